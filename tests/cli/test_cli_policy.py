@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_policy_show_prints_values_with_sources(run, here, monkeypatch):
     monkeypatch.setenv("FOVEATE_PRUNE_ENABLED", "no")
     code, out, err = run("policy", "show")
     assert (code, err) == (0, "")
-    lines = [" ".join(line.split()) for line in out.splitlines()]
+    lines = [" ".join("  ".join(re.split(r" {2,}", line)[:3]).split()) for line in out.splitlines()]
     lines = [line for line in lines if not (line.startswith("filter.") and line.endswith(" default"))]
     assert lines == [
         "policy mine.toml Mine.",
@@ -92,8 +93,10 @@ def test_the_same_as_json(run):
         "floor": True,
         "unused": [],
     }
-    assert {"name": "filter.keep", "value": 3, "source": "preset keep-last-3"} in facts["settings"]
-    assert {"name": "window", "value": None, "source": "default"} in facts["settings"]
+    meaning = "Newest tool results that stay whole; 0: all"
+    assert {"name": "filter.keep", "value": 3, "source": "preset keep-last-3", "meaning": meaning} in facts["settings"]
+    meaning = "The model's window in tokens"
+    assert {"name": "window", "value": None, "source": "default", "meaning": meaning} in facts["settings"]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from foveate.core.summaries import SummaryRequest
 from foveate.errors import BadInput, BadSetting, NotExpandable, UnknownHandle
 from foveate.policies.expiry import BARE_STUB, expire_results
 from foveate.policies.leases import most_aggressive
-from foveate.policies.presets import preset
+from foveate.policies.presets import load_preset
 from foveate.policies.pruning import prune_tool_outputs
 from foveate.replay import replay
 from foveate.replay.recordings import read_recording
@@ -832,7 +832,7 @@ def test_the_preset_says_what_the_document_says():
 
 
 def preset_texts() -> dict[str, object]:
-    return {place[1]: said.value for place, said in preset("expire").said.items() if place[0] == "expire"}
+    return {place[1]: said.value for place, said in load_preset("expire").layer.items() if place[0] == "expire"}
 
 
 def test_leases_survive_closing_and_opening(tmp_path: Path):

@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 
 from foveate.errors import BadSetting
-from foveate.policies import presets
+from foveate.policies.presets.mechanisms import MECHANISMS, Mechanism
 from foveate.settings import Settings, load
 
 
@@ -83,7 +83,5 @@ def lend(
 @pytest.fixture
 def lending(monkeypatch: pytest.MonkeyPatch) -> Callable[[Settings], dict[str, Any]]:
     """Makes `lend` a mechanism; tells what it was told."""
-    made = presets.Mechanism("lend", "nowhere")
-    made.function = lend
-    monkeypatch.setitem(presets.MECHANISMS, "lend", made)  # type: ignore[misc]
+    monkeypatch.setitem(MECHANISMS, "lend", Mechanism("lend", lambda: lend))  # type: ignore[misc]
     return lambda settings: settings.policies()[-1].told

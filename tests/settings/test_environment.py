@@ -6,7 +6,7 @@ import pytest
 
 from foveate.settings import load
 
-TABLE = "FOVEATE_LEND_TOOLS: lend.tools is a table, which the environment cannot say; write it into foveate.toml."
+TABLE = "FOVEATE_LEND_TOOLS: lend.tools is a table, which the environment cannot hold; write it into foveate.toml."
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_value_that_is_not_allowed_is_refused(loaded, variable, text, said):
 def test_a_variable_that_there_is_not_is_refused_whatever_it_says(loaded, lending, variable, near, text):
     told = loaded.refused(None, {variable: text}, policy="off")
     assert told.startswith(f"The environment has {variable}, but there is no setting of that name.{near}")
-    assert told.endswith("`foveate policy show` tells which there are.")
+    assert told.endswith("`foveate policy show` lists all settings.")
 
 
 def test_a_table_is_for_files(loaded, lending):

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 import foveate
 from foveate.errors import BadSetting
-from foveate.policies.presets import MECHANISMS
-from foveate.policies.presets.arguments import fit, is_sayable, is_table, parse
+from foveate.policies.presets.mechanisms import MECHANISMS
+from foveate.policies.presets.values import convert, is_plain, is_table, parse
 from foveate.settings import load
 from foveate.testing import answer, call
 
-SAYABLE = [
+PLAIN = [
     (name, argument)
     for name, mechanism in MECHANISMS.items()
-    for argument in mechanism.arguments.values()
-    if is_sayable(argument.kind)
+    for argument in mechanism.fields.values()
+    if is_plain(argument.kind)
 ]
 
 
@@ -98,10 +98,10 @@ def test_a_combination_over_levels_blames_what_would_have_to_change(loaded):
     )
 
 
-@pytest.mark.parametrize(("mechanism", "argument"), SAYABLE, ids=lambda one: getattr(one, "name", one))
+@pytest.mark.parametrize(("mechanism", "argument"), PLAIN, ids=lambda one: getattr(one, "name", one))
 def test_every_default_is_a_value_that_settings_allow(mechanism, argument):
     if not argument.is_required:
-        fit(argument.kind, argument.default)
+        convert(argument.kind, argument.default)
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.dates()
@@ -110,7 +110,7 @@ VALUES = st.recursive(
 )
 
 
-@given(st.sampled_from(SAYABLE), VALUES, st.booleans())
+@given(st.sampled_from(PLAIN), VALUES, st.booleans())
 def test_whatever_is_said_is_taken_or_refused_and_never_breaks(place, value, other):
     name, argument = place
     told: dict[str, Any] = {argument.name: value}
@@ -119,7 +119,7 @@ def test_whatever_is_said_is_taken_or_refused_and_never_breaks(place, value, oth
     assert answer_to(environ={}, settings={name: told}, policy="none").count(name)
 
 
-@given(st.sampled_from(SAYABLE), st.text(max_size=20) | st.integers().map(str) | st.floats().map(str))
+@given(st.sampled_from(PLAIN), st.text(max_size=20) | st.integers().map(str) | st.floats().map(str))
 def test_whatever_the_environment_says_is_taken_or_refused(place, text):
     name, argument = place
     variable = f"FOVEATE_{name}_{argument.name}".upper()
@@ -138,7 +138,7 @@ def answer_to(**said: Any) -> str:
 @given(st.sampled_from([int, float, bool, int | None, float | None]), st.text(max_size=30))
 def test_a_text_is_a_value_of_its_kind_or_stays_a_text(kind, text):
     value = parse(kind, text)
-    assert value is None or value == text.strip() or fit(kind, value) == value or math.isinf(value)
+    assert value is None or value == text.strip() or convert(kind, value) == value or math.isinf(value)
 
 
 def test_what_waits_until_it_pays_stands_in_the_place_of_its_mechanisms(loaded):

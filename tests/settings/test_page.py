@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from foveate.policies.presets import MECHANISMS
-from foveate.settings.levels import GENERAL
+from foveate.policies.presets.mechanisms import MECHANISMS
+from foveate.settings.layers import GENERAL
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
 

@@ -8,7 +8,9 @@ import pytest
 
 import foveate
 from foveate.policies import DEFAULT_PRESET, FLOOR, PRESET_NAMES, check_compatible, load_policies, presets
-from foveate.policies.presets import MECHANISMS, SHIPPED, preset
+from foveate.policies.presets import SHIPPED, load_preset
+from foveate.policies.presets.descriptions import DESCRIPTIONS
+from foveate.policies.presets.mechanisms import MECHANISMS
 from foveate.testing import BodyChecker, agent_run
 
 FOLDER = Path(presets.__file__).parent
@@ -16,7 +18,7 @@ FOLDER = Path(presets.__file__).parent
 
 def test_every_shipped_file_is_known_and_says_what_it_does():
     assert sorted(path.stem for path in FOLDER.glob("*.toml")) == sorted(SHIPPED)
-    assert all(preset(name).description.endswith(".") for name in SHIPPED)
+    assert all(load_preset(name).description.endswith(".") for name in SHIPPED)
     assert DEFAULT_PRESET in PRESET_NAMES
 
 
@@ -35,7 +37,12 @@ def test_the_mechanisms_run_in_the_order_of_the_pipeline():
 
 
 def test_every_argument_of_every_mechanism_has_a_kind_that_is_known():
-    assert {name: list(one.arguments) for name, one in MECHANISMS.items() if not one.arguments} == {}
+    assert {name: list(one.fields) for name, one in MECHANISMS.items() if not one.fields} == {}
+
+
+def test_every_setting_of_every_mechanism_has_a_description():
+    described = {name: dict(DESCRIPTIONS[name]).keys() for name in MECHANISMS}
+    assert described == {name: one.fields.keys() for name, one in MECHANISMS.items()}
 
 
 def test_the_preset_recap_follows_the_document_and_drops_the_first_user_input(loaded):
@@ -149,7 +156,7 @@ def test_what_an_extended_preset_switched_off_comes_back_when_it_is_spoken_of(lo
             {"mine.toml": 'extends = "b.toml"\n', "b.toml": "[prune]\nprotekt = 3\n"},
             "Preset mine.toml, line 1: extends is 'b.toml'. Preset b.toml, line 2: prune.protekt: there is no setting",
         ),
-        ({"mine.toml": "window = 5\n"}, "a preset does not say this; write it into foveate.toml"),
+        ({"mine.toml": "window = 5\n"}, "a preset does not set this; write it into foveate.toml"),
     ],
 )
 def test_a_preset_with_a_fault_is_named(loaded, files, said):

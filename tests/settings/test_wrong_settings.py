@@ -8,7 +8,7 @@ import pytest
 
 from foveate.errors import BadSetting
 from foveate.policies import prune_tool_outputs
-from foveate.policies.presets import toml_file
+from foveate.policies.presets import sources
 
 ABOVE_FILE = (
     'The keyword settings={"prune": {"minimum": ...}} and the environment (FOVEATE_PRUNE_MINIMUM) take precedence '
@@ -42,8 +42,8 @@ REASON = str(_refused.value)
             "[lend]\ncount = 3",
             "line 2: lend.count: there is no setting of that name. Known in lend: enabled, turns, sh",
         ),
-        ("extends = 'prune'", "foveate.toml, line 1: extends: only a preset says this; name the preset here: policy ="),
-        ("prune = false", "foveate.toml, line 1: prune is false; allowed: a table of what prune is told, such as enab"),
+        ("extends = 'prune'", "foveate.toml, line 1: extends: only a preset sets this; name the preset here: policy ="),
+        ("prune = false", "foveate.toml, line 1: prune is false; allowed: a table of settings of prune, such as enab"),
         ("[[prune]]\nprotect = 5", "foveate.toml, line 1: prune is [{'protect': 5}]; allowed: a table"),
     ],
 )
@@ -66,7 +66,7 @@ def test_a_table_where_one_value_is_wanted_is_told(loaded):
 def test_a_preset_says_nothing_of_what_is_no_policy(loaded, key):
     loaded.write("mine.toml", f'description = "x"\n{key} = 5\n')
     assert loaded.refused(policy="mine.toml") == (
-        f"Preset mine.toml, line 2: {key}: a preset does not say this; write it into foveate.toml, or give it as "
+        f"Preset mine.toml, line 2: {key}: a preset does not set this; write it into foveate.toml, or pass "
         f"{key}= or FOVEATE_{key.upper()}."
     )
 
@@ -84,7 +84,7 @@ def test_a_preset_says_nothing_of_what_is_no_policy(loaded, key):
         ),
         ({"settings": {"window": 1}}, 'Keyword settings["window"]: there is no setting of that name. Known: floor, '),
         ({"settings": {5: {}}}, 'Keyword settings["5"]: there is no setting of that name.'),
-        ({"settings": {"prune": 5}}, 'Keyword settings["prune"] is 5; allowed: a table of what prune is told'),
+        ({"settings": {"prune": 5}}, 'Keyword settings["prune"] is 5; allowed: a table of settings of prune'),
         ({"settings": "prune"}, "Keyword settings= is 'prune'; allowed: a mapping, such as"),
         ({"wndow": 5}, "Keyword wndow=: there is no setting of that name. Did you mean window?"),
     ],
@@ -199,7 +199,7 @@ def test_a_wrong_value_of_what_is_no_mechanisms(loaded, toml, said):
         ({"window": "5"}, "Keyword window= is '5'; allowed: a whole number of 1 or more."),
         ({"window": True}, "Keyword window= is true; allowed: a whole number of 1 or more."),
         ({"policy": 5}, "policy is 5. Pass the name of a preset, a policy or a list of policies."),
-        ({"policy": ["prune"]}, "policy is ['prune']. Pass the name of a preset, a policy or a list of policies."),
+        ({"policy": ["prune", 5]}, "policy is [5]. Pass the name of a preset, a policy or a list of policies."),
         (
             {"settings": {"prune": {"minimum": True}}},
             'Keyword settings["prune"]["minimum"] is true; allowed: a whole number.',
@@ -224,8 +224,8 @@ def test_a_wrong_value_by_keyword_has_nothing_above_it(loaded, keywords, said):
 
 def test_settings_of_mechanisms_beside_policies_of_a_program_are_refused(loaded):
     assert loaded.refused(policy=lambda view: (), settings={"prune": {}}) == (
-        "Keyword settings= tells mechanisms of a preset what to do (prune), and policy= is a policy of your own. Give "
-        "one of them."
+        "Keyword settings= sets mechanisms of a preset (prune), and policy= is a policy of your own. Pass only one of "
+        "them."
     )
 
 
@@ -269,7 +269,7 @@ def test_values_that_do_not_go_together_are_all_named(loaded, lending):
 
 def test_what_must_be_given_is_missed(loaded):
     assert loaded.refused("[filter]\nbatch = 2\n") == (
-        "filter.keep is missing, and filter cannot do without; allowed: a whole number. Say it with the keyword "
+        "filter.keep is missing, and filter needs it; allowed: a whole number. Set it with the keyword "
         'settings={"filter": {"keep": ...}} or the environment (FOVEATE_FILTER_KEEP) or foveate.toml (filter.keep).'
     )
 
@@ -375,13 +375,13 @@ def test_a_file_that_may_not_be_read_is_named(loaded, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     loaded.write("mine.toml", "")
-    monkeypatch.setattr(toml_file, "open", refuse, raising=False)
+    monkeypatch.setattr(sources, "open", refuse, raising=False)
     assert loaded.refused(policy="mine.toml") == "mine.toml cannot be read: Permission denied."
 
 
 def test_a_file_of_the_largest_size_is_read(loaded):
-    assert loaded("window = 5\n#" + "x" * (toml_file.LARGEST - 12))["window"] == 5
-    assert "is larger than" in loaded.refused("window = 5\n#" + "x" * (toml_file.LARGEST - 11))
+    assert loaded("window = 5\n#" + "x" * (sources.LARGEST - 12))["window"] == 5
+    assert "is larger than" in loaded.refused("window = 5\n#" + "x" * (sources.LARGEST - 11))
 
 
 def test_a_long_value_is_told_short(loaded):

@@ -18,7 +18,7 @@ from ..errors import BadSetting
 from ..open import KEYWORDS
 from ..plugins import brought, listed
 from ..policies.leases import check_lease
-from ..policies.presets.said import nearest
+from ..policies.presets.sources import suggest
 from ..ports import Clock, Cost, HasCatalog, Model
 from .calling import Approve, Calling
 from .limits import Limits, seconds
@@ -118,7 +118,7 @@ def formed(
 def _check_known(who: str, keywords: Mapping[str, Any]) -> None:
     """Raises TypeError, as Python does, for a keyword that `open_conversation` does not have."""
     if unknown := [name for name in keywords if name not in KEYWORDS]:
-        raise TypeError(f"{who}() got an unexpected keyword argument {unknown[0]!r}.{nearest(unknown[0], KEYWORDS)}")
+        raise TypeError(f"{who}() got an unexpected keyword argument {unknown[0]!r}.{suggest(unknown[0], KEYWORDS)}")
 
 
 def _check_names(sub_agents: Sequence[Looping], taken: set[str], asynchronous: bool) -> None:

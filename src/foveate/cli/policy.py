@@ -22,7 +22,7 @@ _WIDEST = 60
 
 
 def show(policy: str | None = None, /, *, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
-    """Show the effective settings of a program in this folder, and the source of each value.
+    """Show the effective settings of a program in this folder, with the source and the meaning of each.
 
     Sources, the strongest first: a keyword in the program, the environment (FOVEATE_...), foveate.toml, the preset, the
     default.
@@ -43,8 +43,8 @@ def show(policy: str | None = None, /, *, as_json: Annotated[bool, Parameter(nam
             "description": settings.description,
             "mechanisms": settings.mechanisms,
             "floor": settings["floor"],
-            "settings": _listed(settings.values),
-            "unused": _listed(settings.unused),
+            "settings": _rows(settings.values),
+            "unused": _rows(settings.unused),
         }
         sys.stdout.write(_json(facts) + "\n")
     else:
@@ -53,7 +53,7 @@ def show(policy: str | None = None, /, *, as_json: Annotated[bool, Parameter(nam
 
 
 def list_(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
-    """List the presets of foveate. A preset of your own is a .toml file.
+    """List the presets that come with foveate, and the policies of other installed packages.
 
     Example: `foveate policy list`
 
@@ -63,30 +63,34 @@ def list_(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
         Print JSON Lines: one object for each preset.
     """
     from ..policies import PRESET_NAMES
-    from ..policies.presets import MECHANISMS, preset
-    from ..policies.presets.assembly import is_on
+    from ..policies.presets import load_preset
+    from ..policies.presets.assembly import switched_on
+    from ..policies.presets.mechanisms import registered
     from .output import print_table
 
-    read = {name: preset(name.replace("-N", "-5")) for name in PRESET_NAMES}
-    found = {
-        name: ([one for one in MECHANISMS if is_on(one, known.said)], known.description.replace("newest 5", "newest N"))
-        for name, known in read.items()
-    }
+    rows = []
+    for name in (*PRESET_NAMES, *registered()):
+        preset = load_preset(name.replace("-N", "-5"))
+        mechanisms = [mechanism.name for mechanism in switched_on(preset.layer)]
+        rows.append((name, mechanisms, preset.description.replace("newest 5", "newest N")))
     if as_json:
-        for name, (mechanisms, description) in found.items():
-            sys.stdout.write(_json({"policy": name, "mechanisms": mechanisms, "description": description}) + "\n")
+        for name, mechanisms, text in rows:
+            sys.stdout.write(_json({"policy": name, "mechanisms": mechanisms, "description": text}) + "\n")
     else:
-        rows = [(name, ", ".join(mechanisms) or "-", told) for name, (mechanisms, told) in found.items()]
-        print_table(("policy", "mechanisms", "what it does"), rows, left=3)
+        table = [(name, ", ".join(mechanisms) or "-", text) for name, mechanisms, text in rows]
+        print_table(("policy", "mechanisms", "what it does"), table, left=3)
     return 0
 
 
-def _listed(settings: Mapping[str, Setting]) -> list[dict[str, object]]:
-    return [{"name": name, "value": _open(name, one), "source": one.source} for name, one in settings.items()]
+def _rows(settings: Mapping[str, Setting]) -> list[dict[str, object]]:
+    return [
+        {"name": name, "value": _visible(name, setting), "source": setting.source, "meaning": setting.description}
+        for name, setting in settings.items()
+    ]
 
 
-def _open(name: str, setting: Setting) -> object:
-    """Return the value without its password."""
+def _visible(name: str, setting: Setting) -> object:
+    """Return the value without a password."""
     is_url = name == "store" and isinstance(setting.value, str)
     return without_password(setting.value) if is_url else setting.value
 
@@ -96,22 +100,22 @@ def _print(settings: Settings) -> None:
 
     heading(f"policy {settings['policy']}", settings.description)
     say()
-    rows = [(name, _value(_open(name, one)), one.source) for name, one in settings.values.items()]
-    print_table(("setting", "value", "source"), rows, left=3)
+    rows = [(name, _text(_visible(name, one)), one.source, one.description) for name, one in settings.values.items()]
+    print_table(("setting", "value", "source", "meaning"), rows, left=4)
     steps = [*settings.steps, *(["the hard floor"] if settings["floor"] else [])]
     say(f"Runs in this order: {', '.join(steps)}." if steps else "No policy runs.")
     if settings.unused:
         say()
-        rows = [(name, _value(one.value), one.source) for name, one in settings.unused.items()]
-        print_table(("without effect", "value", "source"), rows, left=3)
+        unused = [(name, _text(one.value), one.source) for name, one in settings.unused.items()]
+        print_table(("without effect", "value", "source"), unused, left=3)
 
 
-def _value(value: object) -> str:
-    """Return a value as in a TOML file, cut for a table; None as a dash."""
+def _text(value: object) -> str:
+    """Return a value as a file would write it, shortened for a table; a dash for none."""
     text = "-" if value is None else _json(value)
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
 
 
 def _json(value: object) -> str:
-    """Return a value as JSON; values that only Python has as their repr."""
+    """Encode as JSON; an object of a program as its `repr`."""
     return msgspec.json.encode(value, enc_hook=repr).decode()

@@ -71,7 +71,7 @@ def work(
     once
         Run the jobs that wait now, then exit.
     """
-    from ..settings.ages import ages_in
+    from ..settings import load_ages
     from ..worker import Worker
 
     settings = settings_of(policy)
@@ -90,7 +90,7 @@ def work(
             attempts=attempts,
             pause=pause,
             patience=patience,
-            ages=ages_in(Path()) or None,
+            ages=load_ages(Path()) or None,
             ages_at=ages_at,
         ) as runner,
     ):

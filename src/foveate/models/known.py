@@ -35,14 +35,14 @@ _FAMILIES = ("claude-", "gemini-", "grok-")
 
 def format_of_model(model: str) -> str | None:
     """Return the format that a model is spoken to with; None if the name does not say it."""
-    provider, colon, rest = model.partition(":")
+    provider, colon, _ = model.partition(":")
     if colon and provider == "anthropic":
         return "anthropic"
     if colon and provider in SERVERS:
         return "openai"
     if "/" in model:  # A gateway's name for it; gateways choose their own format.
         return None
-    return next((format for prefix, format in _FORMATS.items() if (rest or model).startswith(prefix)), None)
+    return next((format for prefix, format in _FORMATS.items() if model.startswith(prefix)), None)
 
 
 def prices_of_model(model: str) -> Prices:

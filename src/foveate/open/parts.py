@@ -51,6 +51,7 @@ class Parts(NamedTuple):
         format = format_of(resolved.format)
         check_model(resolved.model, format.name, resolved.window)
         profile = options.profile or profile_for(format.name, resolved.model)
+        limits = Limits(self._window(), resolved.reserve, profile)
         return Engine(
             open_store(resolved.store) if isinstance(resolved.store, str) else complete(resolved.store),
             format,
@@ -59,7 +60,7 @@ class Parts(NamedTuple):
             _checked_clock(options.clock) if options.clock else _wall_clock,
             policies=policies,
             floor=resolved.floor,
-            limits=Limits(self._window(), resolved.reserve, profile),
+            limits=limits,
             prices=options.prices or prices_of_model(resolved.model),
             summarizer=summarizer_of(resolved.summarizer),
             spare=summarize_without_model,

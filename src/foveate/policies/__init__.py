@@ -129,19 +129,18 @@ def load_policies(name: str) -> tuple[tuple[Policy, ...], tuple[Stage, ...]]:
 
     Raises BadSetting if the preset does not exist or is not valid.
     """
-    from .presets import preset
-    from .presets.assembly import assembled, has_floor  # Imported here: most programs need no TOML reader.
+    from .presets import load_preset  # Imported here: most programs need no TOML reader.
+    from .presets.assembly import assemble
 
-    values = preset(name).said
-    return tuple(assembled(values).values()), FLOOR if has_floor(values) else ()
+    preset = load_preset(name)
+    return tuple(assemble(preset.layer).values()), FLOOR if preset.general("floor", True) else ()
 
 
 def load_summarizer_name(name: str) -> str:
     """Return the name of the summarizer that a preset uses if the program passes none; "" for none."""
-    from .presets import preset
-    from .presets.assembly import summarizer_of
+    from .presets import load_preset
 
-    return summarizer_of(preset(name).said)
+    return load_preset(name).general("summarizer", "")
 
 
 def check_policies(policy: object) -> tuple[Policy, ...]:

@@ -1,9 +1,8 @@
-"""Settings: what keywords, the environment, `foveate.toml` and presets say, merged, each value with its source.
+"""Settings: the values of keywords, environment, `foveate.toml`, preset and defaults, merged, each with its source.
 
     keyword > environment (FOVEATE_...) > foveate.toml > preset > default
 
-Pure but for the files it reads: the environment is handed in, nothing is remembered. A wrong name is an error wherever
-it stands; a wrong value where it counts, so that a level above can help out.
+A wrong name is refused wherever it is set; a wrong value only if it counts, so that a higher level can override it.
 """
 
 from __future__ import annotations
@@ -20,92 +19,78 @@ from ..formats import get_format
 from ..models import is_model_name
 from ..models.known import format_of_model
 from ..policies import DEFAULT_PRESET, FLOOR, check_policies
-from ..policies.presets import BARE, MECHANISMS, Preset, preset
-from ..policies.presets.assembly import assembled, checked, is_on, precedence, refusal, settled
-from ..policies.presets.said import Level, Place, Said, Saying, Source, over, shown
+from ..policies.presets import BARE, Preset, load_presets
+from ..policies.presets.assembly import assemble, check_value, higher_levels, is_on, settled, switched_on
+from ..policies.presets.mechanisms import in_order
+from ..policies.presets.sources import DEFAULT, Layer, Level, Place, Source, Sourced, merge, shorten
 from ..policies.recaps import VARIABLES, recap_settings
 from ..stores import place_of, without_password
 from ..summarizers import summarizer_named
-from .levels import FILE, GENERAL, Spoken, from_environment, from_file, from_keywords
+from .layers import FILE, GENERAL, Spoken, from_environment, from_file, from_keywords, load_ages
 
-__all__ = ["FILE", "Setting", "Settings", "load"]
+__all__ = ["FILE", "Setting", "Settings", "load", "load_ages"]
 
-_DEFAULTS = {
-    "floor": True,
-    "store": "memory:",
-    "format": "openai",
-    "model": "",
-    "window": None,
-    "reserve": None,
-    "tenant": "",
-    "summarizer": "",
-    "expand": False,
-    "expand_where": "auto",
-}
-_LEAST = {"window": 1, "reserve": 0}
-_MOST = 2**63 - 1
-"""The largest whole number that every store can keep."""
-_RETAINS = ("retain", "enabled")
-_NOBODY = Source(Level.DEFAULT, "default")
+_RETENTION = ("retain", "enabled")
 
 Levels = Mapping[Level, Spoken]
 
 
 class Setting(Struct, frozen=True):
-    """A value that counts. `source`: who said it, such as `foveate.toml, line 3: prune.protect` or `default`."""
+    """The value of one setting. `origin`: where it was set. `description`: one sentence; "" if there is none."""
 
     value: Any
-    spoken_by: Source
+    origin: Source
+    description: str = ""
 
     @property
     def source(self) -> str:
-        return str(self.spoken_by)
+        """The origin in words, such as `foveate.toml, line 3: prune.protect` or `default`."""
+        return str(self.origin)
 
 
 class Settings(Struct, frozen=True):
-    """Settings that go together.
+    """The settings that count together.
 
-    `description`: the preset's own. `steps`: the mechanisms that act, in the order in which they run; one that is put
-    around others as `defer(prune, filter)`. `unused`: what is said of mechanisms that are off.
+    `description`: that of the preset. `steps`: the mechanisms that act, in the order in which they run; one that wraps
+    others is called `defer(prune, filter)`. `unused`: settings of mechanisms that are off.
     """
 
     description: str
     steps: tuple[str, ...]
     unused: Mapping[str, Setting]
-    said: Saying
-    made: tuple[Policy, ...]
+    layer: Layer
+    all_policies: tuple[Policy, ...]
+    has_preset: bool = True
+    """Whether a preset is among the policies."""
 
     @property
     def values(self) -> Mapping[str, Setting]:
-        """All that counts, by names such as `window` and `prune.protect`, mechanisms in the order in which they run."""
-        found: list[tuple[Place, Said]] = [((name,), self.said[(name,)]) for name in GENERAL]
-        for mechanism in MECHANISMS:
-            if (switch := (mechanism, "enabled")) in self.said:
-                found.append((switch, self.said[switch]))
-            if is_on(mechanism, self.said):
-                found += settled(mechanism, self.said)
-        return {".".join(place): Setting(said.value, said.source) for place, said in found}
-
-    @property
-    def has_preset(self) -> bool:
-        """Whether the policies come from a preset."""
-        return isinstance(self["policy"], str)
+        """All settings by names such as `window` and `prune.protect`, mechanisms in the order in which they run."""
+        values = {name: _setting(self.layer[(name,)], field.description) for name, field in GENERAL.items()}
+        for mechanism in in_order(place[0] for place in self.layer if len(place) > 1):
+            switch = (mechanism.name, "enabled")
+            if switch in self.layer:
+                values[".".join(switch)] = _setting(self.layer[switch], "Whether this mechanism runs")
+            if is_on(mechanism.name, self.layer):
+                for place, sourced in settled(mechanism, self.layer):
+                    values[".".join(place)] = _setting(sourced, mechanism.description_of(place[1]))
+        return values
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """The mechanisms that are on, in the order of the table."""
-        return tuple(name for name in MECHANISMS if is_on(name, self.said))
+        """The mechanisms that are on, in the order in which they run."""
+        return tuple(mechanism.name for mechanism in switched_on(self.layer))
 
     def __getitem__(self, name: str) -> Any:
-        """The value of a setting that is no mechanism's: `settings["window"]`."""
-        return self.said[(name,)].value
+        """Return the value of a setting that belongs to no mechanism: `settings["window"]`."""
+        return self.layer[(name,)].value
 
     def policies(self) -> tuple[Policy, ...]:
-        """The policies, in the order in which they run."""
-        return self.made
+        """Return the policies in the order in which they run."""
+        return self.all_policies
 
     def floor(self) -> tuple[Stage, ...]:
-        """The hard floor below them; empty where it is switched off."""
+        """Return the hard floor below the policies; empty if it is switched off."""
         return FLOOR if self["floor"] else ()
 
 
@@ -118,101 +103,119 @@ def load(
     has_plugins: bool = False,
     **keywords: object,
 ) -> Settings:
-    """Merge all that is said.
+    """Merge the settings of all levels.
 
-    `environ`: such as `os.environ`. `folder`: where `foveate.toml` may lie, and where paths of presets start; None: no
-    such file is read. `keywords`: `store`, `format`, `model`, `window`, `reserve`, `tenant`, `summarizer`, `expand`,
-    `expand_where`; None says nothing. `settings`: of mechanisms, such as `{"prune": {"protect": 20_000}}`.
-    `has_plugins`: then `retain` is on, unless somebody says otherwise or `off` is chosen. A Store, a Format, a
-    summarizer and policies of your own are taken as they are. Raises BadSetting, naming source and value, what is
-    allowed, and what takes precedence.
+    `environ`: such as `os.environ`. `folder`: the folder of `foveate.toml`, where paths of presets start; None: read no
+    such file. `keywords`: the general settings, such as `window`; None sets nothing. `settings`: of mechanisms, such as
+    `{"prune": {"protect": 20_000}}`. `has_plugins`: switch `retain` on, unless it is set otherwise or the policy is
+    `off`. Objects, such as a Store or policies of your own, are taken as they are. Raises BadSetting with source and
+    value, the allowed values, and the levels that override it.
     """
     levels = {
         Level.FILE: from_file(folder),
         Level.ENVIRONMENT: from_environment(environ),
         Level.KEYWORD: from_keywords({"policy": policy, **keywords}, settings),
     }
-    chosen = _highest(("policy",), levels) or Said(DEFAULT_PRESET, _NOBODY)
-    base = _preset(chosen, folder)
+    chosen = _highest(("policy",), levels) or Sourced(DEFAULT_PRESET, DEFAULT)
+    names, before, after = _split(chosen)
+    base = _load_presets(names, chosen, folder)
     counting = _counting(levels, chosen, base)
-    merged: Saying = {(name,): Said(value, _NOBODY) for name, value in _DEFAULTS.items()}
-    for saying in (base.said if base else {}, *(level.saying for level in counting.values())):
-        merged = over(merged, saying)
-    merged = over(merged, {("policy",): chosen})
+    merged: Layer = {(name,): Sourced(field.default, DEFAULT) for name, field in GENERAL.items()}
+    for layer in (base.layer if base else {}, *(spoken.layer for spoken in counting.values())):
+        merged = merge(merged, layer)
+    merged = _with_format(merge(merged, {("policy",): chosen}))
     if base is not None:
-        merged = _switched(merged, counting, chosen.source.level)
-        if has_plugins and base.name != "off" and _RETAINS not in merged:
-            merged = over(merged, {_RETAINS: Said(True, Source(Level.KEYWORD, "keyword plugins=", None, _RETAINS))})
+        merged = _with_switches(merged, counting, chosen.source.level)
+        if has_plugins and base.name != "off" and _RETENTION not in merged:
+            source = Source(Level.KEYWORD, "keyword plugins=", None, _RETENTION)
+            merged = merge(merged, {_RETENTION: Sourced(True, source)})
         merged = _with_recap_variables(merged, environ)
-    model = merged[("model",)].value
-    if merged[("format",)].source is _NOBODY and isinstance(model, str) and (format := format_of_model(model)):
-        merged = over(merged, {("format",): Said(format, Source(Level.DEFAULT, f"model {model}"))})
     _check_general(merged)
     _check_store_of_file(merged[("store",)], folder)
-    made = {} if base is None else assembled(merged)
-    policies = check_policies(chosen.value) if base is None else tuple(made.values())
-    return Settings(base.description if base else "", tuple(made), _unused(levels, merged), merged, policies)
+    made = {} if base is None else assemble(merged)
+    policies = (*before, *made.values(), *after)
+    return Settings(
+        base.description if base else "", tuple(made), _unused(levels, merged), merged, policies, base is not None
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- merging
 
 
-def _highest(place: Place, levels: Levels) -> Said | None:
-    return next((levels[level].saying[place] for level in sorted(levels)[::-1] if place in levels[level].saying), None)
+def _setting(sourced: Sourced, description: str = "") -> Setting:
+    return Setting(sourced.value, sourced.source, description)
 
 
-def _preset(chosen: Said, folder: Path | None) -> Preset | None:
-    """The preset that was chosen; None for policies of the program's own."""
-    if chosen.source.level is Level.KEYWORD and not isinstance(chosen.value, str):
+def _highest(place: Place, levels: Levels) -> Sourced | None:
+    return next((levels[level].layer[place] for level in sorted(levels)[::-1] if place in levels[level].layer), None)
+
+
+def _split(chosen: Sourced) -> tuple[list[str], tuple[Policy, ...], tuple[Policy, ...]]:
+    """Return the names of presets in `policy=`, and the program's own policies before and after the first name."""
+    value = chosen.value
+    if chosen.source.level is not Level.KEYWORD or isinstance(value, str):
+        return [check_value(str, ("policy",), chosen)], (), ()
+    listed = value if isinstance(value, list | tuple) else [value]
+    names = [one for one in listed if isinstance(one, str)]
+    own = check_policies([one for one in listed if not isinstance(one, str)] if names else value)
+    if len(names) > 1 and (alone := [name for name in names if name in BARE]):
+        raise BadSetting(f"policy= names {alone[0]!r} among other presets. Name it alone, or leave it out.")
+    first = next((at for at, one in enumerate(listed) if isinstance(one, str)), len(listed))
+    return names, own[:first], own[first:]
+
+
+def _load_presets(names: Sequence[str], chosen: Sourced, folder: Path | None) -> Preset | None:
+    """Return the chosen presets as one; None for policies of the program alone."""
+    if not names:
         return None
-    name = checked(str, ("policy",), chosen)
     try:
-        return preset(name, folder)
+        return load_presets(names, folder)
     except BadSetting as error:
         if chosen.source.level is Level.KEYWORD:
             raise
-        raise _again(("policy",), chosen, error) from error
+        raise _with_source(("policy",), chosen, error) from error
 
 
-def _counting(levels: Levels, chosen: Said, base: Preset | None) -> Levels:
-    """What counts of each level: nothing of mechanisms from below a choice that excludes them."""
+def _counting(levels: Levels, chosen: Sourced, base: Preset | None) -> Levels:
+    """Return the values of each level that count: none of mechanisms on a level below a choice that excludes them."""
     if base is not None and base.name not in BARE:
         return levels
     if base is None:
-        told = levels[Level.KEYWORD].tables
-        if told:
+        if tables := levels[Level.KEYWORD].tables:
             raise BadSetting(
-                f"Keyword settings= tells mechanisms of a preset what to do ({', '.join(told)}), and policy= is a "
-                "policy of your own. Give one of them."
+                f"Keyword settings= sets mechanisms of a preset ({', '.join(tables)}), and policy= is a policy of your "
+                "own. Pass only one of them."
             )
-        return {level: Spoken(_without_tables(spoken.saying), {}) for level, spoken in levels.items()}
-    # Whoever says `off` does not want what somebody had said before of what is to be done.
-    return {level: one if level >= chosen.source.level else one.of_general() for level, one in levels.items()}
+        return {level: spoken.general() for level, spoken in levels.items()}
+    # `off` overrides everything automatic that lower levels switch on.
+    lower = chosen.source.level
+    return {level: spoken if level >= lower else spoken.general(floor=False) for level, spoken in levels.items()}
 
 
-def _without_tables(saying: Saying) -> Saying:
-    return {place: said for place, said in saying.items() if place[0] in GENERAL}
+def _with_format(merged: Layer) -> Layer:
+    """Let the model choose the format, if nothing else does."""
+    model = merged[("model",)].value
+    if merged[("format",)].source is DEFAULT and isinstance(model, str) and (format := format_of_model(model)):
+        return merge(merged, {("format",): Sourced(format, Source(Level.DEFAULT, f"model {model}"))})
+    return merged
 
 
-def _switched(merged: Saying, counting: Levels, choice: Level) -> Saying:
-    """Each mechanism on or off, where it is not as the preset has it.
+def _with_switches(merged: Layer, counting: Levels, choice: Level) -> Layer:
+    """Switch each mechanism on that is set on the level that chose the preset, or above it.
 
-    `enabled` says so. Without that, whoever speaks of a mechanism on the level that chose the preset, or above it,
-    means it to run; what is said below only tunes what the choice has switched on.
+    `enabled` decides, if it is set. A mechanism that only a lower level sets runs only if the preset switches it on.
     """
     switched = dict(merged)
-    for mechanism in MECHANISMS:
-        place = (mechanism, "enabled")
-        if _highest(place, counting) is None:
-            speaking = [level for at, level in counting.items() if at >= choice]
-            meant = [level.tables[mechanism] for level in speaking if mechanism in level.tables]
-            if meant and not is_on(mechanism, switched):
-                switched[place] = Said(True, meant[-1])
+    named = {name: spoken for level, spoken in counting.items() if level >= choice for name in spoken.tables}
+    for name, spoken in named.items():
+        place = (name, "enabled")
+        if _highest(place, counting) is None and not is_on(name, switched):
+            switched[place] = Sourced(True, spoken.tables[name])
     return switched
 
 
-def _with_recap_variables(merged: Saying, environ: Mapping[str, str]) -> Saying:
-    """What older variables say of recaps, where recaps are on and no newer variable or keyword speaks of it."""
+def _with_recap_variables(merged: Layer, environ: Mapping[str, str]) -> Layer:
+    """Add the variables `LLM_COMPACTION_...`, if recaps are on and no variable FOVEATE_RECAP_... or keyword is set."""
     if not is_on("recap", merged):
         return merged
     counting = {}
@@ -221,44 +224,38 @@ def _with_recap_variables(merged: Saying, environ: Mapping[str, str]) -> Saying:
         is_newer = earlier is not None and earlier.source.level >= Level.ENVIRONMENT
         if environ.get(variable, "").strip() and not is_newer:
             counting[variable] = environ[variable]
-    told = dict(merged)
+    added = dict(merged)
     for name, value in recap_settings(counting).items():
         if (variable := VARIABLES[name]) in counting:
             place = ("recap", name)
-            told[place] = Said(value, Source(Level.ENVIRONMENT, f"environment {variable}", None, place))
-    return told
+            added[place] = Sourced(value, Source(Level.ENVIRONMENT, f"environment {variable}", None, place))
+    return added
 
 
-def _unused(levels: Levels, merged: Saying) -> Mapping[str, Setting]:
-    """What is said without effect, because the mechanism is off or the choice of the policy excludes it."""
+def _unused(levels: Levels, merged: Layer) -> Mapping[str, Setting]:
+    """Return values without effect: their mechanism is off, or the chosen policy excludes them."""
     unused = {}
     for level, spoken in levels.items():
-        for place, said in spoken.saying.items():
+        for place, sourced in spoken.layer.items():
             counts = place[0] in GENERAL or place[1] == "enabled" or is_on(place[0], merged)
             known = merged.get(place)
             if not counts or (place == ("floor",) and known is not None and known.source.level < level):
-                unused[".".join(place)] = Setting(said.value, said.source)
+                unused[".".join(place)] = _setting(sourced)
     return unused
 
 
 # ------------------------------------------------------------------------------------------------------------ checking
 
 
-def _check_general(merged: Saying) -> None:
-    """Raises BadSetting for a value that is not allowed, of what is no mechanism's."""
-    for name, kind in GENERAL.items():
+def _check_general(merged: Layer) -> None:
+    """Raise BadSetting for a general setting with a value that is not allowed."""
+    for name, field in GENERAL.items():
         place = (name,)
-        said = merged[place]
-        by_keyword = said.source.level is Level.KEYWORD
-        if said.source.level is Level.DEFAULT or (
-            by_keyword and name in ("policy", "store", "format", "summarizer") and not isinstance(said.value, str)
-        ):
+        sourced = merged[place]
+        is_object = name in ("policy", "store", "format", "summarizer") and not isinstance(sourced.value, str)
+        if sourced.source.level is Level.DEFAULT or (is_object and sourced.source.level is Level.KEYWORD):
             continue
-        if name in _LEAST:
-            if type(said.value) is not int or not _LEAST[name] <= said.value <= _MOST:
-                raise refusal(place, said, f"a whole number of {_LEAST[name]} or more")
-            continue
-        value = checked(kind, place, said)
+        value = check_value(field.kind, place, sourced)
         try:
             if name == "store":
                 place_of(value)
@@ -267,17 +264,17 @@ def _check_general(merged: Saying) -> None:
             elif name == "summarizer" and value and not is_model_name(value):
                 summarizer_named(value)
         except BadInput as error:
-            raise _again(place, said, error) from error
+            raise _with_source(place, sourced, error) from error
 
 
-def _check_store_of_file(said: Said, folder: Path | None) -> None:
+def _check_store_of_file(sourced: Sourced, folder: Path | None) -> None:
     """Raise BadSetting if `foveate.toml` names a store that is not a SQLite file inside its folder.
 
-    A folder may come from somebody else: its settings must not send conversations to another place.
+    The folder may come from another person: its settings must not send conversations to another place.
     """
-    if said.source.level is not Level.FILE or folder is None:
+    if sourced.source.level is not Level.FILE or folder is None:
         return
-    url = str(said.value)
+    url = str(sourced.value)
     place = place_of(url)
     if place.kind == "memory":
         return
@@ -286,13 +283,13 @@ def _check_store_of_file(said: Said, folder: Path | None) -> None:
         if path.is_relative_to(folder.resolve()):
             return
     raise BadSetting(
-        f"{said.source.subject} is {shown(without_password(url))}, which is not a SQLite file inside the folder "
+        f"{sourced.source.subject} is {shorten(without_password(url))}, which is not a SQLite file inside the folder "
         f"of {FILE}. Name such a store with the keyword store= or the environment (FOVEATE_STORE), or write a path "
         "inside the folder, such as sqlite:///chats.db."
     )
 
 
-def _again(place: Place, said: Said, error: BadInput) -> BadSetting:
-    """An error, said again with the source of the value that it is about."""
-    value = without_password(str(said.value)) if place == ("store",) else said.value
-    return BadSetting(f"{said.source.subject} is {shown(value)}. {error}{precedence([(place, said)])}")
+def _with_source(place: Place, sourced: Sourced, error: BadInput) -> BadSetting:
+    """Return an error about a value, with the source of the value."""
+    value = without_password(str(sourced.value)) if place == ("store",) else sourced.value
+    return BadSetting(f"{sourced.source.subject} is {shorten(value)}. {error}{higher_levels([(place, sourced)])}")

@@ -183,9 +183,9 @@ def age(
 
 
 def _ages(older: Sequence[str]) -> tuple[Age, ...]:
-    from ...settings.ages import ages_in
+    from ...settings import load_ages
 
-    ages = tuple(map(read_rule, older)) or ages_in(Path(os.curdir))
+    ages = tuple(map(read_rule, older)) or load_ages(Path(os.curdir))
     if not ages:
         raise BadSetting(
             'Retention needs rules. Name one, such as --older "tool results=90 days", or add an [ages] table to '

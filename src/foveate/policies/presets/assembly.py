@@ -1,7 +1,4 @@
-"""From what is said to policies: looks at each value of the mechanisms that are on, and has their functions called.
-
-A wrong value is told with its source, what is allowed, and what would take precedence over it.
-"""
+"""Assembly: turns the values of a layer into policies, and reports a wrong value with its source."""
 
 from __future__ import annotations
 
@@ -11,178 +8,165 @@ from typing import Any
 
 from ...core.planner import Policy
 from ...errors import BadSetting
-from . import MECHANISMS, Mechanism
-from .arguments import Argument, Misfit, allowed, fit
-from .said import Level, Place, Said, Saying, Source, nested, shown, unsaid
+from .mechanisms import Mechanism, in_order
+from .sources import DEFAULT, Layer, Level, Place, Sourced, nested, shorten, without
+from .values import Field, WrongValue, allowed, convert
 
-__all__ = ["assembled", "checked", "has_floor", "is_on", "precedence", "refusal", "settled", "summarizer_of"]
-
-DEFAULT = Source(Level.DEFAULT, "default")
+__all__ = ["assemble", "check_value", "higher_levels", "is_on", "refusal", "settled", "switched_on"]
 
 
-def assembled(saying: Saying) -> dict[str, Policy]:
-    """The policies of the mechanisms that are on, in the order of the table; what was told to come first does.
+def assemble(layer: Layer) -> dict[str, Policy]:
+    """Return the policies of the mechanisms that are on, by name, in the order in which they run.
 
-    Each by its name; one that is put around others is called as `defer(prune, filter)`. Raises BadSetting for what is
-    refused.
+    A mechanism that wraps others is called `defer(prune, filter)`. Raises BadSetting for values that are not allowed.
     """
-    made: dict[str, Policy] = {}
-    for mechanism in MECHANISMS.values():
-        if is_on(mechanism.name, saying):
-            inner = {name: made.pop(name) for name in mechanism.around if name in made}
-            if inner or not mechanism.around:
-                name = f"{mechanism.name}({', '.join(inner)})" if inner else mechanism.name
-                made[name] = _built(mechanism, saying, list(inner.values()))
-    return dict(sorted(made.items(), key=lambda one: not getattr(one[1], "runs_first", False)))
+    policies: dict[str, Policy] = {}
+    for mechanism in switched_on(layer):
+        inner = {name: policies.pop(name) for name in mechanism.wraps if name in policies}
+        if inner or not mechanism.wraps:
+            name = f"{mechanism.name}({', '.join(inner)})" if inner else mechanism.name
+            policies[name] = _make(mechanism, layer, list(inner.values()))
+    return dict(sorted(policies.items(), key=lambda item: not getattr(item[1], "runs_first", False)))
 
 
-def is_on(mechanism: str, saying: Saying) -> bool:
-    """Whether a mechanism is switched on. Raises BadSetting where that is said by something else than true or false."""
-    said = saying.get((mechanism, "enabled"))
-    return said is not None and bool(checked(bool, (mechanism, "enabled"), said))
+def switched_on(layer: Layer) -> list[Mechanism]:
+    """Return the mechanisms that are on, in the order in which they run."""
+    return [
+        mechanism
+        for mechanism in in_order(place[0] for place in layer if len(place) > 1)
+        if is_on(mechanism.name, layer)
+    ]
 
 
-def has_floor(saying: Saying) -> bool:
-    """Whether the hard floor is there; it is unless somebody says `floor = false`."""
-    said = saying.get(("floor",))
-    return said is None or bool(checked(bool, ("floor",), said))
+def is_on(mechanism: str, layer: Layer) -> bool:
+    """Whether a mechanism is switched on. Raises BadSetting if its switch is neither true nor false."""
+    place = (mechanism, "enabled")
+    return place in layer and bool(check_value(bool, place, layer[place]))
 
 
-def summarizer_of(saying: Saying) -> str:
-    """The name of the summarizer; "" where none is named."""
-    said = saying.get(("summarizer",))
-    return "" if said is None else str(checked(str, ("summarizer",), said))
+def settled(mechanism: Mechanism, layer: Layer) -> Iterator[tuple[Place, Sourced]]:
+    """Yield all settings of a mechanism with the values that count, defaults included."""
+    for field in mechanism.fields.values():
+        place = (mechanism.name, field.name)
+        values = {at: sourced for at, sourced in layer.items() if at[:2] == place}
+        if place in values:
+            values[place] = Sourced(_value(mechanism, field, values), values[place].source)
+        yield from values.items()
+        if not values and not field.is_required:
+            yield place, Sourced(field.default, DEFAULT)
 
 
-def checked(kind: Any, place: Place, said: Said) -> Any:
-    """The value, which is of this kind. Raises BadSetting where it is not."""
+def check_value(kind: Any, place: Place, sourced: Sourced) -> Any:
+    """Return the value as one of this kind. Raises BadSetting if it is none."""
     try:
-        return fit(kind, said.value)
-    except Misfit as misfit:
-        raise refusal(place, said, misfit.wanted) from misfit
+        return convert(kind, sourced.value)
+    except WrongValue as wrong:
+        raise refusal(place, sourced, wrong.wanted) from wrong
 
 
-def settled(mechanism: str, saying: Saying) -> Iterator[tuple[Place, Said]]:
-    """All that a mechanism is told, value by value, with the defaults of its function."""
-    for argument in MECHANISMS[mechanism].arguments.values():
-        place = (mechanism, argument.name)
-        told = {at: said for at, said in saying.items() if at[:2] == place}
-        if place in told:
-            told[place] = Said(_value(MECHANISMS[mechanism], argument, told), told[place].source)
-        yield from told.items()
-        if not told and not argument.is_required:
-            yield place, Said(argument.default, DEFAULT)
+def refusal(place: Place, sourced: Sourced, wanted: str) -> BadSetting:
+    """Return the error for a value: its source, the value, the allowed values, and the levels that override it."""
+    return BadSetting(
+        f"{sourced.source.subject} is {shorten(sourced.value)}; allowed: {wanted}.{higher_levels([(place, sourced)])}"
+    )
 
 
-def refusal(place: Place, said: Said, wanted: str) -> BadSetting:
-    """A value is refused: where it was said, what it is, what is allowed, what takes precedence over it."""
-    return BadSetting(f"{said.source.subject} is {shown(said.value)}; allowed: {wanted}.{precedence([(place, said)])}")
-
-
-def precedence(guilty: list[tuple[Place, Said]]) -> str:
-    """What takes precedence over values, in a sentence."""
-    ways = list(dict.fromkeys(way for place, said in guilty for way in _levels(place, said.source.level)))
+def higher_levels(wrong: list[tuple[Place, Sourced]]) -> str:
+    """Return a sentence that names the ways to override these values; "" if there are none."""
+    ways = list(dict.fromkeys(way for place, sourced in wrong for way in _ways(place, sourced.source.level)))
     if not ways:
         return ""
-    listed = f"{', '.join(ways[:-1])} and {ways[-1]}" if len(ways) > 1 else ways[0]
-    verb, what = "takes" if len(ways) == 1 else "take", "it" if len(guilty) == 1 else "them"
-    return f" {listed[0].upper()}{listed[1:]} {verb} precedence over {what}."
+    text = f"{', '.join(ways[:-1])} and {ways[-1]}" if len(ways) > 1 else ways[0]
+    verb, pronoun = "takes" if len(ways) == 1 else "take", "it" if len(wrong) == 1 else "them"
+    return f" {text[0].upper()}{text[1:]} {verb} precedence over {pronoun}."
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers
 
 
-def _built(mechanism: Mechanism, saying: Saying, inner: list[Policy]) -> Policy:
-    """The policy of a mechanism. `inner`: the policies that it is put around, if it is."""
-    told = _told(mechanism.name, saying)
-    values = _values(mechanism, told)
+def _make(mechanism: Mechanism, layer: Layer, inner: list[Policy]) -> Policy:
+    """Call the function of a mechanism. `inner`: the policies that it wraps."""
+    own = {place: value for place, value in layer.items() if place[0] == mechanism.name and place[1] != "enabled"}
+    arguments = _arguments(mechanism, own)
     try:
-        return _call(mechanism, values, inner)
+        return _call(mechanism, arguments, inner)
     except BadSetting as error:
-        raise _blamed(mechanism, told, error) from error
+        raise _blame(_guilty(mechanism, own), error) from error
 
 
-_UNSAID: Any = object()
+def _arguments(mechanism: Mechanism, layer: Layer) -> dict[str, Any]:
+    names = {place[1] for place in layer}
+    fields = mechanism.fields
+    return {
+        name: _value(mechanism, fields[name], layer) for name in fields if name in names or fields[name].is_required
+    }
 
 
-def _told(mechanism: str, saying: Saying) -> dict[Place, Said]:
-    return {place: said for place, said in saying.items() if place[0] == mechanism and place[1] != "enabled"}
-
-
-def _value(mechanism: Mechanism, argument: Argument, told: Saying) -> Any:
-    place = (mechanism.name, argument.name)
-    value = nested(told, place)
-    if value == {} and place not in told:
-        if argument.is_required:
-            raise BadSetting(
-                f"{'.'.join(place)} is missing, and {mechanism.name} cannot do without; allowed: "
-                f"{allowed(argument.kind)}. Say it with {' or '.join(_levels(place, Level.DEFAULT))}."
-            )
-        return _UNSAID
+def _value(mechanism: Mechanism, field: Field, layer: Layer) -> Any:
+    """Return the value of one setting, converted to its kind."""
+    place = (mechanism.name, field.name)
+    values = [(at, sourced) for at, sourced in layer.items() if at[:2] == place]
+    if not values:
+        raise BadSetting(
+            f"{'.'.join(place)} is missing, and {mechanism.name} needs it; allowed: {allowed(field.kind)}. Set it with "
+            f"{' or '.join(_ways(place, Level.DEFAULT))}."
+        )
+    value = nested(layer, place)
     try:
-        return fit(argument.kind, value)
-    except Misfit as misfit:
-        at = place + misfit.path
-        guilty = [(one, said) for one, said in told.items() if one[: len(at)] == at or at[: len(one)] == one]
+        return convert(field.kind, value)
+    except WrongValue as wrong:
+        at = place + wrong.path
+        guilty = [(other, sourced) for other, sourced in values if other[: len(at)] == at or at[: len(other)] == other]
         if len(guilty) == 1 and guilty[0][1].source.level is Level.KEYWORD and callable(value):
-            return value  # What only a program can hand in is the function's to judge.
-        raise _misfit(guilty, misfit) from misfit
+            return value  # The function itself checks a value that only a program can pass.
+        if len(guilty) == 1:
+            raise refusal(*guilty[0], wrong.wanted) from wrong
+        raise BadSetting(f"{_facts(guilty)}. Allowed: {wrong.wanted}.{higher_levels(guilty)}") from wrong
     except BadSetting as error:
-        raise _blame([(one, said) for one, said in told.items() if one[:2] == place], error) from error
+        raise _blame(values, error) from error
 
 
-def _values(mechanism: Mechanism, told: Saying) -> dict[str, Any]:
-    values = {name: _value(mechanism, argument, told) for name, argument in mechanism.arguments.items()}
-    return {name: value for name, value in values.items() if value is not _UNSAID}
-
-
-def _call(mechanism: Mechanism, values: dict[str, Any], inner: list[Policy]) -> Policy:
-    policy: Policy = mechanism.function(inner, **values) if mechanism.around else mechanism.function(**values)
+def _call(mechanism: Mechanism, arguments: dict[str, Any], inner: list[Policy]) -> Policy:
+    policy: Policy = mechanism.function(inner, **arguments) if mechanism.wraps else mechanism.function(**arguments)
     return policy
 
 
-def _blamed(mechanism: Mechanism, told: Saying, error: BadSetting) -> BadSetting:
-    """The refusal of a mechanism, said again with the values that are to blame: without them it would not refuse."""
-    names = list(dict.fromkeys(place[1] for place in told))
-    guilty = [name for name in names if _works(mechanism, unsaid(told, (mechanism.name, name)))]
-    if not guilty:  # Several are wrong, each by itself, or the one that is cannot be left out.
-        required = {one.name for one in mechanism.arguments.values() if one.is_required}
-        alone = {name: {at: one for at, one in told.items() if at[1] in required | {name}} for name in names}
-        guilty = [name for name, saying in alone.items() if not _works(mechanism, saying)] or names
-    return _blame([(place, said) for place, said in told.items() if place[1] in guilty], error)
+def _guilty(mechanism: Mechanism, layer: Layer) -> list[tuple[Place, Sourced]]:
+    """Return the values to blame for a refusal: without them the function would not refuse."""
+    names = list(dict.fromkeys(place[1] for place in layer))
+    guilty = [name for name in names if _works(mechanism, without(layer, (mechanism.name, name)))]
+    if not guilty:  # Several are wrong, each alone, or the wrong one is required.
+        required = {field.name for field in mechanism.fields.values() if field.is_required}
+        alone = {name: {at: one for at, one in layer.items() if at[1] in required | {name}} for name in names}
+        guilty = [name for name, single in alone.items() if not _works(mechanism, single)] or names
+    return [(place, sourced) for place, sourced in layer.items() if place[1] in guilty]
 
 
-def _works(mechanism: Mechanism, told: Saying) -> bool:
+def _works(mechanism: Mechanism, layer: Layer) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            _call(mechanism, _values(mechanism, told), [])
+            _call(mechanism, _arguments(mechanism, layer), [])
         except BadSetting:
             return False
     return True
 
 
-def _blame(guilty: list[tuple[Place, Said]], error: BadSetting) -> BadSetting:
+def _blame(guilty: list[tuple[Place, Sourced]], error: BadSetting) -> BadSetting:
     if not guilty:
         return error
-    return BadSetting(f"{_facts(guilty)}. This is refused: {error}{precedence(guilty)}")
+    return BadSetting(f"{_facts(guilty)}. This is refused: {error}{higher_levels(guilty)}")
 
 
-def _misfit(guilty: list[tuple[Place, Said]], misfit: Misfit) -> BadSetting:
-    if len(guilty) == 1:
-        return refusal(*guilty[0], misfit.wanted)
-    return BadSetting(f"{_facts(guilty)}. Allowed: {misfit.wanted}.{precedence(guilty)}")
+def _facts(guilty: list[tuple[Place, Sourced]]) -> str:
+    first, *others = (sourced for _, sourced in guilty)
+    facts = [f"{first.source.subject} is {shorten(first.value)}"]
+    return "; ".join([*facts, *(f"{sourced.source.phrase} is {shorten(sourced.value)}" for sourced in others)])
 
 
-def _facts(guilty: list[tuple[Place, Said]]) -> str:
-    first, *others = (said for _, said in guilty)
-    facts = [f"{first.source.subject} is {shown(first.value)}"]
-    return "; ".join([*facts, *(f"{said.source.told} is {shown(said.value)}" for said in others)])
-
-
-def _levels(place: Place, level: Level) -> list[str]:
-    """How the same setting is said on the levels above, the highest first."""
-    keyword = f"{place[0]}=" if len(place) == 1 and place != ("floor",) else f"settings={_python(place)}"
+def _ways(place: Place, level: Level) -> list[str]:
+    """Return the ways to set a value above a level, the highest first."""
+    keyword = f"{place[0]}=" if len(place) == 1 and place != ("floor",) else f"settings={_in_python(place)}"
     ways = [(Level.KEYWORD, f"the keyword {keyword}")]
     if len(place) < 3:
         ways.append((Level.ENVIRONMENT, f"the environment (FOVEATE_{'_'.join(place).upper()})"))
@@ -190,7 +174,5 @@ def _levels(place: Place, level: Level) -> list[str]:
     return [way for of, way in ways if of > level]
 
 
-def _python(place: Place) -> str:
-    if not place:
-        return "..."
-    return f'{{"{place[0]}": {_python(place[1:])}}}'
+def _in_python(place: Place) -> str:
+    return f'{{"{place[0]}": {_in_python(place[1:])}}}' if place else "..."

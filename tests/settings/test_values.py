@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from foveate.policies.presets.arguments import allowed, arguments_of, fit, is_sayable, is_table, parse
+from foveate.policies.presets.values import allowed, convert, fields_of, is_plain, is_table, parse
 
 if TYPE_CHECKING:
     from somewhere import Unknown
@@ -31,7 +31,7 @@ def odd(
 
 
 def test_arguments_whose_types_can_be_read_are_known():
-    found = {name: (one.kind, one.default, one.is_required) for name, one in arguments_of(odd).items()}
+    found = {name: (one.kind, one.default, one.is_required) for name, one in fields_of(odd).items()}
     assert found == {"near": (int, 1, False), "must": (str, None, True)}
 
 
@@ -39,7 +39,7 @@ def test_what_is_allowed_is_told_in_words():
     told = {
         int: "a whole number",
         float | None: "a number or none",
-        Annotated[int, Meta(ge=1)]: "a whole number",
+        Annotated[int, Meta(ge=1)]: "a whole number of 1 or more",
         Literal["all"]: "all",
         Literal["a", 2]: "one of a, 2",
         Collection[int]: "a list of whole numbers",
@@ -56,8 +56,8 @@ def test_what_is_allowed_is_told_in_words():
 def test_what_only_a_program_can_give_is_told_apart():
     said = [int, int | Callable[[], int], Iterable[str], Mapping[str, Point], Annotated[str, "x"], list[Point] | None]
     unsaid = [Callable[[], int], object, Callable[[], int] | None, list[object], Mapping[str, object], type]
-    assert [is_sayable(kind) for kind in said] == [True] * len(said)
-    assert [is_sayable(kind) for kind in unsaid] == [False] * len(unsaid)
+    assert [is_plain(kind) for kind in said] == [True] * len(said)
+    assert [is_plain(kind) for kind in unsaid] == [False] * len(unsaid)
     tables = [
         kind for kind in (Point, Point | None, Mapping[str, int], int, int | Point, list[Point]) if is_table(kind)
     ]
@@ -76,7 +76,7 @@ def test_values_become_what_the_type_says():
         (Literal[1, "b"], 1, 1),
     ]
     for kind, value, expected in kinds:
-        found = fit(kind, value)
+        found = convert(kind, value)
         assert (found, type(found)) == (expected, type(expected))
 
 
