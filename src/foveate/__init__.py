@@ -46,12 +46,11 @@ if _typing.TYPE_CHECKING:
     from . import rules as rules
     from . import summarizers as summarizers
     from . import types as types
+    from .agents.agent import AsyncChatAgent, AsyncReActAgent, ChatAgent, ReActAgent
     from .agents.builder import AgentBuilder
-    from .agents.chat import AsyncChatAgent, ChatAgent
     from .agents.events import Outcome
     from .agents.limits import Limits
-    from .agents.loop import AsyncLoopAgent, LoopAgent
-    from .agents.react import AsyncReActAgent, ReActAgent
+    from .agents.loop_agent import AsyncLoopAgent, LoopAgent
     from .agents.tools import Tool, tool
     from .async_conversation import AsyncConversation
 
@@ -108,15 +107,15 @@ __all__ = [
 
 _LAZY = {
     "AgentBuilder": ".agents.builder",
-    "AsyncChatAgent": ".agents.chat",
+    "AsyncChatAgent": ".agents.agent",
     "AsyncConversation": ".async_conversation",
-    "AsyncLoopAgent": ".agents.loop",
-    "AsyncReActAgent": ".agents.react",
-    "ChatAgent": ".agents.chat",
+    "AsyncLoopAgent": ".agents.loop_agent",
+    "AsyncReActAgent": ".agents.agent",
+    "ChatAgent": ".agents.agent",
     "Limits": ".agents.limits",
-    "LoopAgent": ".agents.loop",
+    "LoopAgent": ".agents.loop_agent",
     "Outcome": ".agents.events",
-    "ReActAgent": ".agents.react",
+    "ReActAgent": ".agents.agent",
     "Tool": ".agents.tools",
     "tool": ".agents.tools",
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from foveate import AsyncChatAgent, ChatAgent
-from foveate.agents.acts import Act, perform, perform_async
+from foveate.agents.effects import Routine, perform, perform_async
 from foveate.agents.events import AgentEvent
 from foveate.testing import ScriptedModel
 from foveate.testing.faults import failing_store
@@ -32,12 +32,12 @@ def async_agent(script: Any, provider: str = "anthropic", **options: Any) -> Asy
 
 
 def requests(chat: ChatAgent | AsyncChatAgent) -> list[dict[str, Any]]:
-    made = chat._made if isinstance(chat, AsyncChatAgent) else chat
-    model: Any = made.talking.model if isinstance(chat, AsyncChatAgent) else chat._talker._talking.model
+    config = chat._config if isinstance(chat, AsyncChatAgent) else chat._loop._config
+    model: Any = config.model
     return list(model.requests)
 
 
-def heard(act: Act[T]) -> tuple[list[AgentEvent], T]:
+def heard(act: Routine[T]) -> tuple[list[AgentEvent], T]:
     """The events of an act that is performed without asyncio, and what it returns."""
     events: list[AgentEvent] = []
     performed = perform(act)
@@ -48,7 +48,7 @@ def heard(act: Act[T]) -> tuple[list[AgentEvent], T]:
             return events, done.value
 
 
-def heard_async(make: Callable[[], Act[Any]]) -> list[AgentEvent]:
+def heard_async(make: Callable[[], Routine[Any]]) -> list[AgentEvent]:
     """The events of an act that is performed with asyncio."""
 
     async def listen() -> list[AgentEvent]:

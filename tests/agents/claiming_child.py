@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from foveate import ChatAgent, open_store, tool
-from foveate.agents.pulse import Pulse
+from foveate.agents.lock import Heartbeat
 from foveate.core.messages import Message
 from foveate.errors import ConversationBusy
 from foveate.ports import Database
@@ -76,19 +76,19 @@ def agent(
     dies: Callable[[], None] = nothing,
     thinks: Callable[[], None] = nothing,
     *,
-    together: bool = True,
+    is_parallel: bool = True,
     **options: Any,
 ) -> ChatAgent:
     """`dies` is called in each call of a tool, once it is done, and `thinks` in each call of the model."""
 
-    @tool(is_repeatable=True, together=together)
+    @tool(is_repeatable=True, is_parallel=is_parallel)
     def look(at: str) -> str:
         """Look."""
         note(folder / "done", f"look {at}")
         dies()
         return f"seen {at}"
 
-    @tool(together=together)
+    @tool(is_parallel=is_parallel)
     def send(to: str) -> str:
         """Send."""
         note(folder / "done", f"send {to}")
@@ -135,14 +135,14 @@ def main(url: str, folder: Path, kind: str, *how: str) -> None:
             case ("tool", n):
                 options = {"dies": nth(int(n), die)}
             case ("still", "tool", n):
-                options = {"dies": nth(int(n), stand_still), "together": False}
+                options = {"dies": nth(int(n), stand_still), "is_parallel": False}
             case ("still", "model", n):
                 options = {"thinks": nth(int(n), stand_still)}
             case ("store", n, when):
                 store = failing_store(opened, Killing(int(n), after=when == "after"))  # type: ignore[arg-type]
         with agent(store, folder, **options) as one:
             if kind == "still":  # Else it might stand still in the middle of a sign of life, with the row held.
-                one._talker._hold._pulse = Pulse(every=1e6)
+                one._loop._lock._heartbeat = Heartbeat(interval=1e6)
             print("ready", flush=True)
             sys.stdin.readline()
             try:

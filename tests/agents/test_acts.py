@@ -12,7 +12,17 @@ from typing import Any
 
 import pytest
 
-from foveate.agents.acts import Act, Begin, Do, Hear, Left, Next, TookTooLong, perform, perform_async
+from foveate.agents.effects import (
+    Call,
+    CallTimeout,
+    ConsumerGone,
+    NextCall,
+    Routine,
+    StartCalls,
+    Stream,
+    perform,
+    perform_async,
+)
 from foveate.agents.events import ReasoningDelta, TextDelta
 from foveate.errors import BadSetting
 from foveate.ports import Delta, Whole
@@ -20,7 +30,7 @@ from foveate.ports import Delta, Whole
 from .acting import heard, heard_async
 
 
-def both(make: Callable[[list[Any]], Act[Any]]) -> list[Any]:
+def both(make: Callable[[list[Any]], Routine[Any]]) -> list[Any]:
     """What an act notes down, performed without asyncio; with it, it notes the same."""
     noted: list[Any] = []
     events, _ = heard(make(noted))
@@ -38,10 +48,10 @@ def raising(error: BaseException) -> Callable[[], object]:
 
 
 def test_wishes_are_answered_and_events_are_told():
-    def act(noted: list[Any]) -> Act[int]:
-        noted.append((yield Do(lambda: 3)))
+    def act(noted: list[Any]) -> Routine[int]:
+        noted.append((yield Call(lambda: 3)))
         yield TextDelta("a")
-        noted.append((yield Do(lambda: 4, is_slow=True)))
+        noted.append((yield Call(lambda: 4, is_slow=True)))
         return 5
 
     assert both(act) == [3, 4, TextDelta("a")]
@@ -49,10 +59,10 @@ def test_wishes_are_answered_and_events_are_told():
 
 
 def test_what_a_wish_raises_is_raised_in_the_act():
-    def act(noted: list[Any]) -> Act[None]:
+    def act(noted: list[Any]) -> Routine[None]:
         for is_slow in (False, True):
             try:
-                yield Do(raising(KeyError("x")), is_slow=is_slow)
+                yield Call(raising(KeyError("x")), is_slow=is_slow)
             except KeyError as error:
                 noted.append(repr(error))
         yield TextDelta("on")
@@ -61,8 +71,8 @@ def test_what_a_wish_raises_is_raised_in_the_act():
 
 
 def test_what_the_act_raises_is_raised_to_whoever_performs_it():
-    def act() -> Act[None]:
-        yield Do(raising(KeyError("x")))
+    def act() -> Routine[None]:
+        yield Call(raising(KeyError("x")))
 
     with pytest.raises(KeyError):
         heard(act())
@@ -74,16 +84,16 @@ def test_what_must_be_awaited_is_awaited_or_refused():
     async def later() -> int:
         return 7
 
-    def act(noted: list[Any]) -> Act[None]:
-        noted.append((yield Do(later)))
-        noted.append((yield Do(lambda: later(), is_slow=True)))
-        yield Begin((later,))
-        noted.append((yield Next()).value)
+    def act(noted: list[Any]) -> Routine[None]:
+        noted.append((yield Call(later)))
+        noted.append((yield Call(lambda: later(), is_slow=True)))
+        yield StartCalls((later,))
+        noted.append((yield NextCall()).value)
 
     noted: list[Any] = []
     heard_async(lambda: act(noted))
     assert noted == [7, 7, 7]
-    with pytest.raises(BadSetting, match="build the async one"):
+    with pytest.raises(BadSetting, match="Build the async agent"):
         heard(act([]))
 
 
@@ -91,8 +101,8 @@ PIECES = [Delta("reasoning", "hm"), Delta("text", "a"), Delta("text", ""), Delta
 
 
 def test_a_stream_is_told_in_pieces_and_answered_with_the_whole():
-    def act(noted: list[Any]) -> Act[None]:
-        noted.append((yield Hear(lambda: iter(PIECES))))
+    def act(noted: list[Any]) -> Routine[None]:
+        noted.append((yield Stream(lambda: iter(PIECES))))
 
     assert both(act) == ["all", ReasoningDelta("hm"), TextDelta("a")]
 
@@ -104,8 +114,8 @@ def test_a_stream_for_asyncio_is_followed_there_and_refused_elsewhere():
 
     noted: list[Any] = []
 
-    def act() -> Act[None]:
-        noted.append((yield Hear(pieces)))
+    def act() -> Routine[None]:
+        noted.append((yield Stream(pieces)))
 
     assert heard_async(act) == [ReasoningDelta("hm"), TextDelta("a")]
     assert noted == ["all"]
@@ -114,13 +124,13 @@ def test_a_stream_for_asyncio_is_followed_there_and_refused_elsewhere():
 
 
 def test_a_stream_without_an_end_is_an_error():
-    def act(noted: list[Any]) -> Act[None]:
+    def act(noted: list[Any]) -> Routine[None]:
         try:
-            yield Hear(lambda: iter(PIECES[:2]))
+            yield Stream(lambda: iter(PIECES[:2]))
         except ConnectionError as error:
             noted.append(str(error))
 
-    assert both(act)[0] == "The stream ended before the answer was whole."
+    assert both(act)[0] == "The stream ended before the answer was complete."
 
 
 def test_whoever_leaves_closes_the_stream_and_the_act_writes_down_its_end():
@@ -132,19 +142,19 @@ def test_whoever_leaves_closes_the_stream_and_the_act_writes_down_its_end():
         finally:
             noted.append("closed")
 
-    def inner() -> Act[None]:
+    def inner() -> Routine[None]:
         try:
-            yield Hear(pieces)
-        except Left:
-            yield Do(lambda: noted.append("inner"))
+            yield Stream(pieces)
+        except ConsumerGone:
+            yield Call(lambda: noted.append("inner"))
             raise
 
-    def act() -> Act[None]:
+    def act() -> Routine[None]:
         try:
             yield from inner()
-        except Left:
+        except ConsumerGone:
             yield TextDelta("unheard")
-            yield Do(lambda: noted.append("outer"))
+            yield Call(lambda: noted.append("outer"))
             raise
 
     performed = perform(act())
@@ -163,7 +173,7 @@ def test_whoever_leaves_closes_the_stream_and_the_act_writes_down_its_end():
 
 
 def test_an_act_that_was_not_begun_is_closed_without_a_word():
-    def act() -> Act[None]:
+    def act() -> Routine[None]:
         yield TextDelta("never")
 
     perform(act()).close()
@@ -173,11 +183,11 @@ def test_an_act_that_was_not_begun_is_closed_without_a_word():
 def test_a_task_that_is_cancelled_tells_its_act():
     noted: list[str] = []
 
-    def act() -> Act[None]:
+    def act() -> Routine[None]:
         try:
-            yield Do(lambda: asyncio.get_running_loop().create_future())
+            yield Call(lambda: asyncio.get_running_loop().create_future())
         except asyncio.CancelledError:
-            yield Do(lambda: asyncio.sleep(0))
+            yield Call(lambda: asyncio.sleep(0))
             noted.append("written down")
             raise
 
@@ -196,12 +206,12 @@ def test_a_task_that_is_cancelled_tells_its_act():
     assert noted == ["written down"]
 
 
-def batch(calls: list[Callable[[], object]], **options: Any) -> Callable[[list[Any]], Act[None]]:
-    def act(noted: list[Any]) -> Act[None]:
-        yield Begin(tuple(calls), **options)
+def batch(calls: list[Callable[[], object]], **options: Any) -> Callable[[list[Any]], Routine[None]]:
+    def act(noted: list[Any]) -> Routine[None]:
+        yield StartCalls(tuple(calls), **options)
         ended = []
         for _ in calls:
-            ended.append((yield Next()))
+            ended.append((yield NextCall()))
         noted += [(one.index, one.value, repr(one.error)) for one in sorted(ended, key=lambda one: one.index)]
 
     return act
@@ -209,7 +219,7 @@ def batch(calls: list[Callable[[], object]], **options: Any) -> Callable[[list[A
 
 def test_each_call_of_a_batch_ends_well_or_badly_and_none_ends_the_program():
     calls = [lambda: 1, raising(KeyError("x")), raising(SystemExit(3)), raising(KeyboardInterrupt()), lambda: None]
-    assert both(batch(calls, at_most=2)) == [
+    assert both(batch(calls, max_parallel=2)) == [
         (0, 1, "None"),
         (1, None, "KeyError('x')"),
         (2, None, "SystemExit(3)"),
@@ -231,7 +241,7 @@ def test_at_most_so_many_calls_go_on_at_once():
         return 1
 
     met = threading.Event()
-    both(batch([call] * 7, at_most=3))
+    both(batch([call] * 7, max_parallel=3))
     assert most[0] <= 3
 
 
@@ -251,25 +261,25 @@ def test_a_call_that_takes_too_long_is_given_up_and_others_are_not():
     finally:
         never.set()
     assert [(index, value) for index, value, _ in noted] == [(0, None), (1, 2), (2, None)]
-    assert noted[0][2] == repr(TookTooLong(0.02))
+    assert noted[0][2] == repr(CallTimeout(0.02))
 
 
 def test_calls_that_hang_leave_room_for_others_and_for_the_store():
     """There are more of them than the loop's own pool has threads."""
     never = threading.Event()
 
-    def act(noted: list[Any]) -> Act[None]:
-        yield Begin((never.wait,) * 40, at_most=40, timeout=0.01)
+    def act(noted: list[Any]) -> Routine[None]:
+        yield StartCalls((never.wait,) * 40, max_parallel=40, timeout=0.01)
         for _ in range(40):
-            noted.append(type((yield Next()).error))
-        noted.append((yield Do(lambda: asyncio.to_thread(lambda: "there"))))
+            noted.append(type((yield NextCall()).error))
+        noted.append((yield Call(lambda: asyncio.to_thread(lambda: "there"))))
 
     noted: list[Any] = []
     try:
         heard_async(lambda: act(noted))
     finally:
         never.set()
-    assert noted == [TookTooLong] * 40 + ["there"]
+    assert noted == [CallTimeout] * 40 + ["there"]
 
 
 def test_a_coroutine_that_will_not_be_cancelled_is_given_up_all_the_same():
@@ -285,7 +295,7 @@ def test_a_coroutine_that_will_not_be_cancelled_is_given_up_all_the_same():
 
     noted: list[Any] = []
     heard_async(lambda: batch([stubborn, cancels_itself], timeout=0.01)(noted))
-    assert noted == [(0, None, repr(TookTooLong(0.01))), (1, None, "RuntimeError('it was cancelled from within')")]
+    assert noted == [(0, None, repr(CallTimeout(0.01))), (1, None, "RuntimeError('it was cancelled from within')")]
 
 
 def test_calls_see_the_context_of_whoever_performs_the_act():
@@ -303,10 +313,10 @@ def test_a_batch_that_is_left_begins_no_more_calls():
         first.set()
         go.wait(30)
 
-    def act() -> Act[None]:
-        yield Begin(tuple((lambda n=n: call(n)) for n in range(3)), at_most=1)
+    def act() -> Routine[None]:
+        yield StartCalls(tuple((lambda n=n: call(n)) for n in range(3)), max_parallel=1)
         yield TextDelta("begun")
-        yield Next()
+        yield NextCall()
 
     performed = perform(act())
     next(performed)
@@ -321,10 +331,10 @@ def test_nothing_waits_for_a_thread_that_hangs_when_the_program_ends():
 
     code = (
         "import threading\n"
-        "from foveate.agents.acts import Begin, Next, perform\n"
+        "from foveate.agents.effects import NextCall, StartCalls, perform\n"
         "def act():\n"
-        "    yield Begin((threading.Event().wait,), timeout=0.01)\n"
-        "    print((yield Next()).error)\n"
+        "    yield StartCalls((threading.Event().wait,), timeout=0.01)\n"
+        "    print((yield NextCall()).error)\n"
         "list(perform(act()))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

@@ -11,7 +11,7 @@ import pytest
 
 from foveate import Conversation, Options, Text, open_conversation
 from foveate.agents.plugins import Todo, TodoList, WorkingDirectory
-from foveate.agents.plugins.git import git_state
+from foveate.agents.plugins.directory import git_state
 from foveate.agents.toolbox import ToolFailed
 from foveate.errors import BadSetting
 from foveate.open import grouped
@@ -121,11 +121,11 @@ def test_for_good_nothing_that_was_sent_is_ever_changed(home: Path):
 
 
 def test_lines_are_bounded_and_a_giant_folder_is_looked_at_from_the_top(home: Path, monkeypatch):
-    monkeypatch.setattr("foveate.agents.plugins.directory._MOST_LOOKED_AT", 40)
+    monkeypatch.setattr("foveate.agents.plugins.directory._ENTRIES_MAX", 40)
     for n in range(100):
         (home / "src" / f"{n:03}.py").touch()
         os.utime(home / "src" / f"{n:03}.py", ns=(1, 1))
-    plugin = WorkingDirectory(home, most=3)
+    plugin = WorkingDirectory(home, max_lines=3)
     assert told(plugin) == "home\nREADME.md 7\nsrc/\nsrc/000.py 0\n[and 37 or more others]"
     (home / "src" / "000.py").unlink()  # Others move up; they are not new.
     assert told(plugin) == "Changed since you were last told:\ngone: src/000.py"
@@ -164,8 +164,8 @@ def test_what_is_wrong_is_refused_when_it_is_made(home: Path):
         WorkingDirectory(home, save="2")  # type: ignore[arg-type]
     with pytest.raises(BadSetting, match="ignore="):
         WorkingDirectory(home, ignore="*.log")
-    with pytest.raises(BadSetting, match="most="):
-        WorkingDirectory(home, most=0)
+    with pytest.raises(BadSetting, match="max_lines="):
+        WorkingDirectory(home, max_lines=0)
     with pytest.raises(BadSetting, match="whole_every="):
         WorkingDirectory(home, whole_every=0)
 

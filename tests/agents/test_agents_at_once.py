@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from foveate import AsyncChatAgent, ChatAgent, ConflictError, StoreError, open_store, plugin, tool
-from foveate.agents import claims
-from foveate.agents.owners import ended, new_owner
+from foveate.agents import lock
+from foveate.agents.lock import forget_owner, new_owner
 from foveate.errors import ConversationBusy
 from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
@@ -77,7 +77,7 @@ def check_whole(store: Database, folder: Path, *, is_quiet: bool) -> None:
         assert chat.verify() == []
         owner = new_owner()
         assert chat.claim(owner).owner == owner  # Nobody has it any more.
-        ended(owner)
+        forget_owner(owner)
     assert all(count <= ONCE[line] for line, count in done.items() if line.startswith("send"))
     assert min(done["look a"], done["look b"]) >= 1
     if is_quiet:
@@ -178,12 +178,12 @@ def test_agents_with_asyncio_wait_for_each_other_too():
 
 def test_an_agent_says_nothing_where_another_is_at_work(tmp_path: Path):
     store = MemoryStore()
-    with agent(store, tmp_path) as one, agent(store, tmp_path, waits=0) as two:
+    with agent(store, tmp_path) as one, agent(store, tmp_path, lock_timeout=0) as two:
         working = one.stream("Go.")
         next(working)
         for use in (lambda: two.send("And?"), two.resume):
             with pytest.raises(
-                ConversationBusy, match="Another agent is at work in 'one', and 0 seconds were not enough"
+                ConversationBusy, match="Conversation 'one' is busy: another agent did not finish within 0 seconds"
             ):
                 use()
         assert list(working)[-1].outcome.text == "All done."
@@ -200,7 +200,7 @@ def taken_over(store: Database, folder: Path, when: str, **late: Any) -> tuple[o
         for event in working:
             if type(event).__name__ == when:
                 break
-        ended(one._talker._hold.owner)  # As if its process had.
+        forget_owner(one._loop._lock.owner)  # As if its process had.
         with agent(store, folder) as two:
             assert two.resume().text == "All done."
             said = [row.message.result.text for row in two.conversation.history() if row.message.result]
@@ -246,7 +246,7 @@ def test_what_plugins_say_is_not_said_once_more_by_one_that_was_taken_over():
     with made(call("c1", "look"), "Never asked.") as first, made("Done.") as second:
         working = first.stream("Go.")
         next(event for event in working if type(event).__name__ == "ToolAnswered")
-        ended(first._talker._hold.owner)
+        forget_owner(first._loop._lock.owner)
         assert second.resume().text == "Done."
         with pytest.raises(ConversationBusy):
             list(working)
@@ -276,7 +276,7 @@ def test_what_a_tool_did_for_one_that_was_taken_over_is_told_to_people(caplog: p
     @tool
     def send() -> str:
         """Send."""
-        ended(first._talker._hold.owner)
+        forget_owner(first._loop._lock.owner)
         with ChatAgent(ScriptedModel(["I do not know."]), tools=[send], **shared) as second:
             assert second.resume().text == "I do not know."
         return "sent"
@@ -287,7 +287,7 @@ def test_what_a_tool_did_for_one_that_was_taken_over_is_told_to_people(caplog: p
         first.conversation.refresh()
         results = [row.message.text for row in first.conversation.history() if row.message.result]
         assert [text.partition(":")[0] for text in results] == ["It is not known whether send was carried out"]
-    assert "send was carried out (c1), and what it came to could not be kept" in caplog.text
+    assert "send was carried out (c1), and its result could not be stored" in caplog.text
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -298,7 +298,7 @@ def test_calls_that_wait_for_their_turn_are_not_made_any_more_by_one_that_was_ta
     script = [calls(*(call(f"c{n}", "send", to=f"{n}") for n in range(1, 6)))]
 
     def listen(event: object, agent: Any) -> None:
-        owner[:] = [agent._talker._hold.owner]
+        owner[:] = [agent._loop._lock.owner]
         if type(event).__name__ == "ToolAnswered":
             is_told.set()
 
@@ -306,7 +306,7 @@ def test_calls_that_wait_for_their_turn_are_not_made_any_more_by_one_that_was_ta
         sent.append(to)
         if to == "2":
             assert is_told.wait(60)
-            ended(owner[0])
+            forget_owner(owner[0])
             with ChatAgent(ScriptedModel(["I do not know."]), tools=[tool(send)], **shared) as other:
                 assert other.resume().text == "I do not know."
         return "sent"
@@ -320,13 +320,13 @@ def test_calls_that_wait_for_their_turn_are_not_made_any_more_by_one_that_was_ta
     async def play() -> None:
         tools = [tool(send_later, name="send")]
         model = ScriptedModel(script, asynchronous=True)
-        agent = AsyncChatAgent(model, tools=tools, at_most=1, **shared)
+        agent = AsyncChatAgent(model, tools=tools, max_parallel=1, **shared)
         async with agent, aclosing(agent.stream("Go.")) as events:
             async for event in events:
                 listen(event, agent)
 
     def play_without() -> None:
-        with ChatAgent(ScriptedModel(script), tools=[tool(send)], at_most=1, **shared) as agent:
+        with ChatAgent(ScriptedModel(script), tools=[tool(send)], max_parallel=1, **shared) as agent:
             for event in agent.stream("Go."):
                 listen(event, agent)
 
@@ -344,7 +344,7 @@ def test_a_reply_that_comes_when_another_has_answered_in_its_place_is_not_added(
     shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
 
     def meanwhile() -> None:
-        ended(first._talker._hold.owner)
+        forget_owner(first._loop._lock.owner)
         with ChatAgent(ScriptedModel(["From the second."]), **shared) as second:
             assert second.resume().text == "From the second."
 
@@ -383,7 +383,7 @@ def test_a_late_reply_of_one_that_was_taken_over_counts_for_nothing_although_it_
     thread = Thread(target=play)
     thread.start()
     assert thinks.wait(60)
-    ended(owner := first._talker._hold.owner)
+    forget_owner(owner := first._loop._lock.owner)
     with ChatAgent(Late(meanwhile, "From the second."), **shared) as second:
         assert second.resume().text == "From the second."
         (error,) = raised
@@ -508,8 +508,8 @@ def test_a_process_that_stood_still_and_wakes_when_it_was_taken_over_says_and_do
         try:
             assert child.stands_still()
             with monkeypatch.context() as patched:  # Nobody waits a minute here.
-                patched.setattr(claims, "_SILENCE", {"unknown": 0.0, "lives": 0.0})
-                with agent(store, tmp_path, together=False) as second:
+                patched.setattr(lock, "_SILENCE", {"unknown": 0.0, "alive": 0.0})
+                with agent(store, tmp_path, is_parallel=False) as second:
                     assert second.resume().text == "All done."
                     history = second.conversation.history()
             done, asked = lines(tmp_path / "done"), lines(tmp_path / "asked")

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import AsyncChatAgent, ChatAgent, Limits, Media, Text, ToolCall, tool
-from foveate.agents.results import kept
+from foveate.agents.tool_calls import encode_content
 from foveate.core.messages import Message, assistant
 from foveate.testing import ScriptedModel
 
@@ -98,14 +98,14 @@ def options_of(together: bool, expand: bool, turns: int) -> Iterator[dict[str, A
     odd_one, long_one = tool(odd, needs_approval=True), tool(long, is_repeatable=True)
     try:
         yield plain(
-            tools=[tool(good, together=together), fails, odd_one, hanging(over), long_one],
+            tools=[tool(good, is_parallel=together), fails, odd_one, hanging(over), long_one],
             approve=approve,
             expand=expand,
             limits=Limits(turns=turns),
             policy="keep-last-2",
             window=12_000,
             clock=lambda: 1,
-            at_most=3,
+            max_parallel=3,
         )
     finally:
         over.set()
@@ -155,7 +155,7 @@ def test_any_script_gives_legal_requests_and_whole_records(
     for row in history:
         if row.message.result and row.stamp.step:
             step = answers[row.stamp.step]
-            assert step.output == kept(row.message.result.content)
+            assert step.output == encode_content(row.message.result.content)
             assert (step.call, step.message) == (row.message.result.call_id, row.id)
             assert (step.state == "failed") == (row.message.result.state == "error")
     own = [row.message.result.call_id for row in history if row.message.result and row.stamp.expanded]

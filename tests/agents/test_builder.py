@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import foveate
 from foveate import AgentBuilder, ChatAgent, Limits, ReActAgent, tool
 from foveate.agents import LoopAgent, TodoList, WorkingDirectory
-from foveate.agents.summary_tools import summarizer_of
+from foveate.agents.shrink_settings import summarizer_from
 from foveate.core.messages import ToolResult
 from foveate.core.summaries import SummaryRequest
 from foveate.errors import BadSetting
@@ -60,7 +60,7 @@ STEPS: dict[str, tuple[Callable[[AgentBuilder], AgentBuilder], dict[str, Any]]] 
     "window": (lambda b: b.with_window(50_000, reserve=2_000), {"window": 50_000, "reserve": 2_000}),
     "tool": (lambda b: b.add_tool(ADD), {"tools": [ADD]}),
     "limits": (lambda b: b.with_limits(turns=9, money=0.5), {"limits": Limits(turns=9, money=0.5)}),
-    "approval": (lambda b: b.with_approval(approve, of_all=True), {"approve": approve, "approves_all": True}),
+    "approval": (lambda b: b.with_approval(approve, all=True), {"approve": approve, "approve_all": True}),
     "event": (lambda b: b.on_event(heard), {"on_event": heard}),
     "plugin": (lambda b: b.with_plugin(clock), {"plugins": [clock]}),
     "expanding": (lambda b: b.with_expanding(where="tail"), {"expand": True, "expand_where": "tail"}),
@@ -233,8 +233,8 @@ def test_a_loop_agent_has_instructions_and_actions_and_its_results_expire():
         "settings": {"filter": {"keep": 3}, "expire": {}},
     }
     assert isinstance(builder.use(ScriptedModel([])).with_window(9_000).build_loop_agent(), LoopAgent)
-    with pytest.raises(BadSetting, match="not of all"):
-        builder.with_approval(approve, of_all=True).keywords("loop")
+    with pytest.raises(BadSetting, match="only where an action needs it"):
+        builder.with_approval(approve, all=True).keywords("loop")
 
 
 def test_a_class_of_plugins_is_made_anew_for_each_agent(tmp_path):
@@ -278,7 +278,7 @@ def refused(make: Callable[[], object]) -> str:
 
 def test_5_4_13_summarization_that_makes_no_sense_is_refused_at_once_and_a_low_number_warned_of():
     assert refused(lambda: AgentBuilder().with_summarization(trigger_at=10, keep_recent=10)) == (
-        "keep_recent=10 is not less than trigger_at=10: there would be nothing to summarise."
+        "keep_recent=10 must be less than trigger_at=10. Otherwise there is nothing to summarize."
     )
     assert "keep_recent= (messages) is a whole number of 1" in refused(
         lambda: AgentBuilder().with_summarization(keep_recent=0)
@@ -304,8 +304,8 @@ def test_5_3_f_two_numbers_of_results_to_keep_are_refused_and_the_same_number_tw
         return builder.with_tool_result_filtering(outside).with_summarization(tool_results_keep_recent=inside)
 
     assert refused(lambda: both(3, 5)) == (
-        "with_summarization(tool_results_keep_recent=3) and with_tool_result_filtering(keep_recent=5) say two numbers "
-        "for one thing. Say one, once."
+        "with_summarization(tool_results_keep_recent=3) and with_tool_result_filtering(keep_recent=5) set two numbers "
+        "for one thing. Set it once."
     )
     alone = AgentBuilder().use(MODEL).with_summarization().with_tool_result_filtering(5)
     assert both(5, 5).keywords() == alone.keywords()
@@ -353,19 +353,19 @@ def test_what_is_gone_names_what_came_in_its_place():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda b: b.build_chat_agent(), "Say which model: .use("),
+        (lambda b: b.build_chat_agent(), "The model is missing. Call .use("),
         (lambda b: b.use(3), "The model is a name such as"),
         (lambda b: b.use(" "), "blank"),
-        (lambda b: b.use(ScriptedModel([]), key="k"), "A Model has its key already"),
-        (lambda b: b.use_openai("gpt-4.1-mini", " "), "key= is a text that is not blank"),
+        (lambda b: b.use(ScriptedModel([]), key="k"), "A Model already has its key"),
+        (lambda b: b.use_openai("gpt-4.1-mini", " "), "key= must be a text that is not blank"),
         (lambda b: b.use("gpt-4.1-mini").build_chat_agent(), "Write PROVIDER:MODEL"),
         (lambda b: b.with_tool_result_filtering(-1), "keep_recent= (tool results) is a whole number of 0"),
         (lambda b: b.with_tool_result_filtering(True), "keep_recent= (tool results) is a whole number of 0"),
-        (lambda b: b.with_max_multimodal_messages(-1), "most= (messages) is a whole number of 0"),
-        (lambda b: b.with_summarization(tool=3).use(MODEL).keywords(), "A tool for summaries is a function"),
-        (lambda b: b.with_limits(turn=3), "Limits are turns, tokens, money, seconds"),
-        (lambda b: b.with_limits(turns=0), "The limit turns is a number above 0"),
-        (lambda b: b.add_tools(add, add), "Two tools are called add"),
+        (lambda b: b.with_max_multimodal_messages(-1), "max_messages= (messages) is a whole number of 0"),
+        (lambda b: b.with_summarization(tool=3).use(MODEL).keywords(), "A tool for summaries must be a function"),
+        (lambda b: b.with_limits(turn=3), "Limits have the fields turns, tokens, money, seconds"),
+        (lambda b: b.with_limits(turns=0), "The limit turns must be a number above 0"),
+        (lambda b: b.add_tools(add, add), "Two tools have the name add"),
         (lambda b: b.with_window("9k"), "The window (tokens) is a whole number"),
         (lambda b: b.with_system(None), "The system prompt is a string"),
         (lambda b: b.for_conversation(3), "The name of a conversation is a string"),
@@ -418,7 +418,7 @@ def test_an_object_of_the_documents_shape_is_handed_json_and_returns_json():
             asked.append(json.loads(arguments))
             return {"summary": "They saw a cat."}
 
-    made: Any = summarizer_of(SummaryTool(), "support-456")
+    made: Any = summarizer_from(SummaryTool(), "support-456")
     assert (made.name, made(request(previous="Before."))) == ("my_summaries", '{"summary": "They saw a cat."}')
     assert asked == [{"conversation_id": "support-456", **FACTS, "previous_summary": "Before."}]
 
@@ -430,7 +430,7 @@ def test_what_the_policy_says_of_its_question_is_handed_on():
         def invoke(self, arguments: str) -> Any:
             return arguments
 
-    made: Any = summarizer_of(SummaryTool(), "c")
+    made: Any = summarizer_from(SummaryTool(), "c")
     assert json.loads(made(request(facts=facts))) == {"conversation_id": "c", **facts, "previous_summary": ""}
 
 
@@ -438,16 +438,16 @@ def test_a_tool_is_called_with_the_values_that_it_takes():
     def summarize(conversation_id: str, messages: list[dict[str, Any]], style: str = "short") -> str:
         return f"{style}: {len(messages)} messages of {conversation_id}"
 
-    made: Any = summarizer_of(tool(summarize), "c")
+    made: Any = summarizer_from(tool(summarize), "c")
     assert (made.name, made(request())) == ("summarize", "short: 4 messages of c")
 
 
 def test_a_function_and_a_name_are_taken_as_they_are_and_a_class_is_not():
-    assert summarizer_of(written, "c") is written
-    assert summarizer_of("digest", "c") == "digest"
+    assert summarizer_from(written, "c") is written
+    assert summarizer_from("digest", "c") == "digest"
     for wrong in (3, "", AdditionalContent, None, ToolResult):
         with pytest.raises(BadSetting, match="A tool for summaries"):
-            summarizer_of(wrong, "c")
+            summarizer_from(wrong, "c")
 
 
 @pytest.mark.parametrize("said", ["S", '{"summary": "S"}', {"summary": "S"}])

@@ -12,7 +12,7 @@ import pytest
 
 from foveate import AsyncChatAgent, ChatAgent, Media, Text, ToolCall, ToolResult, tool
 from foveate.agents import ToolFailed
-from foveate.agents.results import LARGEST, content_of, kept, read
+from foveate.agents.tool_calls import LARGEST, content_of, decode_content, encode_content
 from foveate.errors import BadSetting
 from foveate.testing import ScriptedModel, call, calls
 from foveate.types import Lease
@@ -31,7 +31,7 @@ def answers(script: list[Any], **options: Any) -> list[tuple[str, str, str]]:
         assert one.send("Go.").text == "Done."
         results = [row.message.result for row in one.conversation.history() if row.message.result]
         outputs = [(call, output) for name, call, _, output in steps(one.conversation) if call]
-        assert outputs == [(result.call_id, kept(result.content)) for result in results]
+        assert outputs == [(result.call_id, encode_content(result.content)) for result in results]
         return [(result.name, result.state, result.text) for result in results]
 
 
@@ -137,7 +137,7 @@ IMAGE = Media("image/png", "base64", "aGk=")
 )
 def test_what_a_tool_returns_becomes_content_and_is_read_back_from_its_step(value: Any, content: Any):
     assert content_of(value)[0] == content
-    assert read(kept(content)) == content
+    assert decode_content(encode_content(content)) == content
 
 
 def test_what_cannot_be_written_is_told_as_a_mistake_of_the_tool():
@@ -184,7 +184,7 @@ def test_tools_that_may_not_go_on_together_follow_each_other():
     order: list[str] = []
     others_end = threading.Event()
 
-    @tool(together=False)
+    @tool(is_parallel=False)
     def alone(name: str) -> str:
         """Alone."""
         order.append(f"{name} begins")
@@ -254,14 +254,14 @@ def test_tools_that_need_approval_are_asked_for_and_others_are_not():
         ],
     )
     assert done == ["a"]
-    assert asked(False, [call("c1", "add", a=1)], tools=[add], approves_all=True) == (
+    assert asked(False, [call("c1", "add", a=1)], tools=[add], approve_all=True) == (
         ["c1"],
         [("add", "error", "The user did not allow this call of add. Do not make it again.")],
     )
 
 
 def test_calls_with_wrong_arguments_are_not_asked_for():
-    assert asked(True, [calls(call("c1", "add"), call("c2", "nope"))], tools=[add], approves_all=True)[0] == []
+    assert asked(True, [calls(call("c1", "add"), call("c2", "nope"))], tools=[add], approve_all=True)[0] == []
 
 
 def test_an_answer_that_is_none_carries_nothing_out_and_the_next_try_asks_again():
@@ -300,13 +300,13 @@ async def approve_later(_: ToolCall) -> bool:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"tools": [tool(add, needs_approval=True)]}, "add needs approval. Hand in approve="),
-        ({"tools": [add], "approves_all": True}, "add needs approval. Hand in approve="),
-        ({"tools": [later]}, "later must be awaited, which only the async agent can do"),
+        ({"tools": [tool(add, needs_approval=True)]}, "add needs approval. Pass approve="),
+        ({"tools": [add], "approve_all": True}, "add needs approval. Pass approve="),
+        ({"tools": [later]}, "later must be awaited, and only an async agent can do that"),
         ({"approve": approve_later}, "approve= must be awaited"),
         ({"approve": 3}, "approve= is something that can be called"),
-        ({"at_most": 0}, "at_most= "),
-        ({"tools": [add, add]}, "Two tools are called add"),
+        ({"max_parallel": 0}, "max_parallel= "),
+        ({"tools": [add, add]}, "Two tools have the name add"),
         ({"tools": 3}, "tools= is a list of functions and Tools"),
     ],
 )

@@ -23,6 +23,7 @@ from foveate import (
     open_conversation,
     tool,
 )
+from foveate.agents.agent import INSTRUCTION
 from foveate.agents.events import (
     ModelReplied,
     ReasoningDelta,
@@ -32,7 +33,6 @@ from foveate.agents.events import (
     ToolCalled,
     ViewChanged,
 )
-from foveate.agents.react import INSTRUCTION
 from foveate.errors import BadSetting
 from foveate.expansion import EXPAND_INSTRUCTION
 from foveate.testing import CutReply, ProviderError, ScriptedModel, call, calls, say, thought
@@ -81,7 +81,7 @@ def test_an_open_conversation_stays_open():
             assert one.conversation is chat
             one.send("Hello.")
         assert len(chat.history()) == 2
-        with pytest.raises(BadSetting, match="window, policy: the conversation is open already"):
+        with pytest.raises(BadSetting, match="window, policy: an open conversation keeps its options"):
             ChatAgent(ScriptedModel([]), conversation=chat, window=3, policy="none")
 
 
@@ -117,7 +117,7 @@ def test_whoever_stops_listening_stops_the_run_and_the_next_one_goes_on():
             if isinstance(event, ModelReplied):
                 break
         run = one.conversation.runs()[0]
-        assert (run.state, run.reason) == ("stopped", "whoever listened went away")
+        assert (run.state, run.reason) == ("stopped", "the consumer closed the stream")
         assert one.resume().text == "Two."
         assert one.conversation.runs()[0].state == "done"
         assert one.send("Thanks.").text == "Fine."
@@ -164,7 +164,7 @@ def test_a_run_that_is_taken_up_later_has_its_time_again():
 
 
 def test_a_limit_of_money_needs_a_price():
-    with pytest.raises(BadSetting, match=r"limits.money needs the price of anthropic:scripted, which is not known"):
+    with pytest.raises(BadSetting, match=r"limits.money needs the price of anthropic:scripted, which is unknown"):
         agent([], limits=Limits(money=1))
 
 
@@ -217,7 +217,7 @@ def test_a_prompt_that_the_provider_finds_too_long_is_sent_again_smaller():
 def test_what_is_said_is_looked_at_first():
     with agent([]) as one:
         for nothing in ("", "  \n"):
-            with pytest.raises(BadInput, match="Say something"):
+            with pytest.raises(BadInput, match="The input is blank"):
                 one.send(nothing)
         with pytest.raises(BadInput):
             one.send(3)
@@ -240,7 +240,7 @@ def test_a_run_that_is_interrupted_from_the_keyboard_is_stopped_and_goes_on():
             raise error
         return True
 
-    options: dict[str, Any] = {"tools": [add], "approve": approve, "approves_all": True}
+    options: dict[str, Any] = {"tools": [add], "approve": approve, "approve_all": True}
     with agent([call("c1", "add", a=1, b=1), "Two."], **options) as one:
         with pytest.raises(KeyboardInterrupt):
             one.send("1 + 1?")
@@ -259,7 +259,7 @@ def test_tools_that_plugins_bring_are_offered():
     with agent([call("c1", "add", a=1, b=1), "Two."], plugins=[Calculator()]) as one:
         assert one.send("1 + 1?").text == "Two."
         assert told(one.conversation)[2] == ("tool", "2")
-    with pytest.raises(BadSetting, match="Two tools are called add"):
+    with pytest.raises(BadSetting, match="Two tools have the name add"):
         agent([], plugins=[Calculator()], tools=[add])
 
 
@@ -284,7 +284,7 @@ def test_two_things_at_once_are_refused():
         thread = threading.Thread(target=lambda: outcomes.append(one.send("Wait.").text))
         thread.start()
         begun.wait(30)
-        with pytest.raises(BadInput, match="This agent is at work"):
+        with pytest.raises(BadInput, match="This agent is busy"):
             one.send("And?")
         go.set()
         thread.join()
@@ -294,7 +294,7 @@ def test_two_things_at_once_are_refused():
 def test_a_model_for_asyncio_is_refused_by_the_other_agent():
     with (
         ChatAgent(ScriptedModel(["Hi."], asynchronous=True), **plain()) as one,
-        pytest.raises(BadSetting, match="build the async one"),
+        pytest.raises(BadSetting, match="Build the async agent"),
     ):
         one.send("Hello.")
 
@@ -436,7 +436,7 @@ def test_a_send_that_is_cancelled_leaves_a_conversation_that_goes_on():
         async with async_agent([call("c1", "wait"), "Done.", "Fine."], tools=[wait]) as one:
             task = asyncio.ensure_future(one.send("Wait."))
             await begun.wait()
-            with pytest.raises(BadInput, match="at work"):
+            with pytest.raises(BadInput, match="busy"):
                 await one.send("And?")
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -485,7 +485,7 @@ def test_usage_and_cost_of_a_run_are_those_of_its_replies():
 
 @pytest.mark.parametrize("system", [3, {"a"}, [3], ["ok", None, object()], b"bytes", lambda: "text"])
 def test_a_system_prompt_that_no_provider_takes_is_refused_when_the_agent_is_made(system: Any):
-    with pytest.raises(BadSetting, match="system= is a text, or a list of texts and blocks; not "):
+    with pytest.raises(BadSetting, match="system= must be a text, or a list of texts and blocks, not "):
         agent([], system=system)
 
 

@@ -15,11 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from foveate import ChatAgent, LoopAgent, Options, StoreError, open_conversation
-from foveate.agents import owners
-from foveate.agents.acts import Do, Pause, perform, perform_async
-from foveate.agents.claims import Hold
-from foveate.agents.owners import ended, known_of, new_owner
-from foveate.agents.pulse import Pulse, pulse_of
+from foveate.agents import lock
+from foveate.agents.effects import Call, Sleep, perform, perform_async
+from foveate.agents.lock import ConversationLock, Heartbeat, forget_owner, heartbeat_of, new_owner, owner_state
 from foveate.core.runs import LockHolder
 from foveate.errors import BadSetting, ConversationBusy
 from foveate.stores.memory import MemoryStore
@@ -35,12 +33,14 @@ class World:
     def __init__(self, owner: str = ELSEWHERE) -> None:
         self.chat = open_conversation("one", window=10_000)
         self.chat.claim(owner)
-        self.now, self.pulse = 0.0, Pulse()
+        self.now, self.pulse = 0.0, Heartbeat()
 
-    def hold(self, waits: float = 30.0) -> Hold:
-        return Hold(self.chat, waits=waits, stopwatch=lambda: self.now, pulse=self.pulse)
+    def hold(self, lock_timeout: float = 30.0) -> ConversationLock:
+        return ConversationLock(self.chat, lock_timeout=lock_timeout, stopwatch=lambda: self.now, heartbeat=self.pulse)
 
-    def waited(self, hold: Hold, beats: tuple[float, ...] = (), owner: str = ELSEWHERE, release: float = 1e9) -> float:
+    def waited(
+        self, hold: ConversationLock, beats: tuple[float, ...] = (), owner: str = ELSEWHERE, release: float = 1e9
+    ) -> float:
         """Seconds until a hold is had. `beats`: when the other one gives signs of life; `release`: when it ends."""
         due = sorted(beats)
 
@@ -54,12 +54,12 @@ class World:
             while True:
                 wished, step, given = step(given), act.send, None
                 match wished:
-                    case Do(what):
+                    case Call(what):
                         try:
                             given = what()
                         except Exception as error:
                             step, given = cast(Any, act.throw), error
-                    case Pause(seconds):
+                    case Sleep(seconds):
                         self.now += seconds
                 while due and due[0] <= self.now:
                     due.pop(0)
@@ -84,7 +84,7 @@ def test_what_another_does_is_waited_for():
 
 def test_one_that_gives_signs_of_life_is_not_taken_for_dead_however_long_it_works():
     world = World()
-    with pytest.raises(ConversationBusy, match="30 seconds were not enough") as told:
+    with pytest.raises(ConversationBusy, match="did not finish within 30 seconds") as told:
         world.waited(world.hold(), beats=tuple(range(5, 100, 5)))
     assert told.value.owner == ELSEWHERE
     assert 30 <= world.now < 31
@@ -99,15 +99,15 @@ def test_one_of_another_machine_counts_as_dead_after_twenty_seconds_of_silence(b
     assume(not any(19 < later - earlier < 21 for earlier, later in gaps))  # A look is half a second late at most.
     last = next(earlier for earlier, later in gaps if later - earlier >= 20)
     world = World()
-    assert 20 <= world.waited(world.hold(waits=1e6), beats=tuple(beats)) - last < 21.1
+    assert 20 <= world.waited(world.hold(lock_timeout=1e6), beats=tuple(beats)) - last < 21.1
 
 
 def test_who_does_not_want_to_wait_finds_out_all_the_same_whether_another_machine_is_dead():
     world = World()
-    assert 20 <= world.waited(world.hold(waits=0)) < 20.6
+    assert 20 <= world.waited(world.hold(lock_timeout=0)) < 20.6
     world = World()
     with pytest.raises(ConversationBusy):
-        world.waited(world.hold(waits=0), beats=(1,))
+        world.waited(world.hold(lock_timeout=0), beats=(1,))
     assert world.now < 2
 
 
@@ -117,26 +117,26 @@ def test_a_clock_that_goes_back_frees_nothing():
     world.chat = open_conversation("one", window=10_000, options=Options(clock=lambda: next(times)))
     world.chat.claim(ELSEWHERE)
     with pytest.raises(ConversationBusy):
-        world.waited(world.hold(waits=30), beats=(1, 15, 29))
+        world.waited(world.hold(lock_timeout=30), beats=(1, 15, 29))
     assert world.chat.claim("me").owner == ELSEWHERE
 
 
 def test_one_whose_process_is_there_is_given_a_minute():
     owner = new_owner()
     world = World(owner)
-    assert 60 <= world.waited(world.hold(waits=100)) < 60.6
+    assert 60 <= world.waited(world.hold(lock_timeout=100)) < 60.6
     world = World(owner)
-    with pytest.raises(ConversationBusy, match="0 seconds"):
-        world.waited(world.hold(waits=0))
+    with pytest.raises(ConversationBusy, match="within 0 seconds"):
+        world.waited(world.hold(lock_timeout=0))
     assert world.now == 0
-    ended(owner)
+    forget_owner(owner)
     assert world.waited(world.hold()) == 0
 
 
 def test_a_sign_of_life_in_the_last_moment_counts():
     """Between the look and the taking over: the claim is another one by then."""
     world = World()
-    hold, is_late = world.hold(waits=25), False
+    hold, is_late = world.hold(lock_timeout=25), False
     real = world.chat.claim
 
     def claim(owner: str, instead_of: LockHolder | None = None) -> LockHolder:
@@ -166,7 +166,7 @@ def test_a_database_that_stands_still_makes_nobody_dead():
         return real(owner, instead_of)
 
     world.chat.claim = claim  # type: ignore[method-assign]
-    hold = world.hold(waits=2_000)
+    hold = world.hold(lock_timeout=2_000)
     assert world.waited(hold, beats=(1_001.0, 1_006.0), release=1_007.0) == pytest.approx(1_007.0, abs=0.6)
     assert not hold.took_over
 
@@ -193,8 +193,8 @@ def test_a_claim_that_cannot_be_given_up_is_known_to_be_dead(caplog: pytest.LogC
     assert "the claim on it could not be given up: gone" in caplog.text
     world.chat.release = release  # type: ignore[method-assign]
     assert world.chat.claim("next").owner == hold.owner
-    assert known_of(hold.owner) == "dead"
-    assert world.waited(world.hold(waits=0)) == 0
+    assert owner_state(hold.owner) == "dead"
+    assert world.waited(world.hold(lock_timeout=0)) == 0
 
 
 # -------------------------------------------------------------------------------------------------------------- owners
@@ -202,9 +202,9 @@ def test_a_claim_that_cannot_be_given_up_is_known_to_be_dead(caplog: pytest.LogC
 
 def test_an_owner_of_this_process_lives_until_it_has_ended():
     owner = new_owner()
-    assert known_of(owner) == "lives"
-    ended(owner)
-    assert known_of(owner) == "dead"
+    assert owner_state(owner) == "alive"
+    forget_owner(owner)
+    assert owner_state(owner) == "dead"
     assert new_owner() != owner
 
 
@@ -214,50 +214,50 @@ def test_where_the_system_tells_less_a_process_is_known_all_the_same(monkeypatch
     def nothing(*_: object, **__: object) -> str:
         raise FileNotFoundError
 
-    owners._machine.cache_clear()
-    monkeypatch.setattr(owners.Path, "read_text", nothing)
+    lock._machine.cache_clear()
+    monkeypatch.setattr(lock.Path, "read_text", nothing)
     owner = new_owner()
     assert owner.split(":")[2] == ""
-    assert known_of(owner) == "lives"
-    ended(owner)
-    assert known_of(owner) == "dead"
+    assert owner_state(owner) == "alive"
+    forget_owner(owner)
+    assert owner_state(owner) == "dead"
     child = subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.DEVNULL)
     theirs = f"{owner.split(':')[0]}:{child.pid}::00"
-    assert known_of(theirs) == "lives"  # It has to be waited for, as long as nobody does.
+    assert owner_state(theirs) == "alive"  # It has to be waited for, as long as nobody does.
     child.wait()
-    assert known_of(theirs) == "dead"
-    owners._machine.cache_clear()
+    assert owner_state(theirs) == "dead"
+    lock._machine.cache_clear()
 
 
 @pytest.mark.parametrize("owner", ["", "me", "a:b:c:d", ELSEWHERE, "::::", "é:1:1:1"])
 def test_nothing_is_known_of_others(owner: str):
-    assert known_of(owner) == "unknown"
+    assert owner_state(owner) == "unknown"
 
 
 def test_a_process_of_this_machine_is_known_to_live_and_to_have_ended():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True)
     machine, _, _, name = new_owner().split(":")
-    owner = f"{machine}:{child.pid}:{owners._began(child.pid)}:{name}"
-    assert known_of(owner) == "lives"
+    owner = f"{machine}:{child.pid}:{lock._process_start(child.pid)}:{name}"
+    assert owner_state(owner) == "alive"
     child.kill()
     child.wait()
     assert child.stdin is not None
     child.stdin.close()
-    assert known_of(owner) == "dead"
+    assert owner_state(owner) == "dead"
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="Only Linux tells when a process began.")
 def test_a_process_that_is_not_waited_for_and_another_one_of_its_number_are_told_apart():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     machine, _, _, name = new_owner().split(":")
-    began = owners._began(child.pid)  # It runs: when one began that has ended, the system no longer tells us.
+    began = lock._process_start(child.pid)  # It runs: when one began that has ended, the system no longer tells us.
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert known_of(f"{machine}:{child.pid}:{began}:{name}") == "dead"
+    assert owner_state(f"{machine}:{child.pid}:{began}:{name}") == "dead"
     child.communicate()
     parent = os.getppid()
-    assert known_of(f"{machine}:{parent}:{owners._began(parent)}:{name}") == "lives"
-    assert known_of(f"{machine}:{parent}:1:{name}") == "dead"
+    assert owner_state(f"{machine}:{parent}:{lock._process_start(parent)}:{name}") == "alive"
+    assert owner_state(f"{machine}:{parent}:1:{name}") == "dead"
 
 
 # --------------------------------------------------------------------------------------------------------------- pulse
@@ -273,7 +273,7 @@ def test_a_pulse_beats_for_everybody_until_they_end():
             heard.set()
         return follows
 
-    pulse = Pulse(every=0.001)
+    pulse = Heartbeat(interval=0.001)
     pulse.begin("b", lambda: beat("b", follows=False))
     pulse.begin("a", lambda: beat("a"))
     assert heard.wait(60)
@@ -294,7 +294,7 @@ def test_a_pulse_beats_for_everybody_until_they_end():
 def test_a_forked_child_gives_no_sign_of_life_for_its_parent():
     said = """if True:
         import os, warnings
-        from foveate.agents.pulse import pulse_of
+        from foveate.agents.lock import pulse_of
         from foveate.stores.memory import MemoryStore
         warnings.simplefilter("ignore")
         store = MemoryStore()
@@ -313,7 +313,7 @@ def test_where_no_thread_is_to_be_had_the_next_who_begins_tries_again(monkeypatc
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    pulse, is_told = Pulse(every=0.001), threading.Event()
+    pulse, is_told = Heartbeat(interval=0.001), threading.Event()
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         with pytest.raises(RuntimeError):
@@ -326,7 +326,7 @@ def test_where_no_thread_is_to_be_had_the_next_who_begins_tries_again(monkeypatc
 @pytest.mark.parametrize("at", ["__setitem__", "copy"])
 def test_who_is_thrown_away_while_its_own_thread_is_at_the_pulse_ends(at: str):
     """Garbage is collected wherever something is made, that is, in the middle of beginning or beating too."""
-    pulse = Pulse(every=30)
+    pulse = Heartbeat(interval=30)
 
     class Collecting(dict[str, Any]):
         pass
@@ -346,7 +346,7 @@ def test_who_is_thrown_away_while_its_own_thread_is_at_the_pulse_ends(at: str):
 
 def test_a_store_that_hangs_keeps_nobody_from_giving_signs_of_life_to_another():
     hung, other = MemoryStore(), MemoryStore()
-    pulses = pulse_of(hung), pulse_of(other)
+    pulses = heartbeat_of(hung), heartbeat_of(other)
     for pulse in pulses:
         pulse._every = 0.001
     follows, hangs, is_told = threading.Event(), threading.Event(), threading.Event()
@@ -357,7 +357,7 @@ def test_a_store_that_hangs_keeps_nobody_from_giving_signs_of_life_to_another():
     follows.set()
     for pulse, owner in zip(pulses, "ab", strict=True):
         pulse.end(owner)
-    assert (pulse_of(hung), pulse_of(other)) == pulses
+    assert (heartbeat_of(hung), heartbeat_of(other)) == pulses
 
 
 def test_a_store_of_ones_own_that_cannot_be_hashed_has_a_pulse_too():
@@ -368,13 +368,13 @@ def test_a_store_of_ones_own_that_cannot_be_hashed_has_a_pulse_too():
             return isinstance(other, Plain)
 
     one, other = Plain(), Plain()
-    pulse = pulse_of(one)
-    assert pulse_of(one) is pulse
-    assert pulse_of(other) is not pulse
+    pulse = heartbeat_of(one)
+    assert heartbeat_of(one) is pulse
+    assert heartbeat_of(other) is not pulse
 
 
 def test_a_sign_of_life_that_fails_is_tried_again():
-    pulse, failing = Pulse(every=1e6), [StoreError("away")]
+    pulse, failing = Heartbeat(interval=1e6), [StoreError("away")]
     told: list[int] = []
 
     def beat() -> bool:
@@ -392,16 +392,16 @@ def test_a_sign_of_life_that_fails_is_tried_again():
 def test_an_agent_gives_signs_of_life_while_its_model_thinks():
     seen: list[bool] = []
     chat = open_conversation("one", window=10_000, format="anthropic")
-    pulse = Pulse(every=1e6)
+    pulse = Heartbeat(interval=1e6)
 
     def think(_: Any) -> str:
         before = chat.claim("other")
         pulse.beat()
-        seen.append(chat.claim("other") == LockHolder(before.owner, before.heartbeats + 1))
+        seen.append(chat.claim("other") == LockHolder(before.owner, before.beats + 1))
         return "Hello."
 
     with ChatAgent(ScriptedModel(think), conversation=chat) as agent:
-        agent._talker._hold._pulse = pulse
+        agent._loop._lock._heartbeat = pulse
         agent.send("Hi.")
     assert seen == [True]
     assert pulse._beats == {}
@@ -412,14 +412,14 @@ def test_an_agent_gives_signs_of_life_while_its_model_thinks():
 
 @pytest.mark.parametrize("waits", [-1, "30", True, float("nan"), float("inf"), None])
 @pytest.mark.parametrize("kind", [ChatAgent, LoopAgent])
-def test_how_long_to_wait_is_a_number_of_seconds(kind: Any, waits: Any):
-    with pytest.raises(BadSetting, match="waits= is a number of seconds, 0 or more"):
-        kind(ScriptedModel([]), window=10_000, waits=waits)
+def test_how_long_to_wait_is_a_number_of_seconds(kind: Any, lock_timeout: Any):
+    with pytest.raises(BadSetting, match="lock_timeout= must be a number of seconds, 0 or more"):
+        kind(ScriptedModel([]), window=10_000, lock_timeout=lock_timeout)
 
 
 def test_a_pause_is_waited_for_with_and_without_asyncio():
     def act() -> Any:
-        assert (yield Pause(0.0)) is None
+        assert (yield Sleep(0.0)) is None
 
     assert list(perform(act())) == []
 

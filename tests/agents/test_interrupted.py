@@ -56,7 +56,7 @@ class World:
             self.done[f"look {at}"] += 1
             return f"seen {at}"
 
-        @tool(together=False)
+        @tool(is_parallel=False)
         def send(to: str) -> str:
             """Send."""
             self.done[f"send {to}"] += 1
@@ -419,7 +419,7 @@ def test_a_send_that_is_cancelled_anywhere_is_taken_up_and_does_nothing_twice():
 @pytest.mark.parametrize("together", [False, True])
 def test_a_stream_that_is_left_after_any_event_is_taken_up_and_does_nothing_twice(together: bool):
     def tools(world: World) -> list[Any]:
-        return [replace(one, together=together, is_repeatable=False) for one in world.tools()]
+        return [replace(one, is_parallel=together, is_repeatable=False) for one in world.tools()]
 
     with agent(asks, tools=tools(World())) as one:
         heard = len(list(one.stream("Go.")))
@@ -431,7 +431,7 @@ def test_a_stream_that_is_left_after_any_event_is_taken_up_and_does_nothing_twic
                 next(stream)
             stream.close()
             run = one.conversation.runs()[0]
-            assert (run.state, run.reason) == ("stopped", "whoever listened went away")
+            assert (run.state, run.reason) == ("stopped", "the consumer closed the stream")
             assert one.resume().text == "All done."
             assert max(world.done["send x"], world.done["send y"]) <= 1
             results = [row.message.result for row in one.conversation.history() if row.message.result]

@@ -8,7 +8,7 @@ import pytest
 
 from foveate import ChatAgent, LoopAgent, ReActAgent, tool
 from foveate.agents import ModelReplied
-from foveate.agents.stopping import GO_ON
+from foveate.agents.tool_calls import CONTINUE
 from foveate.core.stamps import Stop
 from foveate.errors import StoreError
 from foveate.stores.memory import MemoryStore
@@ -56,7 +56,7 @@ def test_a_reply_that_is_as_long_as_it_may_be_is_no_answer(provider: str):
         assert told(one.conversation) == [
             ("user", "Tell me all."),
             ("assistant", "The first half, "),
-            ("user", GO_ON),
+            ("user", CONTINUE),
             ("assistant", "and the second half."),
         ]
         assert [row.stamp.origin for row in one.conversation.history()][2] == "derived"
@@ -196,7 +196,7 @@ def test_whatever_fails_a_reply_that_was_cut_is_never_taken_for_an_answer(after:
 
         def script(request: dict[str, Any]) -> Any:
             said = [block["text"] for message in request["messages"] for block in message["content"]]
-            return "and whole." if GO_ON in said else StoppedReply("Half, ", "max_tokens")
+            return "and whole." if CONTINUE in said else StoppedReply("Half, ", "max_tokens")
 
         try:
             with ChatAgent(ScriptedModel(script), store=store, **plain()) as one:
@@ -208,7 +208,7 @@ def test_whatever_fails_a_reply_that_was_cut_is_never_taken_for_an_answer(after:
             if outcome.run.reason == "length":  # The reply had not been recorded.
                 outcome = two.resume()
             assert (outcome.text, outcome.run.state) == ("and whole.", "done")
-            assert [text for _, text in told(two.conversation)] == ["Go.", "Half, ", GO_ON, "and whole."]
+            assert [text for _, text in told(two.conversation)] == ["Go.", "Half, ", CONTINUE, "and whole."]
             assert {run.state for run in two.conversation.runs()} <= {"done", "stopped"}
         n, died = n + 1, countdown.is_dead
     assert n > 8

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waiting import with_time
 
-from foveate.agents.toolbox import ToolFailed, files, search, shell, shells, sqlite
+from foveate.agents.toolbox import ToolFailed, files, search, shell, shell_tools, sqlite
 from foveate.agents.tools import Tool
 from foveate.errors import BadInput, BadSetting
 
@@ -261,7 +261,7 @@ def test_what_only_reads_may_be_repeated_and_what_writes_goes_alone(home: Path, 
         *sqlite(tmp_path / "x.db"),
         *sqlite(tmp_path / "x.db", read_only=False),
     ]
-    assert [(one.name, one.is_repeatable, one.together, one.needs_approval) for one in made] == [
+    assert [(one.name, one.is_repeatable, one.is_parallel, one.needs_approval) for one in made] == [
         ("list_files", True, True, False),
         ("read_file", True, True, False),
         ("write_file", False, False, False),
@@ -285,7 +285,7 @@ def test_a_folder_that_is_none_is_refused_when_tools_are_made(home: Path):
             make(home / "notes.txt")
     with pytest.raises(BadSetting, match="There is no database"):
         sqlite(home / "nowhere.db")
-    with pytest.raises(BadSetting, match="timeout= is seconds"):
+    with pytest.raises(BadSetting, match="timeout= must be seconds"):
         shell(home, timeout=0)
 
 
@@ -367,17 +367,17 @@ def test_what_left_the_group_of_a_command_and_writes_on_is_not_waited_for(home: 
 
 def test_who_stops_all_commands_stops_one_too_that_begins_just_now(home: Path, monkeypatch):
     """It ran on once, where Ctrl-C was pressed before the thread that had begun it could write that down."""
-    begun = shells._begun
+    begun = shell_tools._start
     stopping: list[threading.Thread] = []
 
     def beginning(*given: Any) -> Any:
         process = begun(*given)
-        stopping.append(threading.Thread(target=shells.stop_commands))
+        stopping.append(threading.Thread(target=shell_tools.stop_commands))
         stopping[0].start()
         stopping[0].join(0.05)
         return process
 
-    monkeypatch.setattr(shells, "_begun", beginning)
+    monkeypatch.setattr(shell_tools, "_start", beginning)
     assert answering(shell(home))("run_command", command="sleep 50").startswith("[exit code -9 (SIGKILL), ")
     stopping[0].join(60)
 
@@ -385,13 +385,13 @@ def test_who_stops_all_commands_stops_one_too_that_begins_just_now(home: Path, m
 @pytest.mark.slow
 def test_what_a_command_printed_is_there_where_this_program_stood_still_when_it_ended(home: Path, monkeypatch):
     """Its output was lost once where the machine was so busy that nobody came to read it for two seconds."""
-    keep = shells._Output._keep
+    keep = shell_tools._Output._keep
 
     def late(*given: Any) -> None:
         threading.Event().wait(2.5)
         keep(*given)
 
-    monkeypatch.setattr(shells._Output, "_keep", late)
+    monkeypatch.setattr(shell_tools._Output, "_keep", late)
     assert answering(shell(home))("run_command", command="echo begun").startswith("begun\n[exit code 0, ")
 
 
@@ -420,7 +420,7 @@ def test_a_command_sees_base_variables_and_those_that_are_named(home: Path, monk
     monkeypatch.setenv("LANG", "C.UTF-8")
     names = lambda text: {line.partition("=")[0] for line in text.splitlines() if "=" in line}  # noqa: E731
     seen = names(answering(shell(home))("run_command", command="env"))
-    assert {"PATH", "LANG"} <= seen <= {*shells._BASE, "PWD", "OLDPWD", "SHLVL", "_"}
+    assert {"PATH", "LANG"} <= seen <= {*shell_tools._BASE, "PWD", "OLDPWD", "SHLVL", "_"}
     more = names(answering(shell(home, environment=("COLOUR", "NOT_SET")))("run_command", command="env"))
     assert more - seen == {"COLOUR"}
 

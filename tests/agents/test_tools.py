@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from foveate import BadInput, Tool, tool
-from foveate.agents.docstrings import described
+from foveate.agents.schema import descriptions_of
 from foveate.agents.tools import tools_of
 from foveate.errors import BadSetting
 from foveate.types import Lease
@@ -87,11 +87,11 @@ def test_a_tool_is_defined_as_each_provider_takes_it():
 
 
 def test_the_decorator_takes_the_options_of_a_tool():
-    @tool(name="rm", needs_approval=True, is_repeatable=True, together=False, timeout=3, lease=Lease(2))
+    @tool(name="rm", needs_approval=True, is_repeatable=True, is_parallel=False, timeout=3, lease=Lease(2))
     def remove(path: str) -> None: ...
 
     assert isinstance(remove, Tool)
-    said = (remove.name, remove.needs_approval, remove.is_repeatable, remove.together, remove.timeout, remove.lease)
+    said = (remove.name, remove.needs_approval, remove.is_repeatable, remove.is_parallel, remove.timeout, remove.lease)
     assert said == ("rm", True, True, False, 3, Lease(2))
 
 
@@ -267,15 +267,15 @@ def own(x: Adder) -> None: ...
     ("function", "said"),
     [
         (nothing_said, "The parameter x of the tool nothing_said has no annotation"),
-        (many, "takes \\*paths, and models call by names alone"),
-        (anything, "takes \\*\\*options, and models call by names alone"),
-        (by_place, "takes x, and models call by names alone"),
+        (many, "takes \\*paths, but models pass arguments by name only"),
+        (anything, "takes \\*\\*options, but models pass arguments by name only"),
+        (by_place, "takes x, but models pass arguments by name only"),
         (foreign, "'é' of the tool foreign cannot be the name of a parameter"),
         (unknown, "An annotation of the tool unknown cannot be read: name 'Nope' is not defined"),
-        (own, "What the tool own takes cannot be said in JSON"),
+        (own, "The parameters of the tool own cannot be expressed in JSON"),
         (lambda: 1, "'<lambda>' cannot be the name of a tool"),
         (Adder(), "'' cannot be the name of a tool"),
-        (3, "What tool\\(\\) takes is something that can be called"),
+        (3, "The argument of tool\\(\\) is something that can be called"),
     ],
 )
 def test_what_models_cannot_be_told_of_is_refused(function: Any, said: str):
@@ -306,9 +306,9 @@ def test_a_tool_that_cannot_be_is_refused(wrong: dict[str, Any]):
 
 
 def test_two_tools_of_one_name_are_refused():
-    with pytest.raises(BadSetting, match="Two tools are called read_file; a model could not tell them apart"):
+    with pytest.raises(BadSetting, match="Two tools have the name read_file; a model could not tell them apart"):
         tools_of([read_file, tool(many_named)])
-    with pytest.raises(BadSetting, match="tools= is a list of functions"):
+    with pytest.raises(BadSetting, match="tools= must be a list of functions"):
         tools_of("read_file")
 
 
@@ -328,11 +328,11 @@ many_named = functools.wraps(read_file)(lambda path: path)
     ],
 )
 def test_docstrings_of_three_styles_say_the_same(docstring: str):
-    about, parameters = described(docstring)
+    about, parameters = descriptions_of(docstring)
     assert (about, parameters["a"], parameters["b"]) == ("Do it.", "The first, and more.", "The second.")
 
 
 def test_a_docstring_without_parameters_is_a_description():
-    assert described(None) == ("", {})
-    assert described("One.\n\nTwo: three.\n  four") == ("One.\n\nTwo: three.\n  four", {})
-    assert described("Note: this is prose\nthat goes on.") == ("Note: this is prose\nthat goes on.", {})
+    assert descriptions_of(None) == ("", {})
+    assert descriptions_of("One.\n\nTwo: three.\n  four") == ("One.\n\nTwo: three.\n  four", {})
+    assert descriptions_of("Note: this is prose\nthat goes on.") == ("Note: this is prose\nthat goes on.", {})

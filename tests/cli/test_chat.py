@@ -422,8 +422,8 @@ def test_list_creates_no_conversation(run, tmp_path):
         ({"store": "mysql://x"}, "There is no store 'mysql://x'."),
         ({"name": " "}, "The conversation has an empty name."),
         ({"window": 0}, "window="),
-        ({"limit-turns": 0}, "The limit turns is a number above 0"),
-        ({"limit-money": 1}, "limits.money needs the price of demo, which is not known."),
+        ({"limit-turns": 0}, "The limit turns must be a number above 0"),
+        ({"limit-money": 1}, "limits.money needs the price of demo, which is unknown."),
     ],
 )
 def test_wrong_options_are_refused_before_the_chat_starts(chat, options, expected):

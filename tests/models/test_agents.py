@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from foveate.agents.chat import AsyncChatAgent
+from foveate.agents.agent import AsyncChatAgent, ReActAgent
 from foveate.agents.events import ModelReplied, RunEnded, TextDelta, ToolAnswered, ToolCalled
-from foveate.agents.react import ReActAgent
 from foveate.errors import BrokenStream
 from foveate.testing import CutReply, Failure, ScriptedModel, call, calls
 from foveate.testing.server import StubServer

@@ -13,7 +13,7 @@ import pytest
 
 import foveate
 from foveate import Conversation, ToolCall, assistant, tool_result, user
-from foveate.agents.results import failure
+from foveate.agents.tool_calls import failure_text
 from foveate.agents.toolbox import files, search, shell
 from foveate.errors import BadSetting
 from foveate.models.demo import DemoModel, demo_model
@@ -64,7 +64,7 @@ class Talk:
         try:
             return tool_result(call.call_id, str(tool.call(**tool.arguments(call.arguments))))
         except Exception as error:
-            return tool_result(call.call_id, failure(call.name, error), state="error")
+            return tool_result(call.call_id, failure_text(call.name, error), state="error")
 
 
 @pytest.mark.parametrize("format", FORMATS)

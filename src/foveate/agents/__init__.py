@@ -1,6 +1,6 @@
-"""Agents on conversations that never outgrow their window: a chat agent, a ReAct agent, and a loop agent.
+"""Agents in conversations of any length: chat agents, ReAct agents and loop agents.
 
-What is named here is imported when it is first asked for.
+Names are imported on first use.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from importlib import import_module as _import_module
 
 if _typing.TYPE_CHECKING:
     from ..core.catalog import Action, Binding, Prompt
+    from .agent import AsyncChatAgent, AsyncReActAgent, ChatAgent, ReActAgent
     from .builder import AgentBuilder
-    from .chat import AsyncChatAgent, ChatAgent
     from .events import (
         AgentEvent,
+        MessageLifecycleEvent,
         ModelReplied,
         Outcome,
         ReasoningDelta,
@@ -24,12 +25,34 @@ if _typing.TYPE_CHECKING:
         ToolCalled,
         ViewChanged,
     )
-    from .lifecycle import MessageLifecycleEvent
     from .limits import Limits
-    from .loop import AsyncLoopAgent, LoopAgent
+    from .loop_agent import AsyncLoopAgent, LoopAgent
     from .plugins import Todo, TodoList, WorkingDirectory
-    from .react import AsyncReActAgent, ReActAgent
     from .tools import Tool, ToolFailed, tool
+
+_MODULES = {
+    "..core.catalog": ("Action", "Binding", "Prompt"),
+    ".agent": ("AsyncChatAgent", "AsyncReActAgent", "ChatAgent", "ReActAgent"),
+    ".builder": ("AgentBuilder",),
+    ".events": (
+        "AgentEvent",
+        "MessageLifecycleEvent",
+        "ModelReplied",
+        "Outcome",
+        "ReasoningDelta",
+        "RunEnded",
+        "SubAgentEvent",
+        "TextDelta",
+        "ToolAnswered",
+        "ToolCalled",
+        "ViewChanged",
+    ),
+    ".limits": ("Limits",),
+    ".loop_agent": ("AsyncLoopAgent", "LoopAgent"),
+    ".plugins": ("Todo", "TodoList", "WorkingDirectory"),
+    ".tools": ("Tool", "ToolFailed", "tool"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "Action",
@@ -62,40 +85,9 @@ __all__ = [
     "tool",
 ]
 
-_LATER = {
-    "AgentBuilder": ".builder",
-    "Action": "..core.catalog",
-    "AgentEvent": ".events",
-    "ToolAnswered": ".events",
-    "AsyncChatAgent": ".chat",
-    "AsyncLoopAgent": ".loop",
-    "AsyncReActAgent": ".react",
-    "Binding": "..core.catalog",
-    "ToolCalled": ".events",
-    "ViewChanged": ".events",
-    "ChatAgent": ".chat",
-    "RunEnded": ".events",
-    "SubAgentEvent": ".events",
-    "Limits": ".limits",
-    "LoopAgent": ".loop",
-    "MessageLifecycleEvent": ".lifecycle",
-    "Outcome": ".events",
-    "Prompt": "..core.catalog",
-    "ReActAgent": ".react",
-    "ModelReplied": ".events",
-    "TextDelta": ".events",
-    "ReasoningDelta": ".events",
-    "Todo": ".plugins",
-    "TodoList": ".plugins",
-    "Tool": ".tools",
-    "WorkingDirectory": ".plugins",
-    "ToolFailed": ".tools",
-    "tool": ".tools",
-}
-
 
 def __getattr__(name: str) -> object:
-    if name not in _LATER:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(_import_module(_LATER[name], __name__), name)
+    value = globals()[name] = getattr(_import_module(_MODULE_OF[name], __name__), name)
     return value

@@ -1,19 +1,28 @@
-"""What an agent tells while it runs, one event at a time, and what a run comes to.
+"""Events of a running agent, the outcome of a run, and events in the life of a message.
 
-A closed union, to be read with `match`. Whoever only wants the end takes the `Outcome` of `RunEnded`.
+`AgentEvent` is a closed union: read it with `match`. `Outcome` arrives in the last event, `RunEnded`.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, cast, get_args
+
 from msgspec import Struct
 
+from ..core.events import Event
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.receipts import Receipt
 from ..core.runs import AgentRun
 from ..core.stamps import Stop, Usage
+from ..core.view import Entry
 
 __all__ = [
     "AgentEvent",
+    "Lifecycle",
+    "LifecycleKind",
+    "MessageLifecycleEvent",
     "ModelReplied",
     "Outcome",
     "ReasoningDelta",
@@ -25,86 +34,181 @@ __all__ = [
     "ViewChanged",
 ]
 
+_log = logging.getLogger("foveate")
+_LONGEST = 100
+
 
 class TextDelta(Struct, frozen=True):
-    """A piece of what the model says, as it comes. The pieces of one reply, joined, are its text."""
+    """A piece of the model's answer, as it arrives. The pieces of one reply, joined, are its text."""
 
     text: str
+    """The piece."""
 
 
 class ReasoningDelta(Struct, frozen=True):
-    """A piece of what the model thinks, as it comes, where its provider shows that."""
+    """A piece of the model's reasoning, as it arrives, if the provider shows it."""
 
     text: str
+    """The piece."""
 
 
 class ViewChanged(Struct, frozen=True):
-    """The view was changed so that the coming call fits, or costs less."""
+    """The view was changed so that the coming call fits into the window, or costs less."""
 
     receipt: Receipt
+    """The change."""
 
 
 class ModelReplied(Struct, frozen=True):
-    """The model has answered, and the answer is recorded."""
+    """The model has replied, and the reply is recorded."""
 
     message: Message
+    """The reply."""
     id: str
+    """Its id in the history."""
     usage: Usage
+    """The tokens of this call."""
     turn: int
-    """Model calls of this run so far, this one with them."""
+    """Number of model calls in this run, including this one."""
     seconds: float
+    """How long the call took."""
     stop: Stop | None = None
-    """Why the reply ended, where the provider said."""
+    """Why the reply ended, if the provider gave a reason."""
 
 
 class ToolCalled(Struct, frozen=True):
     """A tool, an action or a sub-agent is about to be called."""
 
     call: ToolCall
+    """The call."""
 
 
 class ToolAnswered(Struct, frozen=True):
-    """It has answered, well or badly, and the answer is recorded."""
+    """A call has ended, with a result or an error, and the result is recorded."""
 
     call: ToolCall
+    """The call."""
     result: ToolResult
+    """Its result."""
     seconds: float
+    """How long it took."""
 
 
 class Outcome(Struct, frozen=True):
-    """What a run came to. As a string: its text."""
+    """How a run ended. `str()` is one short line: the beginning of its text."""
 
     text: str
     """The agent's last words."""
     run: AgentRun
-    """State, reason, turns, tokens and cost."""
+    """Its record: state, reason, turns, tokens and cost."""
     value: object = None
-    """What the last words say, where a type was asked for."""
+    """The final answer as a value of `result_type`, if the agent has one."""
 
     @property
     def is_done(self) -> bool:
-        """Whether the run came to its end of itself: no limit stopped it, and nothing failed."""
+        """Whether the run reached its end: no limit stopped it, and nothing failed."""
         return self.run.state == "done"
 
     def __str__(self) -> str:
-        return self.text
+        line = " ".join(self.text.split())
+        line = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+        if self.run.state in ("done", "waiting"):
+            return line or self.run.state
+        facts = f"{self.run.state}: {self.run.reason}" if self.run.reason else self.run.state
+        return f"{line} [{facts}]".lstrip()
 
 
 class RunEnded(Struct, frozen=True):
-    """The run has ended; nothing follows."""
+    """The run has ended. No event follows."""
 
     outcome: Outcome
+    """How it ended."""
 
 
 class SubAgentEvent(Struct, frozen=True):
-    """Something that a sub-agent tells while it works on a task that it was handed."""
+    """An event of a sub-agent that works on a task."""
 
     agent: str
+    """Name of the sub-agent."""
     step: str
-    """The step that handed it the task (`core.runs.step_name`)."""
+    """The step that gave it the task (`core.runs.step_name`)."""
     event: AgentEvent
+    """The sub-agent's event."""
 
 
 AgentEvent = (
     TextDelta | ReasoningDelta | ViewChanged | ModelReplied | ToolCalled | ToolAnswered | SubAgentEvent | RunEnded
 )
+
+# -------------------------------------------------------------------------------------------------- life of a message
+
+LifecycleKind = Literal["message-added", "message-expired", "message-compacted", "message-removed", "message-expanded"]
+_KINDS = get_args(LifecycleKind)
+
+
+class MessageLifecycleEvent(Struct, frozen=True):
+    """One event in the life of a message of a loop agent."""
+
+    type: LifecycleKind
+    """What happened."""
+    turn: int
+    """Number of the model call that it happened for."""
+    message_index: int | None
+    """Place of the message, from 0, in the view that the decision was made on. None if it was not shown."""
+    message: Message | None
+    """The message as the view shows it from now on; of a removed one, as it was shown last. None if that is unknown."""
+    message_id: str
+    """Id of the message in the history."""
+    reason: str = ""
+    """Why it happened."""
+    tokens_saved: int = 0
+    """Tokens that the view lost; negative if something is shown again."""
+    can_expand: bool = False
+    """Whether the view shows a shorter form, and the model may have the original back."""
+
+
+class Lifecycle:
+    """Passes the events of one conversation that are about the life of messages on to a listener."""
+
+    def __init__(self, listener: Callable[[MessageLifecycleEvent], object], own: str) -> None:
+        """`own`: the policy name of the agent's own edits, which are not passed on."""
+        self._listener, self._own = listener, own
+        self._entries: Callable[[], Iterable[Entry]] = tuple
+        self._shown: dict[str, Message] = {}
+
+    def begin(self, entries: Callable[[], Iterable[Entry]]) -> None:
+        """Set the function that returns the entries of the view."""
+        self._entries = entries
+        self._shown = {entry.id: entry.message for entry in entries()}
+
+    def __call__(self, event: Event) -> None:
+        if event.kind not in _KINDS or event.policy == self._own:
+            return
+        shown = next((entry for entry in self._entries() if entry.id == event.message), None)
+        message = self._shown.get(event.message) if shown is None else shown.message
+        if shown is not None:
+            self._shown[event.message] = shown.message
+        elif event.kind == "message-removed":  # A message that expires has two events; "removed" is the last.
+            self._shown.pop(event.message, None)
+        lifecycle_event = MessageLifecycleEvent(
+            cast(Any, event.kind),
+            event.turn,
+            event.index,
+            message,
+            event.message,
+            event.reason or (_origin(shown) if event.kind == "message-added" else ""),
+            event.tokens_saved,
+            shown is not None and bool(shown.shrunk) and shown.expandable,
+        )
+        try:
+            self._listener(lifecycle_event)
+        except Exception:
+            _log.exception("on_message_lifecycle failed on %s", event.kind)
+
+
+def _origin(entry: Entry | None) -> str:
+    """Return where an added message comes from, if it is a result."""
+    lease = entry.stamp.lease if entry else None
+    if lease is None or not lease.message_type:
+        return ""
+    return f"{lease.message_type} of {lease.action_id}" if lease.action_id else lease.message_type

@@ -1,70 +1,107 @@
-"""How long an agent may go on: model calls, tokens, money and time of one run.
+"""Limits of a run: model calls, tokens, money and time.
 
-Looked at before each model call, when all that was called has answered: so a run that is at its end leaves a
-conversation that goes on like any other. Knows nothing of models; what a call cost is told.
+They are checked before each model call, after all calls of tools are answered: a run that reaches a limit leaves a
+conversation that can continue.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.runs import AgentRun
 from ..core.stamps import Usage
 from ..errors import BadSetting
 
-__all__ = ["BY_LIMIT", "Limits", "added", "seconds"]
+__all__ = ["LIMIT_REASONS", "Limits", "check_seconds", "remaining", "stricter", "subtract_used", "sum_usage"]
 
-BY_LIMIT = frozenset(("turns", "tokens", "money", "time", "length"))
-"""What a run says of why it ended, where a limit ended it; `length`: that of one reply, which is the model's own, or
-`max_tokens` of `options`.
-"""
+LIMIT_REASONS = frozenset(("turns", "tokens", "money", "time", "length"))
+"""Reasons of runs that a limit ended. `length` is the limit of one reply: the model's own, or `max_tokens`."""
+_LEAST = 1e-9
+"""The rest of a used-up limit: limits are above 0."""
 
 
 class Limits(Struct, frozen=True):
-    """Bounds of one run; None: no bound. Raises BadSetting for a bound that is not above zero."""
+    """Bounds of one run; None: no bound. Raises BadSetting for a bound that is not above 0."""
 
     turns: int | None = 50
     """Model calls."""
     tokens: int | None = None
-    """Input and output of all its calls together."""
+    """Input and output tokens of all model calls."""
     money: float | None = None
     """US dollars. Needs a model whose price is known."""
     seconds: float | None = None
-    """From its beginning, by the clock on the wall."""
+    """Wall-clock time from the beginning of the run."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             bound = getattr(self, name)
             is_number = isinstance(bound, int | float) and not isinstance(bound, bool) and math.isfinite(bound)
             if bound is not None and (not is_number or bound <= 0):
-                raise BadSetting(f"The limit {name} is a number above 0, or None; not {bound!r:.60}.")
+                raise BadSetting(f"The limit {name} must be a number above 0, or None, not {bound!r:.60}.")
 
     def reached(self, run: AgentRun, now: int) -> str:
-        """The first bound that a run has reached, `now` in milliseconds since 1970; "" while there is none."""
-        used = run.usage
-        tokens = (used.prompt_tokens or 0) + (used.output or 0)
+        """Return the first limit that a run has reached; "" if none. `now`: milliseconds since 1970."""
         amounts = {
             "turns": (run.turns, self.turns),
-            "tokens": (tokens, self.tokens),
+            "tokens": (_tokens(run), self.tokens),
             "money": (run.cost or 0.0, self.money),
             "time": ((now - run.begun) / 1000, self.seconds),
         }
         return next((name for name, (used, bound) in amounts.items() if bound is not None and used >= bound), "")
 
 
-def seconds(what: str, value: object) -> float:
-    """A time to wait, of 0 seconds or more. Raises BadSetting."""
+def remaining(limits: Limits, run: AgentRun, seconds: float = 0.0) -> Limits:
+    """Return the limits less what a run used. `seconds`: the time that it took."""
+    return replace(
+        limits,
+        turns=_subtract(limits.turns, run.turns),
+        tokens=_subtract(limits.tokens, _tokens(run)),
+        money=_subtract(limits.money, run.cost or 0.0),
+        seconds=_subtract(limits.seconds, seconds),
+    )
+
+
+def subtract_used(limits: Limits, before: Limits, after: Limits) -> Limits:
+    """Return the limits less the difference between `before` and `after`."""
+    bounds: dict[str, Any] = {}
+    for name in Limits.__struct_fields__:
+        bound, first, last = (getattr(each, name) for each in (limits, before, after))
+        bounds[name] = bound if first is None or last is None else _subtract(bound, first - last)
+    return Limits(**bounds)
+
+
+def stricter(first: Limits, second: Limits) -> Limits:
+    """Return the smaller bound of each kind."""
+    bounds = {}
+    for name in Limits.__struct_fields__:
+        known = [bound for bound in (getattr(first, name), getattr(second, name)) if bound is not None]
+        bounds[name] = min(known) if known else None
+    return Limits(**bounds)
+
+
+def check_seconds(name: str, value: object) -> float:
+    """Return a number of seconds, 0 or more. Raises BadSetting otherwise."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return value
-    raise BadSetting(f"{what} is a number of seconds, 0 or more, not {value!r:.60}.")
+    raise BadSetting(f"{name} must be a number of seconds, 0 or more, not {value!r:.60}.")
 
 
-def added(one: Usage, other: Usage) -> Usage:
-    """The sum of two usages; a figure that neither says is None."""
+def sum_usage(first: Usage, second: Usage) -> Usage:
+    """Return the sum of two usages. A figure that is unknown in both is None."""
     sums = []
     for name in Usage.__struct_fields__:
-        said = [figure for figure in (getattr(one, name), getattr(other, name)) if figure is not None]
-        sums.append(sum(said) if said else None)
+        known = [figure for figure in (getattr(first, name), getattr(second, name)) if figure is not None]
+        sums.append(sum(known) if known else None)
     return Usage(*sums)
+
+
+def _tokens(run: AgentRun) -> int:
+    return (run.usage.prompt_tokens or 0) + (run.usage.output or 0)
+
+
+def _subtract(bound: Any, used: float) -> Any:
+    return None if bound is None else max(bound - used, _LEAST)

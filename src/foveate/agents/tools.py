@@ -1,8 +1,7 @@
-"""A tool: a function that models may call, with the JSON Schema of what it takes.
+"""Tools: functions that models may call, with the JSON Schema of their parameters.
 
-`tool` makes one of a plain function: what it takes is read from its signature, what is said of it from its docstring,
-and what a model hands in is checked and converted before the function sees it. Knows nothing of runs and conversations;
-who calls tools is `calling.py`.
+`tool` creates a Tool from a function: the parameters come from its signature, the descriptions from its docstring. The
+arguments of a model are checked and converted before the function receives them.
 """
 
 from __future__ import annotations
@@ -19,60 +18,58 @@ from msgspec import UNSET, Struct
 from .. import given
 from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting
-from .docstrings import described
-from .signatures import docstring_of, parameters_of
+from .schema import descriptions_of, docstring_of, parameters_of
 
 __all__ = ["Tool", "ToolFailed", "tool", "tools_of"]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What OpenAI takes as the name of a function; Anthropic takes longer ones too."""
+"""Names of functions that OpenAI accepts. Anthropic also accepts longer ones."""
 _PARAMETER = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
-"""What Anthropic takes as the name of a property."""
+"""Names of properties that Anthropic accepts."""
 _LONGEST = 500
-"""Characters of an error that a model is told: it may have written the value that the error quotes."""
+"""Characters of an error that a model receives: the error may quote a long value that the model wrote."""
 
 
 class ToolFailed(Exception):
-    """A tool could not do what it was asked for. Its text goes to the model, and says what to do instead."""
+    """A tool failed. Its text goes to the model, and says what to do instead."""
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """A tool. Made by `tool`, or by hand where the schema comes from elsewhere."""
+    """A tool. Create it with `tool`, or directly if you have a schema."""
 
     name: str
-    """What models call it by: letters, digits, `_` and `-`, at most 64."""
+    """Its name for models: letters, digits, `_` and `-`, at most 64."""
     description: str = ""
+    """Its description for models."""
     parameters: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"type": "object", "properties": {}})
-    """JSON Schema of an object: its parameters by their names."""
+    """JSON Schema of an object: its parameters by name."""
     call: Callable[..., object]
-    """Is called with the arguments by their names. Returns text, blocks, or anything that can be written as JSON;
-    or an awaitable of that, for an agent with asyncio.
+    """Receives the arguments by name. Returns text, parts such as images, or any value that JSON can express; for async
+    agents also an awaitable of that.
     """
     needs_approval: bool = False
-    """Whether somebody is asked before each call (`approve=` of the agent)."""
+    """Whether each call needs approval (`approve=` of the agent)."""
     is_repeatable: bool = False
-    """Whether a call may be carried out again where a run broke off and nobody knows whether it was: true for what
-    only reads.
-    """
-    together: bool = True
-    """Whether it may go on beside other calls of the same reply."""
+    """Whether a call may be repeated after a run broke off and left its end unknown. True for tools that only read."""
+    is_parallel: bool = True
+    """Whether it may run in parallel with other calls of the same reply."""
     timeout: float | None = None
-    """Seconds that one call may take; None: as long as it likes."""
+    """Seconds that one call may take; None: no limit."""
     lease: Lease | None = None
-    """When its results expire, for `expire_results`."""
+    """When its results expire (policy `expire_results`)."""
     takes: type[Struct] | None = None
-    """What arguments are read as; `tool` makes it of the signature. None: they are handed on as the model said them."""
+    """The type that arguments are converted to; `tool` creates it. None: they are passed on as the model wrote them."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise BadSetting(
-                f"{self.name!r:.80} cannot be the name of a tool: providers take 1 to 64 letters, digits, _ and -. "
-                'Give it another one: tool(function, name="...").'
+                f"{self.name!r:.80} cannot be the name of a tool: providers accept 1 to 64 letters, digits, _ and -. "
+                'Pass another one: tool(function, name="...").'
             )
         given.text(f"The description of the tool {self.name}", self.description)
         given.callable_(f"The call of the tool {self.name}", self.call)
         if not isinstance(self.parameters, Mapping) or self.parameters.get("type") != "object":
-            raise BadSetting(f'The parameters of the tool {self.name} are a JSON Schema of {{"type": "object"}}.')
+            raise BadSetting(f'The parameters of the tool {self.name} must be a JSON Schema of {{"type": "object"}}.')
         try:
             msgspec.json.encode(self.parameters)
         except Exception as error:
@@ -80,67 +77,69 @@ class Tool(Struct, frozen=True, kw_only=True):
         for parameter in self.parameters.get("properties", {}):
             if not _PARAMETER.fullmatch(str(parameter)):
                 raise BadSetting(
-                    f"{parameter!r:.80} of the tool {self.name} cannot be the name of a parameter: providers take "
-                    "letters, digits, _, - and dots."
+                    f"{parameter!r:.80} of the tool {self.name} cannot be the name of a parameter: providers "
+                    "accept letters, digits, _, - and dots."
                 )
-        for name in ("needs_approval", "is_repeatable", "together"):
+        for name in ("needs_approval", "is_repeatable", "is_parallel"):
             given.instance(f"{name}= of the tool {self.name}", getattr(self, name), bool, "True or False")
         if self.timeout is not None and not (type(self.timeout) in (int, float) and self.timeout > 0):
-            raise BadSetting(f"timeout= of the tool {self.name} is seconds, more than 0, not {self.timeout!r:.60}.")
+            raise BadSetting(f"timeout= of the tool {self.name} must be seconds above 0, not {self.timeout!r:.60}.")
         if self.lease is not None:
             given.lease(self.lease)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function as it was called before it became a tool: nothing is checked or kept."""
+        """Call the function directly. Nothing is checked or stored."""
         return self.call(*arguments, **named)
 
     @property
     def is_async(self) -> bool:
-        """Whether a call of it must be awaited."""
+        """Whether its calls must be awaited."""
         return inspect.iscoroutinefunction(self.call) or inspect.iscoroutinefunction(
             getattr(self.call, "__call__", None)  # noqa: B004  An object may have an async method in its place.
         )
 
     def wire(self, format: str = "openai") -> dict[str, Any]:
-        """The definition as a provider takes it: fresh containers, the same bytes each time."""
-        about = {"description": self.description} if self.description else {}
+        """Return the definition in a provider's form: new containers, the same bytes each time."""
+        description = {"description": self.description} if self.description else {}
         schema = copy.deepcopy(dict(self.parameters))
         if format == "anthropic":
-            return {"name": self.name, **about, "input_schema": schema}
-        return {"type": "function", "function": {"name": self.name, **about, "parameters": schema}}
+            return {"name": self.name, **description, "input_schema": schema}
+        return {"type": "function", "function": {"name": self.name, **description, "parameters": schema}}
 
     def arguments(self, text: str) -> dict[str, Any]:
-        """The arguments of a call, by their names, from the JSON text that a model wrote.
+        """Return the arguments of a call by name, from the JSON text that a model wrote.
 
-        Of the types that the function names, converted where nothing is lost ("3" for a number). Raises BadInput, in
-        words for the model: what is wrong, and what the tool takes.
+        They have the types of the function's annotations, converted if nothing is lost ("3" for a number). Raises
+        BadInput, in words for the model: what is wrong, and what the tool takes.
         """
         try:
             if self.takes is None:
                 return self._plain(text)
-            read = msgspec.json.decode(text or "{}", type=self.takes, strict=False)
-            found = {name: getattr(read, name) for name in self.takes.__struct_fields__}
+            struct = msgspec.json.decode(text or "{}", type=self.takes, strict=False)
+            values = {name: getattr(struct, name) for name in self.takes.__struct_fields__}
         except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError, TypeError) as error:
             raise BadInput(self._refusal(error)) from error
-        return {name: value for name, value in found.items() if value is not UNSET}
+        return {name: value for name, value in values.items() if value is not UNSET}
 
     def _plain(self, text: str) -> dict[str, Any]:
-        read = msgspec.json.decode(text or "{}", type=dict[str, Any])
-        if missing := [name for name in self.parameters.get("required", ()) if name not in read]:
+        values = msgspec.json.decode(text or "{}", type=dict[str, Any])
+        if missing := [name for name in self.parameters.get("required", ()) if name not in values]:
             raise ValueError(f"{', '.join(missing)} must be given")
         known = self.parameters.get("properties", {})
-        if self.parameters.get("additionalProperties") is False and (more := [k for k in read if k not in known]):
+        if self.parameters.get("additionalProperties") is False and (
+            more := [name for name in values if name not in known]
+        ):
             raise ValueError(f"there is no {', '.join(more)}")
-        return read
+        return values
 
     def _refusal(self, error: Exception) -> str:
         required = self.parameters.get("required", ())
         known = self.parameters.get("properties", {})
-        takes = ", ".join(name if name in required else f"{name} (optional)" for name in known)
-        said = str(error).replace(" - at `$.", " at `").replace(" - at `$`", "")
+        parameters = ", ".join(name if name in required else f"{name} (optional)" for name in known)
+        text = str(error).replace(" - at `$.", " at `").replace(" - at `$`", "")
         return (
-            f"{self.name} was not called, for its arguments are wrong: {said[:_LONGEST]}. "
-            f"Call it again with a JSON object; it takes {takes or 'no arguments'}."
+            f"{self.name} was not called, for its arguments are wrong: {text[:_LONGEST]}. "
+            f"Call it again with a JSON object; it takes {parameters or 'no arguments'}."
         )
 
 
@@ -155,7 +154,7 @@ def tool(
     description: str | None = None,
     needs_approval: bool = False,
     is_repeatable: bool = False,
-    together: bool = True,
+    is_parallel: bool = True,
     timeout: float | None = None,
     lease: Lease | None = None,
 ) -> Tool: ...
@@ -166,7 +165,7 @@ def tool(
     description: str | None = None,
     needs_approval: bool = False,
     is_repeatable: bool = False,
-    together: bool = True,
+    is_parallel: bool = True,
     timeout: float | None = None,
     lease: Lease | None = None,
 ) -> Callable[[Callable[..., object]], Tool]: ...
@@ -180,32 +179,32 @@ def tool(
     description: str | None = None,
     needs_approval: bool = False,
     is_repeatable: bool = False,
-    together: bool = True,
+    is_parallel: bool = True,
     timeout: float | None = None,
     lease: Lease | None = None,
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
-    """A tool of a function: its name, docstring and signature say what models are told. Also a decorator.
+    """Create a tool from a function: models receive its name, docstring and parameters. Also usable as a decorator.
 
-    Every parameter needs an annotation that JSON can say: numbers, text, lists, dicts, Literal, enums, dates,
-    TypedDict, dataclasses, msgspec's Structs, and Optional of these. A parameter with a default may be left out. What
-    is said of a parameter stands in the docstring (in Google's, NumPy's or reST's style) or in
-    `Annotated[str, msgspec.Meta(description=...)]`, which may also give bounds. The other options are fields of `Tool`.
-    Raises BadSetting for a function that models cannot be told of.
+    Every parameter needs an annotation that JSON can express: numbers, text, lists, dicts, Literal, enums, dates,
+    TypedDict, dataclasses, msgspec's Structs, and Optional of these. A parameter with a default is optional. Describe a
+    parameter in the docstring (in Google's, NumPy's or reST's style) or in
+    `Annotated[str, msgspec.Meta(description=...)]`, which can also set bounds. The other options are fields of `Tool`.
+    Raises BadSetting for a function that JSON cannot describe.
     """
 
     def make(function: Callable[..., object]) -> Tool:
-        given.callable_("What tool() takes", function)
-        called = name if name is not None else getattr(function, "__name__", "")
-        about, of_parameters = described(docstring_of(function))
-        takes, parameters = parameters_of(function, called or repr(function), of_parameters)
+        given.callable_("The argument of tool()", function)
+        tool_name = name if name is not None else getattr(function, "__name__", "")
+        text, descriptions = descriptions_of(docstring_of(function))
+        takes, parameters = parameters_of(function, tool_name or repr(function), descriptions)
         return Tool(
-            name=called,
-            description=about if description is None else description,
+            name=tool_name,
+            description=text if description is None else description,
             parameters=parameters,
             call=function,
             needs_approval=needs_approval,
             is_repeatable=is_repeatable,
-            together=together,
+            is_parallel=is_parallel,
             timeout=timeout,
             lease=lease,
             takes=takes,
@@ -215,14 +214,14 @@ def tool(
 
 
 def tools_of(tools: Iterable[object]) -> tuple[Tool, ...]:
-    """Tools as users hand them in: each a Tool or a plain function. Raises BadSetting where two have one name."""
+    """Return Tools for a list of Tools and functions. Raises BadSetting if two have the same name."""
     if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
-        raise BadSetting(f"tools= is a list of functions and Tools, not {tools!r:.60}.")
-    made = tuple(one if isinstance(one, Tool) else tool(cast(Any, one)) for one in tools)
-    names = [one.name for one in made]
+        raise BadSetting(f"tools= must be a list of functions and Tools, not {tools!r:.60}.")
+    all_tools = tuple(item if isinstance(item, Tool) else tool(cast(Any, item)) for item in tools)
+    names = [item.name for item in all_tools]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadSetting(
-            f"Two tools are called {', '.join(twice)}; a model could not tell them apart. Name one of them anew: "
+            f"Two tools have the name {', '.join(twice)}; a model could not tell them apart. Rename one of them: "
             'tool(function, name="...").'
         )
-    return made
+    return all_tools

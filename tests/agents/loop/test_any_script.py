@@ -76,8 +76,8 @@ def agent_of(kind: Any, model: ScriptedModel, leases: list[Lease | None], how: d
     leases=st.lists(LEASES, min_size=4, max_size=4),
     how=st.fixed_dictionaries(
         {
-            "one_message": st.booleans(),
-            "tells_expansions": st.booleans(),
+            "merge_results": st.booleans(),
+            "announce_expansions": st.booleans(),
             "message_expiration_override": LEASES,
             "policy": st.sampled_from(["expire", "balanced", "none"]),
             "window": st.sampled_from([4_000, 100_000]),

@@ -8,7 +8,7 @@ import pytest
 
 from foveate import LoopAgent, open_store
 from foveate.agents import Tool, ToolCalled, tool
-from foveate.agents.lifecycle import MessageLifecycleEvent
+from foveate.agents.events import MessageLifecycleEvent
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
@@ -208,7 +208,7 @@ def test_1_4_17_the_records_of_a_run_keep_every_output_whole():
 def test_1_4_18_results_in_one_message_take_the_strictest_of_their_leases():
     one = tool(lambda: "a" * 900, name="one", lease=Lease(2, "compact", "first_chars", 500))
     other = tool(lambda: "b" * 900, name="other", lease=Lease(5, "remove"))
-    agent, model = made([act("one", "other"), *[think()] * 3, done()], actions=[one, other], one_message=True)
+    agent, model = made([act("one", "other"), *[think()] * 3, done()], actions=[one, other], merge_results=True)
     with agent:
         run = agent.run("Go.").run
         (result,) = [row for row in agent.conversation.history() if row.stamp.lease and row.stamp.lease.action_id]

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from foveate import Media, Text, open_store
-from foveate.agents.actions import Leases, leases_of, one_message, result_message
+from foveate.agents.action_results import ResultLeases, catalog_leases, merged_message, result_message
 from foveate.agents.tools import Tool, tool
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.errors import BadSetting
@@ -39,7 +39,7 @@ def of(
 ) -> Lease:
     """The lease of a result of `look`, but for what it is called."""
     bindings = {row.action: row} if row else {}
-    leases = Leases(override, bindings, {"look": Action("look", default_compact_prompt=action)}, **more)
+    leases = ResultLeases(override, bindings, {"look": Action("look", default_compact_prompt=action)}, **more)
     found = leases.of_action("look", tool(look, lease=own))
     assert (found.message_type, found.action_id) == ("action-result", "look")
     assert found.agent_action_id == ("sage/look" if row else "")
@@ -88,9 +88,9 @@ def test_a_catalog_says_what_there_is(tmp_path: Path):
         store.put_action("t", Action("look", default_compact_prompt="short"))
         store.put_binding("t", Binding("sage", "look", 2, "compact", "summary"))
         store.put_binding("t", Binding("other", "look", 9, "remove"))
-        found = leases_of("sage", store, "t", None).of_action("look", None)
+        found = catalog_leases("sage", store, "t", None).of_action("look", None)
         assert found == Lease(2, "compact", "summary", None, "short", **NAMED, agent_action_id="sage/look")
-        assert leases_of("sage", store, "", None).of_action("look", None) == Lease(**NAMED)
+        assert catalog_leases("sage", store, "", None).of_action("look", None) == Lease(**NAMED)
         store.close()
 
 
@@ -114,7 +114,7 @@ def test_what_the_preset_says_of_all_results_counts_where_nothing_else_is_said()
 
 def test_wrong_leases_are_refused():
     with pytest.raises(BadSetting, match="message_expiration_override: compact_length is 0"):
-        Leases(Lease(compact_length=0))
+        ResultLeases(Lease(compact_length=0))
 
 
 def test_what_a_result_is_told_as():
@@ -131,7 +131,7 @@ def test_what_a_result_is_told_as():
 def test_results_in_one_message_of_which_nothing_is_said_stay_with_the_policy():
     messages = [result_message("look", [Text("a")], "ok", n, 2) for n in (1, 2)]
     said = Lease(**NAMED)
-    message, lease = one_message(messages, [said, said], 1)
+    message, lease = merged_message(messages, [said, said], 1)
     assert message.text == "1 of 2 failed:\n\nResult of look (1 of 2):\na\n\nResult of look (2 of 2):\na"
     assert lease == said
 

@@ -143,7 +143,7 @@ def test_an_answer_that_is_no_step_stays_and_the_model_is_told_what_is_wrong():
 
 
 def test_a_model_that_never_answers_with_a_step_is_given_up():
-    outcome, model = run_both(["?"] * 10, tries=3)
+    outcome, model = run_both(["?"] * 10, max_invalid_steps=3)
     assert (outcome.run.state, len(model.requests)) == ("failed", 4)
     assert outcome.run.reason == (
         "4 answers in a row could not be carried out; of the last one: there is no JSON object in it with taskComplete "
@@ -152,14 +152,14 @@ def test_a_model_that_never_answers_with_a_step_is_given_up():
 
 
 def test_answers_in_between_begin_the_count_anew():
-    outcome, _ = run_both(["?", "?", think(), "?", "?", done()], tries=2)
+    outcome, _ = run_both(["?", "?", think(), "?", "?", done()], max_invalid_steps=2)
     assert outcome.is_done
 
 
 def test_a_model_that_only_expands_is_told_and_then_given_up():
     looks = [tool(lambda: "x" * 900, name=f"look{n}", lease=Lease(1, "compact")) for n in range(6)]
     script = [act(*(one.name for one in looks)), think(), *(expand(f"m{n}") for n in range(3, 9)), "?", expand("m3")]
-    outcome, model = run_both(script, actions=looks, expansions=3, tries=3)
+    outcome, model = run_both(script, actions=looks, max_expansions=3, max_invalid_steps=3)
     assert (outcome.run.state, len(model.requests)) == ("failed", 9)
     assert texts(model.requests[6])[-1] == (
         "Your answer could not be carried out: 3 messages in a row were expanded, and nothing else was done; choose "
@@ -170,7 +170,7 @@ def test_a_model_that_only_expands_is_told_and_then_given_up():
 def test_an_expansion_can_be_told_of():
     look5 = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
     script = [act("look"), think(), expand("m3"), done()]
-    _, model = run_both(script, actions=[look5], tells_expansions=True)
+    _, model = run_both(script, actions=[look5], announce_expansions=True)
     assert texts(model.requests[3])[-2:] == [script[2], "[Expanded message m3 to full content at agent's request]"]
 
 
@@ -249,7 +249,7 @@ def test_async_actions_are_awaited_and_sync_agents_refuse_them():
 
 def test_an_agent_without_a_model_says_so():
     agent = LoopAgent(**options())
-    with pytest.raises(BadSetting, match="The agent sage has no model"):
+    with pytest.raises(BadSetting, match="Agent sage has no model"):
         agent.run("Go.")
     agent.close()
 
@@ -257,21 +257,21 @@ def test_an_agent_without_a_model_says_so():
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"name": " "}, "name= is blank"),
-        ({"actions": [look, look]}, "Two tools are called look"),
+        ({"name": " "}, "name= must not be blank"),
+        ({"actions": [look, look]}, "Two tools have the name look"),
         ({"actions": "look"}, "actions"),
-        ({"sub_agents": [look]}, "sub_agents= is a list of loop agents"),
+        ({"sub_agents": [look]}, "sub_agents= must be a list of loop agents"),
         ({"limits": 5}, "limits= is a Limits"),
         ({"message_expiration_override": 3}, "message_expiration_override"),
         ({"message_expiration_override": Lease(-1)}, "expiration_turns is -1"),
         ({"result_lease": Lease(compact_length=0)}, "compact_length is 0"),
         ({"template": "{{ nme }}"}, "'nme' is undefined"),
         ({"template": "{% for %}"}, "The template of the prompt has a fault"),
-        ({"tries": -1}, "tries="),
-        ({"expansions": 1.5}, "expansions="),
+        ({"max_invalid_steps": -1}, "max_invalid_steps="),
+        ({"max_expansions": 1.5}, "max_expansions="),
         ({"verbose": 1}, "verbose="),
         ({"on_message_lifecycle": 5}, "on_message_lifecycle"),
-        ({"at_most": 0}, "at_most="),
+        ({"max_parallel": 0}, "max_parallel="),
         ({"conversation": 7}, "conversation="),
         ({"instructions": None}, "instructions="),
     ],
@@ -297,7 +297,7 @@ def test_a_task_is_text():
 def test_a_blank_task_is_refused_and_leaves_nothing():
     agent, _ = made([])
     with agent:
-        with pytest.raises(BadInput, match="this one is blank"):
+        with pytest.raises(BadInput, match="The task is blank"):
             agent.run(" \n")
         assert (agent.conversation.runs(), len(agent.conversation)) == ([], 0)
 
@@ -316,7 +316,7 @@ def test_an_agent_does_one_thing_at_a_time():
     with agent:
         stream = agent.stream("Go.")
         next(stream)
-        with pytest.raises(BadInput, match="This agent is at work"):
+        with pytest.raises(BadInput, match="This agent is busy"):
             agent.run("Something else.")
         stream.close()
         assert agent.run("Something else.").is_done
@@ -425,7 +425,7 @@ def test_a_summarizer_by_name_knows_the_prompts_of_the_catalog(monkeypatch: pyte
         opened.append((name, prompts))
         return lambda request: "short"
 
-    monkeypatch.setattr("foveate.agents.opening.open_summarizer", opening_summarizer)
+    monkeypatch.setattr("foveate.agents.resources.open_summarizer", opening_summarizer)
     store = open_store("memory:")
     store.put_prompt("", Prompt("Mine", "Sum up: {{ text }}"))
     agent, _ = made([done()], store=store, summarizer="anthropic:claude-haiku-4-5")

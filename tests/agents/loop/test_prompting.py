@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from foveate import LoopAgent
-from foveate.agents.prompting import Helper, system_prompt
-from foveate.agents.step_form import read_step
+from foveate.agents.loop_config import Helper, system_prompt
+from foveate.agents.steps import read_step
 from foveate.agents.tools import tool
 from foveate.errors import BadSetting, MissingExtra
 
@@ -109,7 +109,7 @@ def test_a_template_of_ones_own_takes_the_place(tmp_path: Path):
         ("{% if %}", "The template of the prompt has a fault: TemplateSyntaxError"),
         ("{{ ''.__class__.__mro__ }}", "SecurityError"),
         ("{{ actions.append(1) }}", "SecurityError"),
-        ("{{ 1 / 0 }}", "cannot be filled in: ZeroDivisionError"),
+        ("{{ 1 / 0 }}", "cannot be rendered: ZeroDivisionError"),
         (5, "template="),
     ],
 )

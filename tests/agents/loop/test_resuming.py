@@ -156,7 +156,8 @@ def note() -> str:
     count("note")
     return "noted"
 
-actions = [tool(note, together=False), tool(write, together=False), tool(look, is_repeatable=True, together=False)]
+serial = {"is_parallel": False}
+actions = [tool(note, **serial), tool(write, **serial), tool(look, is_repeatable=True, **serial)]
 LoopAgent(ScriptedModel([step]), name="sage", actions=actions, window=100_000, store=f"sqlite:///{folder}/chat.db").run("Go.")
 """
 
@@ -198,7 +199,11 @@ def test_a_process_that_is_killed_in_an_action_is_taken_up_by_another(
         """Look."""
         return again("look")
 
-    actions = [tool(note, together=False), tool(write, together=False), tool(look, is_repeatable=True, together=False)]
+    actions = [
+        tool(note, is_parallel=False),
+        tool(write, is_parallel=False),
+        tool(look, is_repeatable=True, is_parallel=False),
+    ]
     agent, model = made([done()], actions=actions, store=f"sqlite:///{tmp_path}/chat.db")
     with agent:
         assert agent.resume().run.turns == 2
@@ -264,7 +269,7 @@ def test_an_error_of_the_provider_is_raised_and_the_run_can_be_taken_up():
     ],
     ids=["actions", "expand", "part", "refused", "sub-agent", "no step", "retry"],
 )
-@pytest.mark.parametrize("how", [{}, {"one_message": True, "tells_expansions": True}], ids=["plain", "told"])
+@pytest.mark.parametrize("how", [{}, {"merge_results": True, "announce_expansions": True}], ids=["plain", "told"])
 def test_after_a_broken_line_the_very_same_request_is_made(steps: list[str], how: dict[str, Any]):
     def look() -> str:
         """Look."""
@@ -309,7 +314,7 @@ def test_whoever_stops_listening_stops_the_run():
             break
     stream.close()  # type: ignore[attr-defined]
     (run,) = agent.conversation.runs()
-    assert (run.state, run.reason) == ("stopped", "whoever listened went away")
+    assert (run.state, run.reason) == ("stopped", "the consumer closed the stream")
     again, model = made([done("all")], store=store)
     assert again.resume().text == "all"
     assert texts(model.requests[0])[-1] == "Go on: b"

@@ -9,8 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.agents.step_form import BadStep, read_step
-from foveate.agents.steps import ActionCall, Actions, Chat, ExpandMessage, Failed, NextStep, Retry, SubAgent, Success
+from foveate.agents.steps import (
+    ActionCall,
+    Actions,
+    BadStep,
+    Chat,
+    ExpandMessage,
+    Failed,
+    NextStep,
+    Retry,
+    SubAgent,
+    Success,
+    read_step,
+)
 
 
 def next_step(**fields: Any) -> str:

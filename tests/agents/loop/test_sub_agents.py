@@ -99,8 +99,8 @@ def test_only_agents_with_sub_agents_are_told_of_them():
     agent, _ = made([], sub_agents=[reader()], actions=[look])
     assert "# Sub-Agents\n\n## reader\n\nReads files." in agent.system
     assert "# Actions\n\n## look" in agent.system
-    assert "Sub-Agent" not in agent._looping.sub_agents["reader"].system
-    assert "Actions" not in agent._looping.sub_agents["reader"].system
+    assert "Sub-Agent" not in agent._config.sub_agents["reader"].system
+    assert "Actions" not in agent._config.sub_agents["reader"].system
 
 
 @pytest.mark.parametrize(("lease", "gone"), [(None, False), (Lease(1, "remove"), True)])
@@ -197,9 +197,9 @@ def test_a_sub_agent_may_have_a_model_of_its_own():
 
 
 def test_names_that_a_model_could_not_tell_apart_are_refused():
-    with pytest.raises(BadSetting, match="Two helpers are called 'look'"):
+    with pytest.raises(BadSetting, match="Two helpers have the name 'look'"):
         made([], actions=[look], sub_agents=[LoopAgent(name="look")])
-    with pytest.raises(BadSetting, match="Two helpers are called 'reader'"):
+    with pytest.raises(BadSetting, match="Two helpers have the name 'reader'"):
         made([], sub_agents=[reader(), reader()])
 
 

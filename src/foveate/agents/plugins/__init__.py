@@ -1,4 +1,4 @@
-"""Two context providers that agents use: what is in the working directory, and what is still to do."""
+"""Plugins for agents: the working directory, and a to-do list."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""A to-do list that the model keeps: it writes the whole list by calling a tool, and the newest stays as it wrote it.
+"""`TodoList`: a to-do list that the model writes by calling a tool. The newest list stays in the view.
 
-The list is nowhere but in the history: in the arguments of the newest call. A pin holds that call, and its short
-answer, against every mechanism, so the list survives compaction, a restart, a fork and `undo`, and nothing is sent
-twice. Showing it anew with each message would change the end of the prompt at each call.
+The list exists only in the history, as the arguments of the newest call. A pin protects that call and its short result
+from every mechanism, so the list survives compaction, a restart, a fork and `undo`, and is sent once.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ from ..tools import ToolFailed, tool
 
 __all__ = ["Todo", "TodoList"]
 
-_MOST_CHARACTERS = 4_000
-"""Of a list: what is pinned takes its room whatever happens."""
+_CHARACTERS_MAX = 4_000
+"""Of a list, because a pinned message is never shortened."""
 
 
 class Todo(Struct, frozen=True):
     """One thing to do."""
 
-    text: Annotated[str, Meta(description="What is to be done, in a few words.")]
+    text: Annotated[str, Meta(description="The task, in a few words.")]
     state: Literal["open", "doing", "done"] = "open"
 
 
 class TodoList:
-    """A plugin for agents: the tool `update_todos`, and a policy that keeps the newest list in sight.
+    """A plugin with the tool `update_todos`, and a policy that keeps the newest list in the view.
 
-    For agents that call tools as the provider has it (chat and ReAct agents); a loop agent's steps are no calls. It
-    adds nothing to messages. `tool_name`: what models call the tool by.
+    It is for chat and ReAct agents: the steps of a loop agent are no calls of tools. It adds nothing to messages.
+    `tool_name`: the tool's name for models.
     """
 
     name = "todos"
 
     def __init__(self, *, tool_name: str = "update_todos") -> None:
-        self.tools = (tool(_update, name=tool_name, is_repeatable=True, together=False),)
+        self.tools = (tool(_update, name=tool_name, is_repeatable=True, is_parallel=False),)
         self.policies = (pin_newest_as(self.name, [tool_name], 1),)
         self._tool_name = tool_name
 
@@ -49,7 +48,7 @@ class TodoList:
         return None
 
     def newest(self, history: Iterable[HistoryEntry]) -> tuple[Todo, ...]:
-        """The list that is in force: `todos.newest(agent.conversation.history())`. Empty while there is none."""
+        """Return the current list: `todos.newest(agent.conversation.history())`. Empty if there is none."""
         answered: set[str] = set()
         for row in reversed(list(history)):
             result = row.message.result
@@ -73,17 +72,17 @@ def _update(todos: list[Todo]) -> str:
     Args:
         todos: All that is to be done, in order. One at a time is "doing".
     """
-    size = sum(len(one.text) for one in todos)
-    if size > _MOST_CHARACTERS:
+    size = sum(len(todo.text) for todo in todos)
+    if size > _CHARACTERS_MAX:
         raise ToolFailed(
-            f"The list was not taken: it has {size:,} characters, and {_MOST_CHARACTERS:,} is the most. Say it in "
+            f"The list was not taken: it has {size:,} characters, and {_CHARACTERS_MAX:,} is the most. Say it in "
             "fewer words, and leave out what has long been done."
         )
-    if any(not one.text.strip() for one in todos):
+    if any(not todo.text.strip() for todo in todos):
         raise ToolFailed("The list was not taken: something in it has no text.")
-    done = sum(one.state == "done" for one in todos)
-    following = [one.text for one in todos if one.state == "doing"] or [
-        one.text for one in todos if one.state == "open"
+    done = sum(todo.state == "done" for todo in todos)
+    following = [todo.text for todo in todos if todo.state == "doing"] or [
+        todo.text for todo in todos if todo.state == "open"
     ]
     if not todos:
         return "The list is empty."

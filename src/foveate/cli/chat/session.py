@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...agents.chat import ChatAgent
+from ...agents.agent import ChatAgent
 from ...agents.events import ViewChanged
 from ...agents.limits import Limits
 from ...agents.toolbox import stop_commands

@@ -1,4 +1,4 @@
-"""Commands of a shell, in one folder. What a command starts ends with it."""
+"""A tool that runs shell commands in one folder. Processes that a command starts end with it."""
 
 from __future__ import annotations
 
@@ -14,28 +14,27 @@ from collections.abc import Iterable, Mapping
 
 from ...errors import BadSetting
 from ..tools import Tool, ToolFailed, tool
-from .bounded import head_and_tail
-from .folders import Folder
+from .folder import Folder, head_and_tail
 
 __all__ = ["shell", "stop_commands"]
 
-_MOST_CHARACTERS = 16_000
-_LONGEST_TIMEOUT = 3_600
+_CHARACTERS_MAX = 16_000
+_TIMEOUT_MAX = 3_600
 _PIECE = 65_536
 _TAIL = 64
-"""Pieces at the end of an output that are held while it comes: what is between the first and these is dropped."""
+"""Pieces at the end of an output that are kept. The pieces between the first one and these are dropped."""
 _LOOK = 0.1
-"""Seconds that are waited for output that a command left in its pipe."""
+"""Seconds to wait for output that a command left in its pipe."""
 _LOOKS = 20
-"""How often, at most, where somebody who left the command's group holds the pipe open. Looks are counted, not seconds:
-time in which this program stood still is none in which nothing came.
+"""How often to look while a process that left the command's group holds the pipe open. Looks are counted, not seconds,
+because this program may have stood still meanwhile.
 """
 _PIPE_MAX = 4_194_304
-"""Bytes that are read at most once a command has ended: more than a pipe holds."""
-_going_on: set[subprocess.Popen[bytes]] = set()
-"""Commands that run now, in this program."""
-_beginning = threading.RLock()
-"""Held while a command is begun, so that whoever stops them all finds it."""
+"""Bytes that are read after a command has ended: more than a pipe holds."""
+_running: set[subprocess.Popen[bytes]] = set()
+"""Commands that run now in this program."""
+_starting = threading.RLock()
+"""Held while a command starts, so that `stop_commands` sees it."""
 _BASE = (
     "PATH",
     "HOME",
@@ -65,18 +64,20 @@ def shell(
     environment: Iterable[str] | Mapping[str, str] = (),
     needs_approval: bool = True,
 ) -> tuple[Tool, ...]:
-    """`run_command`: a command of `/bin/sh`, begun in `folder`.
+    """Return `run_command`, which runs a command of `/bin/sh` that starts in `folder`.
 
-    A command can reach all that this program can, whatever the folder: so each is approved first, unless
-    `needs_approval` is False. `timeout`: seconds; then the command is killed. When it has ended, or was killed, what it
-    started is killed too, but for what made itself a session of its own. A command sees the base variables of
-    this program (PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TMPDIR, TZ) and no others, as they may
-    be secrets. `environment` names more of them, such as ("JAVA_HOME", "CI"); a mapping of names to values replaces
-    them all. Raises BadSetting if there is no such folder, or for a timeout that is not above 0.
+    A command can reach everything that this program can, also outside of the folder. So each one needs approval, unless
+    `needs_approval` is False. `timeout`: seconds, after which the command is killed. When it ends, the processes that
+    it started are killed too, except those that created their own session.
+
+    A command sees only these variables of this program, because others may be secrets: PATH, HOME, USER, LOGNAME,
+    SHELL, LANG, LANGUAGE, LC_*, TERM, TMPDIR, TZ. `environment`: names of more variables to pass on, such as
+    ("JAVA_HOME", "CI"); or a mapping of names to values, which replaces all of them. Raises BadSetting if there is no
+    such folder, or for a timeout that is not above 0.
     """
     home = Folder(folder)
-    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= _LONGEST_TIMEOUT:
-        raise BadSetting(f"timeout= is seconds, above 0 and at most {_LONGEST_TIMEOUT:,}; not {timeout!r:.60}.")
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= _TIMEOUT_MAX:
+        raise BadSetting(f"timeout= must be seconds above 0 and at most {_TIMEOUT_MAX:,}, not {timeout!r:.60}.")
     variables = _variables(environment)
 
     def run_command(command: str) -> str:
@@ -89,13 +90,13 @@ def shell(
         """
         return _run(command, home, timeout, variables)
 
-    return (tool(run_command, needs_approval=needs_approval, together=False),)
+    return (tool(run_command, needs_approval=needs_approval, is_parallel=False),)
 
 
 def stop_commands() -> None:
-    """Kill the commands that go on now in this program, with what they started: whoever waited for them is gone."""
-    with _beginning:
-        for process in list(_going_on):
+    """Kill all commands that run in this program, with the processes that they started."""
+    with _starting:
+        for process in list(_running):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
 
@@ -103,10 +104,10 @@ def stop_commands() -> None:
 def _run(command: str, home: Folder, timeout: float, environment: Mapping[str, str]) -> str:
     if "\0" in command or not command.strip():
         raise ToolFailed("There is no command.")
-    begun = time.monotonic()
-    with _beginning:
-        process = _begun(command, home, environment)
-        _going_on.add(process)
+    start = time.monotonic()
+    with _starting:
+        process = _start(command, home, environment)
+        _running.add(process)
     output = _Output(process)
     try:
         code: int | None = process.wait(timeout)
@@ -114,16 +115,16 @@ def _run(command: str, home: Folder, timeout: float, environment: Mapping[str, s
         code = None
     finally:
         _kill(process)
-        _going_on.discard(process)
-    said = head_and_tail(output.text(), _MOST_CHARACTERS, "; write it to a file and look at parts of it")
+        _running.discard(process)
+    text = head_and_tail(output.text(), _CHARACTERS_MAX, "; write it to a file and look at parts of it")
     if code is None:
         end = f"[killed after {timeout:g} seconds, with all that it had started]"
     else:
-        end = f"[exit code {code}{_name_of(code)}, {time.monotonic() - begun:.1f} s]"
-    return f"{said.rstrip()}\n{end}" if said.strip() else end
+        end = f"[exit code {code}{_signal_name(code)}, {time.monotonic() - start:.1f} s]"
+    return f"{text.rstrip()}\n{end}" if text.strip() else end
 
 
-def _begun(command: str, home: Folder, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(command: str, home: Folder, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             ["/bin/sh", "-c", command],
@@ -132,14 +133,14 @@ def _begun(command: str, home: Folder, environment: Mapping[str, str]) -> subpro
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # A group of its own, to be killed as one.
+            start_new_session=True,  # A new process group, which can be killed as a whole.
         )
-    except (OSError, ValueError) as error:  # Too long a command, or the folder is gone.
+    except (OSError, ValueError) as error:  # The command is too long, or the folder is gone.
         raise ToolFailed(f"The command could not be started: {error}.") from error
 
 
 class _Output:
-    """What a process prints, read while it runs: its beginning and its end, however much it is."""
+    """The beginning and the end of a process's output, read while it runs."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
@@ -155,9 +156,9 @@ class _Output:
         looks, room = _LOOKS, _PIPE_MAX
         with contextlib.suppress(OSError, ValueError), self._pipe, selectors.DefaultSelector() as selector:
             selector.register(self._pipe, selectors.EVENT_READ)
-            # What left the group may hold the pipe open when all has ended, and write on; its output is nobody's.
+            # A process that left the group may hold the pipe open after the end, and write on.
             while looks > 0 and room > 0:
-                has_ended = self._has_ended.is_set()  # Before it is looked: what is there by then is all there is.
+                has_ended = self._has_ended.is_set()  # Read this before the look: all output is in the pipe by then.
                 if selector.select(_LOOK):
                     if not (piece := os.read(self._pipe.fileno(), _PIECE)):
                         return
@@ -174,7 +175,7 @@ class _Output:
             self._tail.append(piece)
 
     def text(self) -> str:
-        """All of it, or its two ends. Asked once the process has ended, and what it started."""
+        """Return the output, or its two ends. Call it after the process and all that it started have ended."""
         self._has_ended.set()
         self._reader.join()
         tail = b"".join(list(self._tail))
@@ -189,7 +190,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _name_of(code: int) -> str:
+def _signal_name(code: int) -> str:
     with contextlib.suppress(ValueError):
         return f" ({signal.Signals(-code).name})" if code < 0 else ""
     return ""

@@ -1,7 +1,8 @@
-"""A folder that tools may touch, and nothing beside it: where a path leads is found out before it is opened.
+"""A folder that limits file tools, and helpers that cut text to a size for models.
 
-A fence against the mistakes of a model, not a prison: a program that swaps a link between the look and the opening
-gets out, and so does a shell. Knows nothing of tools.
+Paths are resolved before they are opened. This guards against mistakes of a model, not against attacks: a program that
+swaps a link between the check and the opening escapes, and so does a shell. A hard link is an ordinary file: it can be
+read here, even if its other name is outside of the folder.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from ...errors import BadSetting
 from ..tools import ToolFailed
 
-__all__ = ["SKIPPED", "Folder"]
+__all__ = ["SKIPPED", "Folder", "head_and_tail", "line_cut", "lines_of"]
 
 SKIPPED = frozenset(
     (
@@ -31,18 +32,18 @@ SKIPPED = frozenset(
         "node_modules",
     )
 )
-"""Folders that are not looked into unless they are named: what is in them was written by programs."""
+"""Folders that programs write. They are skipped unless they are named."""
 
-_MOST_BYTES = 4_000_000
-"""A larger file is no text that a model could work on."""
-_MOST_NAME = 200
-"""Characters of a path that are said again."""
-_LOOKED_AT = 8_192
-"""Bytes at the beginning that tell a text from something else, as git does it."""
+_BYTES_MAX = 4_000_000
+"""Of a file that is read as text."""
+_NAME_MAX = 200
+"""Characters of a path in a message."""
+_SAMPLE = 8_192
+"""Bytes at the beginning that decide whether a file is text, as in git."""
 
 
 class Folder:
-    """A folder, and what is in it. Raises BadSetting where there is no such folder."""
+    """A folder and its files. Raises BadSetting if there is no such folder."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
@@ -53,44 +54,44 @@ class Folder:
             raise BadSetting(f"{str(path)!r:.200} is not a folder. Tools need one to work in.")
 
     def place(self, name: str) -> Path:
-        """Where a path leads, relative to the folder or absolute, links followed. Raises ToolFailed for one that leads
-        out of the folder.
+        """Resolve a path, relative to the folder or absolute, with its links. Raises ToolFailed for a path outside of
+        the folder.
         """
-        said = name[:_MOST_NAME]
+        shown = name[:_NAME_MAX]
         try:
             place = (self.root / name).resolve()
             place.exists()  # Raises for a name that is too long.
         except (OSError, ValueError, RuntimeError) as error:  # Null bytes, names too long, links in a circle.
-            raise ToolFailed(f"{said!r} is no path: {str(error)[:_MOST_NAME]}.") from error
+            raise ToolFailed(f"{shown!r} is no path: {str(error)[:_NAME_MAX]}.") from error
         if place != self.root and self.root not in place.parents:
-            raise ToolFailed(f"{said} is outside of the folder that may be used. Paths are relative to it.")
+            raise ToolFailed(f"{shown} is outside of the folder that may be used. Paths are relative to it.")
         return place
 
     def name_of(self, place: Path) -> str:
-        """A place as its users write it: relative, with `/` between; `.` for the folder itself."""
+        """Return a place as a relative path with `/`; `.` for the folder itself."""
         return place.relative_to(self.root).as_posix()
 
     def file(self, name: str) -> Path:
-        """The regular file of this name. Raises ToolFailed where there is none."""
+        """Return the regular file of this name. Raises ToolFailed if there is none."""
         place = self.place(name)
         try:
             mode = place.stat().st_mode
         except OSError:
             near = self._near(place)
             raise ToolFailed(
-                f"There is no file {name[:_MOST_NAME]}." + (f" Did you mean {near}?" if near else "")
+                f"There is no file {name[:_NAME_MAX]}." + (f" Did you mean {near}?" if near else "")
             ) from None
         if stat.S_ISDIR(mode):
             raise ToolFailed(f"{name} is a folder. List it.")
-        if not stat.S_ISREG(mode):  # To read a pipe or a device might wait for ever.
+        if not stat.S_ISREG(mode):  # Reading a pipe or a device may wait forever.
             raise ToolFailed(f"{name} is no regular file.")
         return place
 
     def text(self, name: str) -> str:
-        """What a file holds, its line ends as they are. Raises ToolFailed for what is no text, or too large."""
+        """Return the text of a file with its own line ends. Raises ToolFailed if it is no text, or too large."""
         place = self.file(name)
         size = place.stat().st_size
-        if size > _MOST_BYTES:
+        if size > _BYTES_MAX:
             raise ToolFailed(f"{name} has {size:,} bytes, too many to be read. Search it, or look at a part of it.")
         try:
             body = place.read_bytes()
@@ -101,21 +102,23 @@ class Folder:
         return text
 
     def walk(self, start: Path, pattern: str = "*", *, deep: bool = True) -> Iterator[Path]:
-        """Files and folders under `start` whose name, or path under the folder, fits `pattern`, in order of name; links
-        that lead out are left out, and links to folders are not followed. Folders of programs are not looked into.
+        """Yield files and folders under `start` whose name, or path in this folder, matches `pattern`, sorted by name.
+
+        Links that lead out of the folder are skipped, links to folders are not followed, and neither are folders that
+        programs write.
         """
         levels = [_scan(start)]  # A list, not recursion: a folder may be nested deeper than Python's stack.
         while levels:
-            found = next(levels[-1], None)
-            if found is None:
+            entry = next(levels[-1], None)
+            if entry is None:
                 levels.pop()
                 continue
-            place = Path(found.path)
-            if found.is_symlink() and not self._is_inside(place):
+            place = Path(entry.path)
+            if entry.is_symlink() and not self._is_inside(place):
                 continue
-            if _fits(place.name, pattern) or _fits(self.name_of(place), pattern):
+            if _matches(place.name, pattern) or _matches(self.name_of(place), pattern):
                 yield place
-            if deep and found.is_dir(follow_symlinks=False) and found.name not in SKIPPED:
+            if deep and entry.is_dir(follow_symlinks=False) and entry.name not in SKIPPED:
                 levels.append(_scan(place))
 
     def make_parents(self, place: Path) -> None:
@@ -135,10 +138,10 @@ class Folder:
         return os.path.exists(place)
 
     def _near(self, place: Path) -> str:
-        """Another file of that name, for a model that forgot the folder."""
-        for number, found in enumerate(self.walk(self.root)):
-            if found.name == place.name and os.path.isfile(found):
-                return self.name_of(found)
+        """Return another file of that name, for a model that forgot the folder."""
+        for number, other in enumerate(self.walk(self.root)):
+            if other.name == place.name and os.path.isfile(other):
+                return self.name_of(other)
             if number > 5_000:
                 break
         return ""
@@ -152,12 +155,12 @@ def _scan(folder: Path) -> Iterator[os.DirEntry[str]]:
         return iter(())
 
 
-def _fits(name: str, pattern: str) -> bool:
+def _matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) or (pattern.startswith("**/") and fnmatchcase(name, pattern[3:]))
 
 
 def _decoded(body: bytes) -> str | None:
-    if b"\0" in body[:_LOOKED_AT]:
+    if b"\0" in body[:_SAMPLE]:
         return None
     try:
         return body.decode("utf-8")
@@ -172,4 +175,34 @@ def _kind(body: bytes) -> str:
     for start, kind in ((b"%PDF", "a PDF document"), (b"PK\x03\x04", "a ZIP archive"), (b"SQLite format 3", "SQLite")):
         if body.startswith(start):
             return kind
-    return "binary data" if b"\0" in body[:_LOOKED_AT] else "another encoding than UTF-8"
+    return "binary data" if b"\0" in body[:_SAMPLE] else "another encoding than UTF-8"
+
+
+# ------------------------------------------------------------------------------------------------------- bounded text
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text as editors and `grep` count them, without line ends."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def head_and_tail(text: str, limit: int, hint: str = "") -> str:
+    """Return the beginning and the end of a text, `limit` characters in all, cut at line ends if some are near."""
+    if len(text) <= limit:
+        return text
+    head, tail = text[: limit // 2], text[len(text) - limit // 2 :]
+    if (end := head.rfind("\n")) > len(head) // 2:
+        head = head[: end + 1]
+    if -1 < (begin := tail.find("\n")) < len(tail) // 2:
+        tail = tail[begin + 1 :]
+    missing = text[len(head) : len(text) - len(tail)]
+    note = f"[... {len(missing):,} characters, {missing.count(chr(10)):,} lines left out{hint} ...]"
+    return f"{head.rstrip(chr(10))}\n{note}\n{tail}"
+
+
+def line_cut(line: str, limit: int) -> str:
+    """Return a line, cut after `limit` characters, with a note."""
+    return line if len(line) <= limit else f"{line[:limit]}... [{len(line) - limit:,} more characters]"

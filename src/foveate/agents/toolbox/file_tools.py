@@ -1,4 +1,4 @@
-"""Files of one folder: list, read, write, edit."""
+"""Tools for the files of one folder: list, read, write, edit."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from itertools import islice
 from pathlib import Path
 
 from ..tools import Tool, ToolFailed, tool
-from .bounded import line_cut, lines_of
-from .folders import Folder
+from .folder import Folder, line_cut, lines_of
 
 __all__ = ["files"]
 
-_MOST_CHARACTERS = 24_000
-"""Of one reading: about 6,000 tokens."""
-_MOST_LINE = 2_000
-_MOST_LISTED = 200
+_CHARACTERS_MAX = 24_000
+"""Of one result: about 6,000 tokens."""
+_LINE_MAX = 2_000
+_LISTED_MAX = 200
 
 
 def files(folder: str | os.PathLike[str], *, read_only: bool = False, needs_approval: bool = False) -> tuple[Tool, ...]:
-    """`list_files`, `read_file`, `write_file` and `edit_file`, for the files of `folder` and no others.
+    """Return `list_files`, `read_file`, `write_file` and `edit_file` for the files of `folder`.
 
-    `read_only`: the first two alone. `needs_approval`: the last two ask before they act. Raises BadSetting where there
-    is no such folder.
+    `read_only`: only the first two. `needs_approval`: the last two need approval. Raises BadSetting if there is no such
+    folder.
     """
     home = Folder(folder)
 
@@ -41,10 +40,10 @@ def files(folder: str | os.PathLike[str], *, read_only: bool = False, needs_appr
         start = home.place(path)
         if not os.path.isdir(start):
             raise ToolFailed(f"There is no folder {path[:200]}.")
-        found = list(islice(home.walk(start, pattern, deep=deep), 10_000))
-        listed = [_listed(home, place) for place in found[:_MOST_LISTED]]
-        if len(found) > _MOST_LISTED:
-            more = f"{len(found) - _MOST_LISTED:,}{' or more' if len(found) == 10_000 else ''}"
+        places = list(islice(home.walk(start, pattern, deep=deep), 10_000))
+        listed = [_listed(home, place) for place in places[:_LISTED_MAX]]
+        if len(places) > _LISTED_MAX:
+            more = f"{len(places) - _LISTED_MAX:,}{' or more' if len(places) == 10_000 else ''}"
             listed.append(f"[... {more} others: name a folder below, or a narrower pattern ...]")
         return "\n".join(listed) or "(nothing)"
 
@@ -78,8 +77,8 @@ def files(folder: str | os.PathLike[str], *, read_only: bool = False, needs_appr
 
         Args:
             path: The file.
-            old: What to replace, exactly as it stands in the file, with enough around it to be there only once.
-            new: What to put in its place.
+            old: The text to replace, exactly as it stands in the file, with enough around it to be there only once.
+            new: The text to put in its place.
             all: Replace it wherever it stands.
         """
         text = home.text(path)
@@ -103,8 +102,8 @@ def files(folder: str | os.PathLike[str], *, read_only: bool = False, needs_appr
     reading = (tool(list_files, is_repeatable=True), tool(read_file, is_repeatable=True))
     if read_only:
         return reading
-    writing = (write_file, edit_file)  # Not beside others: two edits of one file would undo each other.
-    return (*reading, *(tool(one, needs_approval=needs_approval, together=False) for one in writing))
+    writing = (write_file, edit_file)  # Not in parallel: two edits of one file would undo each other.
+    return (*reading, *(tool(function, needs_approval=needs_approval, is_parallel=False) for function in writing))
 
 
 def _listed(home: Folder, place: Path) -> str:
@@ -129,9 +128,9 @@ def _read(text: str, path: str, start_line: int, end_line: int | None) -> str:
     if last < first:
         raise ToolFailed(f"The last line, {end_line}, is before the first, {first}.")
     shown: list[str] = []
-    room = _MOST_CHARACTERS
+    room = _CHARACTERS_MAX
     for line in lines[first - 1 : last]:
-        cut = line_cut(line, _MOST_LINE)
+        cut = line_cut(line, _LINE_MAX)
         if room < len(cut) and shown:
             break
         shown.append(cut)
@@ -145,26 +144,26 @@ def _read(text: str, path: str, start_line: int, end_line: int | None) -> str:
 
 
 def _write(home: Folder, place: Path, path: str, text: str) -> None:
-    """All of a file, or nothing: whoever reads it meanwhile, or after a crash, sees the old or the new one."""
+    """Write a file as a whole: a reader sees the old or the new file, also after a crash."""
     if ".git" in home.name_of(place).lower().split("/"):
         raise ToolFailed(f"{path} belongs to git, which runs what is written there. Use git's own commands.")
-    beside = place.with_name(f".{secrets.token_hex(8)}.part")
+    temporary = place.with_name(f".{secrets.token_hex(8)}.part")
     try:
         body = text.encode()
         home.make_parents(place)
-        with open(beside, "xb") as file:
+        with open(temporary, "xb") as file:
             file.write(body)
         if place.exists():
-            os.chmod(beside, stat.S_IMODE(place.stat().st_mode))
-        os.replace(beside, place)
+            os.chmod(temporary, stat.S_IMODE(place.stat().st_mode))
+        os.replace(temporary, place)
     except (OSError, UnicodeEncodeError) as error:
         with contextlib.suppress(OSError):
-            beside.unlink()
+            temporary.unlink()
         raise ToolFailed(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def _with_ends_of(text: str, old: str, new: str) -> tuple[str, str]:
-    """Old and new with the line ends of the file: models write `\\n`, whatever the file has."""
+    """Return both texts with the line ends of the file: models always write `\\n`."""
     if "\r\n" in text and "\r" not in old + new:
         return old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
     return old, new
@@ -192,7 +191,7 @@ def _why_not(text: str, old: str) -> str:
 
 
 def _around(text: str, first: int, new: str) -> str:
-    """The lines that were changed, with two around them."""
+    """Return the changed lines, with two lines around them."""
     lines = lines_of(text)
     begin, end = max(0, first - 3), min(len(lines), first + max(1, len(lines_of(new))) + 1)
     shown = [line_cut(line, 200) for line in lines[begin:end]]

@@ -1,4 +1,4 @@
-"""A pattern looked for in the files of one folder."""
+"""A tool that searches the files of one folder for a pattern."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from collections.abc import Iterator
 from ...errors import BadInput, MissingExtra
 from ...open import find_pattern
 from ..tools import Tool, ToolFailed, tool
-from .bounded import line_cut, lines_of
-from .folders import Folder
+from .folder import Folder, line_cut, lines_of
 
 __all__ = ["search"]
 
-_MOST_FOUND = 100
-"""Lines."""
-_MOST_LINE = 240
+_LINES_MAX = 100
+_LINE_MAX = 240
+"""Characters of a line."""
 _SECONDS = 10.0
-"""For all files together; each may take a second at most."""
-_MOST_FILES = 20_000
+"""For all files; each may take at most a second."""
+_FILES_MAX = 20_000
 
 
 def search(folder: str | os.PathLike[str]) -> tuple[Tool, ...]:
-    """`search_files`: the lines of files in `folder` that a regular expression matches.
+    """Return `search_files`, which finds the lines of files in `folder` that match a regular expression.
 
-    Patterns cannot hang: they are stopped, by the package `regex` (extra `expand`). Where it is not installed a pattern
-    is looked for to the letter, and the model is told so. Raises BadSetting where there is no such folder.
+    The package `regex` (extra `expand`) stops patterns that take too long. Without it, the tool searches for the
+    pattern as literal text, and says so in its result. Raises BadSetting if there is no such folder.
     """
     home = Folder(folder)
 
@@ -45,56 +44,56 @@ def search(folder: str | os.PathLike[str]) -> tuple[Tool, ...]:
         start = home.place(path)
         if not start.exists():
             raise ToolFailed(f"There is no {path[:200]}.")
-        looked = _Looked(f"(?i){pattern}" if ignore_case else pattern, pattern if not ignore_case else pattern.lower())
+        task = _Search(f"(?i){pattern}" if ignore_case else pattern, pattern if not ignore_case else pattern.lower())
         places = [start] if start.is_file() else home.walk(start, files)
-        found: list[str] = []
+        lines: list[str] = []
         for number, place in enumerate(places):
             if not os.path.isfile(place):
                 continue
-            if time.monotonic() > looked.until or number > _MOST_FILES:
-                looked.notes.append(f"stopped at {home.name_of(place)}: there is too much here; name a folder or files")
+            if time.monotonic() > task.until or number > _FILES_MAX:
+                task.notes.append(f"stopped at {home.name_of(place)}: there is too much here; name a folder or files")
                 break
             try:
                 text = home.text(home.name_of(place))
             except ToolFailed:
-                looked.passed_over += 1
+                task.skipped += 1
                 continue
-            found += [f"{home.name_of(place)}:{line}" for line in looked.lines(text, _MOST_FOUND + 1 - len(found))]
-            if len(found) > _MOST_FOUND:
-                del found[_MOST_FOUND:]
-                looked.notes.append(f"the first {_MOST_FOUND} lines; there are more: narrow the pattern or the files")
+            lines += [f"{home.name_of(place)}:{line}" for line in task.lines(text, _LINES_MAX + 1 - len(lines))]
+            if len(lines) > _LINES_MAX:
+                del lines[_LINES_MAX:]
+                task.notes.append(f"the first {_LINES_MAX} lines; there are more: narrow the pattern or the files")
                 break
-        return "\n".join([*(found or ["(no line matches)"]), *looked.told()])
+        return "\n".join([*(lines or ["(no line matches)"]), *task.summary()])
 
     return (tool(search_files, is_repeatable=True),)
 
 
-class _Looked:
-    """One search: its pattern, its time, and what is to be said of it beside what was found."""
+class _Search:
+    """One search: its pattern, its time limit, and its notes for the model."""
 
     def __init__(self, pattern: str, letters: str) -> None:
         self._pattern, self._letters = pattern, letters
         self._is_plain = False
         self.until = time.monotonic() + _SECONDS
-        self.passed_over = 0
-        """Files that are no text, or too large."""
+        self.skipped = 0
+        """Number of files that are no text, or too large."""
         self.notes: list[str] = []
 
-    def lines(self, text: str, most: int) -> list[str]:
-        """The matching lines of one text, with their numbers; `most` of them."""
-        begins = _begins(text)
+    def lines(self, text: str, limit: int) -> list[str]:
+        """Return the matching lines of one text with their numbers, at most `limit`."""
+        begins = _line_starts(text)
         lines = lines_of(text)
-        found: list[str] = []
+        matches: list[str] = []
         last = -1
         for at in self._places(text):
             number = bisect_right(begins, at) - 1
             if number == last or number >= len(lines):
                 continue
             last = number
-            found.append(f"{number + 1}: {line_cut(lines[number].strip(), _MOST_LINE)}")
-            if len(found) == most:
+            matches.append(f"{number + 1}: {line_cut(lines[number].strip(), _LINE_MAX)}")
+            if len(matches) == limit:
                 break
-        return found
+        return matches
 
     def _places(self, text: str) -> Iterator[int]:
         if not self._is_plain:
@@ -107,21 +106,22 @@ class _Looked:
                 raise ToolFailed(str(error)) from error
             else:
                 return
-        said = text.lower() if self._pattern.startswith("(?i)") else text
-        at = said.find(self._letters)
+        text = text.lower() if self._pattern.startswith("(?i)") else text
+        at = text.find(self._letters)
         while at >= 0:
             yield at
-            at = said.find(self._letters, at + 1)
+            at = text.find(self._letters, at + 1)
 
-    def told(self) -> list[str]:
-        if self.passed_over:
-            files = "1 file" if self.passed_over == 1 else f"{self.passed_over} files"
+    def summary(self) -> list[str]:
+        """Return the notes for the model."""
+        if self.skipped:
+            files = "1 file" if self.skipped == 1 else f"{self.skipped} files"
             self.notes.append(f"{files} passed over: no text, or too large")
         return [f"[{note}]" for note in self.notes]
 
 
-def _begins(text: str) -> list[int]:
-    """Where each line begins."""
+def _line_starts(text: str) -> list[int]:
+    """Return the position of the start of each line."""
     begins = [0]
     at = text.find("\n")
     while at >= 0:

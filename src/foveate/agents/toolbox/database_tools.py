@@ -1,4 +1,4 @@
-"""A SQLite database: what is in it, and queries. Nothing is changed unless that was allowed, and no other file read."""
+"""Tools for a SQLite database: its schema, and queries. Changes need permission, and no other file is opened."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import TypeVar
 from ... import given
 from ...errors import BadSetting
 from ..tools import Tool, ToolFailed, tool
-from .bounded import line_cut
+from .folder import line_cut
 
 __all__ = ["sqlite"]
 
 T = TypeVar("T")
 
-_MOST_ROWS = 100
-_MOST_CELL = 300
-_MOST_CHARACTERS = 16_000
-_LONGEST_VALUE = 10_000_000
-"""Bytes of one value while a query runs: no `randomblob(1e9)`."""
+_ROWS_MAX = 100
+_CELL_MAX = 300
+_CHARACTERS_MAX = 16_000
+_VALUE_MAX = 10_000_000
+"""Bytes of one value in a query: prevents `randomblob(1e9)`."""
 _INSTRUCTIONS = 10_000
-"""Of SQLite's machine, between two looks at the clock."""
+"""Of SQLite's virtual machine, between two looks at the clock."""
 
 _SCHEMA = """
     SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name
@@ -37,29 +37,29 @@ _READING = {
     sqlite3.SQLITE_TRANSACTION,
 }
 _PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"}
-"""What tells of the schema, and sets nothing."""
+"""They describe the schema, and set nothing."""
 _NEVER = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
-"""They reach other files."""
+"""They open other files."""
 
 
 def sqlite(
     path: str | os.PathLike[str], *, read_only: bool = True, timeout: float = 30, needs_approval: bool | None = None
 ) -> tuple[Tool, ...]:
-    """`database_schema` and `query_database`, for the SQLite database in the file `path`.
+    """Return `database_schema` and `query_database` for the SQLite database in the file `path`.
 
-    `read_only`: nothing can be changed; else each call of `query_database` is one transaction, and is approved first
-    unless `needs_approval` is False. `timeout`: seconds of one query. Raises BadSetting where there is no such file.
+    `read_only`: nothing can be changed. Otherwise each call of `query_database` is one transaction, and needs approval
+    unless `needs_approval` is False. `timeout`: seconds of one query. Raises BadSetting if there is no such file.
     """
     given.instance("read_only=", read_only, bool, "True or False")
     place = Path(path).expanduser().resolve()
     if not place.is_file():
-        raise BadSetting(f"There is no database {path!s:.200}.")
+        raise BadSetting(f"There is no database {path!s:.200}. Pass the path of an existing file.")
     database = _Database(place, read_only, timeout)
 
     def database_schema() -> str:
         """The tables, views and indexes of the database, as SQL."""
-        found = [" ".join(row[0].split()) for row in database.run(_SCHEMA, _all_rows)]
-        return "\n".join(f"{one};" for one in found) or "(the database is empty)"
+        statements = [" ".join(row[0].split()) for row in database.run(_SCHEMA, _all_rows)]
+        return "\n".join(f"{statement};" for statement in statements) or "(the database is empty)"
 
     def query_database(sql: str) -> str:
         """Run one SQL statement (SQLite) and show its rows: the names of the columns, then a line for each row.
@@ -78,19 +78,19 @@ def sqlite(
             query_database,
             is_repeatable=read_only,
             needs_approval=changes if needs_approval is None else needs_approval,
-            together=read_only,
+            is_parallel=read_only,
         ),
     )
 
 
 class _Database:
-    """A file, opened anew for each query: tools may be called from any thread."""
+    """A database file. It is opened for each query, because tools may be called from any thread."""
 
     def __init__(self, place: Path, read_only: bool, timeout: float) -> None:
         self._place, self._read_only, self._timeout = place, read_only, timeout
 
     def run(self, sql: str, read: Callable[[sqlite3.Cursor], T]) -> T:
-        """What `read` makes of the statement's rows. Raises ToolFailed."""
+        """Run a statement, and return the result of `read`. Raises ToolFailed."""
         until = time.monotonic() + self._timeout
         mode = "ro" if self._read_only else "rw"
         try:
@@ -98,32 +98,32 @@ class _Database:
         except sqlite3.Error as error:
             raise ToolFailed(f"The database cannot be opened: {error}.") from error
         try:
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-            connection.set_authorizer(self._may)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _VALUE_MAX)
+            connection.set_authorizer(self._authorize)
             connection.set_progress_handler(lambda: time.monotonic() > until, _INSTRUCTIONS)
             with connection:
                 return read(connection.execute(sql))
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError) as error:
-            raise ToolFailed(self._told(error, time.monotonic() > until)) from error
+            raise ToolFailed(self._describe(error, time.monotonic() > until)) from error
         finally:
             connection.close()
 
-    def _may(self, action: int, first: str | None, *_: object) -> int:
+    def _authorize(self, action: int, first: str | None, *_: object) -> int:
         is_known = action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in _PRAGMAS
         if action in _NEVER or (action == sqlite3.SQLITE_PRAGMA and not is_known):
             return sqlite3.SQLITE_DENY
         return sqlite3.SQLITE_OK if not self._read_only or is_known or action in _READING else sqlite3.SQLITE_DENY
 
-    def _told(self, error: BaseException, is_late: bool) -> str:
-        said = str(error)
-        if is_late and "interrupt" in said:
+    def _describe(self, error: BaseException, is_late: bool) -> str:
+        text = str(error)
+        if is_late and "interrupt" in text:
             return f"The query took longer than {self._timeout:g} seconds. Narrow it, or count first."
-        if "not authorized" in said or "readonly" in said:
+        if "not authorized" in text or "readonly" in text:
             what = "This database can only be read" if self._read_only else "This statement is not allowed here"
-            return f"{what}: {said}."
-        if "one statement" in said:
+            return f"{what}: {text}."
+        if "one statement" in text:
             return "One statement at a time."
-        return f"SQLite says: {said}."
+        return f"SQLite says: {text}."
 
 
 def _all_rows(cursor: sqlite3.Cursor) -> list[tuple[str]]:
@@ -134,10 +134,10 @@ def _table(cursor: sqlite3.Cursor) -> str:
     if cursor.description is None:
         changed = cursor.rowcount
         return "Done." if changed < 0 else f"Done: {changed} row{'s' * (changed != 1)} changed."
-    rows = cursor.fetchmany(_MOST_ROWS + 1)
+    rows = cursor.fetchmany(_ROWS_MAX + 1)
     lines = [" | ".join(column[0] for column in cursor.description)]
-    room = _MOST_CHARACTERS
-    for row in rows[:_MOST_ROWS]:
+    room = _CHARACTERS_MAX
+    for row in rows[:_ROWS_MAX]:
         line = " | ".join(map(_cell, row))
         if room < len(line) and len(lines) > 1:
             break
@@ -158,6 +158,6 @@ def _cell(value: object) -> str:
         case bytes():
             return f"<{len(value):,} bytes>"
         case str():
-            return line_cut(value.replace("\\", "\\\\").replace("\n", "\\n").replace("|", "\\|"), _MOST_CELL)
+            return line_cut(value.replace("\\", "\\\\").replace("\n", "\\n").replace("|", "\\|"), _CELL_MAX)
         case _:
             return str(value)

@@ -1,0 +1,389 @@
+"""Agents that call tools, with and without asyncio: chat agents and ReAct agents.
+
+An agent opens its model and its conversation, runs one routine of its `ToolLoop` at a time, and closes what it opened.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from ..conversation import Conversation
+from ..errors import BadInput
+from ..open import grouped, open_async_conversation, open_conversation
+from ..ports import Clock, Cost, Model
+from .concurrency import resolve
+from .config import BUSY, AgentConfig, close_connections
+from .effects import Routine, perform, perform_async
+from .events import AgentEvent, Outcome, RunEnded
+from .limits import Limits
+from .lock import LOCK_TIMEOUT
+from .tool_calls import Approve
+from .tool_loop import ToolLoop
+from .tools import Tool
+
+if TYPE_CHECKING:
+    from ..async_conversation import AsyncConversation
+
+__all__ = ["Agent", "AsyncAgent", "AsyncChatAgent", "AsyncReActAgent", "ChatAgent", "ReActAgent"]
+
+INSTRUCTION = (
+    "You work on a task with the tools you have. Think about what is missing, call the tools that find it out, several "
+    "at once where they do not depend on each other, look at what they answer, and go on until the task is done. An "
+    "error tells what to do differently: do not repeat the same call. When you are done, answer without calling a tool."
+)
+"""The default system prompt of a ReAct agent."""
+
+
+class Agent:
+    """An agent that calls tools."""
+
+    default_name = "agent"
+    """The name of the agent and of its conversation, if none is given."""
+    default_system: object = None
+    """The system prompt, if none is given."""
+
+    def __init__(
+        self,
+        model: str | Model,
+        *,
+        conversation: str | Conversation = "",
+        name: str = "",
+        system: object = None,
+        tools: Iterable[Tool | Callable[..., object]] = (),
+        limits: Limits | None = None,
+        approve: Approve | None = None,
+        approve_all: bool = False,
+        max_parallel: int = 8,
+        result_type: Any = None,
+        options: Mapping[str, Any] | None = None,
+        lock_timeout: float = LOCK_TIMEOUT,
+        cost: Cost | None = None,
+        clock: Clock | None = None,
+        new_id: Callable[[], str] | None = None,
+        close_model: bool = False,
+        **conversation_options: Any,
+    ) -> None:
+        """Open an agent.
+
+        `model`: a name such as `anthropic:claude-haiku-4-5`, or a Model. `conversation`: its name (default: the
+        agent's), or an open conversation, which the agent does not close. `name`: the name under which runs are stored.
+        `system`: the system prompt. `tools`: functions and Tools that the model may call. `limits`: of each run
+        (default: 50 model calls). `approve`: called before a call of a tool that needs approval, with `approve_all`
+        before every call; returns True, False, or a sentence why not. `max_parallel`: calls of tools that run at once.
+        `result_type`: the type of the final answer (`Outcome.value`), if not text. `options`: added to every request,
+        such as `{"temperature": 0}`. `lock_timeout`: seconds to wait for another agent in the same conversation before
+        ConversationBusy is raised. `cost`: returns the dollars of a Usage, for a model whose price is unknown. `clock`:
+        milliseconds since 1970. `new_id`: returns ids of runs. `close_model`: whether `close` also closes a Model that
+        you passed; it always closes one that you named.
+
+        All other keywords are those of `open_conversation`. Format and window default to the model's, and the model has
+        the tool `expand` unless `expand` is False. Raises BadSetting for values that are not allowed.
+        """
+        config = AgentConfig.create(
+            type(self),
+            model,
+            asynchronous=False,
+            conversation=conversation,
+            name=name,
+            system=system,
+            tools=tools,
+            limits=limits,
+            approve=approve,
+            approve_all=approve_all,
+            max_parallel=max_parallel,
+            result_type=result_type,
+            options=options,
+            lock_timeout=lock_timeout,
+            cost=cost,
+            clock=clock,
+            new_id=new_id,
+            conversation_options=conversation_options,
+        )
+        self._owns_conversation = isinstance(config.conversation, str)
+        self._chat: Conversation = (
+            open_conversation(config.conversation, **grouped(config.conversation_options))
+            if self._owns_conversation
+            else config.conversation
+        )
+        self._own_model = config.model if isinstance(model, str) or close_model else None
+        self._busy = threading.Lock()
+        try:
+            self._loop = ToolLoop(config, self._chat)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def conversation(self) -> Conversation:
+        """The agent's conversation."""
+        return self._chat
+
+    def resume(self) -> Outcome:
+        """Continue where a run ended before the model had answered: broken off, failed, or stopped by a limit.
+
+        Calls that have results are not repeated. A run that broke off continues as the same run; after a limit a new
+        run begins. If the model has answered, nothing is done, and the last outcome is returned. Raises BadInput if
+        there is nothing to resume, and what the model's SDK raises.
+        """
+        return self._outcome(self._loop.resume(streams=False))
+
+    def close(self) -> None:
+        """Close conversation and model, if this agent opened them. Everything is stored already."""
+        if self._owns_conversation:
+            self._chat.close()
+        close_connections(self._own_model)
+
+    def _send(self, content: object) -> Outcome:
+        return self._outcome(self._loop.send(content, streams=False))
+
+    def _stream(self, content: object) -> Generator[AgentEvent, None, Outcome]:
+        loop = self._loop
+        return self._events(loop.resume(streams=True) if content is None else loop.send(content, streams=True))
+
+    def _outcome(self, routine: Routine[Outcome]) -> Outcome:
+        events = self._events(routine)
+        while True:
+            try:
+                next(events)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+
+    def _events(self, routine: Routine[Outcome]) -> Generator[AgentEvent, None, Outcome]:
+        if not self._busy.acquire(blocking=False):
+            raise BadInput(BUSY)
+        try:
+            return (yield from perform(routine))
+        finally:
+            self._busy.release()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class AsyncAgent:
+    """An agent that calls tools, for asyncio. It opens its conversation when that is first needed."""
+
+    default_name = "agent"
+    """The name of the agent and of its conversation, if none is given."""
+    default_system: object = None
+    """The system prompt, if none is given."""
+
+    def __init__(
+        self,
+        model: str | Model,
+        *,
+        conversation: str | AsyncConversation = "",
+        name: str = "",
+        system: object = None,
+        tools: Iterable[Tool | Callable[..., object]] = (),
+        limits: Limits | None = None,
+        approve: Approve | None = None,
+        approve_all: bool = False,
+        max_parallel: int = 8,
+        result_type: Any = None,
+        options: Mapping[str, Any] | None = None,
+        lock_timeout: float = LOCK_TIMEOUT,
+        cost: Cost | None = None,
+        clock: Clock | None = None,
+        new_id: Callable[[], str] | None = None,
+        close_model: bool = False,
+        **conversation_options: Any,
+    ) -> None:
+        """Create an agent. Arguments are those of `Agent`; tools, `approve` and the model may be async."""
+        self._config = AgentConfig.create(
+            type(self),
+            model,
+            asynchronous=True,
+            conversation=conversation,
+            name=name,
+            system=system,
+            tools=tools,
+            limits=limits,
+            approve=approve,
+            approve_all=approve_all,
+            max_parallel=max_parallel,
+            result_type=result_type,
+            options=options,
+            lock_timeout=lock_timeout,
+            cost=cost,
+            clock=clock,
+            new_id=new_id,
+            conversation_options=conversation_options,
+        )
+        self._own_model = self._config.model if isinstance(model, str) or close_model else None
+        self._loop: ToolLoop | None = None
+        self._chat: AsyncConversation | None = None
+        self._is_busy = False
+
+    @property
+    def conversation(self) -> AsyncConversation:
+        """The agent's conversation. Raises BadInput before it is open."""
+        if self._chat is None:
+            raise BadInput("The conversation is not open yet. Call: await agent.open().")
+        return self._chat
+
+    async def open(self) -> AsyncConversation:
+        """Open the conversation, if it is not open yet, and return it."""
+        if self._chat is None:
+            config = self._config
+            name = config.conversation
+            is_named = isinstance(name, str)
+            chat = await open_async_conversation(name, **grouped(config.conversation_options)) if is_named else name
+            try:
+                if self._chat is None:
+                    self._loop = ToolLoop(config, chat)
+                    self._chat = chat
+            finally:
+                if self._chat is not chat and is_named:  # Another task opened it first, or the loop refused it.
+                    await chat.close()
+        assert self._chat is not None, "This task or another one opened it."
+        return self._chat
+
+    async def resume(self) -> Outcome:
+        """Continue where a run ended before the model had answered. See `Agent.resume`."""
+        return await self._outcome(lambda loop: loop.resume(streams=False))
+
+    async def close(self) -> None:
+        """Close conversation and model, if this agent opened them."""
+        if self._chat is not None and isinstance(self._config.conversation, str):
+            await self._chat.close()
+        await resolve(close_connections(self._own_model))
+
+    async def _send(self, content: object) -> Outcome:
+        return await self._outcome(lambda loop: loop.send(content, streams=False))
+
+    def _stream(self, content: object) -> AsyncGenerator[AgentEvent, None]:
+        if content is None:
+            return self._events(lambda loop: loop.resume(streams=True))
+        return self._events(lambda loop: loop.send(content, streams=True))
+
+    async def _outcome(self, begin: Callable[[ToolLoop], Routine[Outcome]]) -> Outcome:
+        outcome: Outcome | None = None
+        async with aclosing(self._events(begin)) as events:
+            async for event in events:
+                if isinstance(event, RunEnded):
+                    outcome = event.outcome
+        assert outcome is not None, "A run ends with RunEnded, or raises."
+        return outcome
+
+    async def _events(self, begin: Callable[[ToolLoop], Routine[Outcome]]) -> AsyncGenerator[AgentEvent, None]:
+        if self._is_busy:
+            raise BadInput(BUSY)
+        self._is_busy = True
+        try:
+            await self.open()
+            assert self._loop is not None, "`open` creates it."
+            async with aclosing(perform_async(begin(self._loop))) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._is_busy = False
+
+    async def __aenter__(self) -> Any:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+class ChatAgent(Agent):
+    """An agent to talk with. It calls tools, and continues a stored conversation of any length by its name.
+
+    >>> from foveate.testing import ScriptedModel
+    >>> with ChatAgent(ScriptedModel(["Hello, Ada."]), window=100_000) as agent:
+    ...     print(agent.send("I am Ada."))
+    Hello, Ada.
+    """
+
+    default_name = "chat"
+
+    def send(self, content: object) -> Outcome:
+        """Send an input, and wait for the answer. `content`: text, or what `Conversation.append` takes.
+
+        The model is called until it answers without calling a tool, or a limit is reached: the outcome's state is
+        `stopped` then, and the next `send` or `resume` continues. Calls that an earlier run left open are answered
+        first. Raises BadInput if the input is blank or the agent is busy, and what the model's SDK raises: the input is
+        stored then, and `resume` requests the answer again.
+        """
+        return self._send(content)
+
+    def stream(self, content: object = None) -> Generator[AgentEvent, None, Outcome]:
+        """Do the same, and yield events as they happen, `RunEnded` last. Without `content`: resume.
+
+        Nothing happens before the first iteration. Closing the iterator stops the run.
+        """
+        return self._stream(content)
+
+
+class AsyncChatAgent(AsyncAgent):
+    """An agent to talk with, for asyncio."""
+
+    default_name = "chat"
+
+    async def send(self, content: object) -> Outcome:
+        """Send an input, and wait for the answer. Cancelling stops the run; the next `send` continues."""
+        return await self._send(content)
+
+    def stream(self, content: object = None) -> AsyncGenerator[AgentEvent, None]:
+        """Do the same, and yield events as they happen, `RunEnded` last. Without `content`: resume.
+
+        To stop early, close the iterator (`contextlib.aclosing`), so that the run ends at once.
+        """
+        return self._stream(content)
+
+
+class ReActAgent(Agent):
+    """An agent that works on tasks with tools, step by step, until it has the answer.
+
+    >>> from foveate.testing import ScriptedModel, call
+    >>> def add(a: int, b: int) -> int:
+    ...     \"\"\"Add two numbers.\"\"\"
+    ...     return a + b
+    >>> model = ScriptedModel([call("c1", "add", a=2, b=3), "It is 5."])
+    >>> with ReActAgent(model, tools=[add], window=100_000) as agent:
+    ...     print(agent.run("What is 2 + 3?"))
+    It is 5.
+    """
+
+    default_name = "react"
+    default_system = INSTRUCTION
+
+    def run(self, task: object) -> Outcome:
+        """Work on a task until it is done, or a limit is reached. Tasks follow each other in one conversation.
+
+        `task`: text, or what `Conversation.append` takes. Raises BadInput if the task is blank or the agent is busy,
+        and what the model's SDK raises: the task is stored then, and `resume` continues.
+        """
+        return self._send(task)
+
+    def stream(self, task: object = None) -> Generator[AgentEvent, None, Outcome]:
+        """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
+
+        Nothing happens before the first iteration. Closing the iterator stops the run.
+        """
+        return self._stream(task)
+
+
+class AsyncReActAgent(AsyncAgent):
+    """An agent that works on tasks with tools, for asyncio."""
+
+    default_name = "react"
+    default_system = INSTRUCTION
+
+    async def run(self, task: object) -> Outcome:
+        """Work on a task until it is done, or a limit is reached. Cancelling stops the run; `resume` continues."""
+        return await self._send(task)
+
+    def stream(self, task: object = None) -> AsyncGenerator[AgentEvent, None]:
+        """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
+
+        To stop early, close the iterator (`contextlib.aclosing`), so that the run ends at once.
+        """
+        return self._stream(task)

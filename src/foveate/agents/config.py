@@ -1,0 +1,216 @@
+"""The configuration of an agent that calls tools, checked before anything is opened."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from .. import given
+from ..errors import BadSetting
+from ..open import KEYWORDS, cost_of, open_model
+from ..plugins import brought, listed
+from ..ports import Clock, Cost, Model
+from .limits import Limits, check_seconds
+from .lock import LOCK_TIMEOUT
+from .tool_calls import Approve, ToolSettings
+from .tools import Tool, tools_of
+
+__all__ = ["BUSY", "AgentConfig", "ResultType", "WrongAnswer", "close_connections", "new_run_id", "wall_clock"]
+
+BUSY = "This agent is busy: it does one thing at a time. Wait until it has finished, or create a second agent."
+"""The error of a second call at the same time."""
+
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
+_LONGEST = 500
+"""Characters of an error that a model receives."""
+
+
+class WrongAnswer(ValueError):
+    """A final answer is not a value of the wanted type. The text says why, in words for the model."""
+
+
+class ResultType:
+    """The type of a final answer: a dataclass, a Struct, a TypedDict, or any other type that JSON can express."""
+
+    def __init__(self, kind: Any) -> None:
+        """Raises BadSetting for a type that JSON cannot express."""
+        try:
+            self._decoder = msgspec.json.Decoder(kind, strict=False)
+            schema = msgspec.json.schema(kind)
+        except Exception as error:
+            raise BadSetting(f"result_type= must be a type that JSON can express, not {kind!r:.80}: {error}") from error
+        self.name = getattr(kind, "__name__", str(kind))
+        self.instruction = (
+            "When you are done, answer with one JSON value of this schema, and with nothing else:\n"
+            + json.dumps(schema, ensure_ascii=False)
+        )
+
+    def read(self, text: str) -> object:
+        """Return the value in an answer, which may stand in a fenced block. Raises WrongAnswer."""
+        fenced = _FENCED.findall(text)
+        try:
+            return self._decoder.decode((fenced[-1] if fenced else text).strip() or "null")
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise WrongAnswer(
+                f"Your answer cannot be read: {str(error)[:_LONGEST]}. Answer again, with the JSON value alone."
+            ) from error
+
+    def instruct(self, system: object) -> object:
+        """Return a system prompt, in any form that formats accept, followed by the instruction for this type."""
+        match system:
+            case None | "":
+                return self.instruction
+            case str():
+                return f"{system}\n\n{self.instruction}"
+            case list() | tuple():
+                return [*system, {"type": "text", "text": self.instruction}]
+            case _:
+                return [system, {"type": "text", "text": self.instruction}]
+
+
+class AgentConfig(Struct, frozen=True, kw_only=True):
+    """The parts of an agent, apart from its open conversation."""
+
+    name: str
+    """The name under which its runs are stored."""
+    model: Model
+    tools: ToolSettings
+    system: object
+    """The system prompt, with the instruction for `result_type`."""
+    limits: Limits
+    clock: Clock
+    new_id: Callable[[], str]
+    conversation: Any
+    """The name of the conversation, or an open conversation."""
+    conversation_options: Mapping[str, Any]
+    """The keywords to open it with, if it is a name."""
+    cost: Cost | None = None
+    options: Mapping[str, Any] | None = None
+    """Added to every request."""
+    result_type: ResultType | None = None
+    """The type of the final answer, if not text."""
+    lock_timeout: float = LOCK_TIMEOUT
+    """Seconds to wait for another agent in the same conversation."""
+
+    @staticmethod
+    def create(
+        kind: Any,
+        model: str | Model,
+        *,
+        asynchronous: bool,
+        conversation: object,
+        name: str,
+        system: object,
+        tools: Iterable[Tool | Callable[..., object]],
+        limits: Limits | None,
+        approve: Approve | None,
+        approve_all: bool,
+        max_parallel: int,
+        result_type: Any,
+        options: Mapping[str, Any] | None,
+        lock_timeout: float,
+        cost: Cost | None,
+        clock: Clock | None,
+        new_id: Callable[[], str] | None,
+        conversation_options: dict[str, Any],
+    ) -> AgentConfig:
+        """Check all values, and open the model. `kind`: the agent's class. Raises BadSetting."""
+        given.text("name=", name)
+        name = name or kind.default_name
+        for keyword in conversation_options:
+            if keyword not in KEYWORDS:
+                raise TypeError(f"{kind.__name__}() got an unexpected keyword argument {keyword!r}")
+        is_named = isinstance(conversation, str)
+        if not is_named:
+            given.like("conversation=", conversation, ("append", "prompt", "record"), "a name or an open conversation")
+            if conversation_options:
+                names = ", ".join(conversation_options)
+                raise BadSetting(f"{names}: an open conversation keeps its options. Pass them when you open it.")
+        given.like("tools=", tools, ("__iter__",), "a list of functions and Tools")
+        all_tools = tools_of([*tools, *brought(listed(conversation_options.get("plugins", ())))])
+        tool_settings = ToolSettings({tool.name: tool for tool in all_tools}, approve, approve_all, max_parallel)
+        tool_settings.check(asynchronous=asynchronous)
+        given.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)")
+        if options is not None and not isinstance(options, Mapping):
+            raise BadSetting(f"options= must be a dict that is added to every request, not {options!r:.60}.")
+        for keyword, value in {"clock=": clock, "new_id=": new_id, "cost=": cost}.items():
+            if value is not None:
+                given.callable_(keyword, value)
+        answer_type = ResultType(result_type) if result_type is not None else None
+        opened = _open(model, asynchronous=asynchronous)
+        cost = cost or cost_of(opened.name)
+        if limits is not None and limits.money is not None and cost is None:
+            raise BadSetting(f"limits.money needs the price of {opened.name}, which is unknown. Pass cost=.")
+        system = kind.default_system if system is None else _checked_system(system)
+        if is_named:
+            conversation_options = {
+                "expand": True,  # Placeholders name handles, which only `expand` takes.
+                **_options_of(opened),
+                **conversation_options,
+                **({"clock": clock} if clock else {}),
+            }
+        return AgentConfig(
+            name=name,
+            model=opened,
+            tools=tool_settings,
+            system=answer_type.instruct(system) if answer_type else system,
+            limits=limits or Limits(),
+            clock=clock or wall_clock,
+            new_id=new_id or new_run_id,
+            conversation=(conversation or name) if is_named else conversation,
+            conversation_options=conversation_options,
+            cost=cost,
+            options=options,
+            result_type=answer_type,
+            lock_timeout=check_seconds("lock_timeout=", lock_timeout),
+        )
+
+
+def _open(model: str | Model, *, asynchronous: bool) -> Model:
+    if isinstance(model, str):
+        return open_model(model, asynchronous=asynchronous)
+    given.like("model=", model, ("complete",), "a name such as anthropic:claude-haiku-4-5, or a Model")
+    for field in ("name", "format"):
+        given.instance(f"model.{field}", getattr(model, field, None), str, "a string")
+    return model
+
+
+def _checked_system(system: object) -> object:
+    """Return a system prompt in a form that every format accepts: text, a block, a message, or a list of these.
+
+    Raises BadSetting for any other value, which would fail only at the first request.
+    """
+    for part in system if isinstance(system, list | tuple) else [system]:
+        if not (part is None or isinstance(part, str | Mapping) or hasattr(part, "model_dump")):
+            raise BadSetting(f"system= must be a text, or a list of texts and blocks, not {part!r:.60}.")
+    return system
+
+
+def _options_of(model: Model) -> dict[str, Any]:
+    """Return the conversation options that follow from the model."""
+    options: dict[str, Any] = {"format": model.format, "model": model.name}
+    window = getattr(model, "window", None)
+    return options | ({"window": window} if isinstance(window, int) else {})
+
+
+def close_connections(model: Model | None) -> object:
+    """Close the connections of a model. Returns an awaitable if its `close` does."""
+    close = getattr(model, "close", None)
+    return close() if callable(close) else None
+
+
+def wall_clock() -> int:
+    """Return milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def new_run_id() -> str:
+    """Return a unique id for a run."""
+    return uuid.uuid4().hex

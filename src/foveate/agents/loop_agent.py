@@ -1,0 +1,315 @@
+"""Loop agents: the model chooses a next step in each turn, until the task is done.
+
+Creating an agent opens nothing: store, conversation and model are opened when it first runs. A loop agent can be a
+sub-agent of another one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from .. import given
+from ..core.stamps import Lease
+from ..errors import BadInput, BadSetting
+from ..ports import Clock, Cost, HasCatalog, Model
+from .concurrency import resolve
+from .config import BUSY, new_run_id
+from .effects import Routine, perform, perform_async
+from .events import AgentEvent, Lifecycle, MessageLifecycleEvent, Outcome, RunEnded
+from .limits import Limits
+from .lock import LOCK_TIMEOUT
+from .loop_config import LoopConfig
+from .resources import OWN_POLICY, Resources, Session
+from .step_loop import StepLoop
+from .tool_calls import Approve
+from .tools import Tool
+
+if TYPE_CHECKING:
+    from ..async_conversation import AsyncConversation
+    from ..conversation import Conversation
+
+__all__ = ["AsyncLoopAgent", "LoopAgent"]
+
+
+class _LoopAgentBase:
+    """The common part of loop agents with and without asyncio."""
+
+    _asynchronous: bool
+
+    def __init__(
+        self,
+        model: Model | str | None = None,
+        *,
+        name: str = "agent",
+        description: str = "",
+        instructions: str = "",
+        actions: Iterable[Tool | Callable[..., object]] = (),
+        sub_agents: Sequence[LoopAgent | AsyncLoopAgent] = (),
+        conversation: str = "",
+        limits: Limits | None = None,
+        message_expiration_override: Lease | None = None,
+        result_lease: Lease | None = None,
+        on_message_lifecycle: Callable[[MessageLifecycleEvent], object] | None = None,
+        catalog: HasCatalog | bool = True,
+        approve: Approve | None = None,
+        max_parallel: int = 8,
+        template: str | Path | None = None,
+        announce_expansions: bool = False,
+        merge_results: bool = False,
+        max_invalid_steps: int = 3,
+        max_expansions: int = 5,
+        verbose: bool = False,
+        lock_timeout: float = LOCK_TIMEOUT,
+        cost: Cost | None = None,
+        options: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+        new_id: Callable[[], str] | None = None,
+        close_model: bool = False,
+        **conversation_options: Any,
+    ) -> None:
+        """`model`: a Model, or a name such as `anthropic:claude-haiku-4-5`; None: the model of the agent around it.
+
+        `name`: in records, and in the bindings of the catalog. `description`: for the model of an agent around it.
+        `instructions`: the task in the system prompt. `actions`: functions and Tools. `sub_agents`: other loop agents;
+        each of their tasks has its own conversation in this agent's store. `conversation`: its name in the store
+        (default: the agent's). `limits`: of one run with its sub-agents (default: 50 model calls).
+
+        `message_expiration_override`: a lease for all results of a run; it overrides every other. `result_lease`: when
+        the agent's result expires in the conversation of the agent around it (default: never).
+        `on_message_lifecycle`: called with each MessageLifecycleEvent. `catalog`: holds the agent's bindings and the
+        prompts for summaries (True: the store; False: none). `approve`: called before a call of an action that needs
+        approval; returns True, False, or a sentence why not. `max_parallel`: actions that run at once. `template`: of
+        the system prompt, a text or a Path, instead of the shipped one.
+
+        `announce_expansions`: append a note when a message was expanded. `merge_results`: one message for all results
+        of a step, with the strictest of their leases. `max_invalid_steps`: answers in a row that cannot be carried out
+        and are returned to the model; the next one fails the run. `max_expansions`: expansions in a row without another
+        step. `verbose`: log each step at level INFO to the logger `foveate`. `lock_timeout`: seconds to wait for
+        another agent in the same conversation before ConversationBusy is raised. `cost`: returns the dollars of a
+        Usage, for a model whose price is unknown. `options`: added to every request, such as `{"temperature": 0}`.
+        `clock`: milliseconds since 1970. `new_id`: returns ids of runs. `close_model`: whether `close` also closes a
+        Model that you passed; it always closes one that you named.
+
+        All other keywords are those of `open_conversation`: `store`, `window`, `policy`, `settings`, `summarizer`,
+        `plugins`, `on_event`, ... The mechanism `expire` is on for presets; add `expire_results()` to policies of your
+        own. Raises BadSetting for values that are not allowed.
+        """
+        if not isinstance(sub_agents, list | tuple) or not all(isinstance(sub, _LoopAgentBase) for sub in sub_agents):
+            raise BadSetting(f"sub_agents= must be a list of loop agents, not {sub_agents!r:.80}.")
+        self._config = LoopConfig.create(
+            type(self).__name__,
+            model,
+            asynchronous=self._asynchronous,
+            name=name,
+            description=description,
+            instructions=instructions,
+            actions=actions,
+            sub_agents=[sub_agent._config for sub_agent in sub_agents],
+            limits=limits,
+            override=message_expiration_override,
+            result_lease=result_lease,
+            catalog=catalog,
+            approve=approve,
+            max_parallel=max_parallel,
+            template=template,
+            announce_expansions=announce_expansions,
+            merge_results=merge_results,
+            max_invalid_steps=max_invalid_steps,
+            max_expansions=max_expansions,
+            verbose=verbose,
+            lock_timeout=lock_timeout,
+            cost=cost,
+            options=options,
+            clock=clock,
+            conversation_options=conversation_options,
+        )
+        self._lifecycle: Lifecycle | None = None
+        if on_message_lifecycle is not None:
+            given.callable_("on_message_lifecycle=", on_message_lifecycle)
+            self._lifecycle = Lifecycle(on_message_lifecycle, OWN_POLICY)
+        if new_id is not None:
+            given.callable_("new_id=", new_id)
+        self._conversation_name = given.text("conversation=", conversation) or name
+        self._new_id = new_id or new_run_id
+        self._resources = Resources(asynchronous=self._asynchronous)
+        if close_model and model is not None and not isinstance(model, str):
+            self._resources.adopt(model)
+        self._session: Session | None = None
+        self._loop: StepLoop | None = None
+        self._busy = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self._config.name
+
+    @property
+    def system(self) -> str:
+        """The system prompt: the same text at every model call."""
+        return self._config.system
+
+    def _open(self) -> Any:
+        """Return a Session, or an awaitable of one."""
+        return self._resources.open(self._config, self._conversation_name, None, self._lifecycle)
+
+    def _keep(self, session: Session) -> Session:
+        """Keep an opened session."""
+        self._session = session
+        if self._lifecycle is not None:
+            self._lifecycle.begin(lambda: session.conversation.view.entries)
+        return session
+
+    def _routine(self, session: Session, task: str | None, streams: bool) -> Routine[Outcome]:
+        """Return the routine of a run: of a task, or, without one, of the newest run."""
+
+        def open_session(sub_agent: LoopConfig, name: str, around: Session) -> object:
+            return self._resources.open(sub_agent, name, around.model)
+
+        if self._loop is None:  # One loop for all runs: it knows whether the newest has ended.
+            self._loop = StepLoop(self._config, session, open_session, self._new_id)
+        if task is None:
+            return self._loop.resume(streams=streams)
+        if not given.text("A task", task).strip():
+            raise BadInput("The task is blank. Pass a text that says what is to be done.")
+        return self._loop.begin(task, streams=streams)
+
+
+class LoopAgent(_LoopAgentBase):
+    """An agent whose model answers with next steps: actions, sub-agents, questions, and the end.
+
+    It does one thing at a time. As a context manager it closes itself.
+    """
+
+    _asynchronous = False
+
+    @property
+    def conversation(self) -> Conversation:
+        """The agent's conversation. It is opened if it is not open yet."""
+        return cast("Conversation", (self._session or self._keep(self._open())).conversation)
+
+    def run(self, task: str) -> Outcome:
+        """Work on a task, or continue with the user's answer, until the end.
+
+        Raises BadInput if the agent is busy, and what the model's SDK raises: `resume` continues then.
+        """
+        return _outcome(self._events(task, streams=False))
+
+    def stream(self, task: str | None = None) -> Generator[AgentEvent, None, None]:
+        """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
+
+        Nothing happens before the first iteration. Closing the iterator stops the run.
+        """
+        return self._events(task, streams=True)
+
+    def resume(self) -> Outcome:
+        """Continue the newest run where it ended before it was done: broken off, failed, or stopped by a limit.
+
+        Actions that were carried out are not repeated. After a limit a new run begins. Of a run that is done, or waits
+        for the user, the outcome is returned. Raises BadInput if there is no run.
+        """
+        return _outcome(self._events(None, streams=False))
+
+    def _events(self, task: str | None, *, streams: bool) -> Generator[AgentEvent, None, None]:
+        if not self._busy.acquire(blocking=False):
+            raise BadInput(BUSY)
+        try:
+            yield from perform(self._routine(self._session or self._keep(self._open()), task, streams))
+        finally:
+            self._busy.release()
+
+    def close(self) -> None:
+        """Close conversation, store and model, if this agent opened them. Everything is stored already."""
+        if self._session is not None:
+            cast("Conversation", self._session.conversation).close()
+        self._resources.close()
+
+    def __enter__(self) -> LoopAgent:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class AsyncLoopAgent(_LoopAgentBase):
+    """An agent whose model answers with next steps, for asyncio. Actions may be sync or async functions."""
+
+    _asynchronous = True
+
+    @property
+    def conversation(self) -> AsyncConversation:
+        """The agent's conversation. Raises BadInput before it is open."""
+        if self._session is None:
+            raise BadInput("The conversation is not open yet. Call: await agent.open().")
+        return cast("AsyncConversation", self._session.conversation)
+
+    async def open(self) -> AsyncConversation:
+        """Open the conversation, if it is not open yet, and return it."""
+        if self._session is None:
+            session = await self._open()
+            if self._session is None:
+                self._keep(session)
+            else:  # Another task opened it first.
+                await session.conversation.close()
+        return self.conversation
+
+    async def run(self, task: str) -> Outcome:
+        """Work on a task, or continue with the user's answer, until the end. Cancelling stops the run."""
+        return await _outcome_async(self._events(task, streams=False))
+
+    def stream(self, task: str | None = None) -> AsyncGenerator[AgentEvent, None]:
+        """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
+
+        To stop early, close the iterator (`contextlib.aclosing`), so that the run ends at once.
+        """
+        return self._events(task, streams=True)
+
+    async def resume(self) -> Outcome:
+        """Continue the newest run where it ended before it was done. See `LoopAgent.resume`."""
+        return await _outcome_async(self._events(None, streams=False))
+
+    async def _events(self, task: str | None, *, streams: bool) -> AsyncGenerator[AgentEvent, None]:
+        if not self._busy.acquire(blocking=False):
+            raise BadInput(BUSY)
+        try:
+            await self.open()
+            assert self._session is not None, "`open` keeps it."
+            async with aclosing(perform_async(self._routine(self._session, task, streams))) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._busy.release()
+
+    async def close(self) -> None:
+        """Close conversation, store and model, if this agent opened them."""
+        if self._session is not None:
+            await self.conversation.close()
+        for closing in self._resources.close():
+            await resolve(closing)
+
+    async def __aenter__(self) -> AsyncLoopAgent:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+def _outcome(events: Iterable[AgentEvent]) -> Outcome:
+    last: AgentEvent | None = None
+    for event in events:
+        last = event
+    assert isinstance(last, RunEnded), "A run ends with RunEnded, or raises."
+    return last.outcome
+
+
+async def _outcome_async(events: AsyncGenerator[AgentEvent, None]) -> Outcome:
+    last: AgentEvent | None = None
+    async with aclosing(events):
+        async for event in events:
+            last = event
+    assert isinstance(last, RunEnded), "A run ends with RunEnded, or raises."
+    return last.outcome

@@ -1,0 +1,132 @@
+"""The resources of a loop agent: the store with its catalog, the conversation, the model.
+
+One `Resources` belongs to an agent and its sub-agents, which share its store. Nothing is opened before it is needed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ..core.catalog import prompt_texts
+from ..core.events import Event
+from ..errors import BadSetting
+from ..open import cost_of, grouped, open_async_conversation, open_conversation, open_model, open_store, open_summarizer
+from ..ports import Cost, Model
+from ..settings import Settings, load
+from .action_results import ResultLeases, catalog_leases
+from .events import Lifecycle
+from .loop_config import LoopConfig
+
+if TYPE_CHECKING:
+    from ..async_conversation import AsyncConversation
+    from ..conversation import Conversation
+
+__all__ = ["OWN_POLICY", "Resources", "Session"]
+
+OWN_POLICY = "loop"
+"""The policy name of a loop agent's own edits."""
+_PRESETS_WITHOUT_EXPIRY = ("off", "none")
+_SETTINGS = ("store", "format", "model", "window", "reserve", "tenant", "summarizer", "expand", "expand_where")
+
+
+class Session(Struct, frozen=True):
+    """An open conversation of a loop agent, with what belongs to it."""
+
+    conversation: Conversation | AsyncConversation
+    leases: ResultLeases
+    model: Model
+    cost: Cost | None
+
+
+class Resources:
+    """Opens resources for one agent and its sub-agents, and closes the ones it opened."""
+
+    def __init__(self, *, asynchronous: bool) -> None:
+        self._asynchronous = asynchronous
+        self._store: Any = None
+        self._owns_store = False
+        self._models: dict[str, Model] = {}
+
+    def open(self, config: LoopConfig, name: str, model: Model | None, lifecycle: Lifecycle | None = None) -> Any:
+        """Open the conversation `name` for an agent. Returns a Session, or an awaitable of one if asynchronous.
+
+        `model`: the model of the agent around it. Raises BadSetting if there is no model at all.
+        """
+        options = dict(config.conversation_options)
+        own_model = self._open_model(config.model) if config.model is not None else model
+        if own_model is None:
+            raise BadSetting(f"Agent {config.name} has no model. Pass model=, such as anthropic:claude-haiku-4-5.")
+        options.setdefault("format", own_model.format)
+        options.setdefault("model", own_model.name)
+        if isinstance(window := getattr(own_model, "window", None), int):
+            options.setdefault("window", window)
+        settings = _load(options)
+        if self._store is None:
+            place = settings["store"]
+            self._store = open_store(place) if isinstance(place, str) else place
+            self._owns_store = isinstance(place, str)
+        options["store"] = self._store
+        tenant, summarizer = settings["tenant"], settings["summarizer"]
+        catalog = self._store if config.catalog is True else (config.catalog or None)
+        if catalog is not None and isinstance(summarizer, str) and ":" in summarizer:
+            options["summarizer"] = open_summarizer(summarizer, prompts=prompt_texts(catalog.prompts(tenant)))
+        if isinstance(settings["policy"], str) and settings["policy"] not in _PRESETS_WITHOUT_EXPIRY:
+            options["settings"] = {"expire": {}, **(options.get("settings") or {})}
+        if lifecycle is not None:
+            options["on_event"] = _both(lifecycle, options.get("on_event"))
+        leases = catalog_leases(config.name, catalog, tenant, config.override)
+        cost = config.cost or cost_of(own_model.name)
+        open_it = open_async_conversation if self._asynchronous else open_conversation
+        chat: Any = open_it(name, **grouped(options))
+        if not inspect.isawaitable(chat):
+            return Session(chat, leases, own_model, cost)
+
+        async def session() -> Session:
+            return Session(await chat, leases, own_model, cost)
+
+        return session()
+
+    def adopt(self, model: Model) -> None:
+        """Close this model too."""
+        self._models[f"passed as {model.name}"] = model
+
+    def close(self) -> list[object]:
+        """Close the store and the models that were opened here. Return what the models' `close` returned."""
+        if self._owns_store:
+            self._store.close()
+        closes = [getattr(model, "close", None) for model in self._models.values()]
+        return [close() for close in closes if callable(close)]
+
+    def _open_model(self, model: Model | str) -> Model:
+        if not isinstance(model, str):
+            return model
+        if model not in self._models:
+            self._models[model] = open_model(model, asynchronous=self._asynchronous)
+        return self._models[model]
+
+
+def _load(options: Mapping[str, Any]) -> Settings:
+    """Merge keywords, the environment and `foveate.toml` before anything is opened."""
+    return load(
+        policy=options.get("policy"),
+        environ=os.environ,
+        folder=Path(),
+        settings=options.get("settings"),
+        has_plugins=bool(options.get("plugins")),
+        **{name: options.get(name) for name in _SETTINGS},
+    )
+
+
+def _both(first: Callable[[Event], object], second: Callable[[Event], object] | None) -> Callable[[Event], object]:
+    def on_event(event: Event) -> None:
+        first(event)
+        if second is not None:
+            second(event)
+
+    return on_event

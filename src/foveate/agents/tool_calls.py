@@ -1,0 +1,467 @@
+"""Calls of tools: each call of a reply is carried out as a step of the run, and answered by one result.
+
+Results are appended in the order of the calls. Every failure becomes a result: an unknown tool, wrong arguments, an
+error, a time limit, a refused approval. A result is stored in full in its step before it is appended, so a call that
+was carried out is never carried out again, and no result is lost.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from .. import given
+from ..core.messages import Content, Media, Message, Opaque, State, Text, ToolCall, ToolResult
+from ..core.runs import AgentRunStep, step_name
+from ..core.stamps import Lease, Stop
+from ..errors import BadInput, BadSetting, StoreError
+from .concurrency import call_in_thread
+from .effects import Call, CallTimeout, FinishedCall, NextCall, Routine, StartCalls
+from .events import ToolAnswered, ToolCalled
+from .run import Run
+from .tools import Tool, ToolFailed
+
+__all__ = [
+    "CONTINUE",
+    "CUT",
+    "LARGEST",
+    "Approve",
+    "ResultFormatter",
+    "ToolSettings",
+    "answer_calls",
+    "content_of",
+    "decode_content",
+    "encode_content",
+    "error_trace",
+    "failure_text",
+    "is_unfinished",
+    "limit_size",
+    "refusal_reason",
+    "sendable",
+    "unfit_calls",
+]
+
+_log = logging.getLogger("foveate")
+
+Approve = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
+"""Decides whether a call may be carried out. Returns True, False, or a sentence why not, which the model receives."""
+
+ResultFormatter = Callable[[ToolResult], tuple[Message, Lease | None] | None]
+"""Returns the message that shows a result to the model, and its lease; None if the caller appends the message later."""
+
+
+class ToolSettings(Struct, frozen=True):
+    """The tools of an agent, and how their calls are answered."""
+
+    tools: Mapping[str, Tool]
+    """The tools by name."""
+    approve: Approve | None = None
+    """Asked before a call of a tool that needs approval."""
+    approve_all: bool = False
+    """Whether `approve` is asked before every call."""
+    max_parallel: int = 8
+    """How many calls run at once."""
+    format_result: ResultFormatter | None = None
+    """Default: a message of role tool, with the lease of the tool."""
+    noun: str = "tool"
+    """The model's word for tools."""
+
+    def needs_approval(self, tool: Tool) -> bool:
+        """Return whether `approve` is asked before a call of this tool."""
+        return self.approve_all or tool.needs_approval
+
+    def check(self, *, asynchronous: bool) -> None:
+        """Raise BadSetting if `approve` is missing, or something must be awaited and cannot be."""
+        given.whole("max_parallel= (calls that run at once)", self.max_parallel, 1)
+        given.instance("approve_all=", self.approve_all, bool, "True or False")
+        asking = [name for name, tool in self.tools.items() if self.needs_approval(tool)]
+        if self.approve is not None:
+            given.callable_("approve=", self.approve)
+        elif asking:
+            raise BadSetting(f"{', '.join(asking)} needs approval. Pass approve=, a function that decides.")
+        if asynchronous:
+            return
+        if waiting := [name for name, tool in self.tools.items() if tool.is_async]:
+            raise BadSetting(
+                f"{', '.join(waiting)} must be awaited, and only an async agent can do that. Build the async agent."
+            )
+        if inspect.iscoroutinefunction(self.approve):
+            raise BadSetting("approve= must be awaited, and only an async agent can do that. Build the async agent.")
+
+
+def answer_calls(
+    run: Run,
+    settings: ToolSettings,
+    calls: Sequence[ToolCall],
+    earlier: Mapping[int, AgentRunStep | None] | None = None,
+    unfit: Mapping[int, str] | None = None,
+) -> Routine[None]:
+    """Answer these calls, all of one reply.
+
+    `earlier`: by place, the step of a call that was begun before, or None if that is unknown. `unfit`: by place, the
+    answer to calls that are not carried out. Calls run in parallel if all their tools allow it (`Tool.is_parallel`),
+    else one after another. Raises what `approve` raises, before any call is carried out.
+    """
+    pending = [_PendingCall(call) for call in calls]
+    for place, item in enumerate(pending):
+        if unfit and place in unfit:
+            item.refuse(unfit[place])
+        else:
+            _look_up(item, settings)
+        if earlier and place in earlier:
+            _recall(item, earlier[place])
+    for item in pending:
+        if not item.has_answer and settings.needs_approval(item.known_tool):
+            yield from _ask(item, settings)
+    are_parallel = all(item.has_answer or item.known_tool.is_parallel for item in pending)
+    for batch in [pending] if are_parallel else [[item] for item in pending]:
+        yield from _carry_out(run, settings, batch, pending)
+
+
+class _PendingCall:
+    """A call on its way to its result."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self.call = call
+        self.tool: Tool | None = None
+        self.arguments: dict[str, object] = {}
+        self.step: AgentRunStep | None = None
+        self.content: tuple[Content, ...] = ()
+        self.state: State = "ok"
+        self.error = ""
+        """For people: the error and its traceback."""
+        self.seconds = 0.0
+        self.has_answer = False
+        """Whether `content` and `state` are known."""
+        self.is_stored = False
+        """Whether the step holds them."""
+        self.is_appended = False
+
+    @property
+    def known_tool(self) -> Tool:
+        assert self.tool is not None, "A call of an unknown tool is answered before this is read."
+        return self.tool
+
+    def answer(self, content: tuple[Content, ...], state: State = "ok", error: str = "") -> None:
+        self.content, self.state, self.error, self.has_answer = content, state, error, True
+
+    def refuse(self, text: str, error: str = "") -> None:
+        self.answer((Text(sendable(text)),), "error", error or text)
+
+
+def _look_up(item: _PendingCall, settings: ToolSettings) -> None:
+    """Find the tool, and read the arguments."""
+    item.tool = settings.tools.get(item.call.name)
+    if item.tool is None:
+        known = ", ".join(settings.tools) or "none"
+        item.refuse(f"There is no {settings.noun} {item.call.name[:80]!r}. The {settings.noun}s you have: {known}.")
+        return
+    try:
+        item.arguments = item.tool.arguments(item.call.arguments)
+    except BadInput as error:
+        item.refuse(str(error))
+
+
+def _recall(item: _PendingCall, step: AgentRunStep | None) -> None:
+    """Take over what is known of a call that was begun before."""
+    item.step = step
+    if step is not None and step.state != "running":
+        content, is_complete = limit_size(item.call.name, decode_content(step.output))
+        item.answer(content, "error" if step.state == "failed" or not is_complete else "ok")
+        item.is_stored = True
+    elif not item.has_answer and not item.known_tool.is_repeatable:
+        item.refuse(
+            f"It is not known whether {item.call.name} was carried out: the run broke off while it was going on. Look "
+            "what became of it before you call it again."
+        )
+
+
+def _ask(item: _PendingCall, settings: ToolSettings) -> Routine[None]:
+    """Ask whether the call may be carried out."""
+    assert settings.approve is not None, "`ToolSettings.check` requires approve=."
+    answer = yield Call(partial(settings.approve, item.call), is_slow=True)
+    match answer:
+        case True:
+            return
+        case False:
+            item.refuse(f"The user did not allow this call of {item.call.name}. Do not make it again.")
+        case str() if answer.strip():
+            item.refuse(f"The user did not allow this call of {item.call.name}: {answer}")
+        case _:
+            raise BadSetting(
+                f"approve= returned {answer!r:.60} for {item.call.name}. It must return True, False, or a sentence "
+                "why not."
+            )
+
+
+def _carry_out(
+    run: Run, settings: ToolSettings, batch: Sequence[_PendingCall], pending: Sequence[_PendingCall]
+) -> Routine[None]:
+    """Carry out a batch of calls in parallel. Append results as soon as no earlier one is missing."""
+    for item in batch:
+        if not item.is_stored:
+            yield ToolCalled(item.call)
+    for item in batch:  # After all events: a consumer that leaves during an event leaves no call begun.
+        if not item.is_stored:
+            if item.step is None:  # A call that is repeated keeps its step.
+                call = item.call
+                item.step = yield from run.begin_step("action", call.name, call=call.call_id, input=call.arguments)
+            if item.has_answer:
+                yield from _store(run, item)
+    yield from _append(run, settings, pending)
+    waiting = [item for item in batch if not item.has_answer]
+    if not waiting:
+        return
+    functions = [partial(item.known_tool.call, **item.arguments) for item in waiting]
+    free = settings.max_parallel
+    yield StartCalls(
+        (*functions[:free], *(_if_still_owner(run, function) for function in functions[free:])),
+        settings.max_parallel,
+        timeouts=tuple(item.known_tool.timeout for item in waiting),
+    )
+    trouble: StoreError | None = None
+    for _ in waiting:
+        finished = yield NextCall()
+        item = waiting[finished.index]
+        try:
+            if isinstance(finished.error, _NotStarted):
+                yield from run.save()  # Raises if the lock is lost.
+                continue
+            _finish(item, finished)
+            yield from _store(run, item)
+            if trouble is None:
+                yield from _append(run, settings, pending)
+        except StoreError as error:  # Still store the results of the other calls, if possible.
+            if item.has_answer and not item.is_stored:
+                names = run.record.id, item.call.name, item.call.call_id
+                _log.warning("%s: %s was carried out (%s), and its result could not be stored: %s", *names, error)
+            trouble = trouble or error
+    if trouble is not None:
+        raise trouble
+
+
+class _NotStarted(Exception):
+    """Another agent had taken over when it was the call's turn."""
+
+
+def _if_still_owner(run: Run, function: Callable[[], object]) -> Callable[[], object]:
+    """Return a function that is called only if the agent still holds its lock when the call's turn comes."""
+    if not inspect.iscoroutinefunction(function):
+
+        def checked() -> object:
+            if not run.is_owner():
+                raise _NotStarted
+            return function()
+
+        return checked
+
+    async def checked_async() -> object:
+        if not await call_in_thread(run.is_owner):
+            raise _NotStarted
+        return await function()
+
+    return checked_async
+
+
+def _finish(item: _PendingCall, finished: FinishedCall) -> None:
+    """Answer a call that has ended."""
+    name, item.seconds = item.call.name, finished.seconds
+    match finished.error:
+        case None:
+            try:
+                item.answer(*content_of(finished.value))
+            except BadInput as error:
+                item.refuse(f"{name}: {error}", error_trace(error))
+        case CallTimeout(seconds=seconds):
+            item.refuse(
+                f"{name} did not end within {seconds:g} seconds and was given up; a part of its work may be done. "
+                "Look what became of it, or ask it for less."
+            )
+        case error:
+            item.refuse(failure_text(name, error), error_trace(error))
+
+
+def _store(run: Run, item: _PendingCall) -> Routine[None]:
+    """Store the answer in full in its step."""
+    assert item.step is not None, "A call is begun before it ends."
+    output = encode_content(item.content)
+    item.content, is_complete = limit_size(item.call.name, item.content)
+    if not is_complete:
+        item.state = "error"
+    error = item.error or ("The tool says so." if item.state != "ok" else "")
+    item.step = yield from run.end_step(item.step, output=output, error=error)
+    item.is_stored = True
+
+
+def _append(run: Run, settings: ToolSettings, pending: Sequence[_PendingCall]) -> Routine[None]:
+    """Append the stored results, up to the first call that has none."""
+    for item in pending:
+        if item.is_appended:
+            continue
+        if not item.is_stored or item.step is None:
+            return
+        name = item.tool.name if item.tool else ""  # Providers refuse names that no tool can have.
+        result = ToolResult(item.call.call_id, item.content, item.state, name)
+        default = (Message("tool", (result,)), item.tool.lease if item.tool else None)
+        formatted = settings.format_result(result) if settings.format_result else default
+        if formatted is not None:
+            message, lease = formatted
+            ids = yield from run.append(message, lease=lease, step=step_name(item.step.run, item.step.number))
+            yield from run.link_step(item.step, ids[-1])
+        item.is_appended = True
+        yield ToolAnswered(item.call, result, item.seconds)
+
+
+# ------------------------------------------------------------------------------------------------- the end of a reply
+
+CUT = "length"
+"""Why a run ended, if its last reply was cut off."""
+CONTINUE = "Your answer was cut off, for it was as long as it may be. Go on exactly where it broke off."
+"""Asks the model to continue a reply that was cut off."""
+
+_REFUSALS = {"refusal": "refusal", "filtered": "filtered"}
+_UNFIT = {
+    "length": (
+        "{name} was not called: your answer was cut off here, for it was as long as it may be. Call it again, with "
+        "less in it, or do it in several steps."
+    ),
+    "refusal": "{name} was not called, for the answer that called it was refused.",
+    "filtered": "{name} was not called, for the answer that called it was cut off by a filter of the provider.",
+}
+
+
+def refusal_reason(stop: Stop | None) -> str:
+    """Return why a reply ends the run although it is no answer: `refusal` or `filtered`. "" if it does not."""
+    return _REFUSALS.get(stop.kind, "") if stop else ""
+
+
+def is_unfinished(stop: Stop | None) -> bool:
+    """Return whether a reply without calls is incomplete: the provider paused, or it was cut off."""
+    return stop is not None and stop.kind in ("paused", "length")
+
+
+def unfit_calls(reply: Message, stop: Stop | None, calls: Sequence[ToolCall]) -> dict[int, str]:
+    """Return, by place, the answers to calls that are not carried out because of how the reply ended.
+
+    Of a reply that was cut off it is the call at its end: its arguments may be readable, and mean something else.
+    """
+    if stop is None or stop.kind not in _UNFIT:
+        return {}
+    parts = reply.parts[-1:] if stop.kind == "length" else reply.parts
+    text = _UNFIT[stop.kind]
+    return {place: text.format(name=call.name[:80]) for place, call in enumerate(calls) if call in parts}
+
+
+# ------------------------------------------------------------------------------------------------- content of results
+
+LARGEST = 10_000_000
+"""Characters of a result. The model receives an error instead of a longer one."""
+_NOTHING = "Done. It returned nothing."
+_PARTS = '{"content":['
+_LONGEST = 2_000
+"""Characters of an error that a model receives."""
+
+
+class _StoredContent(msgspec.Struct):
+    content: tuple[Content, ...]
+
+
+_decoder = msgspec.json.Decoder(_StoredContent)
+
+
+def content_of(value: object) -> tuple[tuple[Content, ...], State]:
+    """Return a tool's return value as content, and whether it is an error. Raises BadInput, in words for the model.
+
+    Text and parts such as images are kept, any other value becomes JSON.
+    """
+    match value:
+        case None:
+            return (Text(_NOTHING),), "ok"
+        case str():
+            return (Text(sendable(value)),), "ok"
+        case ToolResult():
+            return _sendable_parts(value.content), value.state
+        case Message():
+            return _sendable_parts([part for part in value.parts if isinstance(part, Content)]), "ok"
+        case Text() | Media() | Opaque():
+            return _sendable_parts([value]), "ok"
+        case list() | tuple() if any(isinstance(part, Content) for part in value) and all(
+            isinstance(part, Content | str) for part in value
+        ):
+            return _sendable_parts([Text(part) if isinstance(part, str) else part for part in value]), "ok"
+    return (Text(_json(value)),), "ok"
+
+
+def failure_text(name: str, error: BaseException) -> str:
+    """Return an error in words for the model, without a traceback. The text of a ToolFailed is used as it is."""
+    text = str(error) if isinstance(error, ToolFailed) else f"{type(error).__name__}: {error}".rstrip(": ")
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if isinstance(error, ToolFailed) and text else f"{name} failed: {text}"
+
+
+def error_trace(error: BaseException) -> str:
+    """Return an error with its traceback, for people."""
+    return sendable("".join(traceback.format_exception(error)))
+
+
+def limit_size(name: str, content: tuple[Content, ...]) -> tuple[tuple[Content, ...], bool]:
+    """Return the content, and True; or, if it is too large, a sentence that says so, and False."""
+    size = sum(len(part.text if isinstance(part, Text) else getattr(part, "data", "")) for part in content)
+    if size <= LARGEST:
+        return content, True
+    return (
+        Text(f"{name} returned {size:,} characters, more than can be read. Ask it for less, or for a part."),
+    ), False
+
+
+def encode_content(content: tuple[Content, ...]) -> str:
+    """Return the text that a step stores: the text itself if there is only text, else JSON."""
+    if len(content) == 1 and isinstance(content[0], Text) and content[0].extra is None:
+        text = content[0].text
+        if not text.startswith(_PARTS):
+            return text
+    return msgspec.json.encode(_StoredContent(content)).decode()
+
+
+def decode_content(output: str) -> tuple[Content, ...]:
+    """Return the content that `encode_content` encoded."""
+    if output.startswith(_PARTS):
+        return _decoder.decode(output).content
+    return (Text(output),)
+
+
+def _json(value: object) -> str:
+    try:
+        return msgspec.json.encode(value, enc_hook=_plain).decode()
+    except Exception as error:
+        text = str(error) or type(error).__name__
+        raise BadInput(
+            f"It was carried out, but what it returned ({type(value).__name__}) cannot be written as JSON: "
+            f"{sendable(text)[:_LONGEST]}. Calling it again will not help."
+        ) from error
+
+
+def _plain(value: object) -> object:
+    """Convert what msgspec does not know: models of other libraries, and paths."""
+    if callable(dump := getattr(value, "model_dump", None)) and not isinstance(value, type):
+        return dump()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"there is no JSON for {type(value).__name__}")
+
+
+def _sendable_parts(parts: Sequence[Any]) -> tuple[Content, ...]:
+    return tuple(Text(sendable(part.text), part.extra) if isinstance(part, Text) else part for part in parts)
+
+
+def sendable(text: str) -> str:
+    """Return the text without halves of surrogate pairs, which file names may hold and providers refuse."""
+    return text.encode("utf-8", "backslashreplace").decode()

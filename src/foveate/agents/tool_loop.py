@@ -1,0 +1,303 @@
+"""The loop of an agent that calls tools: call the model, answer its calls, until it answers without a call.
+
+Before a new input is appended, the loop closes what an earlier run left open. So the next request is always legal, and
+nothing is done twice.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ..core.messages import Message, ToolCall
+from ..core.runs import AgentRun, AgentRunStep, step_of
+from ..errors import BadInput, BadSetting
+from ..expansion.tool import NAMES
+from ..shell import HistoryEntry
+from .config import AgentConfig, WrongAnswer
+from .effects import Call, Routine
+from .events import Outcome, RunEnded
+from .limits import LIMIT_REASONS
+from .lock import ConversationLock
+from .run import Run, is_open, new_record, newest_run, storable_name
+from .tool_calls import CONTINUE, CUT, answer_calls, is_unfinished, refusal_reason, unfit_calls
+
+if TYPE_CHECKING:
+    from ..async_conversation import AsyncConversation
+    from ..conversation import Conversation
+
+__all__ = ["ToolLoop"]
+
+_TASK_MAX = 2_000
+"""Characters of the input that a run's record repeats. The history holds all of it."""
+_ANSWER_TRIES = 3
+"""How often the model may try to answer with a value of `result_type`."""
+
+
+class ToolLoop:
+    """One agent in one conversation. Its methods are routines (`effects.py`)."""
+
+    def __init__(self, config: AgentConfig, conversation: Conversation | AsyncConversation) -> None:
+        """Raises BadSetting if model and conversation have different formats."""
+        if conversation.format.name != config.model.format:
+            raise BadSetting(
+                f"The model {config.model.name} has the format {config.model.format}, but conversation "
+                f"{conversation.name!r} was opened with {conversation.format.name}. Leave format= out."
+            )
+        self._config = config
+        self._chat = conversation
+        self._tools = [tool.wire(conversation.format.name) for tool in config.tools.tools.values()]
+        self._lock = ConversationLock(conversation, lock_timeout=config.lock_timeout)
+        self._clean_length: int | None = None
+        """Length of the history when nothing in it was open. None: unknown."""
+
+    def send(self, content: object, *, streams: bool) -> Routine[Outcome]:
+        """Append an input, and run until the model has answered it.
+
+        Raises BadInput for blank text, and ConversationBusy if another agent works here; nothing is appended then.
+        """
+        if isinstance(content, str) and not content.strip():
+            raise BadInput("The input is blank. Pass a text that asks for something.")
+        return (yield from self._lock.hold(partial(self._send, content, streams)))
+
+    def _send(self, content: object, streams: bool) -> Routine[Outcome]:
+        yield Call(self._chat.refresh)
+        yield from self._close_earlier()
+        before = len(self._chat)
+        yield Call(partial(self._chat.append, content, owner=self._lock.owner))
+        if isinstance(content, str):
+            task = content
+        else:
+            rows: list[HistoryEntry] = yield Call(partial(self._chat.history, before + 1))
+            task = "\n".join(row.message.text for row in rows)
+        return (yield from self._perform(self._run(self._new_record(task), streams)))
+
+    def resume(self, *, streams: bool) -> Routine[Outcome]:
+        """Continue where a run ended before the model had answered: broken off, failed, or stopped by a limit.
+
+        A run that broke off continues as the same run; after a limit a new run begins. If the model has answered,
+        nothing is done, and the outcome of the last run is returned. Raises BadInput if there is nothing to resume, and
+        ConversationBusy if another agent works here.
+        """
+        return (yield from self._lock.hold(partial(self._resume, streams)))
+
+    def _resume(self, streams: bool) -> Routine[Outcome]:
+        yield Call(self._chat.refresh)
+        record = yield from newest_run(self._chat, self._config.name)
+        newest = yield from self._newest()
+        if newest is None or (record is None and _is_answer(newest)):
+            raise BadInput("There is nothing to resume: the agent has not begun anything here. Send something.")
+        is_answered = _is_answer(newest)
+        if record is None or (
+            not is_answered and (record.reason in LIMIT_REASONS or record.state in ("done", "waiting"))
+        ):
+            return (yield from self._perform(self._run(self._new_record(self._last_input()), streams)))
+        if not is_answered:
+            run = self._run(record, streams)
+            yield from run.resume()
+            return (yield from self._perform(run))
+        reason = refusal_reason(newest.stamp.stop)
+        is_stored = record.state in ("done", "waiting") or (record.state == "failed" and record.reason == reason)
+        if not is_stored and _is_of(newest, record):  # The run had ended, but its record does not say so.
+            run = self._run(record, streams)
+            yield from run.resume()
+            if reason:
+                return (yield from run.finish("failed", newest.message.text, reason))
+            if outcome := (yield from self._answer(run, newest.message.text)):
+                return outcome
+            return (yield from self._perform(run))
+        last = Outcome(record.result, record)
+        yield RunEnded(last)
+        return last
+
+    # -------------------------------------------------------------------------------------------------------- the loop
+
+    def _perform(self, run: Run) -> Routine[Outcome]:
+        self._clean_length = None
+        outcome = yield from run.perform(partial(self._loop, run))
+        self._clean_length = len(self._chat)
+        return outcome
+
+    def _loop(self, run: Run) -> Routine[Outcome]:
+        text, tries, config = "", 0, self._config
+        yield from self._answer_open(run)
+        newest = yield from self._newest()
+        if newest is not None and _was_cut(newest):
+            yield from run.append(CONTINUE, origin="derived")
+        while True:
+            if reason := run.limit_reached():
+                return (yield from run.finish("stopped", text, reason))
+            reply: Message = yield from run.call_model(system=config.system, tools=self._tools)
+            text = reply.text or text
+            if reply.calls:
+                calls = yield from self._open_calls()
+                yield from answer_calls(run, config.tools, calls, unfit=unfit_calls(reply, run.stop, calls))
+            if reason := refusal_reason(run.stop):
+                return (yield from run.finish("failed", reply.text, reason))
+            if reply.calls:
+                continue
+            if run.stop is not None and run.stop.kind == CUT:
+                return (yield from run.finish("stopped", reply.text, CUT))
+            if not is_unfinished(run.stop):  # The provider did not pause: this is an answer.
+                tries += 1
+                if outcome := (yield from self._answer(run, reply.text, tries)):
+                    return outcome
+
+    def _answer(self, run: Run, text: str, tries: int = 1) -> Routine[Outcome | None]:
+        """End a run whose model has answered. Returns None if the answer is no value of `result_type` and is redone."""
+        result_type = self._config.result_type
+        if result_type is None:
+            return (yield from run.finish("done", text))
+        try:
+            value = result_type.read(text)
+        except WrongAnswer as error:
+            if tries < _ANSWER_TRIES:
+                yield from run.append(str(error))
+                return None
+            reason = f"no answer of the type {result_type.name} in {tries} tries: {error}"
+            return (yield from run.finish("failed", text, reason))
+        return (yield from run.finish("done", text, value=value))
+
+    # ------------------------------------------------------------------------------------------------------ open calls
+
+    def _open_calls(self) -> Routine[tuple[ToolCall, ...]]:
+        """Return the unanswered calls of the newest reply, without those that the conversation itself answers."""
+        own = NAMES.difference(self._config.tools.tools) if self._chat.expands else frozenset()
+        calls: tuple[ToolCall, ...] = yield Call(self._chat.open_calls)
+        return tuple(call for call in calls if call.name not in own)
+
+    def _answer_open(self, run: Run) -> Routine[None]:
+        """Answer the calls that an earlier run left open.
+
+        A call whose step holds its result is answered from there. A call that was not begun is carried out. A call that
+        was begun, and whose end is unknown, is carried out again only if its tool is repeatable; else its result says
+        that its end is unknown.
+        """
+        calls = yield from self._open_calls()
+        if not calls:
+            return
+        entries = reversed(self._chat.view.entries)
+        reply, stamp = next(
+            (entry.source, entry.stamp) for entry in entries if entry.source and entry.source.role == "assistant"
+        )
+        unfit = unfit_calls(reply, stamp.stop, calls)
+        if not stamp.step:  # Another program called the model, and may have begun to answer.
+            unknown = dict.fromkeys(range(len(calls)))
+            yield from answer_calls(run, self._config.tools, calls, unknown, unfit)
+            return
+        steps: list[AgentRunStep] = yield from self._steps_since(stamp.step, stamp.turn)
+        earlier: dict[int, AgentRunStep | None] = {}
+        for place, call in enumerate(calls):
+            key = storable_name(call.call_id), storable_name(call.name), call.arguments
+            same = [step for step in steps if (step.call, step.name, step.input) == key]
+            if same:
+                earlier[place] = same[-1]
+        yield from answer_calls(run, self._config.tools, calls, earlier, unfit)
+
+    def _steps_since(self, reply: str, turn: int) -> Routine[list[AgentRunStep]]:
+        """Return the steps that answer the calls of a reply, of its run and of later ones. `reply`: its step."""
+        first, number = step_of(reply)
+        runs: list[AgentRun] = yield Call(self._chat.runs)
+        ids = [run.id for run in runs]
+        steps: list[AgentRunStep] = yield Call(partial(self._chat.steps, first, number))
+        # In a fork, the first run is stored under the name of the conversation that it came from.
+        for id in ids[ids.index(first) + 1 :] if first in ids else ids:
+            steps += yield Call(partial(self._chat.steps, id))
+        return [step for step in steps if step.kind == "action" and step.turn == turn]
+
+    # ---------------------------------------------------------------------------------------------------- earlier runs
+
+    def _close_earlier(self) -> Routine[None]:
+        """Answer open calls, and close a run that broke off: after a new input it cannot be resumed."""
+        has_open_calls = bool((yield from self._open_calls()))
+        if not has_open_calls and (yield from self._is_clean()):
+            return
+        record = yield from newest_run(self._chat, self._config.name)
+        has_answered = record is not None and (yield from self._has_answered(record))
+        if has_open_calls or has_answered:
+            must_close = True
+        else:
+            must_close = record is not None and (yield from is_open(self._chat, record))
+        if not must_close:
+            return
+        run = self._run(record or self._new_record(""), streams=False)
+        if record is None:
+            closed = replace(run.record, state="done", reason="It answered calls that another program had left open.")
+        elif has_answered:
+            newest = yield from self._newest()
+            closed = replace(record, state="done", reason="", result=newest.message.text if newest else "")
+        elif record.state == "running":
+            closed = replace(record, state="stopped", reason="It broke off, and a new input came.", result="")
+        else:
+            closed = record
+        yield from run.resume()
+        yield from run.save()
+        yield from self._answer_open(run)
+        yield from run.close(closed.state, closed.result, closed.reason)
+
+    def _is_clean(self) -> Routine[bool]:
+        """Return whether no agent has worked here since nothing was open."""
+        if self._clean_length is None or self._lock.took_over:
+            return False
+        if len(self._chat) == self._clean_length:
+            return True
+        rows: list[HistoryEntry] = yield Call(partial(self._chat.history, self._clean_length + 1))
+        return not any(row.stamp.step for row in rows)  # A message with a step comes from another agent.
+
+    def _has_answered(self, record: AgentRun) -> Routine[bool]:
+        """Return whether a run has its answer, and its record does not: it broke off there, or the store failed."""
+        newest = yield from self._newest()
+        is_stored = record.state not in ("running", "failed") or bool(record.result)
+        if is_stored or newest is None or refusal_reason(newest.stamp.stop):
+            return False
+        return _is_answer(newest) and _is_of(newest, record)
+
+    def _newest(self) -> Routine[HistoryEntry | None]:
+        """Return the newest message, without originals that a program showed again."""
+        for position in range(len(self._chat), 0, -1):
+            rows: list[HistoryEntry] = yield Call(partial(self._chat.history, position, position))
+            if rows[0].message.role != "user" or rows[0].stamp.expanded is None:
+                return rows[0]
+        return None
+
+    def _last_input(self) -> str:
+        view = self._chat.view
+        entries = (entry for entry in view.entries if entry.position == view.last_input)
+        return next((entry.source.text for entry in entries if entry.source), "")
+
+    def _new_record(self, task: str) -> AgentRun:
+        config = self._config
+        task = task if len(task) <= _TASK_MAX else f"{task[:_TASK_MAX]}..."
+        return new_record(config.name, self._chat.name, task, id=config.new_id(), now=config.clock())
+
+    def _run(self, record: AgentRun, streams: bool) -> Run:
+        config = self._config
+        return Run(
+            record,
+            self._chat,
+            config.model,
+            limits=config.limits,
+            clock=config.clock,
+            cost=config.cost,
+            streams=streams,
+            options=config.options,
+            owner=self._lock.owner,
+        )
+
+
+def _is_answer(row: HistoryEntry) -> bool:
+    """Return whether this is a complete answer of the model, without calls."""
+    is_last = row.message.role == "assistant" and not row.message.calls
+    return is_last and not is_unfinished(row.stamp.stop)
+
+
+def _was_cut(row: HistoryEntry) -> bool:
+    """Return whether this is an answer that was cut off."""
+    stop = row.stamp.stop
+    return row.message.role == "assistant" and not row.message.calls and stop is not None and stop.kind == CUT
+
+
+def _is_of(row: HistoryEntry, run: AgentRun) -> bool:
+    return bool(row.stamp.step) and step_of(row.stamp.step)[0] == run.id
