@@ -1,6 +1,6 @@
 #!/bin/sh
-# make_venv.sh VENV SPEC: a virtual environment in VENV with SPEC (say ".[dev]") installed in editable form.
-# Takes $PYTHON if it is set, else the first Python from 3.11 on that it finds. Uses uv where it is installed; never needs it.
+# make_venv.sh VENV SPEC: creates a virtual environment in VENV and installs SPEC, such as ".[dev]", in editable form.
+# Uses $PYTHON if it is set, else the first Python from 3.11 on that it finds. Uses uv if it is installed.
 set -eu
 
 venv=$1
@@ -10,13 +10,22 @@ usable() {
     "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 }
 
-find_python() {
-    if [ -n "${PYTHON:-}" ]; then
-        if usable "$PYTHON"; then echo "$PYTHON"; fi
-        return
+# Why $PYTHON cannot be used: it does not run, or it is too old.
+explain_python() {
+    if version=$("$PYTHON" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null); then
+        echo "foveate needs Python 3.11 or newer, but $PYTHON is Python $version." >&2
+    elif command -v "$PYTHON" >/dev/null 2>&1; then
+        echo "$PYTHON does not run as a Python interpreter." >&2
+    else
+        echo "There is no program $PYTHON." >&2
     fi
+    echo "Name another interpreter, such as: make PYTHON=/path/to/python3.12 test" >&2
+    exit 1
+}
+
+find_python() {
+    # A name may exist and still not run, such as the shim of a version manager, so each one is tried.
     for name in python3 python3.13 python3.12 python3.11 python; do
-        # A name may exist and still not run (a version manager's shim), so it is tried, not looked up.
         if usable "$name"; then
             echo "$name"
             return
@@ -30,23 +39,25 @@ find_python() {
     done
 }
 
+if [ -n "${PYTHON:-}" ] && ! usable "$PYTHON"; then explain_python; fi
+
 if command -v uv >/dev/null 2>&1; then uv=yes; else uv=no; fi
 
 if ! usable "$venv/bin/python"; then
-    python=$(find_python)
+    python=${PYTHON:-$(find_python)}
     if [ -z "$python" ]; then
-        echo "foveate needs Python 3.11 or newer, and ${PYTHON:-none of python3, python3.13, python3.12, python3.11} is one." >&2
+        echo "foveate needs Python 3.11 or newer, and none of python3, python3.13, python3.12, python3.11 is that new." >&2
         echo "Install one, or name it: make PYTHON=/path/to/python3.12 test" >&2
         exit 1
     fi
-    # What is there is not usable, for example because its Python was removed. Only an environment is ever deleted.
+    # The old environment does not run, for example because its Python was removed. Delete nothing but an environment.
     if [ -f "$venv/pyvenv.cfg" ]; then rm -rf "$venv"; fi
-    echo "Making $venv with $("$python" --version 2>&1)."
+    echo "Creating $venv with $("$python" --version 2>&1)."
     if [ "$uv" = yes ]; then
         uv venv --quiet --python "$python" "$venv"
     else
         "$python" -m venv "$venv" || {
-            echo "$python cannot make a virtual environment (on Debian: apt install python3-venv; or install uv)." >&2
+            echo "$python cannot create a virtual environment (on Debian: apt install python3-venv; or install uv)." >&2
             exit 1
         }
     fi
