@@ -66,7 +66,7 @@ def test_text_may_be_a_string_or_blocks():
     assert parse({"role": "user", "content": [{"type": "text", "text": "hi"}]}) == (user("hi"),)
 
 
-def test_a_user_message_is_unpacked_into_its_results_and_what_stands_between():
+def test_a_user_message_becomes_results_and_the_messages_between_them():
     wire = {
         "role": "user",
         "content": [
@@ -85,18 +85,18 @@ def test_a_user_message_is_unpacked_into_its_results_and_what_stands_between():
     )
 
 
-def test_a_list_of_results_is_what_the_user_says():
+def test_a_list_of_results_comes_from_the_user():
     blocks = [{"type": "tool_result", "tool_use_id": "a", "content": "one"}]
     assert parse(blocks) == (tool_result("a", "one"),)
     assert parse([Said(type="tool_result", tool_use_id="a", content="one")]) == (tool_result("a", "one"),)
 
 
-def test_the_input_of_a_call_keeps_its_order_and_letters():
+def test_the_input_of_a_call_keeps_its_order_and_characters():
     part = one({"type": "tool_use", "id": "a", "name": "f", "input": {"z": "héé 漢", "a": [1, 2.5, None]}}, "assistant")
     assert part == ToolCall("a", "f", '{"z":"héé 漢","a":[1,2.5,null]}')
 
 
-def test_thinking_keeps_its_signature_and_its_cipher():
+def test_thinking_keeps_its_signature_and_encrypted_data():
     assert one({"type": "thinking", "thinking": "hm", "signature": "s"}, "assistant") == Reasoning(
         "hm", "s", format="anthropic"
     )
@@ -113,7 +113,7 @@ def test_thinking_keeps_its_signature_and_its_cipher():
         ({"type": "file", "file_id": "file_1"}, Media("", "file", "file_1", extra=Extra("anthropic", "{}"))),
     ],
 )
-def test_an_image_is_media_wherever_it_is_kept(source: dict[str, Any], media: Media):
+def test_an_image_of_every_source_becomes_media(source: dict[str, Any], media: Media):
     assert one({"type": "image", "source": source}) == media
 
 
@@ -126,7 +126,7 @@ def test_an_image_is_media_wherever_it_is_kept(source: dict[str, Any], media: Me
         ({"type": "file", "file_id": "file_1"}, "application/octet-stream", "file_1"),
     ],
 )
-def test_a_document_is_media_with_its_title_as_name(source: dict[str, Any], mime: str, data: str):
+def test_a_document_becomes_media_named_by_its_title(source: dict[str, Any], mime: str, data: str):
     part = one({"type": "document", "source": source, "title": "A report", "context": "c"})
     held = source["type"] if source["type"] in ("url", "file") else "base64"
     assert part == Media(mime, held, data, "A report", Extra("anthropic", '{"context":"c"}'))
@@ -146,7 +146,7 @@ def test_a_block_of_an_unknown_kind_or_source_is_kept_whole(block: dict[str, Any
     assert one(block) == Opaque("anthropic", block["type"], json.dumps(block, separators=(",", ":")))
 
 
-def test_what_the_provider_ran_itself_is_kept_whole():
+def test_blocks_of_hosted_tools_are_kept_whole():
     call = {"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {"query": "q"}}
     found = {"type": "web_search_tool_result", "tool_use_id": "srv", "content": [{"type": "web_search_result"}]}
     (message,) = parse({"role": "assistant", "content": [call, found]})
@@ -160,7 +160,7 @@ def test_unknown_fields_return_byte_equal_and_only_to_their_format():
     assert get_format("openai").render([Message("user", (part,))]) == [{"role": "user", "content": "t"}]
 
 
-def test_unknown_fields_of_a_message_stay_with_the_first_of_those_it_becomes():
+def test_unknown_fields_stay_with_the_first_message_after_a_split():
     wire = {
         "role": "user",
         "content": [{"type": "text", "text": "t"}, {"type": "tool_result", "tool_use_id": "a"}],
@@ -180,12 +180,12 @@ def test_unknown_fields_of_a_message_stay_with_the_first_of_those_it_becomes():
     assert [len(each["content"]) for each in Anthropic().render([asked, Message("user"), user("t")])] == [1, 0, 1]
 
 
-def test_what_a_message_says_now_goes_before_what_was_kept_of_it():
+def test_current_fields_win_over_kept_fields():
     shrunk = Message("user", (Text("now", Extra("anthropic", '{"text":"then","new":1}')),))
     assert Anthropic().render([shrunk])[0]["content"] == [{"type": "text", "text": "now", "new": 1}]
 
 
-def test_cache_marks_are_not_part_of_what_was_said():
+def test_cache_marks_are_dropped_when_read():
     """They came back with old messages once, and a request that holds five of them is refused."""
     marked = [
         {"type": "text", "text": "t", "cache_control": MARK},
@@ -197,14 +197,14 @@ def test_cache_marks_are_not_part_of_what_was_said():
     assert "cache_control" not in json.dumps(Anthropic().render(messages))
 
 
-def test_the_envelope_of_a_reply_is_not_part_of_what_was_said():
+def test_the_envelope_of_a_reply_is_dropped():
     bare = {"role": "assistant", "content": [{"type": "text", "text": "t", "citations": None}]}
     around = {"id": "msg_1", "type": "message", "model": "m", "stop_reason": "end_turn", "stop_sequence": None}
     assert parse({**bare, **around, "usage": {}, "new": 1}) == parse(bare) == (assistant("t"),)
     assert parse({**bare, "new": 1})[0].extra == Extra("anthropic", '{"new":1}')
 
 
-def test_objects_of_an_sdk_are_read_by_what_they_dump():
+def test_sdk_objects_are_read_from_their_dump():
     block = Said(type="tool_use", id="a", name="f", input={"n": 1})
     assert parse(Said(role="assistant", content=[block])) == (assistant("", ToolCall("a", "f", '{"n":1}')),)
 
@@ -239,13 +239,13 @@ def test_objects_of_an_sdk_are_read_by_what_they_dump():
         ([{"type": "new", "x": object()}], "a object is not a JSON value"),
     ],
 )
-def test_a_wrong_shape_is_named_with_its_place(wrong: object, says: str):
+def test_an_error_names_the_place_of_a_wrong_shape(wrong: object, says: str):
     with pytest.raises(BadMessage) as caught:
         parse(wrong)
     assert says in str(caught.value)
 
 
-def test_endless_nesting_is_refused_by_name():
+def test_deep_nesting_is_refused_with_its_place():
     deep: Any = "x"
     for _ in range(100_000):
         deep = [deep]
@@ -271,7 +271,7 @@ def test_an_object_that_cannot_dump_itself_is_a_bad_message():
 # -------------------------------------------------------------------------------------------------------------- replies
 
 
-def test_a_reply_gives_the_message_and_what_was_billed():
+def test_a_reply_gives_its_message_and_usage():
     usage = {
         "input_tokens": 5,
         "cache_read_input_tokens": 100,
@@ -283,7 +283,7 @@ def test_a_reply_gives_the_message_and_what_was_billed():
     assert Anthropic().parse_reply(reply) == (assistant("t"), Usage(5, 100, 20, 7, 3))
 
 
-def test_what_a_reply_does_not_tell_is_unknown_never_nothing():
+def test_unreported_usage_is_none_not_zero():
     bare = {"role": "assistant", "content": "t"}
     assert Anthropic().parse_reply(bare) == (assistant("t"), Usage())
     assert Anthropic().parse_reply({**bare, "content": ""}) == (assistant(), Usage())
@@ -297,7 +297,7 @@ def test_what_a_reply_does_not_tell_is_unknown_never_nothing():
     assert Anthropic().parse_reply({**bare, "usage": usage})[1] == Usage(input=5)
 
 
-def test_a_reply_is_the_assistants():
+def test_a_reply_must_have_the_role_assistant():
     with pytest.raises(BadMessage, match="For a stream, pass its final message"):
         Anthropic().parse_reply({"type": "message_start"})
     with pytest.raises(BadMessage, match="reply is missing or null"):
@@ -307,7 +307,7 @@ def test_a_reply_is_the_assistants():
 # -------------------------------------------------------------------------------------------------------------- writing
 
 
-def test_results_in_a_row_and_what_the_user_says_next_share_a_message():
+def test_consecutive_results_share_a_message_with_the_next_user_text():
     said = [assistant("", ToolCall("a", "f"), ToolCall("b", "f")), tool_result("a", "1"), tool_result("b", "2")]
     assert Anthropic().render([*said, user("go on"), user("please")])[1:] == [
         {
@@ -322,7 +322,7 @@ def test_results_in_a_row_and_what_the_user_says_next_share_a_message():
     ]
 
 
-def test_arguments_that_are_no_object_travel_wrapped():
+def test_arguments_that_are_not_an_object_are_wrapped():
     for text in ("[1]", '{"a":', "", "NaN", '{"a":NaN}', "[" * 100_000, '{"a":' * 500 + "1" + "}" * 500):
         (wire,) = Anthropic().render([assistant("", ToolCall("a", "f", text))])
         assert wire["content"][0]["input"] == {"_arguments": text}
@@ -348,7 +348,7 @@ def test_a_text_with_half_a_surrogate_pair_cannot_be_sent():
     assert format.rendered(view(*before), profile=PROFILE) == kept
 
 
-def test_what_was_appended_in_one_turn_by_the_users_side_is_one_message():
+def test_entries_of_the_users_side_in_one_turn_share_a_message():
     first, call, result, word, later = entries(
         user("u"), assistant("", ToolCall("a", "f")), tool_result("a", "1"), user("also"), user("much later")
     )
@@ -358,14 +358,14 @@ def test_what_was_appended_in_one_turn_by_the_users_side_is_one_message():
     assert [json.loads(each.body)["role"] for each in shown] == ["user", "assistant", "user", "user"]
 
 
-def test_results_stand_first_in_their_message():
+def test_results_come_first_in_their_message():
     note = entry(user("note"), 1)
     result = entry(tool_result("a", "1"), 1, 2)
     (wire,) = Anthropic().prompt(view(note, result), profile=PROFILE)["messages"]
     assert [block["type"] for block in wire["content"]] == ["tool_result", "text"]
 
 
-def test_leading_system_messages_go_into_the_system_prompt_and_later_ones_become_notes():
+def test_later_system_messages_become_notes():
     shown = view(system("rules"), Message("system", (Text("more"), Text(" "))), user("u"), system("changed"))
     prompt = Anthropic().prompt(shown, profile=PROFILE, system="first")
     assert prompt == {
@@ -391,7 +391,7 @@ def test_leading_system_messages_go_into_the_system_prompt_and_later_ones_become
     ]
 
 
-def test_rendered_says_every_entry_once_system_prompts_too():
+def test_rendered_has_every_entry_once_including_system_prompts():
     shown = view(system("rules"), user("u"), assistant("a"), system("note"))
     rendered = Anthropic().rendered(shown, profile=PROFILE)
     assert [each for wire in rendered for each in wire.entries] == list(shown.entries)
@@ -410,12 +410,12 @@ def test_rendered_says_every_entry_once_system_prompts_too():
         ({"role": "developer", "content": [{"type": "text", "text": "s"}]}, [{"type": "text", "text": "s"}]),
     ],
 )
-def test_a_system_prompt_may_be_given_in_many_ways(given: object, blocks: list[dict[str, Any]]):
+def test_a_system_prompt_may_have_many_shapes(given: object, blocks: list[dict[str, Any]]):
     body = json.loads(Anthropic().body(view(user("u")), profile=PROFILE, system=given))
     assert body.get("system", []) == blocks
 
 
-def test_a_system_prompt_of_a_wrong_shape_is_named():
+def test_an_error_names_a_system_prompt_of_a_wrong_shape():
     with pytest.raises(BadMessage, match=r"system\[0\] is a number"):
         Anthropic().prompt(view(user("u")), profile=PROFILE, system=[1])
 
@@ -440,7 +440,7 @@ def test_tools_in_openais_shape_are_converted():
     assert "tools" not in Anthropic().prompt(view(user("u")), profile=PROFILE)
 
 
-def test_media_that_cannot_be_sent_are_told():
+def test_media_that_cannot_be_sent_become_text():
     """One picture that the provider refuses would make every later request fail."""
     bad = [
         Media("image/tiff", "base64", PIXEL, "scan.tiff"),
@@ -462,7 +462,7 @@ def test_media_that_cannot_be_sent_are_told():
     assert check_body("anthropic", body) == []
 
 
-def test_a_failure_is_told_in_text_and_is_told():
+def test_a_failed_result_has_text_only_and_is_never_empty():
     """`content cannot be empty if is_error is true`; `all content must be type text if is_error is true`."""
     asked = assistant("", ToolCall("a", "f"), ToolCall("b", "f"))
     failed = Message("tool", (ToolResult("b", (Text("  "), IMAGE), "error"),))
@@ -478,7 +478,7 @@ def test_a_failure_is_told_in_text_and_is_told():
     assert check_body("anthropic", body) == []
 
 
-def test_a_strict_provider_gets_no_field_it_does_not_know():
+def test_a_strict_provider_gets_only_known_fields():
     """F09: strict gateways refuse extra keys."""
     said = Text("t", Extra("anthropic", '{"new":1}'))
     call = ToolCall("a", "f", "{}", Extra("anthropic", '{"caller":{"type":"direct"}}'))
@@ -504,6 +504,6 @@ def test_foreign_reasoning_and_blocks_are_not_written():
     ]
 
 
-def test_an_entry_that_shows_nothing_here_has_no_message():
+def test_an_entry_without_content_for_the_provider_has_no_message():
     nothing = Message("assistant", (Opaque("openai", "k", '{"type":"k"}'),))
     assert Anthropic().body(view(user("u"), nothing), profile=PROFILE).count(b"role") == 1

@@ -21,7 +21,7 @@ def marked(prompt: dict[str, Any]) -> list[int]:
     return [place for place, block in enumerate(blocks) if "cache_control" in block]
 
 
-def test_marks_stand_at_the_end_and_at_most_fifteen_blocks_apart():
+def test_marks_are_at_the_end_and_at_most_fifteen_blocks_apart():
     prompt = Anthropic().prompt(view(*loop(40)), profile=PROFILE, system="s")
     assert marked(prompt) == [80 - 2 * STEP, 80 - STEP, 80]
     assert prompt["system"][-1]["cache_control"] == MARK
@@ -42,7 +42,7 @@ def test_without_a_system_prompt_the_last_tool_is_marked():
 
 
 @pytest.mark.parametrize(("own", "ours"), [(0, 4), (1, 3), (2, 2), (3, 1), (4, 0), (5, 0)])
-def test_the_callers_marks_count(own: int, ours: int):
+def test_marks_of_the_caller_count(own: int, ours: int):
     rules = [{"type": "text", "text": str(n), "cache_control": {"type": "ephemeral", "ttl": "1h"}} for n in range(own)]
     given = [*rules, {"type": "text", "text": "last"}]
     prompt = Anthropic().prompt(view(*loop(60)), profile=PROFILE, system=given)
@@ -51,7 +51,7 @@ def test_the_callers_marks_count(own: int, ours: int):
     assert own > MOST or check_body("anthropic", prompt) == []
 
 
-def test_no_mark_on_thinking_or_on_blocks_of_unknown_kinds():
+def test_thinking_and_unknown_blocks_get_no_mark():
     thought = Message("assistant", (Text("t"), Reasoning("hm", "s", format="anthropic")))
     empty = view(entry(user("u")), entry(Message("assistant", (Text("t"), Text(""))), 1))
     assert marked(Anthropic().prompt(empty, profile=PROFILE)) == [1]
@@ -60,7 +60,7 @@ def test_no_mark_on_thinking_or_on_blocks_of_unknown_kinds():
     assert marked(Anthropic().prompt(view(unknown), profile=PROFILE)) == [0]
 
 
-def test_a_stretch_that_takes_no_mark_is_bridged_as_well_as_can_be():
+def test_blocks_without_marks_are_bridged_as_far_as_possible():
     thoughts = tuple(Reasoning(str(n), "s", format="anthropic") for n in range(20))
     shown = view(user("u"), Message("assistant", (Text("a"), *thoughts, Text("b"))), *loop(4))
     assert marked(Anthropic().prompt(shown, profile=PROFILE)) == [1, 22, 31]

@@ -18,7 +18,7 @@ PROFILE = PROFILES["anthropic"]
 STRICT = msgspec.structs.replace(PROFILE, strict=True)
 
 
-def test_a_prompt_is_fresh_and_safe_to_change():
+def test_changing_a_prompt_does_not_change_the_next_one():
     format, tools, rules = Anthropic(), [{"name": "a", "input_schema": {"x": []}}], [{"type": "text", "text": "s"}]
     call = assistant("", ToolCall("a", "f", '{"deep":{"list":[{"n":1}]}}'))
     shown = view(system("rules"), user("u", IMAGE), call, tool_result("a", "1", IMAGE))
@@ -39,7 +39,7 @@ def test_a_prompt_is_fresh_and_safe_to_change():
     assert (tools, rules) == ([{"name": "a", "input_schema": {"x": []}}], [{"type": "text", "text": "s"}])
 
 
-def test_a_body_says_what_the_prompt_says_without_marks():
+def test_a_body_equals_the_prompt_without_marks():
     shown = view(system("rules"), *loop(30))
     tools = [{"name": "f", "input_schema": {"type": "object"}}]
     for given in ((), (system("rules"),), tuple(shown.entries)):
@@ -70,7 +70,7 @@ def test_unchanged_entries_keep_their_bytes_and_changed_ones_do_not():
 
 
 @pytest.mark.parametrize("name", ["anthropic", "openai"])
-def test_whatever_view_was_written_before_the_bytes_are_those_of_a_new_format(name: str):
+def test_earlier_views_do_not_change_the_bytes(name: str):
     """The memo decides by identity; here views share, lack, repeat and regroup entries in many ways."""
     format, profile = get_format(name), PROFILES[name]
     pool = [
@@ -86,13 +86,13 @@ def test_whatever_view_was_written_before_the_bytes_are_those_of_a_new_format(na
         assert format.rendered(shown, profile=profile) == get_format(name).rendered(shown, profile=profile)
 
 
-def test_a_system_message_is_written_anew_where_it_stops_leading():
+def test_a_system_message_is_rewritten_when_it_stops_leading():
     format, said, rule = Anthropic(), entry(user("u")), entry(system("rule"), 1)
     assert "system" in format.prompt(view(rule), profile=PROFILE)
     assert format.rendered(view(said, rule), profile=PROFILE) == Anthropic().rendered(view(said, rule), profile=PROFILE)
 
 
-def test_another_profile_forgets_what_was_written_for_the_last():
+def test_another_profile_clears_the_cache():
     format = Anthropic()
     shown = view(Message("user", (Text("t", Extra("anthropic", '{"new":1}')),)))
     assert b"new" in format.body(shown, profile=PROFILE)
@@ -100,14 +100,14 @@ def test_another_profile_forgets_what_was_written_for_the_last():
     assert b"new" in format.body(shown, profile=PROFILE)
 
 
-def test_what_is_remembered_stays_near_the_size_of_the_view():
+def test_the_cache_stays_near_the_size_of_the_view():
     format = Anthropic()
     for turn in range(300):
         format.rendered(view(entry(user(str(turn)), turn), entry(assistant("a"), turn)), profile=PROFILE)
     assert len(format._memo._known) <= 2 * 2 + 64 + 2
 
 
-def test_each_conversation_gets_a_format_of_its_own():
+def test_each_conversation_has_its_own_format():
     assert [get_format(name).name for name in ("openai", "openai_chat", "anthropic")] == [
         "openai",
         "openai",

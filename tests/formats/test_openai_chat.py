@@ -78,7 +78,7 @@ def test_names_are_kept():
     assert named == tool_result("a", "ok", name="grep")
 
 
-def test_an_assistant_that_says_nothing_beside_its_calls_has_no_text():
+def test_an_assistant_with_calls_and_empty_content_has_no_text():
     asked = assistant("", ToolCall("a", "f", '{"n": 1}'))
     function = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"n": 1}'}}
     assert whole(call(**function)) == asked
@@ -88,7 +88,7 @@ def test_an_assistant_that_says_nothing_beside_its_calls_has_no_text():
     assert whole({"role": "assistant", "content": [{"type": "text", "text": ""}]}) == blank
 
 
-def test_what_an_api_fills_in_says_nothing():
+def test_fields_that_an_api_fills_in_are_ignored():
     filled = {"refusal": None, "audio": None, "function_call": None, "tool_calls": None, "annotations": [], "parsed": 1}
     assert parse({"role": "assistant", "content": "yes", **filled}) == assistant("yes")
 
@@ -99,7 +99,7 @@ def test_the_arguments_of_a_call_are_kept_byte_for_byte():
         assert whole(call(id="a", type="function", function=function)).calls[0].arguments == arguments
 
 
-def test_calls_of_loose_servers_are_read():
+def test_calls_of_lenient_servers_are_read():
     assert parse(call(function={"name": "f", "arguments": {"z": 1, "a": "é"}})).calls == (
         ToolCall("", "f", '{"z":1,"a":"é"}'),
     )
@@ -113,7 +113,7 @@ def test_unknown_fields_of_a_call_stay_with_it_at_every_depth():
     assert whole(wire).calls == (ToolCall("a", "f", "{}", Extra("openai", kept)),)
 
 
-def test_a_custom_call_is_a_call_whose_text_is_a_field():
+def test_a_custom_call_keeps_its_text_as_a_field():
     wire = call(id="a", type="custom", custom={"name": "sh", "input": 'echo "1"'})
     asked = whole(wire)
     assert asked.calls == (ToolCall("a", "sh", '{"input":"echo \\"1\\""}', Extra("openai", '{"type":"custom"}')),)
@@ -128,13 +128,13 @@ def test_a_call_of_an_unknown_kind_stays_among_the_calls():
     assert whole(wire).parts == (Opaque("openai", "tool_call:telepathy", body),)
 
 
-def test_the_legacy_shape_becomes_a_call_and_its_result():
+def test_the_legacy_shape_becomes_a_call_and_a_result():
     asked = parse({"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}})
     told = parse({"role": "function", "name": "f", "content": "ok"})
     assert (asked, told) == (assistant("", ToolCall("f", "f")), tool_result("f", "ok", name="f"))
 
 
-def test_a_refusal_is_a_text_that_remembers_it_was_one():
+def test_a_refusal_is_a_marked_text():
     refused = Text("no", Extra("openai", '{"type":"refusal"}'))
     assert whole({"role": "assistant", "content": None, "refusal": "no"}).parts == (refused,)
     parts = [{"type": "text", "text": "well"}, {"type": "refusal", "refusal": "no"}]
@@ -181,7 +181,7 @@ def test_reasoning_goes_back_in_the_field_it_came_in():
         ({"type": "image_url", "image_url": {"url": "data:,hi"}}, Media("", "url", "data:,hi")),
     ],
 )
-def test_media_are_read_wherever_they_are_kept(part: dict[str, Any], media: Media):
+def test_media_of_every_source_are_read(part: dict[str, Any], media: Media):
     assert whole({"role": "user", "content": [part]}).parts == (media,)
 
 
@@ -198,7 +198,7 @@ def test_a_part_of_an_unknown_kind_is_kept_whole(part: dict[str, Any]):
     assert whole({"role": "user", "content": [{"type": "text", "text": "t"}, part]}).parts == (Text("t"), kept)
 
 
-def test_unknown_fields_return_byte_equal_and_marks_of_the_cache_do_not():
+def test_unknown_fields_return_byte_equal_without_cache_marks():
     part = {"type": "text", "text": "t", "new": {"ü": [1.5, None]}}
     message = whole({"role": "user", "content": [part], "id": "x"})
     assert message == Message(
@@ -208,13 +208,13 @@ def test_unknown_fields_return_byte_equal_and_marks_of_the_cache_do_not():
     assert parse({"role": "user", "content": [marked], "id": "x", "cache_control": {}}) == message
 
 
-def test_a_tool_that_says_nothing_says_an_empty_text():
+def test_an_empty_result_becomes_an_empty_text():
     for content in (None, [], ""):
         assert parse({"role": "tool", "tool_call_id": "a", "content": content}) == tool_result("a", "")
     assert OpenAIChat().render([tool_result("a", "")])[0]["content"] == ""
 
 
-def test_objects_of_an_sdk_are_read_by_what_they_dump():
+def test_sdk_objects_are_read_from_their_dump():
     inner = Said(id="a", type="function", function={"name": "f", "arguments": "{}"})
     assert parse(Said(role="assistant", content=None, tool_calls=[inner])) == assistant("", ToolCall("a", "f"))
 
@@ -244,13 +244,13 @@ def test_objects_of_an_sdk_are_read_by_what_they_dump():
         ({"role": "user", "content": "x", "new": float("inf")}, "message holds a number that is not finite"),
     ],
 )
-def test_a_wrong_shape_is_named_with_its_place(wrong: object, says: str):
+def test_an_error_names_the_place_of_a_wrong_shape(wrong: object, says: str):
     with pytest.raises(BadMessage) as caught:
         parse(wrong)
     assert says in str(caught.value)
 
 
-def test_endless_nesting_is_refused_by_name():
+def test_deep_nesting_is_refused_with_its_place():
     deep: Any = {}
     for _ in range(100_000):
         deep = {"x": deep}
@@ -264,7 +264,7 @@ def test_endless_nesting_is_refused_by_name():
 # -------------------------------------------------------------------------------------------------------------- replies
 
 
-def test_the_billed_input_is_what_was_neither_read_from_nor_written_to_the_cache():
+def test_usage_input_excludes_cached_tokens():
     usage = {
         "prompt_tokens": 100,
         "completion_tokens": 20,
@@ -287,7 +287,7 @@ def test_the_billed_input_is_what_was_neither_read_from_nor_written_to_the_cache
         ({"prompt_tokens": True, "completion_tokens": -1}, Usage()),
     ],
 )
-def test_what_a_reply_does_not_tell_is_unknown_never_nothing(usage: object, read: Usage):
+def test_unreported_usage_is_none_not_zero(usage: object, read: Usage):
     reply = {"choices": [{"message": {"role": "assistant", "content": "yes"}}], "usage": usage}
     assert OpenAIChat().parse_reply(reply) == (assistant("yes"), read)
 
@@ -307,7 +307,7 @@ def test_a_message_alone_is_a_reply_too():
         ("yes", "reply is the string 'yes'. It must be an object."),
     ],
 )
-def test_what_is_no_reply_is_named(wrong: object, says: str):
+def test_an_error_names_a_value_that_is_not_a_reply(wrong: object, says: str):
     with pytest.raises(BadMessage) as caught:
         OpenAIChat().parse_reply(wrong)
     assert says in str(caught.value)
@@ -316,7 +316,7 @@ def test_what_is_no_reply_is_named(wrong: object, says: str):
 # -------------------------------------------------------------------------------------------------------------- writing
 
 
-def test_media_of_results_follow_the_last_result_in_a_row():
+def test_media_of_results_follow_the_last_consecutive_result():
     """Between the calls of an assistant and their answers no other role may speak."""
     asked = assistant("", ToolCall("a", "f"), ToolCall("b", "f"))
     answers = (tool_result("a", "seen", IMAGE), tool_result("b", "read"))
@@ -339,7 +339,7 @@ def test_media_of_results_follow_the_last_result_in_a_row():
     assert [[each.position for each in wire.entries] for wire in rendered] == [[1], [2], [3], [4], [], [5]]
 
 
-def test_media_stay_in_their_result_where_the_profile_says_so():
+def test_media_stay_in_their_result_if_the_profile_allows_it():
     profile = msgspec.structs.replace(PROFILE, media_in_results=True)
     shown = view(user("u"), assistant("", ToolCall("a", "f")), tool_result("a", "seen", IMAGE))
     wires = OpenAIChat().prompt(shown, profile=profile)["messages"]
@@ -347,7 +347,7 @@ def test_media_stay_in_their_result_where_the_profile_says_so():
     assert [part["type"] for part in wires[2]["content"]] == ["text", "image_url"]
 
 
-def test_media_that_cannot_be_sent_are_told():
+def test_media_that_cannot_be_sent_become_text():
     """One picture that the provider refuses would make every later request fail."""
     bad = [
         Media("image/tiff", "base64", PIXEL, "scan.tiff"),
@@ -375,13 +375,13 @@ def test_only_the_users_side_shows_media():
     assert [part["type"] for part in exported[2]["content"]] == ["text", "image_url"]
 
 
-def test_only_an_assistant_refuses():
+def test_only_an_assistant_has_refusals():
     refused = Text("no", Extra("openai", '{"type":"refusal"}'))
     shown = view(Message("system", (Text("s"), refused)), Message("user", (Text("u"), refused)), assistant("a"))
     assert check_body("openai", OpenAIChat().body(shown, profile=PROFILE)) == []
 
 
-def test_a_strict_server_gets_no_field_it_does_not_know():
+def test_a_strict_server_gets_only_known_fields():
     """F09: strict gateways refuse extra keys."""
     noted = Text("t", Extra("openai", '{"new":1}'))
     asked = ToolCall("a", "f", '{"input":"x"}', Extra("openai", '{"type":"custom","new":1}'))
@@ -397,7 +397,7 @@ def test_a_strict_server_gets_no_field_it_does_not_know():
     assert OpenAIChat().body(shown, profile=PROFILE).count(b"new") == 10
 
 
-def test_reasoning_is_written_only_to_where_it_came_from():
+def test_reasoning_returns_only_to_its_own_format():
     foreign = (
         Reasoning("theirs", "s", format="anthropic"),
         Reasoning("nobody's"),
@@ -406,13 +406,13 @@ def test_reasoning_is_written_only_to_where_it_came_from():
     assert OpenAIChat().render([Message("assistant", (*foreign, Text("t")))]) == [{"role": "assistant", "content": "t"}]
 
 
-def test_a_name_the_provider_would_refuse_is_made_plain_in_a_request():
+def test_a_request_replaces_characters_that_names_must_not_have():
     named = Message("user", (Text("u"),), "Ann <ann@x.test>")
     assert OpenAIChat().prompt(view(named), profile=PROFILE)["messages"][0]["name"] == "Ann__ann@x.test_"
     assert OpenAIChat().render([named])[0]["name"] == "Ann <ann@x.test>"
 
 
-def test_an_entry_that_shows_nothing_here_has_no_message():
+def test_an_entry_without_content_for_the_provider_has_no_message():
     nothing = Message("assistant", (Opaque("anthropic", "k", '{"type":"k"}'),))
     assert OpenAIChat().body(view(user("u"), nothing), profile=PROFILE).count(b"role") == 1
 
@@ -432,7 +432,7 @@ def test_an_entry_that_shows_nothing_here_has_no_message():
         ({"role": "system", "content": "s"}, [{"role": "system", "content": "s"}]),
     ],
 )
-def test_the_system_prompt_goes_first_and_the_views_own_after_it(given: object, messages: list[dict[str, Any]]):
+def test_the_callers_system_prompt_precedes_that_of_the_view(given: object, messages: list[dict[str, Any]]):
     shown = view(system("own"), user("u"))
     expected = [*messages, {"role": "system", "content": "own"}, {"role": "user", "content": "u"}]
     assert OpenAIChat().prompt(shown, profile=PROFILE, system=given) == {"messages": expected}
@@ -452,12 +452,12 @@ def test_tools_in_anthropics_shape_are_converted():
     ]
 
 
-def test_a_tool_of_a_wrong_shape_is_named():
+def test_an_error_names_a_tool_of_a_wrong_shape():
     with pytest.raises(BadMessage, match=r"tools\[0\] is the string 'grep'"):
         OpenAIChat().prompt(view(user("u")), profile=PROFILE, tools=["grep"])  # type: ignore[list-item]
 
 
-def test_a_body_says_what_the_prompt_says():
+def test_a_body_equals_the_prompt():
     shown = view(system("s"), user("u", IMAGE), assistant("", ToolCall("a", "f")), tool_result("a", "ok", IMAGE))
     tools = [{"name": "f", "input_schema": {"type": "object"}}]
     for given in (shown, view()):
@@ -466,7 +466,7 @@ def test_a_body_says_what_the_prompt_says():
             assert json.loads(body) == OpenAIChat().prompt(given, profile=PROFILE, **extra)  # type: ignore[arg-type]
 
 
-def test_a_prompt_is_fresh_and_safe_to_change():
+def test_changing_a_prompt_does_not_change_the_next_one():
     format, tools = OpenAIChat(), [{"type": "function", "function": {"name": "f", "parameters": {"x": []}}}]
     shown = view(user("u", IMAGE), assistant("", ToolCall("a", "f")), tool_result("a", "1", IMAGE))
     rules = [{"role": "system", "content": [{"type": "text", "text": "s"}]}]
@@ -496,7 +496,7 @@ def test_a_longer_view_extends_the_body_byte_for_byte():
         assert after.startswith(before.removesuffix(b"]}"))
 
 
-def test_the_place_of_a_call_in_the_stream_it_was_gathered_from_is_not_sent_back():
+def test_the_stream_index_of_a_call_is_dropped():
     call = {"id": "a", "type": "function", "function": {"name": "grep", "arguments": "{}"}}
     gathered = {"role": "assistant", "content": None, "tool_calls": [{**call, "index": 0}]}
     chat = OpenAIChat()

@@ -97,7 +97,7 @@ def anthropic_messages() -> st.SearchStrategy[Message]:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(anthropic_messages(), max_size=5))
-def test_what_anthropic_can_carry_comes_back(messages: list[Message]):
+def test_content_that_anthropic_carries_comes_back(messages: list[Message]):
     assert back("anthropic", messages) == messages
 
 
@@ -163,11 +163,11 @@ def openai_messages() -> st.SearchStrategy[Message]:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(openai_messages(), max_size=5))
-def test_what_openai_can_carry_comes_back(messages: list[Message]):
+def test_content_that_openai_carries_comes_back(messages: list[Message]):
     assert back("openai", messages) == messages
 
 
-def test_what_openai_cannot_carry_is_known():
+def test_openai_loses_only_documented_content():
     image = Media("image/png", "base64", "AAAA")
     cannot = {
         "an error": (ToolResult("a", (Text("t"),), "error"), ToolResult("a", (Text("t"),))),
@@ -184,7 +184,7 @@ def test_what_openai_cannot_carry_is_known():
     assert swapped == [Message("assistant", (Text("t"), ToolCall("a", "f")))]
 
 
-def test_what_anthropic_cannot_carry_is_known():
+def test_anthropic_loses_only_documented_content():
     cut = back("anthropic", [Message("assistant", (ToolCall("a", "f", '{"x":'),))])
     assert cut == [Message("assistant", (ToolCall("a", "f", '{"_arguments":"{\\"x\\":"}'),))]
     stopped = back("anthropic", [Message("tool", (ToolResult("a", (Text("t"),), "interrupted", "grep"),))])
@@ -198,7 +198,7 @@ def test_what_anthropic_cannot_carry_is_known():
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(anthropic_messages() | openai_messages(), max_size=4))
-def test_every_message_can_be_written_in_every_format_and_nothing_foreign_leaks(messages: list[Message]):
+def test_foreign_content_does_not_leak_into_a_format(messages: list[Message]):
     """Extras and unknown blocks of one format never reach the other; calls, results and text do."""
     for name in FORMATS:
         told = back(name, messages)
@@ -211,7 +211,7 @@ def test_every_message_can_be_written_in_every_format_and_nothing_foreign_leaks(
         get_format(name).body(view_of, profile=PROFILES[name], system="s")
 
 
-def test_a_conversation_of_anthropics_survives_a_visit_to_openai():
+def test_an_anthropic_conversation_survives_a_switch_to_openai():
     wires: list[dict[str, Any]] = [
         {"role": "user", "content": [{"type": "text", "text": "why?"}]},
         {
@@ -305,7 +305,7 @@ def nearly_right(draw: st.DrawFn) -> Any:
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=80, deadline=None)
 @given(wire=nearly_right() | anything)
-def test_whatever_comes_in_is_read_or_refused_and_what_is_read_comes_back(name: str, wire: Any):
+def test_any_input_is_refused_or_comes_back(name: str, wire: Any):
     format = get_format(name)
     for reading in (format.parse_reply, format.parse):
         try:
@@ -320,7 +320,7 @@ def test_whatever_comes_in_is_read_or_refused_and_what_is_read_comes_back(name: 
 
 @settings(max_examples=100, deadline=None)
 @given(anything)
-def test_json_to_text_whatever_can_be_written_is_read_back(value: Any):
+def test_json_text_is_read_back_after_writing(value: Any):
     try:
         text = to_text({"x": value}, "here")
     except BadMessage:
@@ -341,7 +341,7 @@ def test_recorded_chat_completions_come_back(transcripts: Path):
         assert back("openai", messages) == messages, path
 
 
-def test_recorded_messages_of_anthropic_come_back(transcripts: Path):
+def test_recorded_anthropic_messages_come_back(transcripts: Path):
     for path in sorted((transcripts / "raw" / "claude_code").glob("*.jsonl")):
         format = get_format("anthropic")
         lines = [json.loads(line) for line in path.read_text().splitlines()]

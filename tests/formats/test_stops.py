@@ -31,7 +31,7 @@ def completion(reason: Any, **message: Any) -> dict[str, Any]:
         ("something_new", "other"),
     ],
 )
-def test_anthropic_says_why_a_reply_ended(said: str, kind: Any):
+def test_the_stop_reason_of_anthropic_is_read(said: str, kind: Any):
     assert get_format("anthropic").stop_of({"role": "assistant", "content": [], "stop_reason": said}) == Stop(
         kind, said
     )
@@ -48,11 +48,11 @@ def test_anthropic_says_why_a_reply_ended(said: str, kind: Any):
         ("eos", "other"),
     ],
 )
-def test_openai_says_why_a_reply_ended(said: str, kind: Any):
+def test_the_finish_reason_of_openai_is_read(said: str, kind: Any):
     assert get_format("openai").stop_of(completion(said)) == Stop(kind, said)
 
 
-def test_openai_tells_a_refusal_in_the_message():
+def test_a_refusal_of_openai_is_read_from_the_message():
     format = get_format("openai")
     assert format.stop_of(completion("stop", refusal="I cannot.")) == Stop("refusal", "stop")
     assert format.stop_of({"role": "assistant", "refusal": "I cannot."}) == Stop("refusal", "")
@@ -60,20 +60,20 @@ def test_openai_tells_a_refusal_in_the_message():
 
 
 @pytest.mark.parametrize("reply", [{"role": "assistant", "content": "a"}, {"stop_reason": None}, {"stop_reason": 3}])
-def test_where_nobody_says_why_nothing_is_known(reply: dict[str, Any]):
+def test_a_reply_without_a_reason_has_no_stop(reply: dict[str, Any]):
     assert get_format("anthropic").stop_of(reply) is None
     assert get_format("openai").stop_of(reply) is None
     assert get_format("openai").stop_of(completion(None)) is None
     assert get_format("openai").stop_of({"choices": []}) is None
 
 
-def test_what_is_no_reply_is_refused():
+def test_a_value_that_is_not_a_reply_is_refused():
     for name in ("anthropic", "openai"):
         with pytest.raises(BadMessage):
             get_format(name).stop_of(None)
 
 
-def test_recordings_keep_why_replies_ended(transcripts: Path):
+def test_recordings_keep_the_stop_reasons_of_replies(transcripts: Path):
     """Real sessions: a reply that calls something ended with calling, where the program wrote it down."""
     told: Counter[tuple[str, str]] = Counter()
     for path in sorted(transcripts.glob("raw/*/*")):

@@ -37,7 +37,7 @@ def weather(city: str) -> str:
 
 
 @BOTH
-def test_an_agent_that_is_named_a_model_calls_tools_and_knows_what_it_cost(provider: str, monkeypatch):
+def test_an_agent_with_a_model_name_calls_tools_and_knows_its_cost(provider: str, monkeypatch):
     pytest.importorskip(provider)
     pytest.importorskip("genai_prices")
     script = [
@@ -59,7 +59,7 @@ def test_an_agent_that_is_named_a_model_calls_tools_and_knows_what_it_cost(provi
 
 
 @BOTH
-def test_a_stream_that_is_cut_is_told_and_the_agent_goes_on_from_there(provider: str, monkeypatch):
+def test_an_agent_continues_after_a_cut_stream(provider: str, monkeypatch):
     pytest.importorskip(provider)
     with StubServer(ScriptedModel([CutReply("one two three four"), "Whole."], provider)) as server:
         at(server, monkeypatch)
@@ -79,7 +79,7 @@ def hear(events: Any, heard: list[Any]) -> None:
 
 
 @BOTH
-def test_an_async_agent_streams_over_the_wire_and_leaves_no_connection_open(provider: str, monkeypatch):
+def test_an_async_agent_streams_and_closes_its_connections(provider: str, monkeypatch):
     pytest.importorskip(provider)
 
     async def run() -> list[Any]:

@@ -43,7 +43,7 @@ def result(provider: str, call_id: str, said: str) -> Any:
 
 @BOTH
 @WAYS
-def test_what_was_rendered_arrives_byte_for_byte_and_what_was_billed_is_known(provider: str, streams: bool):
+def test_requests_arrive_byte_for_byte_and_usage_is_recorded(provider: str, streams: bool):
     replies = [call("t1", "look", at="the door, naïvely"), "It is open.", "You are welcome."]
     with serving(replies, provider) as (server, model), open_conversation("c", format=provider, window=50_000) as chat:
         usages: list[Usage | None] = []
@@ -71,7 +71,7 @@ def test_what_was_rendered_arrives_byte_for_byte_and_what_was_billed_is_known(pr
 
 
 @WAYS
-def test_blocks_of_reasoning_come_back_unchanged_and_so_do_blocks_that_nobody_knows(streams: bool):
+def test_reasoning_and_unknown_blocks_come_back_unchanged(streams: bool):
     content = [
         {"type": "thinking", "thinking": "Let me think.", "signature": "c2lnbmVk"},
         {"type": "redacted_thinking", "data": "ciphertext"},
@@ -96,7 +96,7 @@ def test_blocks_of_reasoning_come_back_unchanged_and_so_do_blocks_that_nobody_kn
 
 
 @WAYS
-def test_signatures_that_a_compatible_server_gives_its_calls_come_back(streams: bool):
+def test_call_signatures_of_compatible_servers_come_back(streams: bool):
     signed = {"google": {"thought_signature": "c2lnbmVk"}}
     calls = [
         {
@@ -126,7 +126,7 @@ def test_signatures_that_a_compatible_server_gives_its_calls_come_back(streams: 
 
 @BOTH
 @pytest.mark.parametrize("politely", [False, True], ids=["broken", "ended"])
-def test_a_stream_that_is_cut_leaves_the_conversation_as_it_was(provider: str, politely: bool):
+def test_a_cut_stream_leaves_the_conversation_unchanged(provider: str, politely: bool):
     half = Message("assistant", (Reasoning("Hm.", format=provider), Text("one two"), ToolCall("t1", "look", '{"a":1}')))
     with (
         serving([CutReply(half, politely), "whole"], provider) as (server, model),
@@ -146,7 +146,7 @@ def test_a_stream_that_is_cut_leaves_the_conversation_as_it_was(provider: str, p
 
 @BOTH
 @WAYS
-def test_a_prompt_that_the_provider_finds_too_long_is_made_smaller(provider: str, streams: bool):
+def test_a_prompt_that_is_too_long_for_the_provider_gets_smaller(provider: str, streams: bool):
     with StubServer(ScriptedModel(["It fits."], provider, window=6_000)) as server:
         model = model_at(server, provider)
         with open_conversation("c", format=provider, window=100_000) as chat:
@@ -168,7 +168,7 @@ def test_a_prompt_that_the_provider_finds_too_long_is_made_smaller(provider: str
 
 
 @BOTH
-def test_an_async_conversation_goes_over_the_wire_too(provider: str):
+def test_an_async_conversation_uses_an_async_model(provider: str):
     async def run() -> list[str]:
         with StubServer(ScriptedModel(["one", "two"], provider)) as server:
             model = model_at(server, provider, asynchronous=True)

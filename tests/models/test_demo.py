@@ -68,7 +68,7 @@ class Talk:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_it_does_what_it_is_asked_with_the_tools_that_there_are(folder, format, monkeypatch):
+def test_the_demo_uses_the_tools_of_the_request(folder, format, monkeypatch):
     monkeypatch.setattr(socket, "socket", None)  # It is offline.
     talk = Talk(folder, format)
     said = talk.ask("What is in this folder?")
@@ -81,7 +81,7 @@ def test_it_does_what_it_is_asked_with_the_tools_that_there_are(folder, format, 
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_tour_overflows_a_small_window_and_has_back_what_was_shrunk(folder, format):
+def test_a_tour_overflows_a_small_window_and_expands_a_shrunk_result(folder, format):
     talk = Talk(folder, format, window=12_000)
     said = talk.ask("tour")
     assert said.startswith("The tour is complete: 8 files")
@@ -98,11 +98,11 @@ def test_a_tour_of_one_file_counts_to_one(tmp_path):
     assert Talk(tmp_path).ask("tour").startswith("The tour is complete: one file, read and searched for. ")
 
 
-def test_the_tour_of_a_folder_without_files_ends_with_a_word(tmp_path):
+def test_the_tour_of_a_folder_without_files_ends_at_once(tmp_path):
     assert Talk(tmp_path).ask("tour").startswith("There are no files here that I can read.")
 
 
-def test_what_was_said_is_found_again_after_it_was_summarised_away(folder):
+def test_the_demo_finds_inputs_that_a_summary_hides(folder):
     talk = Talk(folder)
     assert "the port is 8080" in talk.ask("remember: the port is 8080")
     assert talk.ask("what did I say about the port?") == "You said: remember: the port is 8080"
@@ -112,7 +112,7 @@ def test_what_was_said_is_found_again_after_it_was_summarised_away(folder):
     assert [call.name for call in talk.calls] == ["expand"]
 
 
-def test_what_was_never_said_is_not_made_up(folder):
+def test_the_demo_invents_no_inputs(folder):
     assert (
         Talk(folder).ask("what did I say about whales")
         == "You have not said anything about whales, as far as I can see."
@@ -133,17 +133,17 @@ def test_what_was_never_said_is_not_made_up(folder):
         ("count to 5", "1 2 3 4 5."),
     ],
 )
-def test_what_cannot_be_done_is_said(folder, asked, said):
+def test_the_demo_reports_failures(folder, asked, said):
     assert Talk(folder).ask(asked).startswith(said)
 
 
-def test_a_tour_with_files_alone_reads_them(folder):
+def test_a_tour_without_search_only_reads_files(folder):
     talk = Talk(folder, kinds=(files,))
     assert talk.ask("tour").startswith("The tour is complete: 8 files")
     assert {call.name for call in talk.calls} <= {"list_files", "read_file", "expand"}
 
 
-def test_without_tools_it_says_which_it_would_need(tmp_path):
+def test_without_tools_the_demo_names_the_missing_ones(tmp_path):
     talk = Talk(tmp_path, kinds=(lambda folder: (),))
     assert talk.ask("read a.md") == "I have no tool for that. Start the chat with --tools files."
     assert talk.ask("find a") == "I have no tool for that. Start the chat with --tools search."
@@ -151,7 +151,7 @@ def test_without_tools_it_says_which_it_would_need(tmp_path):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_streams_is_the_whole_answer(format):
+def test_the_pieces_of_a_stream_make_the_whole_answer(format):
     model = demo_model(format)
     pieces = list(model.stream({"messages": [{"role": "user", "content": "help"}]}))
     whole = model.complete({"messages": [{"role": "user", "content": "help"}]})
@@ -171,7 +171,7 @@ def test_the_same_conversation_gets_the_same_answers(folder):
     assert told() == told()
 
 
-def test_calls_have_ids_of_their_own_over_a_whole_conversation(folder):
+def test_call_ids_are_unique_in_a_conversation(folder):
     talk = Talk(folder)
     for asked in ("ls", "ls", "tour", "read chapter_0.md", "read chapter_0.md"):
         talk.ask(asked)
@@ -179,7 +179,7 @@ def test_calls_have_ids_of_their_own_over_a_whole_conversation(folder):
     assert len(ids) == len(set(ids)) > 18
 
 
-def test_what_begins_like_the_request_before_is_billed_as_read_from_the_cache():
+def test_the_unchanged_beginning_is_billed_as_cached():
     chat, model = foveate.open_conversation("c", format="anthropic", window=10_000), DemoModel("anthropic")
     usages = []
     for text in ("hello", "hello again", "help"):
@@ -191,20 +191,20 @@ def test_what_begins_like_the_request_before_is_billed_as_read_from_the_cache():
     assert all(later.cache_read >= one.cache_read + one.cache_write for one, later in pairwise(usages))
 
 
-def test_a_note_in_the_place_of_the_user_is_not_taken_for_a_request():
+def test_a_note_in_a_user_message_is_not_an_input():
     wire = foveate.open_conversation("c", window=10_000).format.render
     said = [user("hello"), assistant("Hello!"), user("count to 3"), user("[a plugin's note]")]
     reply = demo_model().complete({"messages": wire(said)})
     assert reply["choices"][0]["message"]["content"] == "1 2 3."
 
 
-def test_an_agent_is_made_of_its_name(folder):
+def test_an_agent_accepts_the_name_demo(folder):
     with foveate.ChatAgent("demo", tools=files(folder), expand=True) as agent:
         assert agent.send("read chapter_0.md").text.startswith("chapter_0.md has 301 lines.")
         assert agent.conversation.budget.window == 16_000
 
 
-def test_an_agent_for_asyncio_is_made_of_it_too():
+def test_an_async_agent_accepts_the_name_demo():
     async def ask() -> str:
         async with foveate.AsyncChatAgent("demo") as agent:
             return (await agent.send("count to 3")).text
@@ -213,6 +213,6 @@ def test_an_agent_for_asyncio_is_made_of_it_too():
 
 
 @pytest.mark.parametrize("wrong", [{"format": "gemini"}, {"pace": -1}, {"pace": True}])
-def test_what_makes_no_sense_is_refused(wrong):
+def test_invalid_settings_of_the_demo_are_refused(wrong):
     with pytest.raises(BadSetting):
         demo_model(**wrong)

@@ -37,7 +37,7 @@ def completed(*chunks: dict[str, Any]) -> tuple[list[Delta], Message]:
     return pieces, get_format("openai").parse_reply(whole)[0]
 
 
-def test_parallel_calls_are_put_together_by_their_index():
+def test_parallel_calls_are_joined_by_their_index():
     pieces, message = completed(
         chunk(role="assistant", content=None),
         chunk(tool_calls=[call("a", "look", index=0, type="function")]),
@@ -51,7 +51,7 @@ def test_parallel_calls_are_put_together_by_their_index():
 
 
 @pytest.mark.parametrize("index", [None, 0], ids=["none", "all zero"])
-def test_whole_calls_whose_index_says_nothing_are_told_apart_by_their_ids(index: int | None):
+def test_whole_calls_without_a_useful_index_are_separated_by_ids(index: int | None):
     """Google's compatible server sends calls whole, without an index or each with 0."""
     signature = {"google": {"thought_signature": "c2lnbmVk"}}
     more: dict[str, Any] = {"type": "function"} if index is None else {"type": "function", "index": index}
@@ -65,7 +65,7 @@ def test_whole_calls_whose_index_says_nothing_are_told_apart_by_their_ids(index:
     assert [one.get("extra_content") for one in wire["tool_calls"]] == [signature, None]
 
 
-def test_names_and_ids_that_every_piece_repeats_are_said_once():
+def test_repeated_names_and_ids_are_kept_once():
     _, message = completed(
         chunk(tool_calls=[call("a", "look", '{"x"', index=0)]),
         chunk(tool_calls=[call("a", "look", ":1}", index=0)]),
@@ -75,7 +75,7 @@ def test_names_and_ids_that_every_piece_repeats_are_said_once():
     assert message.calls == (ToolCall("a", "look", '{"x":1}'),)
 
 
-def test_calls_without_ids_and_indices_begin_where_a_function_is_named():
+def test_calls_without_ids_and_indices_begin_at_a_function_name():
     _, message = completed(
         chunk(tool_calls=[call(name="look", arguments='{"x":')]),
         chunk(tool_calls=[call(arguments="1}")]),
@@ -86,7 +86,7 @@ def test_calls_without_ids_and_indices_begin_where_a_function_is_named():
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_thoughts_are_told_and_come_back_in_the_field_of_their_server(field: str):
+def test_thoughts_return_in_the_field_of_their_server(field: str):
     pieces, message = completed(
         chunk(**{field: "Let me "}), chunk(**{field: "think."}), chunk(content="So."), chunk("stop")
     )
@@ -96,7 +96,7 @@ def test_thoughts_are_told_and_come_back_in_the_field_of_their_server(field: str
     assert get_format("openai").render([message]) == [{"role": "assistant", "content": "So.", field: "Let me think."}]
 
 
-def test_numbered_parts_of_thoughts_are_joined_by_their_number_and_come_back():
+def test_numbered_parts_of_thoughts_are_joined_by_number():
     """As OpenRouter sends them: the model's provider wants them back as they were."""
     _, message = completed(
         chunk(reasoning_details=[{"type": "reasoning.text", "text": "Let me ", "index": 0}]),
@@ -112,7 +112,7 @@ def test_numbered_parts_of_thoughts_are_joined_by_their_number_and_come_back():
     ]
 
 
-def test_a_refusal_is_text_and_usage_and_fields_of_the_server_stay_with_the_response():
+def test_refusals_usage_and_server_fields_stay_with_the_response():
     gatherer = OpenAIGatherer()
     pieces = gatherer.add({**chunk(refusal="I "), "system_fingerprint": "f"})
     pieces += gatherer.add(chunk("stop", refusal="won't."))
@@ -134,7 +134,7 @@ def test_a_refusal_is_text_and_usage_and_fields_of_the_server_stay_with_the_resp
     assert "".join(piece.text for piece in pieces) == "I won't."
 
 
-def test_what_a_chunk_leaves_empty_takes_nothing_back():
+def test_an_empty_field_does_not_remove_an_earlier_value():
     gatherer = OpenAIGatherer()
     gatherer.add({**chunk(content="", tool_calls=[call("a", "look", "{}", index=0)]), "usage": {"prompt_tokens": 7}})
     gatherer.add({**chunk("tool_calls", content=None), "usage": None, "service_tier": None})
@@ -155,14 +155,14 @@ def test_content_that_turns_from_text_to_parts_is_kept_whole():
     assert (parts[0], "".join(part["text"] for part in parts[1:])) == (thought, "So it is.")
 
 
-def test_of_several_answers_the_first_is_taken():
+def test_only_the_first_of_several_answers_is_gathered():
     other = {"index": 1, "delta": {"content": "other"}, "finish_reason": "stop"}
     both = {"id": "c", "choices": [other, *chunk("stop", content="mine")["choices"]]}
     pieces, message = completed(both)
     assert (pieces, message) == ([Delta("text", "mine")], Message("assistant", (Text("mine"),)))
 
 
-def test_nothing_is_whole_before_its_end_is_told():
+def test_a_response_is_incomplete_until_its_end_arrives():
     gatherer = OpenAIGatherer()
     assert gatherer.whole() is None
     gatherer.add(chunk(content="half"))
@@ -204,12 +204,12 @@ def gathered(said: list[dict[str, Any]]) -> dict[str, Any]:
     return whole
 
 
-def test_counts_at_the_end_are_totals_and_those_not_named_are_as_the_beginning_said():
+def test_final_counts_replace_those_of_the_beginning():
     whole = gathered(events([{"type": "text", "text": "x"}]))
     assert (whole["usage"], whole["stop_reason"]) == ({"input_tokens": 7, "output_tokens": 30}, "end_turn")
 
 
-def test_blocks_that_nobody_here_knows_are_kept_as_they_came_and_as_they_grew():
+def test_unknown_blocks_are_kept_with_their_deltas():
     blocks = [
         {"type": "redacted_thinking", "data": "xyz"},
         {"type": "mcp_tool_use", "id": "t1", "name": "look", "server_name": "s", "input": {}},
@@ -239,7 +239,7 @@ def test_blocks_that_nobody_here_knows_are_kept_as_they_came_and_as_they_grew():
     assert pieces == [Delta("text", "So.")]  # What the provider's own tools are called with is no call of the caller's.
 
 
-def test_arguments_that_end_in_the_middle_are_no_call_that_could_be_carried_out():
+def test_incomplete_arguments_are_not_a_valid_call():
     """The answer was as long as it may be: half a file name, or half a file, is not what was meant."""
     block = {"type": "tool_use", "id": "a", "name": "write", "input": {}}
     whole = gathered(events([block], {0: [{"type": "input_json_delta", "partial_json": '{"path": "/tm'}]}))
@@ -247,7 +247,7 @@ def test_arguments_that_end_in_the_middle_are_no_call_that_could_be_carried_out(
     assert json.loads(message.calls[0].arguments) == {"_arguments": '{"path": "/tm'}
 
 
-def test_events_that_nobody_here_knows_are_passed_over():
+def test_unknown_events_are_ignored():
     said = events([{"type": "text", "text": "x"}])
     assert gathered([said[0], {"type": "ping"}, {"type": "news", "index": 3}, *said[1:]]) == gathered(said)
 
@@ -272,7 +272,7 @@ def cut(data: st.DataObject, text: str) -> list[str]:
 
 
 @given(messages, st.data())
-def test_wherever_a_completion_is_cut_into_pieces_it_is_the_same_again(said: Any, data: st.DataObject):
+def test_a_completion_is_the_same_after_any_split_into_chunks(said: Any, data: st.DataObject):
     thought, text, asked = said
     calls = [(f"c{n}", name, json.dumps(given)) for n, (name, given) in enumerate(asked)]
     chunks = [chunk(role="assistant", content="")]
@@ -295,7 +295,7 @@ def test_wherever_a_completion_is_cut_into_pieces_it_is_the_same_again(said: Any
 
 
 @given(messages, st.data())
-def test_wherever_an_answer_of_anthropics_is_cut_into_pieces_it_is_the_same_again(said: Any, data: st.DataObject):
+def test_an_anthropic_answer_is_the_same_after_any_split(said: Any, data: st.DataObject):
     thought, text, asked = said
     blocks: list[dict[str, Any]] = [
         {"type": "thinking", "thinking": "", "signature": ""},

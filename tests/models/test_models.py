@@ -27,7 +27,7 @@ def text_of(model: Any, response: object) -> str:
     return get_format(model.format).parse_reply(response)[0].text
 
 
-def test_the_anthropic_sdk_carries_a_request_and_the_format_reads_its_response():
+def test_the_anthropic_sdk_sends_a_request():
     with serving(["In short."], "anthropic", max_tokens=99) as (server, model):
         assert (model.name, model.format) == ("anthropic:m", "anthropic")
         assert text_of(model, model.complete(BODY)) == "In short."
@@ -36,7 +36,7 @@ def test_the_anthropic_sdk_carries_a_request_and_the_format_reads_its_response()
         ]
 
 
-def test_the_openai_sdk_carries_a_request_and_the_format_reads_its_response():
+def test_the_openai_sdk_sends_a_request():
     with serving(["In short."], "openai", max_tokens=99) as (server, model):
         assert (model.name, model.format) == ("openai:m", "openai")
         assert text_of(model, model.complete(BODY)) == "In short."
@@ -57,7 +57,7 @@ def test_an_async_client_is_awaited(provider: str):
 
 
 @BOTH
-def test_options_are_said_with_every_request_and_a_request_that_says_its_own_keeps_it(provider: str):
+def test_options_go_with_every_request_that_does_not_set_them(provider: str):
     options = {"temperature": 0, "max_tokens": 9}
     with serving(["one", "two"], provider, options=options) as (server, model):
         model.complete(BODY)
@@ -69,7 +69,7 @@ def test_options_are_said_with_every_request_and_a_request_that_says_its_own_kee
 
 
 @BOTH
-def test_a_field_that_the_sdk_has_no_keyword_for_travels_all_the_same(provider: str):
+def test_a_field_without_an_sdk_keyword_travels_in_the_body(provider: str):
     with serving(["one"], provider, options={"newer": {"deep": [1]}, "extra_body": {"newest": 2}}) as (server, model):
         model.complete(BODY)
     assert {"newer": {"deep": [1]}, "newest": 2}.items() <= server.received[0].values.items()
@@ -85,7 +85,7 @@ def test_a_field_that_the_sdk_has_no_keyword_for_travels_all_the_same(provider: 
         (SimpleNamespace(), "max_completion_tokens"),
     ],
 )
-def test_a_server_is_told_the_length_in_its_own_word(client: Any, word: str):
+def test_the_length_has_the_name_that_the_server_uses(client: Any, word: str):
     asked: list[dict[str, Any]] = []
     client.chat = SimpleNamespace(completions=SimpleNamespace(create=lambda **said: asked.append(said)))
     openai_model("o9", client, max_tokens=7).complete(BODY)
@@ -94,7 +94,7 @@ def test_a_server_is_told_the_length_in_its_own_word(client: Any, word: str):
     assert asked[1] == {"model": "o9", "max_completion_tokens": 5, "timeout": 600.0, **BODY}
 
 
-def test_a_server_that_knows_the_length_by_the_other_word_is_told_it_by_that_from_then_on():
+def test_a_refused_length_name_is_replaced_from_then_on():
     said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     with serving([Failure(400, message=said), "one", "two"], "openai") as (server, model):
         assert [text_of(model, model.complete(BODY)) for _ in range(2)] == ["one", "two"]
@@ -102,7 +102,7 @@ def test_a_server_that_knows_the_length_by_the_other_word_is_told_it_by_that_fro
     assert lengths == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
 
 
-def test_a_length_that_is_too_large_is_no_word_that_a_server_does_not_know():
+def test_a_length_that_is_too_large_keeps_its_name():
     sdk = pytest.importorskip("openai")
     said = "'max_tokens' or 'max_completion_tokens' is too large: 8192. The maximum context length is 4096 tokens."
     with serving([Failure(400, message=said)], "openai") as (server, model):
@@ -112,7 +112,7 @@ def test_a_length_that_is_too_large_is_no_word_that_a_server_does_not_know():
 
 
 @BOTH
-def test_what_the_sdk_raises_is_raised(provider: str):
+def test_errors_of_the_sdk_are_raised_unchanged(provider: str):
     sdk = pytest.importorskip(provider)
     with serving([Failure(529, message="overloaded")], provider) as (_, model):
         with pytest.raises(sdk.APIStatusError, match="overloaded") as caught:
@@ -123,7 +123,7 @@ def test_what_the_sdk_raises_is_raised(provider: str):
 
 
 @BOTH
-def test_what_may_pass_is_tried_again_when_the_server_says(provider: str):
+def test_temporary_failures_are_retried_after_the_given_delay(provider: str):
     script = [Failure(429, retry_after=0.01), Failure(500, retry_after=0.01), "In short."]
     with serving(script, provider, max_retries=2) as (server, model):
         assert text_of(model, model.complete(BODY)) == "In short."
@@ -132,7 +132,7 @@ def test_what_may_pass_is_tried_again_when_the_server_says(provider: str):
 
 
 @BOTH
-def test_a_server_that_never_answers_is_given_up(provider: str):
+def test_a_server_that_never_answers_times_out(provider: str):
     sdk = pytest.importorskip(provider)
     with serving([SlowReply("x", 600)], provider, timeout=0.1) as (_, model), pytest.raises(sdk.APITimeoutError):
         model.complete(BODY)
@@ -173,7 +173,7 @@ def test_a_model_is_named_by_its_provider():
 
 
 @BOTH
-def test_a_missing_sdk_is_told_with_its_extra(provider: str, monkeypatch):
+def test_the_error_for_a_missing_sdk_names_its_extra(provider: str, monkeypatch):
     monkeypatch.setitem(sys.modules, provider, None)
     with pytest.raises(MissingExtra, match=rf'pip install "foveate\[{provider}\]"') as caught:
         model_named(f"{provider}:m")
@@ -193,7 +193,7 @@ def test_a_missing_sdk_is_told_with_its_extra(provider: str, monkeypatch):
         ({"options": ["x"]}, "options="),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], says: str):
+def test_invalid_settings_are_refused(wrong: dict[str, Any], says: str):
     pytest.importorskip("anthropic")
     with pytest.raises(BadSetting, match=says):
         anthropic_model("m", **wrong)
@@ -215,7 +215,7 @@ def test_other_clients_and_names_are_refused():
             openai_model(wrong)
 
 
-def test_naming_a_model_imports_no_sdk():
+def test_a_model_name_imports_no_sdk():
     code = (
         "import sys, foveate.models as m; m.is_model_name('openai:x'); print({'openai', 'anthropic'} & {*sys.modules})"
     )
@@ -224,7 +224,7 @@ def test_naming_a_model_imports_no_sdk():
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "xai", "google"])
-def test_a_key_that_is_said_goes_before_the_environment_and_is_never_shown(provider: str, monkeypatch):
+def test_api_key_wins_over_the_environment_and_is_never_shown(provider: str, monkeypatch):
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "XAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, "of the environment")
     model: Any = model_named(f"{provider}:m", api_key="s3cret")

@@ -19,7 +19,7 @@ def prices_of(model: str, provider: str) -> Any:
     return genai_prices.calc_price(genai_prices.Usage(), model, provider_id=provider).model_price
 
 
-def test_input_output_and_what_the_cache_takes_and_gives_have_a_price_each():
+def test_input_output_cache_reads_and_writes_have_their_own_prices():
     price, cost = prices_of("claude-haiku-4-5", "anthropic"), cost_of("anthropic:claude-haiku-4-5")
     assert cost is not None
     each = [
@@ -34,7 +34,7 @@ def test_input_output_and_what_the_cache_takes_and_gives_have_a_price_each():
     assert len(set(told)) == 4
 
 
-def test_what_is_written_to_a_cache_without_a_price_is_charged_as_input():
+def test_cache_writes_without_a_price_are_charged_as_input():
     price, cost = prices_of("gpt-4.1-mini", "openai"), cost_of("openai:gpt-4.1-mini")
     assert cost is not None
     assert price.cache_write_mtok is None
@@ -42,7 +42,7 @@ def test_what_is_written_to_a_cache_without_a_price_is_charged_as_input():
 
 
 @pytest.mark.parametrize("usage", [Usage(), Usage(5), Usage(output=5), Usage(None, 7, None, 5)])
-def test_a_usage_that_does_not_say_its_tokens_has_no_price(usage: Usage):
+def test_a_usage_without_token_counts_has_no_price(usage: Usage):
     cost = cost_of("openai:gpt-4.1-mini")
     assert cost is not None
     assert cost(usage) is None
@@ -59,10 +59,10 @@ def test_models_of_every_provider_have_their_prices(name: str):
 
 
 @pytest.mark.parametrize("name", ["ollama:gpt-4o", "openai:none-such", "x:y", "", ":", "anthropic:", "google:gemma-3"])
-def test_where_nobody_knows_a_price_there_is_none(name: str):
+def test_a_model_without_a_known_price_has_none(name: str):
     assert cost_of(name) is None
 
 
-def test_without_the_package_there_is_none(monkeypatch):
+def test_without_the_package_no_model_has_a_price(monkeypatch):
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     assert cost_of("openai:gpt-4.1-mini") is None

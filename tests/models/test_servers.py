@@ -34,7 +34,7 @@ def client_of(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", [name for name in SERVERS if name not in ("openai", "ollama")])
-def test_a_server_of_the_table_is_asked_at_its_address_with_its_own_key(name: str, monkeypatch):
+def test_a_server_of_the_table_gets_its_address_and_key(name: str, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "not for others")
     monkeypatch.setenv(SERVERS[name].keys[-1], "its own")
     client = client_of(f"{name}:m")
@@ -43,7 +43,7 @@ def test_a_server_of_the_table_is_asked_at_its_address_with_its_own_key(name: st
 
 
 @pytest.mark.parametrize("name", ["anthropic", *SERVERS])
-def test_the_client_of_any_server_tries_again_as_often_as_is_said(name: str):
+def test_max_retries_applies_to_every_server(name: str):
     pytest.importorskip("anthropic")
     pytest.importorskip("openai")
     model: Any = open_model(f"{name}:m", max_retries=7, api_key="k")
@@ -59,7 +59,7 @@ def test_the_first_variable_that_is_set_holds_the_key(monkeypatch):
     client.close()
 
 
-def test_a_server_at_home_wants_no_key_and_is_sent_none(monkeypatch):
+def test_a_local_server_needs_no_key_and_gets_none(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "not for others")
     client = client_of("ollama:qwen3")
     assert (str(client.base_url), client.api_key) == ("http://localhost:11434/v1/", "none")
@@ -78,7 +78,7 @@ def test_a_server_at_home_wants_no_key_and_is_sent_none(monkeypatch):
         ("xai:m", "xai:m needs a key, and XAI_API_KEY is not set."),
     ],
 )
-def test_a_missing_key_is_told_by_its_variable_when_the_first_request_is_sent(name: str, says: str, monkeypatch):
+def test_the_first_request_names_the_variable_of_a_missing_key(name: str, says: str, monkeypatch):
     pytest.importorskip("anthropic")
     pytest.importorskip("openai")
     monkeypatch.setenv("HOME", "/nowhere")
@@ -90,7 +90,7 @@ def test_a_missing_key_is_told_by_its_variable_when_the_first_request_is_sent(na
 
 
 @pytest.mark.parametrize("key", ["", "mine"])
-def test_a_server_of_ones_own_is_named_by_its_address(key: str, monkeypatch):
+def test_base_url_selects_another_server(key: str, monkeypatch):
     pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with StubServer({"/mine/v1": ScriptedModel(["In short."], "openai")}) as server:
@@ -106,13 +106,13 @@ def test_a_server_of_ones_own_is_named_by_its_address(key: str, monkeypatch):
     assert received.values == {"model": "qwen", "max_tokens": 7, **BODY}
 
 
-def test_the_table_is_asked_by_the_host_of_a_client_too():
+def test_the_host_of_a_client_selects_the_server_entry():
     assert server_at("api.mistral.ai") is SERVERS["mistral"]
     assert server_at("") is server_at("api.openai.com") is server_at("x.openai.azure.com") is SERVERS["openai"]
     assert server_at("localhost") == server_at("evil-api.openai.com") == Server("")
 
 
-def test_no_length_and_no_usage_is_asked_in_words_that_a_server_is_known_not_to_take(monkeypatch):
+def test_requests_avoid_fields_that_a_server_refuses(monkeypatch):
     said: dict[str, Any] = {}
     for name in SERVERS:
         monkeypatch.setenv((SERVERS[name].keys or ("X",))[0], "k")

@@ -52,7 +52,7 @@ def judged(provider: str, pieces: list[Any], response: object) -> None:
 
 
 @BOTH
-def test_a_stream_says_what_the_whole_response_says(provider: str):
+def test_a_stream_equals_the_whole_response(provider: str):
     with serving([said_by(provider)] * 2, provider) as (server, model):
         judged(provider, list(model.stream(BODY)), model.complete(BODY))
     first, second = (one.values for one in server.received)
@@ -63,7 +63,7 @@ def test_a_stream_says_what_the_whole_response_says(provider: str):
 
 
 @BOTH
-def test_an_async_stream_is_the_same(provider: str):
+def test_an_async_stream_equals_the_whole_response(provider: str):
     async def run() -> None:
         with StubServer(ScriptedModel([said_by(provider)] * 2, provider)) as server:
             model = model_at(server, provider, asynchronous=True)
@@ -76,7 +76,7 @@ def test_an_async_stream_is_the_same(provider: str):
 
 @BOTH
 @pytest.mark.parametrize("politely", [False, True], ids=["broken", "ended"])
-def test_of_a_stream_that_is_cut_the_pieces_are_told_and_nothing_is_whole(provider: str, politely: bool):
+def test_a_cut_stream_yields_its_pieces_and_raises(provider: str, politely: bool):
     heard: list[Any] = []
     says = rf"The answer of {provider}:m broke off.*server or the network.*send the request again"
     with serving([CutReply("one two three four five six", politely)], provider) as (_, model):
@@ -94,7 +94,7 @@ def hear(pieces: Any, heard: list[Any]) -> None:
 
 @BOTH
 @pytest.mark.parametrize("politely", [False, True], ids=["broken", "ended"])
-def test_an_async_stream_that_is_cut_is_told_too(provider: str, politely: bool):
+def test_a_cut_async_stream_raises_too(provider: str, politely: bool):
     async def run() -> None:
         with StubServer(ScriptedModel([CutReply("one two three four five six", politely)], provider)) as server:
             model = model_at(server, provider, asynchronous=True)
@@ -107,7 +107,7 @@ def test_an_async_stream_that_is_cut_is_told_too(provider: str, politely: bool):
 
 
 @BOTH
-def test_a_stream_that_halts_in_the_middle_is_given_up(provider: str):
+def test_a_stream_that_halts_times_out(provider: str):
     def story(seconds: float) -> None:
         """It begins in time, and then halts for longer."""
         with serving([SlowReply("one two three four", 600)], provider, timeout=seconds) as (_, model):
@@ -119,7 +119,7 @@ def test_a_stream_that_halts_in_the_middle_is_given_up(provider: str):
 
 
 @BOTH
-def test_closing_a_stream_ends_the_request_and_the_model_goes_on(provider: str):
+def test_closing_a_stream_ends_the_request(provider: str):
     with serving([SlowReply("one two three four", 600), "whole"], provider) as (_, model):
         pieces = model.stream(BODY)
         assert next(pieces).text == "one "
@@ -128,7 +128,7 @@ def test_closing_a_stream_ends_the_request_and_the_model_goes_on(provider: str):
 
 
 @BOTH
-def test_closing_an_async_stream_ends_the_request_too(provider: str):
+def test_closing_an_async_stream_ends_the_request(provider: str):
     async def run() -> str:
         with StubServer(ScriptedModel([SlowReply("one two three four", 600), "whole"], provider)) as server:
             model = model_at(server, provider, asynchronous=True)
@@ -143,7 +143,7 @@ def test_closing_an_async_stream_ends_the_request_too(provider: str):
 
 @BOTH
 @pytest.mark.parametrize("ends", ["early", "late"])
-def test_however_a_stream_is_left_its_connection_is_let_go(provider: str, ends: str):
+def test_every_way_to_leave_a_stream_closes_its_connection(provider: str, ends: str):
     pytest.importorskip(provider)
     closed: list[str] = []
 
@@ -200,7 +200,7 @@ def test_however_a_stream_is_left_its_connection_is_let_go(provider: str, ends: 
 
 
 @BOTH
-def test_a_stream_that_cannot_begin_is_tried_again_and_what_the_sdk_raises_is_raised(provider: str):
+def test_a_stream_that_cannot_begin_is_retried(provider: str):
     sdk = pytest.importorskip(provider)
     script = [Failure(529, retry_after=0.01), "whole", Failure(401, message="no such key")]
     with serving(script, provider, max_retries=1) as (server, model):
@@ -211,7 +211,7 @@ def test_a_stream_that_cannot_begin_is_tried_again_and_what_the_sdk_raises_is_ra
 
 
 @BOTH
-def test_an_error_that_the_server_tells_in_the_middle_is_the_sdks_own(provider: str):
+def test_an_error_within_a_stream_is_the_sdks(provider: str):
     sdk = pytest.importorskip(provider)
     heard: list[Any] = []
     script = [CutReply("one two three four", error=Failure(529, message="Overloaded in the middle."))]
@@ -220,21 +220,21 @@ def test_an_error_that_the_server_tells_in_the_middle_is_the_sdks_own(provider: 
     assert joined(heard, "text").startswith("one ")
 
 
-def test_a_server_that_does_not_know_stream_options_is_asked_without_them_from_then_on():
+def test_refused_stream_options_are_left_out_from_then_on():
     refusal = Failure(422, message="body.stream_options.include_usage: Extra inputs are not permitted")
     with serving([refusal, "one", "two"], "openai") as (server, model):
         assert [joined(list(model.stream(BODY)), "text") for _ in range(2)] == ["one", "two"]
     assert ["stream_options" in one.values for one in server.received] == [True, False, False]
 
 
-def test_usage_that_a_server_does_not_tell_is_unknown():
+def test_unreported_usage_is_unknown():
     with serving(["one"], "openai", options={"stream_options": {}}) as (_, model):
         last = list(model.stream(BODY))[-1]
         assert get_format("openai").parse_reply(last.response)[1].prompt_tokens is None
 
 
 @BOTH
-def test_a_model_that_makes_its_own_client_makes_one_for_each_event_loop(provider: str, monkeypatch):
+def test_a_model_creates_a_client_for_each_event_loop(provider: str, monkeypatch):
     pytest.importorskip(provider)
     with StubServer(ScriptedModel(lambda request: "again", provider)) as server:
         at_home(monkeypatch, server)
@@ -256,7 +256,7 @@ def test_a_model_that_makes_its_own_client_makes_one_for_each_event_loop(provide
 
 
 @BOTH
-def test_a_model_that_makes_its_own_client_makes_one_and_closes_it(provider: str, monkeypatch):
+def test_a_model_creates_one_client_and_closes_it(provider: str, monkeypatch):
     pytest.importorskip(provider)
     with StubServer(ScriptedModel(lambda request: "again", provider)) as server:
         at_home(monkeypatch, server)

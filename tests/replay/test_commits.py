@@ -21,12 +21,12 @@ def figures(*receipts: Receipt, turns: tuple[int, ...] = (1, 2, 3)) -> list[Edit
     return list(edit_figures(receipts, turns, POSITIONS))
 
 
-def test_a_commit_is_told_by_the_earliest_message_it_touched():
+def test_a_commit_names_the_earliest_message_it_edits():
     edits = (Replace(Target("d"), (Text("x"),)), Hide(Span("b", "c")), Replace(Target("c"), (Text("y"),)))
     assert figures(receipt(2, *edits, policies=("prune", "floor"))) == [EditFigures(2, 3, 100, 90, 2, "prune, floor")]
 
 
-def test_every_kind_of_edit_names_its_place():
+def test_every_kind_of_edit_names_its_message():
     edits = (
         Summarize(Span("c", "d"), "so far"),
         Hide(Target("b")),
@@ -37,17 +37,17 @@ def test_every_kind_of_edit_names_its_place():
     assert [figures(receipt(1, edit))[0].first_position for edit in edits] == [3, 2, 1, 4, 0]
 
 
-def test_what_changes_nothing_that_is_sent_is_no_edit_of_the_view():
+def test_a_commit_without_effect_on_the_request_is_ignored():
     assert figures(receipt(1, Pin(Target("a")), saves=0)) == []
 
 
-def test_a_commit_belongs_to_the_first_call_that_saw_it_if_one_did():
+def test_a_commit_belongs_to_the_first_call_that_saw_it():
     edit = Hide(Target("a"))
     seen = figures(receipt(2, edit), receipt(4, edit), receipt(6, edit), turns=(2, 3, 5))
     assert [one.turn for one in seen] == [1, 3]
 
 
-def test_what_no_policy_asked_for_is_told_by_its_author():
+def test_a_commit_without_a_policy_names_its_author():
     assert figures(receipt(1, Restore((Target("a"),)), saves=-10, policies=(), author="expand")) == [
         EditFigures(1, 1, 100, 110, 1, "expand")
     ]

@@ -72,7 +72,7 @@ def refuse_everything(provider: str, body: bytes) -> list[str]:
     return [f"{provider} says no"]
 
 
-def test_every_file_is_replayed_under_every_policy_in_the_order_asked_for(tmp_path):
+def test_every_file_is_replayed_under_every_policy_in_order(tmp_path):
     files = [write(tmp_path / "b.jsonl", 2), write(tmp_path / "a.jsonl", 4)]
     told = []
     corpus = replay_files(files, policies=["none", "keep-last-1"], jobs=1, progress=lambda *news: told.append(news))
@@ -86,7 +86,7 @@ def test_every_file_is_replayed_under_every_policy_in_the_order_asked_for(tmp_pa
     assert corpus.failures == ()
 
 
-def test_processes_yield_the_same_as_one(tmp_path):
+def test_several_processes_return_the_same_as_one(tmp_path):
     files = [write(tmp_path / f"{name}.jsonl", rounds) for name, rounds in [("x", 2), ("y", 6), ("z", 3)]]
     files.insert(1, tmp_path / "missing.jsonl")
     settings = {"policies": ["prune", "keep-last-1"], "window": 9_000, "check": refuse_everything}
@@ -122,7 +122,7 @@ def test_a_policy_that_fails_is_named_with_what_it_raised(tmp_path):
     )
 
 
-def test_functions_that_no_other_process_can_find_are_refused_before_anything_is_done(tmp_path):
+def test_functions_that_cannot_be_imported_are_refused_first(tmp_path):
     files = [write(tmp_path / "a.jsonl", 1), write(tmp_path / "b.jsonl", 1)]
     with pytest.raises(BadSetting, match="jobs=1"):
         replay_files(files, policies=[lambda view: ()], jobs=2)
@@ -130,25 +130,25 @@ def test_functions_that_no_other_process_can_find_are_refused_before_anything_is
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("wrong", [{"policies": ["sieve"]}, {"format": "stone-tablet"}])
-def test_a_setting_that_is_wrong_for_every_recording_is_raised(tmp_path, wrong, jobs):
+def test_a_wrong_setting_for_all_recordings_is_raised(tmp_path, wrong, jobs):
     files = [write(tmp_path / "a.jsonl", 1), write(tmp_path / "b.jsonl", 1)]
     with pytest.raises(BadSetting, match=r"sieve|stone-tablet"):
         replay_files(files, jobs=jobs, **wrong)
 
 
-def test_a_window_that_is_too_small_is_no_fault_of_foveate(tmp_path):
+def test_a_window_that_is_too_small_is_an_expected_failure(tmp_path):
     path = tmp_path / "long.jsonl"
     path.write_text("\n".join(json.dumps({"role": role, "content": "x" * 9_000}) for role in ("user", "assistant")))
     (failure,) = replay_files([path], window=1_000).failures
     assert (failure.policy, failure.unexpected) == (DEFAULT_PRESET, False)
 
 
-def test_transcripts_are_called_by_as_much_of_their_path_as_tells_them_apart(tmp_path):
+def test_transcript_names_have_enough_folders_to_be_unique(tmp_path):
     files = [write(tmp_path / folder / "session.jsonl", 1) for folder in ("one", "two")]
     assert [row.transcript for row in replay_files(files, jobs=1).rows] == ["one/session", "two/session"]
 
 
-def test_with_a_store_the_conversations_are_kept(tmp_path):
+def test_with_a_store_the_conversations_are_stored(tmp_path):
     from foveate.open import open_store
 
     store = f"sqlite:///{tmp_path}/kept.db"
@@ -158,7 +158,7 @@ def test_with_a_store_the_conversations_are_kept(tmp_path):
     opened.close()
 
 
-def test_the_total_weighs_each_figure_by_what_it_is_a_share_of():
+def test_the_total_weights_each_share_by_its_base():
     other = replace(
         ROW,
         transcript="b",
@@ -217,7 +217,7 @@ def test_the_total_of_one_row_is_that_row():
     assert total([ROW]) == ROW
 
 
-def test_there_is_no_total_of_nothing():
+def test_a_total_needs_at_least_one_row():
     with pytest.raises(BadSetting, match="no rows"):
         total([])
 
@@ -239,7 +239,7 @@ def home(tmp_path) -> Path:
     return tmp_path
 
 
-def test_the_newest_recording_is_the_one_written_last_by_either_agent(home):
+def test_the_newest_recording_of_both_agents_is_found(home):
     claude, codex = (
         home / ".claude/projects/-home-me-app/5f0c.jsonl",
         home / ".codex/sessions/2026/01/02/rollout-1.jsonl",
@@ -249,12 +249,12 @@ def test_the_newest_recording_is_the_one_written_last_by_either_agent(home):
     assert newest_recording(home) == codex
 
 
-def test_empty_recordings_and_those_of_subagents_are_passed_over(home):
+def test_empty_recordings_and_those_of_subagents_are_ignored(home):
     (home / ".claude/projects/-home-me-app/5f0c.jsonl").write_text("")
     assert newest_recording(home) == home / ".codex/sessions/2026/01/02/rollout-1.jsonl"
 
 
-def test_the_agents_own_variables_say_where_they_record(home, tmp_path):
+def test_environment_variables_of_the_agents_name_their_folders(home, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     path = elsewhere / "projects/x/1.jsonl"
     path.parent.mkdir(parents=True)
@@ -263,6 +263,6 @@ def test_the_agents_own_variables_say_where_they_record(home, tmp_path):
     assert newest_recording(home, variables) == path
 
 
-def test_without_any_recording_it_says_where_it_looked(tmp_path):
+def test_without_a_recording_the_error_names_the_folders(tmp_path):
     with pytest.raises(BadSetting, match=r"\.claude.*\.codex.*Name a file"):
         newest_recording(tmp_path)

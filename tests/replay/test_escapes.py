@@ -8,14 +8,14 @@ def call(arguments: str) -> Message:
     return Message("assistant", (ToolCall("c", "edit", arguments),))
 
 
-def test_a_name_that_only_stands_behind_a_tab_is_known_as_escaped():
+def test_a_name_that_occurs_only_after_a_tab_is_escaped():
     references = References()
     references.read(call(r'{"new": "\tsourceRepo = a_name"}'))
     used = references.read(call(r'{"old": "\tsourceRepo = a_name"}'))
     assert (set(used.said), used.escaped) == ({"tsourceRepo", "a_name"}, {"tsourceRepo"})
 
 
-def test_a_word_that_begins_with_the_letter_of_an_escape_is_itself():
+def test_a_word_that_begins_like_an_escape_is_not_escaped():
     references = References()
     references.read(user("tests/test_it.py \\tests/test_it.py"))
     used = references.read(call('{"path": "tests/test_it.py"}'))

@@ -40,33 +40,33 @@ def looked_up(history: list[Message], answers: list[Message], shown: View, **ori
     return lookup
 
 
-def test_what_the_view_shows_is_visible():
+def test_content_of_the_view_is_visible():
     shown = view(entry(1, user("go")), entry(2, FOUND))
     lookup = looked_up([user("go"), FOUND], [opening("src/app.py")], shown)
     assert (lookup.recall, lookup.fetches.expansions) == (Counts(used=1, visible=1), 0)
 
 
-def test_what_a_handle_brings_back_is_reached():
+def test_content_behind_a_handle_is_reachable():
     shown = view(entry(1, user("go")), cleared(2))
     lookup = looked_up([user("go"), FOUND], [opening("src/app.py")], shown, m2=(FOUND,))
     assert lookup.recall == Counts(used=1, visible=0, reached=1)
     assert lookup.fetches.cost == pytest.approx(0.5 * 100 + 2 * 15)
 
 
-def test_what_a_handle_brings_back_is_looked_at():
+def test_a_handle_counts_only_for_content_that_it_returns():
     shown = view(entry(1, user("go")), cleared(2))
     lookup = looked_up([user("go"), FOUND], [opening("src/app.py")], shown, m2=(user("something else"),))
     assert lookup.recall == Counts(used=1, visible=0, reached=0)
     assert lookup.fetches.cost == pytest.approx(2 * 0.5 * 100 + 2 * 15)
 
 
-def test_a_summary_s_handle_brings_back_what_it_stands_for():
+def test_the_handle_of_a_summary_returns_its_messages():
     note = entry(1, user('[Hidden: expand("m1-m2")]'), kind="summary", shrunk=((0,),))
     lookup = looked_up([user("go"), FOUND], [opening("src/app.py")], view(note), **{"m1-m2": (user("go"), FOUND)})
     assert lookup.recall == Counts(used=1, visible=0, reached=1)
 
 
-def test_one_expansion_brings_back_everything_a_call_lacks():
+def test_one_expansion_fetches_everything_that_a_call_lacks():
     other = tool_result("b", "and src/util.py")  # 4 + 4 tokens
     shown = view(cleared(1, '[expand("m1")]'), cleared(2, '[expand("m2")]', other))
     both = assistant("", *opening("src/app.py").calls, *opening("src/util.py").calls)
@@ -75,14 +75,14 @@ def test_one_expansion_brings_back_everything_a_call_lacks():
     assert lookup.fetches.cost == pytest.approx(0.5 * 100 + 2 * (15 + 8))
 
 
-def test_what_was_fetched_once_is_not_fetched_again():
+def test_fetched_content_is_not_fetched_again():
     other = tool_result("b", "the first one.txt and the second_one.txt")
     shown = view(cleared(1, '[expand("m1")]', other))
     lookup = looked_up([other], [opening("one.txt"), opening("second_one.txt")], shown, m1=(other,))
     assert (lookup.recall.reached, lookup.fetches.expansions) == (2, 1)
 
 
-def test_an_expansion_stands_behind_the_history_it_was_made_at():
+def test_an_expansion_follows_the_history_at_its_time():
     lookup = looked_up([user("go"), FOUND], [opening("src/app.py")], view(cleared(2)), m2=(FOUND,))
     before = lookup.fetches.cost
     lookup.fetches.carry(bill(unchanged=3))
@@ -91,14 +91,14 @@ def test_an_expansion_stands_behind_the_history_it_was_made_at():
     assert lookup.fetches.cost - before == pytest.approx(0.5 * 15 + 2 * 15)
 
 
-def test_what_a_person_said_is_missed_and_fetched_too():
+def test_content_from_a_person_is_missed_and_fetched_too():
     said = user("Look at src/app.py!")
     shown = view(entry(1, user('[cut; expand("m1")]'), source=said, shrunk=((0,),)))
     lookup = looked_up([said], [opening("src/app.py")], shown, m1=(said,))
     assert (lookup.said, lookup.fetches.expansions) == (Counts(used=1, visible=0, reached=1), 1)
 
 
-def test_a_quoted_line_is_looked_for_as_a_line():
+def test_a_quoted_line_must_match_a_whole_line():
     edit = assistant("", ToolCall("b", "edit", '{"old": "a whole line of the program"}'))
     shown = view(cleared(1, 'program, line, whole; expand("m1")'))
     lookup = looked_up([FOUND], [edit], shown, m1=(FOUND,))

@@ -17,7 +17,7 @@ def said(position: int, text: str, tokens: int = 100):
 A, B, C, D = (rendered(said(i, word)) for i, word in enumerate(["a", "b", "c", "d"], 1))
 
 
-def test_what_is_unchanged_at_the_front_is_read_and_the_rest_written():
+def test_the_unchanged_beginning_is_read_and_the_rest_written():
     meter = Meter(Prices())
     assert [meter.bill([A], 1), meter.bill([A, B, C], 3)] == [
         Bill(tokens=100, cached=0, cost=125.0, rewritten=False, unchanged=0),
@@ -25,7 +25,7 @@ def test_what_is_unchanged_at_the_front_is_read_and_the_rest_written():
     ]
 
 
-def test_a_change_makes_everything_behind_it_a_write():
+def test_a_change_makes_everything_after_it_a_write():
     meter = Meter(Prices(read=0.5, write=2.0))
     meter.bill([A, B, C], 3)
     stub = rendered(said(2, "stub", tokens=10))
@@ -49,14 +49,14 @@ def test_a_rendered_message_has_the_tokens_of_all_its_entries():
     assert Meter(Prices()).bill([packed], 2).tokens == 42
 
 
-def test_a_change_is_placed_by_the_first_message_of_the_history_it_shows():
+def test_a_change_is_located_by_its_first_message():
     meter = Meter(Prices())
     meter.bill([A, B, C], 3)
     opener = rendered(entry(0, user("opener"), kind="stand-in"), said(2, "b, otherwise"))
     assert meter.bill([A, opener, C], 3).unchanged == 1
 
 
-def test_sending_everything_writes_each_message_once_and_reads_it_ever_after():
+def test_sending_everything_writes_each_message_once():
     everything = UnmanagedRequests()
     call = assistant("", ToolCall("c", "f", "{}"))
     for message in [system("1234"), user("12345678"), None, call, tool_result("c", "1"), None]:
@@ -81,19 +81,19 @@ def bill(*, unchanged: int, tokens: int = 1000) -> Bill:
     return Bill(tokens=tokens, cached=0, cost=0.0, rewritten=False, unchanged=unchanged)
 
 
-def test_an_expansion_costs_a_request_more_and_its_originals_at_the_tail():
+def test_an_expansion_costs_a_request_and_its_originals():
     mending = FetchCosts(Prices())
     mending.fetch({2: 40, 3: 60}, view_tokens=1000, length=5, requests=1)
     assert (mending.cost, mending.expansions) == (pytest.approx(100 + 125), 1)
 
 
-def test_without_a_handle_it_costs_two_requests():
+def test_an_expansion_without_a_handle_costs_two_requests():
     mending = FetchCosts(Prices())
     mending.fetch({2: 100}, view_tokens=1000, length=5, requests=2)
     assert mending.cost == pytest.approx(200 + 125)
 
 
-def test_what_was_fetched_is_written_with_the_next_request_then_read_until_the_prefix_is_rewritten_before_it():
+def test_fetched_content_is_written_once_and_then_read_from_the_cache():
     mending = FetchCosts(Prices())
     mending.fetch({2: 100}, view_tokens=0, length=5, requests=1)
     costs = []
@@ -112,7 +112,7 @@ def test_the_next_expansion_reads_the_earlier_ones_too():
     assert mending.cost - before == pytest.approx(110 + 12.5)
 
 
-def test_what_was_fetched_once_is_not_lacking_again():
+def test_fetched_content_is_not_missing_again():
     mending = FetchCosts(Prices())
     mending.fetch({2: 100}, view_tokens=1000, length=5, requests=1)
     assert [mending.lacks((1, 3)), mending.lacks((1, 2))] == [True, False]

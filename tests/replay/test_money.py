@@ -18,13 +18,13 @@ def test_cached_tokens_are_read_at_their_price_and_the_rest_is_written():
     assert dollars("claude-opus-4-5", [(million, 400_000), (million, 0)]) == pytest.approx(1.6 * fresh + 0.4 * cached)
 
 
-def test_where_writing_the_cache_has_no_price_it_is_input():
+def test_cache_writes_without_a_price_are_charged_as_input():
     pytest.importorskip("genai_prices")
     assert dollars("gpt-4o", [(1_000, 0)]) / dollars("gpt-4o", [(1_000, 1_000)]) == pytest.approx(2)
 
 
 @pytest.mark.parametrize("model", ["", "no-such-model-anywhere"])
-def test_a_model_without_a_known_price_costs_nobody_knows_what(model):
+def test_a_model_without_a_known_price_has_no_cost(model):
     assert dollars(model, []) is None
 
 

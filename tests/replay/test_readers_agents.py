@@ -54,7 +54,7 @@ def export(*messages: tuple[str, list[dict[str, Any]], dict[str, Any]], **info: 
 BILL = {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": 100, "write": 0}}
 
 
-def test_an_opencode_export_is_read_a_model_call_a_message(tmp_path: Path) -> None:
+def test_an_opencode_export_gives_a_message_for_each_model_call(tmp_path: Path) -> None:
     """An older message holds several model calls; the last call never ended."""
     pixel = {"type": "file", "mime": "image/png", "url": "data:image/png;base64,iV"}
     document = export(
@@ -323,7 +323,7 @@ def test_a_swe_agent_trajectory_with_function_calling_is_its_history(tmp_path: P
     ]
 
 
-def test_a_swe_agent_trajectory_in_text_becomes_calls_under_made_up_ids(tmp_path: Path) -> None:
+def test_a_swe_agent_trajectory_in_text_gets_made_up_call_ids(tmp_path: Path) -> None:
     history = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Fix it."},
@@ -385,7 +385,7 @@ EVENTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("shape", ["record", "list", "lines"])
-def test_openhands_events_are_read_a_response_a_message(tmp_path: Path, shape: str) -> None:
+def test_openhands_events_give_a_message_for_each_response(tmp_path: Path, shape: str) -> None:
     events = [{"id": place, **event} for place, event in enumerate(EVENTS)]
     path = tmp_path / "output.jsonl"
     match shape:

@@ -30,7 +30,7 @@ SAID = (
 )
 
 
-def test_json_lines_are_read_a_message_a_line(tmp_path: Path) -> None:
+def test_json_lines_give_a_message_for_each_line(tmp_path: Path) -> None:
     stamped = [{**message, "id": f"m{place}", "timestamp": 1767323040 + place} for place, message in enumerate(CHAT)]
     path = write_lines(tmp_path / "chat.jsonl", *stamped)
     assert read_recording(path) == Recording(
@@ -64,7 +64,7 @@ def test_a_document_is_searched_for_its_messages(tmp_path: Path, document: Any, 
     assert (recording.format, recording.notes) == ("chat", {})
 
 
-def test_a_request_brings_its_model_and_tools(tmp_path: Path) -> None:
+def test_a_request_has_its_model_and_tools(tmp_path: Path) -> None:
     tool = {"type": "function", "function": {"name": "f"}}
     recording = read_recording(
         write_document(tmp_path / "chat.json", {"model": "m", "tools": [tool], "messages": CHAT})
@@ -73,7 +73,7 @@ def test_a_request_brings_its_model_and_tools(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", [False, True])
-def test_messages_in_anthropics_shape_are_told_by_their_blocks(tmp_path: Path, lines: bool) -> None:
+def test_messages_in_anthropics_shape_are_recognised_by_their_blocks(tmp_path: Path, lines: bool) -> None:
     chat = [
         {"role": "user", "content": "Why?"},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}]},
@@ -100,7 +100,7 @@ def test_messages_in_anthropics_shape_are_told_by_their_blocks(tmp_path: Path, l
     assert recording.notes == {"images": 1}
 
 
-def test_a_result_without_a_call_and_reused_ids_are_kept_and_told(tmp_path: Path) -> None:
+def test_results_without_a_call_and_reused_ids_are_kept_and_counted(tmp_path: Path) -> None:
     chat = [*CHAT[2:4], *CHAT[2:4], {"role": "tool", "tool_call_id": "c7", "content": "late"}, CHAT[2]]
     recording = read_recording(write_lines(tmp_path / "chat.jsonl", *chat))
     assert [entry.message for entry in recording.messages] == [
@@ -132,6 +132,6 @@ def test_several_conversations_in_one_file_are_refused(tmp_path: Path, lines: bo
 @pytest.mark.parametrize(
     "document", [{"messages": []}, {"messages": ["Hi."]}, [{"content": "Hi."}], {"a": {"b": {"c": CHAT}}}]
 )
-def test_what_holds_no_messages_within_reach_is_unknown(tmp_path: Path, document: Any) -> None:
+def test_a_document_without_messages_near_its_top_is_unknown(tmp_path: Path, document: Any) -> None:
     with pytest.raises(UnknownFormat):
         read_recording(write_document(tmp_path / "chat.json", document))

@@ -73,7 +73,7 @@ def test_a_session_is_read_with_its_times_usage_and_ids(tmp_path: Path) -> None:
     assert recording.notes_text() == ""
 
 
-def test_parallel_calls_fork_the_tree_and_are_no_rewind(tmp_path: Path) -> None:
+def test_parallel_calls_fork_the_tree_without_a_rewind(tmp_path: Path) -> None:
     """Each result hangs from its own call, and only the last one leads on: the others are answers all the same."""
     session = Session()
     session.user("Look at three files.")
@@ -98,7 +98,7 @@ def test_parallel_calls_fork_the_tree_and_are_no_rewind(tmp_path: Path) -> None:
     assert (recording.notes, recording.branches) == ({"other lines": 2}, ())
 
 
-def test_a_call_written_after_the_result_of_its_sibling_is_still_the_same_response(tmp_path: Path) -> None:
+def test_a_call_after_the_result_of_its_sibling_keeps_its_response(tmp_path: Path) -> None:
     session = Session()
     session.user("Go.")
     first = session.reply("m1", call("c1"))
@@ -112,7 +112,7 @@ def test_a_call_written_after_the_result_of_its_sibling_is_still_the_same_respon
 
 
 @pytest.mark.parametrize("leads_on", ["c1", "c2"])
-def test_either_result_of_a_batch_may_lead_on(tmp_path: Path, leads_on: str) -> None:
+def test_any_result_of_a_batch_may_have_the_next_message(tmp_path: Path, leads_on: str) -> None:
     session = Session()
     session.user("Go.")
     lines = {"c1": session.reply("m1", call("c1"))}
@@ -124,7 +124,7 @@ def test_either_result_of_a_batch_may_lead_on(tmp_path: Path, leads_on: str) -> 
     assert recording.branches == ()
 
 
-def test_what_the_program_adds_to_a_result_off_the_way_stays(tmp_path: Path) -> None:
+def test_program_texts_after_a_result_off_the_path_stay(tmp_path: Path) -> None:
     session = Session()
     session.user("Use both skills.")
     first = session.reply("m1", call("c1", "Skill"))
@@ -145,7 +145,7 @@ def test_what_the_program_adds_to_a_result_off_the_way_stays(tmp_path: Path) -> 
     assert recording.notes == {}
 
 
-def test_a_reply_given_up_for_another_is_a_branch(tmp_path: Path) -> None:
+def test_an_abandoned_reply_is_a_branch(tmp_path: Path) -> None:
     session = Session()
     asked = session.user("Go.")
     given_up = session.reply("m1", call("c1"))
@@ -157,7 +157,7 @@ def test_a_reply_given_up_for_another_is_a_branch(tmp_path: Path) -> None:
     assert [told(branch) for branch in recording.branches] == [["a c1?", "t c1! one"]]
 
 
-def test_an_answer_to_a_call_that_was_answered_otherwise_is_a_branch(tmp_path: Path) -> None:
+def test_a_second_answer_to_a_call_is_a_branch(tmp_path: Path) -> None:
     session = Session()
     session.user("Go.")
     asked = session.reply("m1", call("c1"))
@@ -167,7 +167,7 @@ def test_an_answer_to_a_call_that_was_answered_otherwise_is_a_branch(tmp_path: P
     assert (told(recording)[2:], [told(branch) for branch in recording.branches]) == (["t c1! two"], [["t c1! one"]])
 
 
-def test_what_a_rewind_left_behind_is_a_branch(tmp_path: Path) -> None:
+def test_messages_left_behind_by_a_rewind_are_a_branch(tmp_path: Path) -> None:
     session = Session()
     session.user("Hi.")
     here = session.reply("m1", text("Hello."))
@@ -184,7 +184,7 @@ def test_what_a_rewind_left_behind_is_a_branch(tmp_path: Path) -> None:
     assert recording.notes_text() == "4 rewound lines"
 
 
-def test_going_back_to_the_very_start_leaves_the_first_attempt_behind(tmp_path: Path) -> None:
+def test_a_rewind_to_the_start_makes_the_first_attempt_a_branch(tmp_path: Path) -> None:
     session = Session()
     session.user("First.")
     session.reply("m1", text("One."))
@@ -197,7 +197,7 @@ def test_going_back_to_the_very_start_leaves_the_first_attempt_behind(tmp_path: 
     )
 
 
-def test_rewinds_within_rewinds_are_branches_in_their_order(tmp_path: Path) -> None:
+def test_rewinds_within_rewinds_are_branches_in_order(tmp_path: Path) -> None:
     session = Session()
     root = session.user("Root.")
     session.user("A.", after=root)
@@ -211,7 +211,7 @@ def test_rewinds_within_rewinds_are_branches_in_their_order(tmp_path: Path) -> N
     assert [told(branch) for branch in recording.branches] == [["u A.", "a On A.", "u A2."], ["u A1."], ["u B."]]
 
 
-def test_side_chains_are_recordings_of_their_own(tmp_path: Path) -> None:
+def test_side_chains_are_separate_recordings(tmp_path: Path) -> None:
     """Named by their agent, or, in older versions, by the line they begin with."""
     session = Session()
     session.user("Send two agents.")
@@ -250,7 +250,7 @@ def test_a_sub_agents_messages_passed_on_as_progress_are_a_side_chain(tmp_path: 
     assert recording.notes == {"side-chain lines": 3}
 
 
-def test_side_chains_in_the_folder_beside_the_session_are_read_with_it(tmp_path: Path) -> None:
+def test_side_chains_in_the_sessions_folder_are_read_with_it(tmp_path: Path) -> None:
     agent = Session(isSidechain=True, agentId="a7")
     agent.user("Count.")
     agent.reply("m5", text("Three."))
@@ -275,7 +275,7 @@ def test_side_chains_in_the_folder_beside_the_session_are_read_with_it(tmp_path:
     assert read(tmp_path, session, lenient=True).notes == {"side-chain lines": 3, "damaged lines": 1}
 
 
-def test_a_native_compaction_goes_on_from_its_summary_and_keeps_what_came_before(tmp_path: Path) -> None:
+def test_a_native_compaction_keeps_the_messages_before_it(tmp_path: Path) -> None:
     session = Session()
     session.user("Build it.")
     last = session.reply("m1", text("Half done."))
@@ -293,7 +293,7 @@ def test_a_native_compaction_goes_on_from_its_summary_and_keeps_what_came_before
     assert recording.notes == {"native compactions": 1}
 
 
-def test_a_compaction_whose_past_is_not_named_goes_on_from_the_line_before(tmp_path: Path) -> None:
+def test_a_compaction_without_a_parent_follows_the_line_before(tmp_path: Path) -> None:
     """Older versions wrote a summary at a new root, without a boundary; others name a line that is nowhere."""
     session = Session()
     session.user("Build it.")
@@ -309,7 +309,7 @@ def test_a_compaction_whose_past_is_not_named_goes_on_from_the_line_before(tmp_p
     assert read(tmp_path, session).notes == {"native compactions": 3}
 
 
-def test_a_compaction_after_a_rewind_goes_on_from_what_was_kept(tmp_path: Path) -> None:
+def test_a_compaction_after_a_rewind_follows_the_kept_messages(tmp_path: Path) -> None:
     session = Session()
     session.user("Build it.")
     kept = session.reply("m1", text("Half done."))
@@ -321,7 +321,7 @@ def test_a_compaction_after_a_rewind_goes_on_from_what_was_kept(tmp_path: Path) 
     assert [told(branch) for branch in recording.branches] == [["u Not like that."]]
 
 
-def test_a_summary_beside_messages_that_its_compaction_kept_stays(tmp_path: Path) -> None:
+def test_a_summary_next_to_messages_that_its_compaction_kept_stays(tmp_path: Path) -> None:
     session = Session()
     session.user("Build it.")
     kept = session.reply("m1", text("Half done."))
@@ -333,7 +333,7 @@ def test_a_summary_beside_messages_that_its_compaction_kept_stays(tmp_path: Path
     assert recording.notes == {"native compactions": 1}
 
 
-def test_interrupted_calls_are_told_and_kept(tmp_path: Path) -> None:
+def test_interrupted_calls_are_counted_and_kept(tmp_path: Path) -> None:
     session = Session()
     session.user("Run it.")
     session.reply("m1", call("c1"))
@@ -364,7 +364,7 @@ def test_images_are_found_in_messages_and_in_results(tmp_path: Path) -> None:
     assert recording.notes == {"images": 3}
 
 
-def test_reused_and_repeated_ids_are_told(tmp_path: Path) -> None:
+def test_reused_and_repeated_ids_are_counted(tmp_path: Path) -> None:
     """A call id that comes again is another call; a response's id after somebody spoke is another response; a line that
     comes again is none."""
     session = Session()
@@ -390,7 +390,7 @@ def test_reused_and_repeated_ids_are_told(tmp_path: Path) -> None:
     assert recording.notes == {"results without a call": 1, "reused ids": 2, "repeated lines": 2}
 
 
-def test_what_the_program_says_by_itself_is_told_apart(tmp_path: Path) -> None:
+def test_texts_of_the_program_are_marked(tmp_path: Path) -> None:
     session = Session()
     session.lines.append({"type": "summary", "summary": "A title", "leafUuid": "u2"})
     session.lines.append({"type": "mode", "mode": "normal", "sessionId": "s1", "message": "not a message at all"})
@@ -412,7 +412,7 @@ def test_what_the_program_says_by_itself_is_told_apart(tmp_path: Path) -> None:
     assert recording.notes_text() == "1 failed reply, 2 other lines"
 
 
-def test_fields_of_a_block_that_are_not_known_survive(tmp_path: Path) -> None:
+def test_unknown_fields_of_a_block_survive(tmp_path: Path) -> None:
     session = Session()
     session.user("Go.")
     session.reply("m1", {**call("c1"), "caller": {"type": "direct"}})
@@ -428,7 +428,7 @@ def test_fields_of_a_block_that_are_not_known_survive(tmp_path: Path) -> None:
         ({"message": {"content": [{"type": "text"}]}}, "content[0].text is missing or null. It must be a string."),
     ],
 )
-def test_a_line_that_is_not_as_the_format_has_it_is_damaged(tmp_path: Path, line: dict[str, Any], problem: str) -> None:
+def test_a_line_that_does_not_follow_the_format_is_damaged(tmp_path: Path, line: dict[str, Any], problem: str) -> None:
     session = Session()
     session.user("Hi.")
     session.user("Ho.")
@@ -453,7 +453,7 @@ def test_a_line_without_its_parent_follows_the_line_before(tmp_path: Path) -> No
     assert recording.notes == {"interrupted calls": 1, "damaged lines": 1}
 
 
-def test_a_circle_of_parents_ends(tmp_path: Path) -> None:
+def test_a_cycle_of_parents_ends(tmp_path: Path) -> None:
     session = Session()
     session.user("Hi.")
     session.user("Ho.")
@@ -461,7 +461,7 @@ def test_a_circle_of_parents_ends(tmp_path: Path) -> None:
     assert told(read(tmp_path, session)) == ["u Hi.", "u Ho."]
 
 
-def test_a_session_is_recognised_by_its_settings_alone(tmp_path: Path) -> None:
+def test_a_session_of_settings_alone_is_recognised(tmp_path: Path) -> None:
     lines = [{"type": "file-history-snapshot", "messageId": str(number)} for number in range(100)]
     session = Session()
     session.user("Hi.")
@@ -469,7 +469,7 @@ def test_a_session_is_recognised_by_its_settings_alone(tmp_path: Path) -> None:
 
 
 @given(st.data())
-def test_every_node_of_a_tree_is_in_one_thread_and_none_twice(data: st.DataObject) -> None:
+def test_every_node_of_a_tree_is_in_exactly_one_thread(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 12))
     keys = [str(number) for number in range(size)]
     parent = st.sampled_from([*keys, "", "nowhere"])

@@ -89,7 +89,7 @@ def test_a_rollout_is_read_with_its_prompt_usage_and_tools(tmp_path: Path) -> No
     )
 
 
-def test_a_token_count_ends_a_response_and_its_repeats_bill_nobody(tmp_path: Path) -> None:
+def test_a_token_count_ends_a_response_and_its_repeats_are_ignored(tmp_path: Path) -> None:
     recording = read(
         tmp_path,
         said("user", "Go."),
@@ -112,7 +112,7 @@ def test_a_token_count_ends_a_response_and_its_repeats_bill_nobody(tmp_path: Pat
     ]
 
 
-def test_what_is_billed_after_an_output_goes_to_the_call_before_it_once(tmp_path: Path) -> None:
+def test_a_bill_after_an_output_goes_to_the_call_before_it_once(tmp_path: Path) -> None:
     recording = read(
         tmp_path,
         function_call("c1"),
@@ -166,7 +166,7 @@ def test_outputs_are_read_with_their_state(tmp_path: Path, words: Any, result: T
     assert recording.notes == ({"interrupted calls": 1} if result.state == "interrupted" else {})
 
 
-def test_a_call_cut_short_and_an_output_of_nothing_are_kept_and_told(tmp_path: Path) -> None:
+def test_interrupted_calls_and_empty_outputs_are_kept_and_counted(tmp_path: Path) -> None:
     recording = read(tmp_path, said("user", "Go."), function_call("c1"), function_call("c1"), output("c9"))
     assert told(recording) == ["u Go.", "a c1? c1?", "t c9! a.py"]
     assert recording.notes == {"interrupted calls": 2, "results without a call": 1, "reused ids": 1}
@@ -208,7 +208,7 @@ def test_a_rollback_leaves_a_branch(tmp_path: Path) -> None:
     assert [entry.origin for entry in recording.messages] == ["plugin", None, None, None]
 
 
-def test_reasoning_that_says_nothing_and_unknown_lines_are_counted(tmp_path: Path) -> None:
+def test_empty_reasoning_and_unknown_lines_are_counted(tmp_path: Path) -> None:
     recording = read(
         tmp_path,
         META,
@@ -222,7 +222,7 @@ def test_reasoning_that_says_nothing_and_unknown_lines_are_counted(tmp_path: Pat
     assert (told(recording), recording.notes) == (["s Be brief.", "a Hi."], {"other lines": 5})
 
 
-def test_blocks_of_other_kinds_stay_as_they_are(tmp_path: Path) -> None:
+def test_blocks_of_other_kinds_stay_unchanged(tmp_path: Path) -> None:
     refusal = {"type": "refusal", "refusal": "No."}
     linked = {"type": "input_image", "image_url": "https://example.com/a.png", "detail": "low"}
     recording = read(
@@ -263,7 +263,7 @@ ITEMS = [
 
 
 @pytest.mark.parametrize("shape", ["list", "body", "lines", "early rollout"])
-def test_responses_items_are_read_however_they_are_wrapped(tmp_path: Path, shape: str) -> None:
+def test_responses_items_are_read_from_every_wrapping(tmp_path: Path, shape: str) -> None:
     path = tmp_path / "items"
     body = {"model": "gpt-x", "instructions": "Be brief.", "tools": [{"name": "f"}], "input": ITEMS}
     match shape:

@@ -83,7 +83,7 @@ def test_a_damaged_line_is_named_or_skipped_and_counted(tmp_path: Path, damaged:
 
 @pytest.mark.parametrize("damaged", [b"so it goes", b'{"role": "us', b"\xff\xff", b'{"a":' * 100_000])
 @pytest.mark.parametrize("how_many", [1, 5])
-def test_damage_at_the_very_beginning_hides_nothing_that_follows(tmp_path: Path, damaged: bytes, how_many: int) -> None:
+def test_damage_at_the_beginning_does_not_hide_the_rest(tmp_path: Path, damaged: bytes, how_many: int) -> None:
     path = write_lines(tmp_path / "chat.jsonl", *[damaged] * how_many, HI, HELLO)
     with pytest.raises(BadTranscript) as stopped:
         read_recording(path)
@@ -115,7 +115,7 @@ def test_a_torn_line_may_end_with_a_bracket(tmp_path: Path) -> None:
         read_recording(path)
 
 
-def test_a_line_beyond_the_limit_is_named_or_passed_over(tmp_path: Path) -> None:
+def test_a_line_above_the_limit_is_named_or_skipped(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "chat.jsonl", HI, {"role": "user", "content": "x" * 2_000_000}, HELLO)
     with pytest.raises(BadTranscript) as stopped:
         read_recording(path, line_limit=100_000)
@@ -128,7 +128,7 @@ def test_a_line_beyond_the_limit_is_named_or_passed_over(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("lenient", [False, True])
-def test_a_line_of_200_megabytes_costs_no_more_than_the_limit_twice(tmp_path: Path, lenient: bool) -> None:
+def test_a_line_of_200_megabytes_uses_at_most_twice_the_limit(tmp_path: Path, lenient: bool) -> None:
     path = tmp_path / "huge.jsonl"
     with path.open("wb") as file:
         file.write(b'{"role": "user", "content": "')
@@ -142,7 +142,7 @@ def test_a_line_of_200_megabytes_costs_no_more_than_the_limit_twice(tmp_path: Pa
     assert peak < 2.1 * LINE_LIMIT
 
 
-def test_a_few_megabytes_are_enough_to_tell_a_format(tmp_path: Path) -> None:
+def test_a_few_megabytes_are_enough_to_recognise_a_format(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "chat.jsonl", *[{"role": "user", "content": "x" * 10**6}] * 40)
     tracemalloc.start()
     assert sniff(path) == "chat"
@@ -154,7 +154,7 @@ def test_a_few_megabytes_are_enough_to_tell_a_format(tmp_path: Path) -> None:
         sniff(path)
 
 
-def test_a_reader_out_of_stack_is_a_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_exhausts_the_stack_reports_a_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(source: Source) -> Recording:
         raise RecursionError
 
@@ -206,7 +206,7 @@ def test_a_reader_out_of_stack_is_a_damaged_file(tmp_path: Path, monkeypatch: py
     ],
 )
 @pytest.mark.parametrize("lenient", [False, True])
-def test_a_file_that_is_no_text_is_told_what_it_is(tmp_path: Path, body: bytes, problem: str, lenient: bool) -> None:
+def test_the_error_for_a_binary_file_names_its_kind(tmp_path: Path, body: bytes, problem: str, lenient: bool) -> None:
     path = tmp_path / "recording"
     path.write_bytes(body)
     with pytest.raises(BadTranscript) as stopped:
@@ -215,7 +215,7 @@ def test_a_file_that_is_no_text_is_told_what_it_is(tmp_path: Path, body: bytes, 
     assert stopped.value.line == 0
 
 
-def test_a_missing_file_a_folder_and_a_pipe_are_told_apart(tmp_path: Path) -> None:
+def test_a_missing_file_a_folder_and_a_pipe_have_their_own_errors(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     refusals = {}
     for name in ("missing.jsonl", "", "pipe", "a\0b", "a\ud800b"):
@@ -238,7 +238,7 @@ def test_a_utf8_mark_and_windows_line_ends_are_accepted(tmp_path: Path) -> None:
     assert [(entry.message.text, entry.line) for entry in recording.messages] == [("Hi.", 1), ("Hello.", 3)]
 
 
-def test_numbers_that_json_has_no_word_for_are_no_damage(tmp_path: Path) -> None:
+def test_numbers_outside_the_json_standard_are_not_damage(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "chat.jsonl", b'{"role": "user", "content": "Hi.", "time": NaN}', HELLO)
     assert [entry.time for entry in read_recording(path).messages] == [None, None]
 
@@ -268,7 +268,7 @@ def test_a_damaged_document_is_named_by_its_line_lenient_or_not(
     assert line is None or stopped.value.line == line
 
 
-def test_half_a_surrogate_pair_in_a_document_is_named_or_replaced_and_counted(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_in_a_document_is_named_or_replaced(tmp_path: Path) -> None:
     path = write_document(tmp_path / "chat.json", [HI, {**HELLO, "content": "one \ud83d, whole \U0001f600"}])
     with pytest.raises(BadTranscript) as stopped:
         read_recording(path)
@@ -309,7 +309,7 @@ def test_a_malformed_message_of_a_document_is_named_by_its_number(tmp_path: Path
         pytest.param("[" * 300 + "]" * 300, "a JSON document: a list of 1; the first is a list", id="nested lists"),
     ],
 )
-def test_an_unknown_format_says_what_was_seen(tmp_path: Path, body: str, saw: str) -> None:
+def test_the_error_for_an_unknown_format_describes_the_file(tmp_path: Path, body: str, saw: str) -> None:
     path = tmp_path / "recording"
     path.write_text(body)
     for ask in (read_recording, sniff):
@@ -318,7 +318,7 @@ def test_an_unknown_format_says_what_was_seen(tmp_path: Path, body: str, saw: st
         assert refused.value.saw == saw
 
 
-def test_a_format_may_be_named_and_must_exist(tmp_path: Path) -> None:
+def test_format_selects_a_reader_and_must_exist(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "chat.jsonl", HI, HELLO)
     assert read_recording(path, format="chat") == read_recording(path)
     with pytest.raises(BadSetting, match=r"Format 'word' is unknown. Use one of: claude_code, codex, "):
@@ -516,13 +516,13 @@ ODD = [None, True, -1, 0.5, 10**30, float("nan"), "", "x", "\ud800", [], [None],
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_the_sound_samples_are_read(tmp_path: Path, name: str) -> None:
+def test_the_undamaged_samples_are_read(tmp_path: Path, name: str) -> None:
     assert read_recording(written(tmp_path, SOUND[name])).format == name
 
 
 @pytest.mark.parametrize("name", SOUND)
 @given(st.data())
-def test_odd_values_anywhere_are_read_or_refused_by_name(
+def test_odd_values_are_read_or_refused_with_their_place(
     tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
 ) -> None:
     value = copy.deepcopy(SOUND[name])

@@ -61,7 +61,7 @@ def test_each_raw_recording_is_recognised(transcripts: Path) -> None:
     assert found == {path.name: FORMATS[path.parent.name] for path in transcripts.glob("raw/*/*")}
 
 
-def test_calls_and_results_are_those_of_the_plain_twin_in_the_same_order(transcripts: Path) -> None:
+def test_calls_and_results_equal_those_of_the_neutral_copy(transcripts: Path) -> None:
     compared = 0
     for path, recording in recordings(transcripts).items():
         if (plain := twin(path, transcripts)) is None:
@@ -74,7 +74,7 @@ def test_calls_and_results_are_those_of_the_plain_twin_in_the_same_order(transcr
     assert compared > 0
 
 
-def test_everything_said_is_that_of_the_plain_twin_but_for_what_it_drops(transcripts: Path) -> None:
+def test_texts_equal_those_of_the_neutral_copy(transcripts: Path) -> None:
     """The plain form leaves out what a harness added by itself, summaries of native compactions, and replies that only
     made calls which nobody answered. It joins texts of one response by an empty line, so words are compared."""
     for path, recording in recordings(transcripts).items():
@@ -96,7 +96,7 @@ def test_everything_said_is_that_of_the_plain_twin_but_for_what_it_drops(transcr
         assert place == len(theirs), path.name
 
 
-def test_what_was_kept_apart_is_told(transcripts: Path) -> None:
+def test_content_outside_the_conversation_is_counted(transcripts: Path) -> None:
     told: Counter[str] = Counter()
     for path, recording in recordings(transcripts).items():
         told.update(recording.notes)
@@ -107,7 +107,7 @@ def test_what_was_kept_apart_is_told(transcripts: Path) -> None:
     assert {"side-chain lines", "native compactions", "interrupted calls", "reused ids", "failed replies"} <= set(told)
 
 
-def test_plain_twins_are_read_as_they_are(transcripts: Path) -> None:
+def test_neutral_copies_are_read_unchanged(transcripts: Path) -> None:
     for path in sorted(transcripts.glob("neutral/*/*.jsonl")):
         plain = [json.loads(line) for line in path.read_text().splitlines()]
         recording = read_recording(path)

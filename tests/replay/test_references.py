@@ -34,7 +34,7 @@ def call(arguments: str, name: str = "run") -> Message:
         ("", set()),
     ],
 )
-def test_identifiers_are_runs_that_look_like_names(text, found):
+def test_identifiers_are_sequences_that_look_like_names(text, found):
     assert identifiers(text) == found
 
 
@@ -61,7 +61,7 @@ def test_whole_lines_lose_spaces_and_the_line_numbers_of_viewers():
     }
 
 
-def test_lines_are_found_however_deep_in_the_arguments():
+def test_lines_are_found_at_any_depth_of_the_arguments():
     arguments = '{"edits": [{"old": "first line, twenty-five long\\nx"}, ["second line, twenty-five long"]], "n": 1}'
     assert call_lines([ToolCall("c", "edit", arguments)]) == {
         "first line, twenty-five long",
@@ -70,11 +70,11 @@ def test_lines_are_found_however_deep_in_the_arguments():
 
 
 @pytest.mark.parametrize("arguments", ["{broken, but long enough for a line", "[" * 100_000 + "long enough for a line"])
-def test_arguments_that_are_no_json_count_as_one_text(arguments):
+def test_arguments_that_are_not_json_count_as_one_text(arguments):
     assert call_lines([ToolCall("c", "edit", arguments)]) == {arguments}
 
 
-def test_what_a_call_uses_is_told_by_where_it_came_from():
+def test_references_are_grouped_by_their_source():
     line = "def compute_the_answer(question):"
     used = read(
         system("Work in /home/agent/project."),
@@ -91,27 +91,27 @@ def test_what_a_call_uses_is_told_by_where_it_came_from():
     )
 
 
-def test_every_message_that_held_it_is_named():
+def test_a_reference_names_every_message_that_held_it():
     used = read(tool_result("a", "the id is x-17-b"), tool_result("b", "again x-17-b"), call('{"id": "x-17-b"}'))
     assert used[2] == UsedReferences({"x-17-b": (1, 2)}, {}, {})
 
 
-def test_what_came_from_both_a_result_and_a_person_counts_for_neither():
+def test_content_from_both_a_result_and_a_person_counts_for_neither():
     used = read(user("open x-17-b"), tool_result("a", "the id is x-17-b"), call('{"id": "x-17-b"}'))
     assert used[2] == NOTHING
 
 
-def test_what_a_call_used_once_counts_as_said_from_then_on():
+def test_content_of_a_call_counts_as_said_from_then_on():
     used = read(tool_result("a", "the id is x-17-b"), call('{"id": "x-17-b"}'), call('{"id": "x-17-b"}'))
     assert used[1:] == [UsedReferences({"x-17-b": (1,)}, {}, {}), NOTHING]
 
 
-def test_a_line_in_the_assistants_prose_still_has_to_come_from_its_source():
+def test_a_line_in_the_assistants_prose_is_not_a_source():
     line = "a whole line of some file, verbatim"
     used = read(tool_result("a", line), assistant(line), call(f'{{"old": "{line}"}}'), call(f'{{"old": "{line}"}}'))
     assert used[2:] == [UsedReferences({}, {}, {line: (1,)}), NOTHING]
 
 
-def test_words_of_the_same_message_do_not_count_as_its_source():
+def test_texts_of_the_same_message_are_not_a_source():
     used = read(user("hello"), assistant("Now open x-17-b.", ToolCall("c", "open", '{"id": "x-17-b"}')))
     assert used[1] == NOTHING

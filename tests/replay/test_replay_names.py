@@ -10,17 +10,17 @@ import pytest
 import foveate.replay
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_exists():
     for name in foveate.replay.__all__:
         assert getattr(foveate.replay, name).__name__ == name
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'rewind'"):
         _ = foveate.replay.rewind
 
 
-def test_figures_alone_bring_no_readers_and_no_processes_along():
+def test_figures_import_neither_readers_nor_processes():
     code = (
         "import sys; from foveate.replay import Row; "
         "print({'foveate.replay.recordings', 'multiprocessing'}.intersection(sys.modules))"

@@ -39,7 +39,7 @@ def without_times(calls) -> list[CallFigures]:
     return [replace(one, milliseconds=0.0) for one in calls]
 
 
-def test_every_figure_of_a_small_replay():
+def test_a_small_replay_has_every_figure():
     replayed = replay(SMALL, policy="none", transcript="small", prices=Prices(read=0.5, write=2.0))
     figures = {"system": 6, "user": 6}
     assert without_times(replayed.calls) == [
@@ -90,7 +90,7 @@ def test_every_figure_of_a_small_replay():
     }
 
 
-def test_what_a_policy_took_away_is_missed_where_it_is_used_and_fetched_back():
+def test_hidden_content_is_missed_and_fetched_when_used():
     policy = filter_tool_results(keep=1, placeholder=STUB)
     replayed = replay(SMALL, policy=policy, prices=Prices(read=0.5, write=2.0))
     third, fourth = without_times(replayed.calls)[2:]
@@ -135,7 +135,7 @@ def test_what_a_policy_took_away_is_missed_where_it_is_used_and_fetched_back():
     assert row.cost_all_in == pytest.approx((row.cost + mending) / 677)
 
 
-def test_a_handle_in_the_view_makes_it_reachable_and_saves_a_request():
+def test_a_handle_in_the_view_saves_a_request():
     replayed = replay(SMALL, policy="keep-last-1", prices=Prices(read=0.5, write=2.0))
     row, third = replayed.row, replayed.calls[2]
     assert (row.recall_visible, row.recall_reachable, row.expansions) == (0.0, 1.0, 1)
@@ -144,7 +144,7 @@ def test_a_handle_in_the_view_makes_it_reachable_and_saves_a_request():
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("policy", ["none", "keep-last-3", "prune"])
-def test_no_decision_depends_on_what_comes_later(policy, provider):
+def test_no_decision_depends_on_later_messages(policy, provider):
     run = agent_run(30, seed=3)
     whole = without_times(replay(run, policy=policy, provider=provider, window=24_000).calls)
     for length in (len(run) // 3, len(run) // 2):
@@ -168,7 +168,7 @@ def test_without_management_calls_over_the_budget_are_counted():
     assert row.cost_ratio == pytest.approx(1.0)
 
 
-def test_tokens_by_what_they_are_add_up():
+def test_tokens_by_kind_add_up():
     replayed = replay(agent_run(40, seed=7), policy="prune", window=16_000)
     parts = ("system", "user", "assistant", "results_full", "results_shrunk", "placeholders", "summaries")
     assert [sum(getattr(one, part) for part in parts) for one in replayed.calls] == [
@@ -176,7 +176,7 @@ def test_tokens_by_what_they_are_add_up():
     ]
 
 
-def test_a_call_for_each_answer_but_for_one_that_nobody_asked_for():
+def test_every_answer_to_a_message_has_a_call():
     assert replay([say("Hello."), user("Hi."), say("How are you?"), say("Well?")]).row.calls == 2
     assert replay([system("Be brief."), say("Hello."), user("Hi."), say("Yes?")]).row.calls == 1
     assert replay([user(" "), say("Hello."), user("Hi."), say("Yes?")]).row.calls == 1
@@ -187,7 +187,7 @@ def test_a_recording_without_an_answer_has_no_cost():
     assert (row.calls, row.cost, row.cost_ratio, row.cost_all_in, row.peak_tokens) == (0, 0.0, 1.0, 1.0, 0)
 
 
-def test_the_second_checker_sees_every_request_as_it_would_be_sent():
+def test_the_second_checker_sees_every_request():
     seen = []
 
     def check(provider, body):
@@ -212,7 +212,7 @@ class Forgetful(MemoryStore):
         return [replace(row, body=rows[0].body) if row.position == 4 and len(rows) > 4 else row for row in rows]
 
 
-def test_a_message_that_does_not_come_back_as_it_was_is_lost():
+def test_a_message_that_comes_back_changed_is_lost():
     assert replay(SMALL, policy="none", store=Forgetful()).row.lost_messages == 1
 
 
@@ -232,7 +232,7 @@ def test_the_clock_is_that_of_the_recording():
     assert (65_000, 64.0) in idle
 
 
-def test_what_the_recording_tells_of_itself_is_in_the_row():
+def test_the_row_has_the_recordings_own_facts():
     recording = Recording(
         "logs/talk.jsonl", "codex", (RecordedMessage(user("a"), 1),), model="no-such-model", notes={"other lines": 3}
     )
@@ -240,19 +240,19 @@ def test_what_the_recording_tells_of_itself_is_in_the_row():
     assert (row.transcript, row.model, row.kept_apart, row.money) == ("talk", "no-such-model", {"other lines": 3}, None)
 
 
-def test_a_second_replay_into_the_same_store_does_not_touch_the_first():
+def test_a_second_replay_into_the_same_store_keeps_the_first():
     store = MemoryStore()
     for _ in range(2):
         replay(SMALL, policy="none", transcript="small", store=store)
     assert store.names("") == ["small / none", "small / none (2)"]
 
 
-def test_a_request_that_cannot_be_made_small_enough_is_an_error():
+def test_a_request_that_cannot_fit_is_an_error():
     with pytest.raises(DoesNotFit):
         replay([system(text_of(3_000)), user("Hi."), say("Yes?")], window=2_000)
 
 
-def test_policies_of_your_own_go_by_the_names_of_their_functions():
+def test_custom_policies_are_named_by_their_functions():
     def mine(view):
         return ()
 
@@ -291,7 +291,7 @@ def test_summaries_are_billed_as_if_a_model_had_written_them():
     assert dearest.cost > 2.0 * read
 
 
-def test_policies_that_cannot_do_without_summaries_get_them_without_a_model_and_others_do_not():
+def test_only_policies_that_require_summaries_get_a_summarizer():
     run = agent_run(40, seed=5)
     must, may = (compact_on_overflow(keep_recent=0.25, optional=optional) for optional in (False, True))
     rows = [replay(run, policy=(policy,), window=8_000).row for policy in (must, may)]

@@ -16,7 +16,7 @@ def shrunk(position: int, text: str):
     return entry(position, tool_result("c", text), source=RESULT, shrunk=((0,),))
 
 
-def test_what_enters_can_be_read_and_what_leaves_cannot():
+def test_content_is_readable_while_it_is_in_the_view():
     visible = ViewIndex()
     whole, other = entry(1, RESULT), entry(2, user("look at doc_17.txt"))
     seen = []
@@ -32,7 +32,7 @@ def test_what_enters_can_be_read_and_what_leaves_cannot():
     assert seen == [(True, False, True), (True, True, True), (False, True, False)]
 
 
-def test_what_two_entries_hold_is_readable_until_both_are_gone():
+def test_content_of_two_entries_is_readable_until_both_leave():
     visible = ViewIndex()
     first, second, last = entry(1, RESULT), entry(2, RESULT), entry(3, user("bye"))
     seen = []
@@ -61,7 +61,7 @@ def test_summaries_are_readable():
     assert visible.identifier("src/app.py")
 
 
-def test_handles_of_placeholders_lead_to_what_they_stand_for_newest_first():
+def test_handles_of_placeholders_lead_to_their_messages_newest_first():
     visible = ViewIndex()
     summary = entry(3, user('Summary. expand("m3-m17") brings it back.'), kind="summary", span=Span("a", "b"))
     visible.look([shrunk(1, '[Cleared; expand("m1")]'), shrunk(2, "[Cleared]"), summary])
@@ -73,14 +73,14 @@ def test_handles_of_placeholders_lead_to_what_they_stand_for_newest_first():
     assert list(visible.handles((1, 9))) == []
 
 
-def test_a_handle_in_replaced_arguments_is_seen_behind_its_escapes():
+def test_a_handle_in_replaced_arguments_is_found_despite_escapes():
     visible = ViewIndex()
     call = assistant("", ToolCall("c", "write", '{"note": "see expand(\\"m4\\")"}'))
     visible.look([entry(4, call, shrunk=((0,),))])
     assert list(visible.handles((4,))) == [("m4", 4)]
 
 
-def test_what_only_looks_like_a_handle_in_somebodys_text_leads_nowhere():
+def test_text_that_only_looks_like_a_handle_leads_nowhere():
     visible = ViewIndex()
     visible.look([entry(1, tool_result("c", 'the docs say expand("m1")'))])
     assert list(visible.handles((1,))) == []
@@ -101,11 +101,11 @@ def test_what_only_looks_like_a_handle_in_somebodys_text_leads_nowhere():
         (entry(0, user("[Begin]"), kind="stand-in"), "user"),
     ],
 )
-def test_every_entry_is_of_one_sort(shown, sort):
+def test_every_entry_has_one_kind(shown, sort):
     assert content_kind(shown) == sort
 
 
-def test_tokens_are_told_by_what_they_are():
+def test_tokens_are_counted_by_kind():
     visible = ViewIndex()
     visible.look([entry(1, system("rules"), tokens=5), entry(2, user("hi"), tokens=7), entry(3, user("ho"), tokens=1)])
     visible.look([entry(1, system("rules"), tokens=5), entry(3, user("ho"), tokens=1), entry(4, RESULT, tokens=50)])

@@ -108,7 +108,7 @@ def figures_of(row: Row) -> Figures:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("transcript", [pytest.param(one, marks=[pytest.mark.slow] * (one in LONG)) for one in FIGURES])
-def test_the_same_rule_has_the_same_figures(transcripts, transcript, policy):
+def test_the_same_policy_has_the_same_figures(transcripts, transcript, policy):
     """Sizes may differ by a token where a message holds several calls: each is rounded up on its own here.
 
     The simulator does not read a name that stands behind an escape of JSON (a tab, and `sourceRepo`) where the name
