@@ -1,4 +1,4 @@
-"""Views for tests of formats, made by hand: entries as a projection would give them."""
+"""Views for tests of formats, built by hand as a projection builds them."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ IMAGE = Media("image/png", "base64", PIXEL)
 
 
 def entry(message: Message, turn: int = 0, position: int = 1) -> Entry:
-    """One entry that shows what was appended."""
+    """Return one entry that shows an appended message."""
     origin: Origin = message.role
     return Entry(position, f"id{position}", message, message, Stamp(turn, 0, 0, origin))
 
 
 def entries(*messages: Message) -> tuple[Entry, ...]:
-    """Entries for messages in a row; each message of the assistant begins a turn."""
-    made: list[Entry] = []
+    """Return entries for messages in order; each assistant message begins a turn."""
+    result: list[Entry] = []
     turn = 0
     for position, message in enumerate(messages, 1):
         turn += message.role == "assistant"
-        made.append(entry(message, turn, position))
-    return tuple(made)
+        result.append(entry(message, turn, position))
+    return tuple(result)
 
 
 def view(*shown: Message | Entry) -> View:
-    """A view of these messages, or of these entries."""
+    """Return a view of these messages or entries."""
     if all(isinstance(each, Message) for each in shown):
         shown = entries(*(each for each in shown if isinstance(each, Message)))
-    made = tuple(each for each in shown if isinstance(each, Entry))
-    return View(made, turn=1 + max((each.stamp.turn for each in made), default=0), budget=BUDGET)
+    shown_entries = tuple(each for each in shown if isinstance(each, Entry))
+    return View(shown_entries, turn=1 + max((each.stamp.turn for each in shown_entries), default=0), budget=BUDGET)
 
 
 def loop(steps: int) -> list[Message]:
-    """A user's request and a number of calls, each with its result: two blocks a step."""
-    said = [user("u")]
+    """Return a user's request and `steps` calls, each with its result: two blocks a step."""
+    messages = [user("u")]
     for step in range(steps):
-        said += [assistant("", ToolCall(f"c{step}", "f")), tool_result(f"c{step}", "r")]
-    return said
+        messages += [assistant("", ToolCall(f"c{step}", "f")), tool_result(f"c{step}", "r")]
+    return messages

@@ -39,7 +39,7 @@ def parse(message: object) -> tuple[Message, ...]:
 
 
 def one(block: dict[str, Any], role: str = "user") -> Any:
-    """The part that a block alone in a message becomes; and the message is written back as it came."""
+    """Return the part for a block alone in a message, after checking that it is written back unchanged."""
     wire = {"role": role, "content": [block]}
     (message,) = parse(wire)
     assert Anthropic().render([message]) == [wire]
@@ -47,8 +47,8 @@ def one(block: dict[str, Any], role: str = "user") -> Any:
     return part
 
 
-class Said:
-    """An object of an SDK, as far as a format can see."""
+class SdkObject:
+    """An SDK object as a format sees it."""
 
     def __init__(self, **fields: Any) -> None:
         self.fields = fields
@@ -56,9 +56,6 @@ class Said:
     def model_dump(self, **options: Any) -> dict[str, Any]:
         assert options == {"exclude_unset": True, "mode": "json", "by_alias": True, "warnings": False}
         return self.fields
-
-
-# -------------------------------------------------------------------------------------------------------------- reading
 
 
 def test_text_may_be_a_string_or_blocks():
@@ -88,7 +85,7 @@ def test_a_user_message_becomes_results_and_the_messages_between_them():
 def test_a_list_of_results_comes_from_the_user():
     blocks = [{"type": "tool_result", "tool_use_id": "a", "content": "one"}]
     assert parse(blocks) == (tool_result("a", "one"),)
-    assert parse([Said(type="tool_result", tool_use_id="a", content="one")]) == (tool_result("a", "one"),)
+    assert parse([SdkObject(type="tool_result", tool_use_id="a", content="one")]) == (tool_result("a", "one"),)
 
 
 def test_the_input_of_a_call_keeps_its_order_and_characters():
@@ -148,10 +145,10 @@ def test_a_block_of_an_unknown_kind_or_source_is_kept_whole(block: dict[str, Any
 
 def test_blocks_of_hosted_tools_are_kept_whole():
     call = {"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {"query": "q"}}
-    found = {"type": "web_search_tool_result", "tool_use_id": "srv", "content": [{"type": "web_search_result"}]}
-    (message,) = parse({"role": "assistant", "content": [call, found]})
-    assert [part.kind for part in message.parts if isinstance(part, Opaque)] == [call["type"], found["type"]]
-    assert Anthropic().render([message]) == [{"role": "assistant", "content": [call, found]}]
+    block = {"type": "web_search_tool_result", "tool_use_id": "srv", "content": [{"type": "web_search_result"}]}
+    (message,) = parse({"role": "assistant", "content": [call, block]})
+    assert [part.kind for part in message.parts if isinstance(part, Opaque)] == [call["type"], block["type"]]
+    assert Anthropic().render([message]) == [{"role": "assistant", "content": [call, block]}]
 
 
 def test_unknown_fields_return_byte_equal_and_only_to_their_format():
@@ -186,7 +183,7 @@ def test_current_fields_win_over_kept_fields():
 
 
 def test_cache_marks_are_dropped_when_read():
-    """They came back with old messages once, and a request that holds five of them is refused."""
+    """Marks that came back with old messages would add up, and the API refuses a request with five."""
     marked = [
         {"type": "text", "text": "t", "cache_control": MARK},
         {"type": "tool_result", "tool_use_id": "a", "cache_control": MARK},
@@ -205,8 +202,8 @@ def test_the_envelope_of_a_reply_is_dropped():
 
 
 def test_sdk_objects_are_read_from_their_dump():
-    block = Said(type="tool_use", id="a", name="f", input={"n": 1})
-    assert parse(Said(role="assistant", content=[block])) == (assistant("", ToolCall("a", "f", '{"n":1}')),)
+    block = SdkObject(type="tool_use", id="a", name="f", input={"n": 1})
+    assert parse(SdkObject(role="assistant", content=[block])) == (assistant("", ToolCall("a", "f", '{"n":1}')),)
 
 
 @pytest.mark.parametrize(
@@ -268,9 +265,6 @@ def test_an_object_that_cannot_dump_itself_is_a_bad_message():
         parse(Broken())
 
 
-# -------------------------------------------------------------------------------------------------------------- replies
-
-
 def test_a_reply_gives_its_message_and_usage():
     usage = {
         "input_tokens": 5,
@@ -279,7 +273,7 @@ def test_a_reply_gives_its_message_and_usage():
         "output_tokens": 7,
         "output_tokens_details": {"thinking_tokens": 3},
     }
-    reply = Said(role="assistant", type="message", content=[{"type": "text", "text": "t"}], usage=usage)
+    reply = SdkObject(role="assistant", type="message", content=[{"type": "text", "text": "t"}], usage=usage)
     assert Anthropic().parse_reply(reply) == (assistant("t"), Usage(5, 100, 20, 7, 3))
 
 
@@ -304,12 +298,9 @@ def test_a_reply_must_have_the_role_assistant():
         Anthropic().parse_reply(None)
 
 
-# -------------------------------------------------------------------------------------------------------------- writing
-
-
 def test_consecutive_results_share_a_message_with_the_next_user_text():
-    said = [assistant("", ToolCall("a", "f"), ToolCall("b", "f")), tool_result("a", "1"), tool_result("b", "2")]
-    assert Anthropic().render([*said, user("go on"), user("please")])[1:] == [
+    messages = [assistant("", ToolCall("a", "f"), ToolCall("b", "f")), tool_result("a", "1"), tool_result("b", "2")]
+    assert Anthropic().render([*messages, user("go on"), user("please")])[1:] == [
         {
             "role": "user",
             "content": [
@@ -399,7 +390,7 @@ def test_rendered_has_every_entry_once_including_system_prompts():
 
 
 @pytest.mark.parametrize(
-    ("given", "blocks"),
+    ("prompt", "blocks"),
     [
         (None, []),
         ("", []),
@@ -410,8 +401,8 @@ def test_rendered_has_every_entry_once_including_system_prompts():
         ({"role": "developer", "content": [{"type": "text", "text": "s"}]}, [{"type": "text", "text": "s"}]),
     ],
 )
-def test_a_system_prompt_may_have_many_shapes(given: object, blocks: list[dict[str, Any]]):
-    body = json.loads(Anthropic().body(view(user("u")), profile=PROFILE, system=given))
+def test_a_system_prompt_may_have_many_shapes(prompt: object, blocks: list[dict[str, Any]]):
+    body = json.loads(Anthropic().body(view(user("u")), profile=PROFILE, system=prompt))
     assert body.get("system", []) == blocks
 
 
@@ -441,7 +432,7 @@ def test_tools_in_openais_shape_are_converted():
 
 
 def test_media_that_cannot_be_sent_become_text():
-    """One picture that the provider refuses would make every later request fail."""
+    """One image that the provider refuses would make every later request fail."""
     bad = [
         Media("image/tiff", "base64", PIXEL, "scan.tiff"),
         Media("image/png", "base64", "not base64!"),
@@ -480,12 +471,12 @@ def test_a_failed_result_has_text_only_and_is_never_empty():
 
 def test_a_strict_provider_gets_only_known_fields():
     """F09: strict gateways refuse extra keys."""
-    said = Text("t", Extra("anthropic", '{"new":1}'))
+    part = Text("t", Extra("anthropic", '{"new":1}'))
     call = ToolCall("a", "f", "{}", Extra("anthropic", '{"caller":{"type":"direct"}}'))
     shown = view(
-        Message("user", (said,), extra=Extra("anthropic", '{"new":1}')),
-        Message("assistant", (said, Opaque("anthropic", "new_block", '{"type":"new_block"}'), call)),
-        Message("tool", (ToolResult("a", (said,), extra=Extra("anthropic", '{"toolset_name":"x"}')),)),
+        Message("user", (part,), extra=Extra("anthropic", '{"new":1}')),
+        Message("assistant", (part, Opaque("anthropic", "new_block", '{"type":"new_block"}'), call)),
+        Message("tool", (ToolResult("a", (part,), extra=Extra("anthropic", '{"toolset_name":"x"}')),)),
     )
     assert Anthropic().body(shown, profile=STRICT).count(b"new") == 0
     assert check_body("anthropic", Anthropic().body(shown, profile=STRICT), strict=True) == []

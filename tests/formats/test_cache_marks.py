@@ -16,7 +16,7 @@ MARK = {"type": "ephemeral"}
 
 
 def marked(prompt: dict[str, Any]) -> list[int]:
-    """Places of the marked blocks, counted over the blocks of all messages."""
+    """Return the positions of the marked blocks, counted over the blocks of all messages."""
     blocks = [block for message in prompt["messages"] for block in message["content"]]
     return [place for place, block in enumerate(blocks) if "cache_control" in block]
 
@@ -44,10 +44,10 @@ def test_without_a_system_prompt_the_last_tool_is_marked():
 @pytest.mark.parametrize(("own", "ours"), [(0, 4), (1, 3), (2, 2), (3, 1), (4, 0), (5, 0)])
 def test_marks_of_the_caller_count(own: int, ours: int):
     rules = [{"type": "text", "text": str(n), "cache_control": {"type": "ephemeral", "ttl": "1h"}} for n in range(own)]
-    given = [*rules, {"type": "text", "text": "last"}]
-    prompt = Anthropic().prompt(view(*loop(60)), profile=PROFILE, system=given)
+    blocks = [*rules, {"type": "text", "text": "last"}]
+    prompt = Anthropic().prompt(view(*loop(60)), profile=PROFILE, system=blocks)
     placed = len(marked(prompt)) + ("cache_control" in prompt["system"][-1])
-    assert (placed, "cache_control" in given[-1]) == (ours, False)
+    assert (placed, "cache_control" in blocks[-1]) == (ours, False)
     assert own > MOST or check_body("anthropic", prompt) == []
 
 

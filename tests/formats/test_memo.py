@@ -42,10 +42,10 @@ def test_changing_a_prompt_does_not_change_the_next_one():
 def test_a_body_equals_the_prompt_without_marks():
     shown = view(system("rules"), *loop(30))
     tools = [{"name": "f", "input_schema": {"type": "object"}}]
-    for given in ((), (system("rules"),), tuple(shown.entries)):
+    for entries_shown in ((), (system("rules"),), tuple(shown.entries)):
         format = Anthropic()
-        body = format.body(view(*given), profile=PROFILE, system="s", tools=tools)
-        prompt = json.loads(json.dumps(format.prompt(view(*given), profile=PROFILE, system="s", tools=tools)))
+        body = format.body(view(*entries_shown), profile=PROFILE, system="s", tools=tools)
+        prompt = json.loads(json.dumps(format.prompt(view(*entries_shown), profile=PROFILE, system="s", tools=tools)))
         for block in [*prompt["system"], *prompt["tools"], *(b for m in prompt["messages"] for b in m["content"])]:
             block.pop("cache_control", None)
         assert json.loads(body) == prompt
@@ -71,7 +71,7 @@ def test_unchanged_entries_keep_their_bytes_and_changed_ones_do_not():
 
 @pytest.mark.parametrize("name", ["anthropic", "openai"])
 def test_earlier_views_do_not_change_the_bytes(name: str):
-    """The memo decides by identity; here views share, lack, repeat and regroup entries in many ways."""
+    """The cache compares identities; these views share, omit, repeat and regroup entries in many ways."""
     format, profile = get_format(name), PROFILES[name]
     pool = [
         *entries(system("s"), system("t"), *loop(6), user("x"), system("y")),
@@ -87,9 +87,11 @@ def test_earlier_views_do_not_change_the_bytes(name: str):
 
 
 def test_a_system_message_is_rewritten_when_it_stops_leading():
-    format, said, rule = Anthropic(), entry(user("u")), entry(system("rule"), 1)
+    format, message, rule = Anthropic(), entry(user("u")), entry(system("rule"), 1)
     assert "system" in format.prompt(view(rule), profile=PROFILE)
-    assert format.rendered(view(said, rule), profile=PROFILE) == Anthropic().rendered(view(said, rule), profile=PROFILE)
+    assert format.rendered(view(message, rule), profile=PROFILE) == Anthropic().rendered(
+        view(message, rule), profile=PROFILE
+    )
 
 
 def test_another_profile_clears_the_cache():

@@ -39,7 +39,7 @@ def parse(message: object) -> Message:
 
 
 def whole(wire: dict[str, Any]) -> Message:
-    """The message in a wire message; and it is written back as it came."""
+    """Return the message in a wire message, after checking that it is written back unchanged."""
     message = parse(wire)
     assert OpenAIChat().render([message]) == [wire]
     return message
@@ -49,8 +49,8 @@ def call(**fields: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": [fields]}
 
 
-class Said:
-    """An object of an SDK, as far as a format can see."""
+class SdkObject:
+    """An SDK object as a format sees it."""
 
     def __init__(self, **fields: Any) -> None:
         self.fields = fields
@@ -58,9 +58,6 @@ class Said:
     def model_dump(self, *, exclude_unset: bool = False) -> dict[str, Any]:
         assert exclude_unset
         return self.fields
-
-
-# -------------------------------------------------------------------------------------------------------------- reading
 
 
 def test_every_role_is_read():
@@ -84,7 +81,7 @@ def test_an_assistant_with_calls_and_empty_content_has_no_text():
     assert whole(call(**function)) == asked
     assert parse({**call(**function), "content": ""}) == asked
     assert parse({"role": "assistant", "tool_calls": [function]}) == asked
-    blank = Message("assistant", (Text(""),))  # Is not the same, and stays what it is.
+    blank = Message("assistant", (Text(""),))  # Differs from an empty content, and stays.
     assert whole({"role": "assistant", "content": [{"type": "text", "text": ""}]}) == blank
 
 
@@ -130,8 +127,8 @@ def test_a_call_of_an_unknown_kind_stays_among_the_calls():
 
 def test_the_legacy_shape_becomes_a_call_and_a_result():
     asked = parse({"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}})
-    told = parse({"role": "function", "name": "f", "content": "ok"})
-    assert (asked, told) == (assistant("", ToolCall("f", "f")), tool_result("f", "ok", name="f"))
+    result = parse({"role": "function", "name": "f", "content": "ok"})
+    assert (asked, result) == (assistant("", ToolCall("f", "f")), tool_result("f", "ok", name="f"))
 
 
 def test_a_refusal_is_a_marked_text():
@@ -215,8 +212,8 @@ def test_an_empty_result_becomes_an_empty_text():
 
 
 def test_sdk_objects_are_read_from_their_dump():
-    inner = Said(id="a", type="function", function={"name": "f", "arguments": "{}"})
-    assert parse(Said(role="assistant", content=None, tool_calls=[inner])) == assistant("", ToolCall("a", "f"))
+    inner = SdkObject(id="a", type="function", function={"name": "f", "arguments": "{}"})
+    assert parse(SdkObject(role="assistant", content=None, tool_calls=[inner])) == assistant("", ToolCall("a", "f"))
 
 
 @pytest.mark.parametrize(
@@ -261,9 +258,6 @@ def test_deep_nesting_is_refused_with_its_place():
         parse({"role": "user", "content": "x", "new": deep})
 
 
-# -------------------------------------------------------------------------------------------------------------- replies
-
-
 def test_usage_input_excludes_cached_tokens():
     usage = {
         "prompt_tokens": 100,
@@ -271,7 +265,7 @@ def test_usage_input_excludes_cached_tokens():
         "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 10},
         "completion_tokens_details": {"reasoning_tokens": 5},
     }
-    reply = Said(choices=[{"index": 0, "message": {"content": "yes"}}], usage=usage)
+    reply = SdkObject(choices=[{"index": 0, "message": {"content": "yes"}}], usage=usage)
     assert OpenAIChat().parse_reply(reply) == (assistant("yes"), Usage(30, 60, 10, 20, 5))
 
 
@@ -313,11 +307,8 @@ def test_an_error_names_a_value_that_is_not_a_reply(wrong: object, says: str):
     assert says in str(caught.value)
 
 
-# -------------------------------------------------------------------------------------------------------------- writing
-
-
 def test_media_of_results_follow_the_last_consecutive_result():
-    """Between the calls of an assistant and their answers no other role may speak."""
+    """No other role may speak between an assistant's calls and their results."""
     asked = assistant("", ToolCall("a", "f"), ToolCall("b", "f"))
     answers = (tool_result("a", "seen", IMAGE), tool_result("b", "read"))
     shown = view(user("u"), asked, *answers, assistant("done"))
@@ -348,14 +339,14 @@ def test_media_stay_in_their_result_if_the_profile_allows_it():
 
 
 def test_media_that_cannot_be_sent_become_text():
-    """One picture that the provider refuses would make every later request fail."""
+    """One image that the provider refuses would make every later request fail."""
     bad = [
         Media("image/tiff", "base64", PIXEL, "scan.tiff"),
         Media("image/png", "base64", "not base64!"),
         Media("application/pdf", "url", "https://x.test/a.pdf"),
         Media("", "file", "file-of-another", extra=Extra("anthropic", "{}")),
     ]
-    told = [
+    texts = [
         "[Image, not shown here: scan.tiff image/tiff]",
         "[Image, not shown here: image/png]",
         "[Document, not shown here: https://x.test/a.pdf]",
@@ -363,8 +354,8 @@ def test_media_that_cannot_be_sent_become_text():
     ]
     asked = assistant("", ToolCall("a", "f"))
     body = json.loads(OpenAIChat().body(view(user("u", *bad), asked, tool_result("a", "t", *bad)), profile=PROFILE))
-    assert [part["text"] for part in body["messages"][0]["content"]] == ["u", *told]
-    assert body["messages"][2:] == [{"role": "tool", "tool_call_id": "a", "content": "\n".join(["t", *told])}]
+    assert [part["text"] for part in body["messages"][0]["content"]] == ["u", *texts]
+    assert body["messages"][2:] == [{"role": "tool", "tool_call_id": "a", "content": "\n".join(["t", *texts])}]
     assert check_body("openai", body) == []
 
 
@@ -417,11 +408,8 @@ def test_an_entry_without_content_for_the_provider_has_no_message():
     assert OpenAIChat().body(view(user("u"), nothing), profile=PROFILE).count(b"role") == 1
 
 
-# -------------------------------------------------------------------------------------------------------------- prompts
-
-
 @pytest.mark.parametrize(
-    ("given", "messages"),
+    ("prompt", "messages"),
     [
         (None, []),
         ("", []),
@@ -432,10 +420,10 @@ def test_an_entry_without_content_for_the_provider_has_no_message():
         ({"role": "system", "content": "s"}, [{"role": "system", "content": "s"}]),
     ],
 )
-def test_the_callers_system_prompt_precedes_that_of_the_view(given: object, messages: list[dict[str, Any]]):
+def test_the_callers_system_prompt_precedes_that_of_the_view(prompt: object, messages: list[dict[str, Any]]):
     shown = view(system("own"), user("u"))
     expected = [*messages, {"role": "system", "content": "own"}, {"role": "user", "content": "u"}]
-    assert OpenAIChat().prompt(shown, profile=PROFILE, system=given) == {"messages": expected}
+    assert OpenAIChat().prompt(shown, profile=PROFILE, system=prompt) == {"messages": expected}
 
 
 def test_tools_in_anthropics_shape_are_converted():
@@ -460,10 +448,10 @@ def test_an_error_names_a_tool_of_a_wrong_shape():
 def test_a_body_equals_the_prompt():
     shown = view(system("s"), user("u", IMAGE), assistant("", ToolCall("a", "f")), tool_result("a", "ok", IMAGE))
     tools = [{"name": "f", "input_schema": {"type": "object"}}]
-    for given in (shown, view()):
+    for shown_view in (shown, view()):
         for extra in ({}, {"system": "x"}, {"tools": tools}, {"system": "x", "tools": tools}):
-            body = OpenAIChat().body(given, profile=PROFILE, **extra)  # type: ignore[arg-type]
-            assert json.loads(body) == OpenAIChat().prompt(given, profile=PROFILE, **extra)  # type: ignore[arg-type]
+            body = OpenAIChat().body(shown_view, profile=PROFILE, **extra)  # type: ignore[arg-type]
+            assert json.loads(body) == OpenAIChat().prompt(shown_view, profile=PROFILE, **extra)  # type: ignore[arg-type]
 
 
 def test_changing_a_prompt_does_not_change_the_next_one():
@@ -487,10 +475,10 @@ def test_changing_a_prompt_does_not_change_the_next_one():
 
 def test_a_longer_view_extends_the_body_byte_for_byte():
     """F27: with no new edit, each rendering extends the last one."""
-    said = [user("u")]
+    messages = [user("u")]
     for step in range(20):
-        said += [assistant("", ToolCall(f"c{step}", "f")), tool_result(f"c{step}", "r", IMAGE)]
-    format, shown = OpenAIChat(), entries(*said)
+        messages += [assistant("", ToolCall(f"c{step}", "f")), tool_result(f"c{step}", "r", IMAGE)]
+    format, shown = OpenAIChat(), entries(*messages)
     bodies = [format.body(view(*shown[: 1 + 2 * n]), profile=PROFILE, system="x") for n in range(1, 20)]
     for before, after in pairwise(bodies):
         assert after.startswith(before.removesuffix(b"]}"))
@@ -500,5 +488,5 @@ def test_the_stream_index_of_a_call_is_dropped():
     call = {"id": "a", "type": "function", "function": {"name": "grep", "arguments": "{}"}}
     gathered = {"role": "assistant", "content": None, "tool_calls": [{**call, "index": 0}]}
     chat = OpenAIChat()
-    (said,) = chat.parse(gathered)
-    assert chat.render([said]) == [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    (messages,) = chat.parse(gathered)
+    assert chat.render([messages]) == [{"role": "assistant", "content": None, "tool_calls": [call]}]

@@ -1,4 +1,4 @@
-"""What a format carries comes back as it was, whatever it is; what it cannot carry is named here."""
+"""Round trips: content that a format carries comes back unchanged; the tests list the rest."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ objects = st.dictionaries(words, values, max_size=3)
 
 
 def back(name: str, messages: list[Message]) -> list[Message]:
-    """The messages after a trip over the wire: written, sent as JSON, read."""
+    """Return the messages after a trip over the wire: written, sent as JSON, read."""
     format = get_format(name)
     wires = json.loads(encode(format.render(messages)))
     return [message for wire in wires for message in format.parse(wire)]
 
 
 def extras(name: str) -> st.SearchStrategy[Extra | None]:
-    """Unknown fields, of this format."""
+    """Generate unknown fields of this format."""
     fields = st.dictionaries(st.sampled_from(["new", "x-1", "ü"]), values, min_size=1, max_size=2)
     return st.none() | fields.map(lambda given: Extra(name, to_text(given, "here")))
 
 
 def opaques(name: str) -> st.SearchStrategy[Opaque]:
-    """Blocks of an unknown kind, of this format."""
+    """Generate blocks of unknown kinds of this format."""
     kinds = st.sampled_from(["hologram", "scent"])
     return st.builds(
         lambda kind, extra: Opaque(name, kind, to_text({"type": kind, **extra}, "here")), kinds, st.just({}) | objects_x
@@ -55,9 +55,6 @@ def opaques(name: str) -> st.SearchStrategy[Opaque]:
 objects_x = st.dictionaries(st.sampled_from(["a", "b", "source"]), values, max_size=2)
 base64 = st.binary(min_size=1, max_size=6).map(lambda raw: b64encode(raw).decode())
 urls = words.map(lambda path: f"https://x.test/{path}")
-
-
-# --------------------------------------------------------------------------------------------- what Anthropic can carry
 
 
 def anthropic_media() -> st.SearchStrategy[Media]:
@@ -101,9 +98,6 @@ def test_content_that_anthropic_carries_comes_back(messages: list[Message]):
     assert back("anthropic", messages) == messages
 
 
-# ------------------------------------------------------------------------------------------------ what OpenAI can carry
-
-
 def openai_media() -> st.SearchStrategy[Media]:
     name, more = "openai", extras("openai")
     kept = more.map(lambda extra: extra or Extra(name, "{}"))
@@ -122,10 +116,10 @@ def openai_messages() -> st.SearchStrategy[Message]:
     more = extras("openai")
     text = st.builds(Text, words, more)
     content: st.SearchStrategy[Content] = text | openai_media() | opaques("openai")
-    refusal = words.map(lambda said: Text(said, Extra("openai", '{"type":"refusal"}')))
+    refusal = words.map(lambda text: Text(text, Extra("openai", '{"type":"refusal"}')))
     custom = st.builds(
-        lambda call_id, name, said: ToolCall(
-            call_id, name, to_text({"input": said}, "here"), Extra("openai", '{"type":"custom"}')
+        lambda call_id, name, text: ToolCall(
+            call_id, name, to_text({"input": text}, "here"), Extra("openai", '{"type":"custom"}')
         ),
         words,
         words,
@@ -133,15 +127,15 @@ def openai_messages() -> st.SearchStrategy[Message]:
     )
     calls = st.builds(ToolCall, words, words, words, more) | custom
     thoughts = st.sampled_from([None, Extra("openai", '{"type":"reasoning"}')]).flatmap(
-        lambda extra: words.map(lambda said: [Reasoning(said, "", "", "openai", extra)])
+        lambda extra: words.map(lambda text: [Reasoning(text, "", "", "openai", extra)])
     )
 
-    def answer(thought: list[Part], said: list[Part], asked: list[Part], name: str, extra: Extra | None) -> Message:
-        return Message("assistant", (*thought, *said, *asked), name, extra)
+    def answer(thought: list[Part], texts: list[Part], asked: list[Part], name: str, extra: Extra | None) -> Message:
+        return Message("assistant", (*thought, *texts, *asked), name, extra)
 
     developer = st.just(Extra("openai", '{"role":"developer"}'))
     result = st.builds(
-        lambda call_id, said, name: ToolResult(call_id, tuple(said), "ok", name),
+        lambda call_id, content, name: ToolResult(call_id, tuple(content), "ok", name),
         words,
         st.lists(text | opaques("openai"), min_size=1, max_size=3),
         words,
@@ -174,9 +168,9 @@ def test_openai_loses_only_documented_content():
         "a result without content": (ToolResult("a"), ToolResult("a", (Text(""),))),
         "a signature": (Reasoning("hm", "s", format="openai"), Reasoning("hm", format="openai")),
     }
-    for said, heard in cannot.values():
-        role: Any = "tool" if isinstance(said, ToolResult) else "assistant"
-        assert back("openai", [Message(role, (said,))]) == [Message(role, (heard,))]
+    for part, heard in cannot.values():
+        role: Any = "tool" if isinstance(part, ToolResult) else "assistant"
+        assert back("openai", [Message(role, (part,))]) == [Message(role, (heard,))]
     shown = back("openai", [Message("tool", (ToolResult("a", (image,)),))])
     assert [message.role for message in shown] == ["tool", "user"]
     assert list(shown[1].media()) == [image]
@@ -193,17 +187,16 @@ def test_anthropic_loses_only_documented_content():
     assert named == [Message("user", (Text("t"),))]
 
 
-# ------------------------------------------------------------------------------------------------ from one to the other
-
-
 @settings(max_examples=100, deadline=None)
 @given(st.lists(anthropic_messages() | openai_messages(), max_size=4))
 def test_foreign_content_does_not_leak_into_a_format(messages: list[Message]):
     """Extras and unknown blocks of one format never reach the other; calls, results and text do."""
     for name in FORMATS:
-        told = back(name, messages)
-        assert [call.call_id for m in told for call in m.calls] == [call.call_id for m in messages for call in m.calls]
-        for message in told:
+        messages_back = back(name, messages)
+        assert [call.call_id for m in messages_back for call in m.calls] == [
+            call.call_id for m in messages for call in m.calls
+        ]
+        for message in messages_back:
             for part in (message, *message.parts):
                 assert not isinstance(part, Opaque) or part.format == name
                 assert getattr(part, "extra", None) is None or part.extra.format == name  # type: ignore[union-attr]
@@ -241,11 +234,9 @@ def test_an_anthropic_conversation_survives_a_switch_to_openai():
         {"role": "tool", "tool_call_id": "a", "content": "x = 1"},
     ]
     visited = back("openai", messages)
-    del wires[1]["content"][0]  # Reasoning is the provider's own.
+    del wires[1]["content"][0]  # Reasoning belongs to its provider.
     assert get_format("anthropic").render(visited) == wires
 
-
-# ---------------------------------------------------------------------------------------------------- anything comes in
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=6),
@@ -269,14 +260,14 @@ KINDS = [
 
 
 def nodes(value: Any) -> list[tuple[Any, Any]]:
-    """Every place inside a JSON value: a container, and a key or an index in it."""
+    """Return every place inside a JSON value: a container, with a key or an index."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
     return [place for key in keys for place in ((value, key), *nodes(value[key]))]
 
 
 @st.composite
 def nearly_right(draw: st.DrawFn) -> Any:
-    """A wire message of either provider that is right but for a few places, where it holds something else."""
+    """Generate a wire message of either provider with a few wrong values."""
     name = draw(st.sampled_from(FORMATS))
     messages = draw(
         st.lists(anthropic_messages() if name == "anthropic" else openai_messages(), min_size=1, max_size=2)
@@ -326,9 +317,6 @@ def test_json_text_is_read_back_after_writing(value: Any):
     except BadMessage:
         return
     assert to_text(parse_object(text), "there") == text
-
-
-# ---------------------------------------------------------------------------------------------------- recorded messages
 
 
 def test_recorded_chat_completions_come_back(transcripts: Path):

@@ -1,4 +1,4 @@
-"""Why replies ended, in each provider's words and in ours; and where recordings kept it."""
+"""Reasons why replies end, by each provider's word and as recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def completion(reason: Any, **message: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("reason", "kind"),
     [
         ("end_turn", "end"),
         ("stop_sequence", "end"),
@@ -31,14 +31,14 @@ def completion(reason: Any, **message: Any) -> dict[str, Any]:
         ("something_new", "other"),
     ],
 )
-def test_the_stop_reason_of_anthropic_is_read(said: str, kind: Any):
-    assert get_format("anthropic").stop_of({"role": "assistant", "content": [], "stop_reason": said}) == Stop(
-        kind, said
+def test_the_stop_reason_of_anthropic_is_read(reason: str, kind: Any):
+    assert get_format("anthropic").stop_of({"role": "assistant", "content": [], "stop_reason": reason}) == Stop(
+        kind, reason
     )
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("reason", "kind"),
     [
         ("stop", "end"),
         ("tool_calls", "calls"),
@@ -48,8 +48,8 @@ def test_the_stop_reason_of_anthropic_is_read(said: str, kind: Any):
         ("eos", "other"),
     ],
 )
-def test_the_finish_reason_of_openai_is_read(said: str, kind: Any):
-    assert get_format("openai").stop_of(completion(said)) == Stop(kind, said)
+def test_the_finish_reason_of_openai_is_read(reason: str, kind: Any):
+    assert get_format("openai").stop_of(completion(reason)) == Stop(kind, reason)
 
 
 def test_a_refusal_of_openai_is_read_from_the_message():
@@ -74,16 +74,16 @@ def test_a_value_that_is_not_a_reply_is_refused():
 
 
 def test_recordings_keep_the_stop_reasons_of_replies(transcripts: Path):
-    """Real sessions: a reply that calls something ended with calling, where the program wrote it down."""
-    told: Counter[tuple[str, str]] = Counter()
+    """In real sessions a reply with calls ends for its calls, if the program recorded the reason."""
+    counts: Counter[tuple[str, str]] = Counter()
     for path in sorted(transcripts.glob("raw/*/*")):
         for entry in (recording := read_recording(path)).messages:
             if entry.stop is not None:
                 assert entry.message.role == "assistant"
-                told[recording.format, entry.stop.kind] += 1
+                counts[recording.format, entry.stop.kind] += 1
                 if entry.stop.kind == "calls":
                     assert entry.message.calls, (path, entry)
-    if not told:
+    if not counts:
         pytest.skip(f"no raw recordings in {transcripts}")
-    assert {name for name, _ in told} == {"claude_code", "pi", "opencode", "openhands"}
-    assert min(told[name, "calls"] for name in ("claude_code", "pi", "opencode")) > 0
+    assert {name for name, _ in counts} == {"claude_code", "pi", "opencode", "openhands"}
+    assert min(counts[name, "calls"] for name in ("claude_code", "pi", "opencode")) > 0

@@ -1,4 +1,4 @@
-"""Models of the official SDKs that talk to a provider on the loopback."""
+"""Models with the official SDKs, connected to a provider on the loopback address."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ BOTH = pytest.mark.parametrize("provider", ["anthropic", "openai"])
 
 
 def model_at(server: StubServer, provider: str, *, asynchronous: bool = False, **settings: Any) -> Any:
-    """A model whose SDK's client is at this server, and does not try anything again unless that is said."""
+    """Return a model with an SDK client for this server. It does not retry unless `settings` do."""
     sdk = pytest.importorskip(provider)
     retries = settings.pop("max_retries", 0)
     kind = ("Async" if asynchronous else "") + {"anthropic": "Anthropic", "openai": "OpenAI"}[provider]
     where = server.url if provider == "anthropic" else f"{server.url}/v1"
     client = getattr(sdk, kind)(api_key="none", base_url=where, max_retries=retries)
-    made = anthropic_model if provider == "anthropic" else openai_model
-    return made("m", client, **settings)
+    factory = anthropic_model if provider == "anthropic" else openai_model
+    return factory("m", client, **settings)
 
 
 @contextmanager
 def serving(script: Any, provider: str, **settings: Any) -> Iterator[tuple[StubServer, Any]]:
-    """A server with this script, and a model that asks it."""
+    """Provide a server with this script, and a model for it."""
     with StubServer(ScriptedModel(script, provider)) as server:
         model = model_at(server, provider, **settings)
         yield server, model

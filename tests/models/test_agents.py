@@ -1,4 +1,4 @@
-"""Agents whose model is a name, over the wire: the whole way from a task to the bytes and back."""
+"""Agents with a model name, over the wire: from a task to the bytes and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _keyed(monkeypatch: Any) -> None:
 
 
 def at(server: StubServer, monkeypatch: Any) -> None:
-    """The environment says that both providers are at this server."""
+    """Set the environment so that both providers are at this server."""
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
 
@@ -89,7 +89,7 @@ def test_an_async_agent_streams_and_closes_its_connections(provider: str, monkey
     with StubServer(ScriptedModel([call("t1", "weather", city="Oslo"), "An umbrella."], provider)) as server:
         at(server, monkeypatch)
         events = asyncio.run(run())
-        gc.collect()  # What was left open would be told as a warning, which is an error here.
+        gc.collect()  # An open connection would be a warning, which is an error here.
     kinds = [type(event) for event in events]
     assert kinds == [ModelReplied, ToolCalled, ToolAnswered, TextDelta, TextDelta, ModelReplied, RunEnded]
     assert events[-1].outcome.text == "An umbrella."

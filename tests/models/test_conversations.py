@@ -1,4 +1,4 @@
-"""Whole conversations over the wire: prompt, send or stream, record, with the SDKs' real clients."""
+"""Whole conversations over the wire with the SDKs' real clients: prompt, send or stream, record."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ TOOLS = {
 
 
 def asked(model: Any, body: dict[str, Any], streams: bool) -> object:
-    """The response, however it came."""
+    """Return the response, streamed or not."""
     return list(model.stream(body))[-1].response if streams else model.complete(body)
 
 
 def written(value: object) -> bytes:
-    """JSON as the SDKs write it."""
+    """Return JSON as the SDKs write it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def result(provider: str, call_id: str, said: str) -> Any:
-    """What a tool answered, on this provider's wire."""
+def result(provider: str, call_id: str, text: str) -> Any:
+    """Return a tool result in this provider's wire format."""
     if provider == "anthropic":
-        return [{"type": "tool_result", "tool_use_id": call_id, "content": said}]
-    return {"role": "tool", "tool_call_id": call_id, "content": said}
+        return [{"type": "tool_result", "tool_use_id": call_id, "content": text}]
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
 
 
 @BOTH
@@ -47,9 +47,9 @@ def test_requests_arrive_byte_for_byte_and_usage_is_recorded(provider: str, stre
     replies = [call("t1", "look", at="the door, naïvely"), "It is open.", "You are welcome."]
     with serving(replies, provider) as (server, model), open_conversation("c", format=provider, window=50_000) as chat:
         usages: list[Usage | None] = []
-        said: list[Any] = ["Look at the door – now! " * 20, result(provider, "t1", "open ✓ " * 50), "Thanks."]
+        inputs: list[Any] = ["Look at the door – now! " * 20, result(provider, "t1", "open ✓ " * 50), "Thanks."]
         prompts: list[dict[str, Any]] = []
-        for one in said:
+        for one in inputs:
             chat.append(one)
             prompts.append(chat.prompt(system="You look at things.", tools=TOOLS[provider]))
             chat.record(asked(model, prompts[-1], streams))

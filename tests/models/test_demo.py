@@ -1,4 +1,4 @@
-"""The demo: a model without a model. What it does with real tools, in both formats, and that all of it is legal."""
+"""The demo model with real tools, in both formats; all its requests are legal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMATS = ("openai", "anthropic")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Eight files of some 300 lines each, in two folders."""
+    """Eight files of about 300 lines each, in two folders."""
     for number in range(8):
         place = tmp_path / ("notes" if number % 2 else ".") / f"chapter_{number}.md"
         place.parent.mkdir(exist_ok=True)
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Talk:
-    """A conversation with the demo and the real tools of a folder. Every request is checked as its provider would."""
+    """A conversation with the demo and real tools of a folder. It checks every request as the provider would."""
 
     def __init__(self, folder: Path, format: str = "openai", window: int = 50_000, kinds: tuple[Callable, ...] = ()):
         self.model = demo_model(format)
@@ -45,7 +45,7 @@ class Talk:
         self.calls: list[ToolCall] = []
 
     def ask(self, text: str) -> str:
-        """What the demo says in the end."""
+        """Return the demo's last text."""
         self.chat.append(text)
         for _ in range(100):
             body = self.chat.prompt(tools=[tool.wire(self.chat.format.name) for tool in self.tools.values()])
@@ -69,10 +69,10 @@ class Talk:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_demo_uses_the_tools_of_the_request(folder, format, monkeypatch):
-    monkeypatch.setattr(socket, "socket", None)  # It is offline.
+    monkeypatch.setattr(socket, "socket", None)  # The demo is offline.
     talk = Talk(folder, format)
-    said = talk.ask("What is in this folder?")
-    assert "4 files and 1 folder: notes/, chapter_0.md, chapter_2.md" in said
+    reply_text = talk.ask("What is in this folder?")
+    assert "4 files and 1 folder: notes/, chapter_0.md, chapter_2.md" in reply_text
     assert talk.ask("read chapter_0.md").startswith("chapter_0.md has 301 lines. It begins:\n\n    # Chapter 0\n")
     assert "'chapter_5' is in 101 lines in 1 file" in talk.ask("find chapter_5").replace("100 lines", "101 lines")
     assert "It printed:\n\n    hello" in talk.ask("run echo hello")
@@ -83,8 +83,8 @@ def test_the_demo_uses_the_tools_of_the_request(folder, format, monkeypatch):
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_tour_overflows_a_small_window_and_expands_a_shrunk_result(folder, format):
     talk = Talk(folder, format, window=12_000)
-    said = talk.ask("tour")
-    assert said.startswith("The tour is complete: 8 files")
+    reply_text = talk.ask("tour")
+    assert reply_text.startswith("The tour is complete: 8 files")
     reads = [call.arguments for call in talk.calls if call.name == "read_file"]
     assert len(reads) == len(set(reads)) == 8
     assert talk.calls[-1].name == "expand"
@@ -120,7 +120,7 @@ def test_the_demo_invents_no_inputs(folder):
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "reply_text"),
     [
         ("read nothing.md", "I could not read it: There is no file"),
         ("read ../secret", "I could not read it: ../secret is outside"),
@@ -133,8 +133,8 @@ def test_the_demo_invents_no_inputs(folder):
         ("count to 5", "1 2 3 4 5."),
     ],
 )
-def test_the_demo_reports_failures(folder, asked, said):
-    assert Talk(folder).ask(asked).startswith(said)
+def test_the_demo_reports_failures(folder, asked, reply_text):
+    assert Talk(folder).ask(asked).startswith(reply_text)
 
 
 def test_a_tour_without_search_only_reads_files(folder):
@@ -163,12 +163,12 @@ def test_the_pieces_of_a_stream_make_the_whole_answer(format):
 
 
 def test_the_same_conversation_gets_the_same_answers(folder):
-    def told() -> list[bytes]:
+    def responses() -> list[bytes]:
         talk = Talk(folder)
         talk.ask("tour")
         return [foveate.core.wire.encode_message(row.message) for row in talk.chat.history()]
 
-    assert told() == told()
+    assert responses() == responses()
 
 
 def test_call_ids_are_unique_in_a_conversation(folder):
@@ -193,8 +193,8 @@ def test_the_unchanged_beginning_is_billed_as_cached():
 
 def test_a_note_in_a_user_message_is_not_an_input():
     wire = foveate.open_conversation("c", window=10_000).format.render
-    said = [user("hello"), assistant("Hello!"), user("count to 3"), user("[a plugin's note]")]
-    reply = demo_model().complete({"messages": wire(said)})
+    reply_text = [user("hello"), assistant("Hello!"), user("count to 3"), user("[a plugin's note]")]
+    reply = demo_model().complete({"messages": wire(reply_text)})
     assert reply["choices"][0]["message"]["content"] == "1 2 3."
 
 

@@ -1,4 +1,4 @@
-"""Pieces of streams, as servers send them in their different ways, gathered into whole responses."""
+"""Pieces of streams, as different servers send them, gathered into whole responses."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from foveate.ports import Delta
 
 
 def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
-    """One chunk of a chat completion."""
+    """Return one chunk of a chat completion."""
     return {"id": "c1", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
 def call(id: str | None = None, name: str | None = None, arguments: Any = "", **more: Any) -> dict[str, Any]:
-    """One piece of a call."""
-    said: dict[str, Any] = {"id": id, "function": {"name": name, "arguments": arguments}, **more}
-    return {key: value for key, value in said.items() if value is not None}
+    """Return one piece of a call."""
+    fields: dict[str, Any] = {"id": id, "function": {"name": name, "arguments": arguments}, **more}
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def completed(*chunks: dict[str, Any]) -> tuple[list[Delta], Message]:
-    """The pieces that chunks bring, and the message that they make."""
+    """Return the pieces in the chunks, and the message that they form."""
     gatherer = OpenAIGatherer()
     pieces = [piece for one in chunks for piece in gatherer.add(one)]
     whole = gatherer.whole()
@@ -97,7 +97,7 @@ def test_thoughts_return_in_the_field_of_their_server(field: str):
 
 
 def test_numbered_parts_of_thoughts_are_joined_by_number():
-    """As OpenRouter sends them: the model's provider wants them back as they were."""
+    """OpenRouter sends them so; the model's provider expects them back unchanged."""
     _, message = completed(
         chunk(reasoning_details=[{"type": "reasoning.text", "text": "Let me ", "index": 0}]),
         chunk(reasoning_details=[{"type": "reasoning.text", "text": "think.", "index": 0, "signature": None}]),
@@ -175,29 +175,28 @@ def test_a_response_is_incomplete_until_its_end_arrives():
     assert messages.whole() is None
 
 
-# ------------------------------------------------------------------------------------------------------------ Anthropic
-
-
 def events(blocks: list[dict[str, Any]], deltas: dict[int, list[dict[str, Any]]] | None = None) -> list[dict[str, Any]]:
-    """The events of an answer whose blocks begin like this and grow by these deltas."""
+    """Return the events of an answer whose blocks begin like this and grow by these deltas."""
     begun: dict[str, Any] = {"id": "m1", "role": "assistant", "type": "message", "content": [], "stop_reason": None}
-    said: list[dict[str, Any]] = [
+    stream: list[dict[str, Any]] = [
         {"type": "message_start", "message": {**begun, "usage": {"input_tokens": 7, "output_tokens": 1}}}
     ]
     for index, block in enumerate(blocks):
-        said.append({"type": "content_block_start", "index": index, "content_block": block})
+        stream.append({"type": "content_block_start", "index": index, "content_block": block})
         for delta in (deltas or {}).get(index, ()):
-            said.append({"type": "content_block_delta", "index": index, "delta": delta})
-        said.append({"type": "content_block_stop", "index": index})
+            stream.append({"type": "content_block_delta", "index": index, "delta": delta})
+        stream.append({"type": "content_block_stop", "index": index})
     usage = {"output_tokens": 30, "cache_read_input_tokens": None}
-    said.append({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": usage})
-    return [*said, {"type": "message_stop"}]
+    stream.append(
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": usage}
+    )
+    return [*stream, {"type": "message_stop"}]
 
 
-def gathered(said: list[dict[str, Any]]) -> dict[str, Any]:
-    """The message that these events make."""
+def gathered(stream: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the message that these events form."""
     gatherer = AnthropicGatherer()
-    for event in said:
+    for event in stream:
         gatherer.add(event)
     whole = gatherer.whole()
     assert whole is not None
@@ -236,11 +235,11 @@ def test_unknown_blocks_are_kept_with_their_deltas():
     ]
     gatherer = AnthropicGatherer()
     pieces = [piece for event in events(blocks, deltas) for piece in gatherer.add(event)]
-    assert pieces == [Delta("text", "So.")]  # What the provider's own tools are called with is no call of the caller's.
+    assert pieces == [Delta("text", "So.")]  # Arguments of the provider's own tools are not calls of the caller.
 
 
 def test_incomplete_arguments_are_not_a_valid_call():
-    """The answer was as long as it may be: half a file name, or half a file, is not what was meant."""
+    """The answer reached its maximal length: half a file name, or half a file, would be wrong."""
     block = {"type": "tool_use", "id": "a", "name": "write", "input": {}}
     whole = gathered(events([block], {0: [{"type": "input_json_delta", "partial_json": '{"path": "/tm'}]}))
     message, _ = get_format("anthropic").parse_reply(whole)
@@ -248,11 +247,9 @@ def test_incomplete_arguments_are_not_a_valid_call():
 
 
 def test_unknown_events_are_ignored():
-    said = events([{"type": "text", "text": "x"}])
-    assert gathered([said[0], {"type": "ping"}, {"type": "news", "index": 3}, *said[1:]]) == gathered(said)
+    answer = events([{"type": "text", "text": "x"}])
+    assert gathered([answer[0], {"type": "ping"}, {"type": "news", "index": 3}, *answer[1:]]) == gathered(answer)
 
-
-# ----------------------------------------------------------------------------------------------------------- properties
 
 texts = st.text(min_size=1, max_size=12)
 arguments = st.dictionaries(texts, st.one_of(st.integers(), texts, st.lists(st.booleans(), max_size=3)), max_size=3)
@@ -265,15 +262,15 @@ messages = st.builds(
 
 
 def cut(data: st.DataObject, text: str) -> list[str]:
-    """A text in pieces, wherever."""
+    """Split a text into pieces at any places."""
     places = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
     ends = [0, *places, len(text)]
     return [text[start:end] for start, end in pairwise(ends)]
 
 
 @given(messages, st.data())
-def test_a_completion_is_the_same_after_any_split_into_chunks(said: Any, data: st.DataObject):
-    thought, text, asked = said
+def test_a_completion_is_the_same_after_any_split_into_chunks(message: Any, data: st.DataObject):
+    thought, text, asked = message
     calls = [(f"c{n}", name, json.dumps(given)) for n, (name, given) in enumerate(asked)]
     chunks = [chunk(role="assistant", content="")]
     chunks += [chunk(reasoning_content=piece) for piece in cut(data, thought)]
@@ -295,8 +292,8 @@ def test_a_completion_is_the_same_after_any_split_into_chunks(said: Any, data: s
 
 
 @given(messages, st.data())
-def test_an_anthropic_answer_is_the_same_after_any_split(said: Any, data: st.DataObject):
-    thought, text, asked = said
+def test_an_anthropic_answer_is_the_same_after_any_split(message: Any, data: st.DataObject):
+    thought, text, asked = message
     blocks: list[dict[str, Any]] = [
         {"type": "thinking", "thinking": "", "signature": ""},
         {"type": "text", "text": ""},

@@ -1,4 +1,4 @@
-"""Models of the official SDKs: their real clients, sync and async, against a provider on the loopback."""
+"""Models with the official SDKs: real clients, sync and async, and a provider on the loopback address."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_field_without_an_sdk_keyword_travels_in_the_body(provider: str):
 )
 def test_the_length_has_the_name_that_the_server_uses(client: Any, word: str):
     asked: list[dict[str, Any]] = []
-    client.chat = SimpleNamespace(completions=SimpleNamespace(create=lambda **said: asked.append(said)))
+    client.chat = SimpleNamespace(completions=SimpleNamespace(create=lambda **arguments: asked.append(arguments)))
     openai_model("o9", client, max_tokens=7).complete(BODY)
     openai_model("o9", client).complete({**BODY, "max_completion_tokens": 5})
     assert asked[0] == {"model": "o9", word: 7, "timeout": 600.0, **BODY}
@@ -95,8 +95,10 @@ def test_the_length_has_the_name_that_the_server_uses(client: Any, word: str):
 
 
 def test_a_refused_length_name_is_replaced_from_then_on():
-    said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-    with serving([Failure(400, message=said), "one", "two"], "openai") as (server, model):
+    refusal = (
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    )
+    with serving([Failure(400, message=refusal), "one", "two"], "openai") as (server, model):
         assert [text_of(model, model.complete(BODY)) for _ in range(2)] == ["one", "two"]
     lengths = [sorted(one.values.keys() & {"max_tokens", "max_completion_tokens"}) for one in server.received]
     assert lengths == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
@@ -104,8 +106,8 @@ def test_a_refused_length_name_is_replaced_from_then_on():
 
 def test_a_length_that_is_too_large_keeps_its_name():
     sdk = pytest.importorskip("openai")
-    said = "'max_tokens' or 'max_completion_tokens' is too large: 8192. The maximum context length is 4096 tokens."
-    with serving([Failure(400, message=said)], "openai") as (server, model):
+    refusal = "'max_tokens' or 'max_completion_tokens' is too large: 8192. The maximum context length is 4096 tokens."
+    with serving([Failure(400, message=refusal)], "openai") as (server, model):
         with pytest.raises(sdk.BadRequestError, match="too large"):
             model.complete(BODY)
         assert len(server.received) == 1

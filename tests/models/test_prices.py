@@ -1,4 +1,4 @@
-"""What model calls cost, as `genai-prices` has it."""
+"""Prices of model calls from `genai-prices`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def test_input_output_cache_reads_and_writes_have_their_own_prices():
         Usage(0, 0, MILLION, output=0),
         Usage(0, output=MILLION),
     ]
-    told = [price.input_mtok, price.cache_read_mtok, price.cache_write_mtok, price.output_mtok]
-    assert [cost(usage) for usage in each] == [pytest.approx(float(one)) for one in told]
-    assert cost(Usage(MILLION, MILLION, MILLION, MILLION)) == pytest.approx(float(sum(told, Decimal())))
-    assert len(set(told)) == 4
+    prices = [price.input_mtok, price.cache_read_mtok, price.cache_write_mtok, price.output_mtok]
+    assert [cost(usage) for usage in each] == [pytest.approx(float(one)) for one in prices]
+    assert cost(Usage(MILLION, MILLION, MILLION, MILLION)) == pytest.approx(float(sum(prices, Decimal())))
+    assert len(set(prices)) == 4
 
 
 def test_cache_writes_without_a_price_are_charged_as_input():

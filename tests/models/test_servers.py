@@ -1,4 +1,4 @@
-"""Servers that are compatible with OpenAI's: where each is, whose key it is sent, what is said where there is none."""
+"""Compatible servers: addresses, keys, and errors for missing ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _bare(monkeypatch: Any) -> None:
 
 
 def client_of(name: str) -> Any:
-    """The client that a model would send its first request by."""
+    """Return the client with which a model sends its first request."""
     pytest.importorskip("openai")
     model: Any = open_model(name)
     return model._client()
@@ -113,15 +113,15 @@ def test_the_host_of_a_client_selects_the_server_entry():
 
 
 def test_requests_avoid_fields_that_a_server_refuses(monkeypatch):
-    said: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name in SERVERS:
         monkeypatch.setenv((SERVERS[name].keys or ("X",))[0], "k")
         model: Any = open_model(f"{name}:m", max_tokens=5)
-        said[name] = model._arguments(model._client(), BODY, True)
+        arguments[name] = model._arguments(model._client(), BODY, True)
         model.close()
-    lengths = {name: next(key for key in one if key.startswith("max_")) for name, one in said.items()}
+    lengths = {name: next(key for key in one if key.startswith("max_")) for name, one in arguments.items()}
     assert {name for name, word in lengths.items() if word == "max_completion_tokens"} == {"openai", "xai", "groq"}
-    assert {name for name, one in said.items() if "stream_options" not in one} == {"mistral"}
+    assert {name for name, one in arguments.items() if "stream_options" not in one} == {"mistral"}
 
 
 def test_the_page_of_models_has_every_provider_with_its_key_and_address():

@@ -1,4 +1,4 @@
-"""Answers that are followed as they come: the SDKs' real clients, sync and async, and a provider on the loopback."""
+"""Streamed answers: the SDKs' real clients, sync and async, and a provider on the loopback address."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from foveate.testing.server import StubServer
 from .serving import BODY, BOTH, model_at, serving
 
 
-def said_by(provider: str) -> Message:
+def reply_of(provider: str) -> Message:
     """Thoughts, text and two calls, the second without arguments."""
     calls = (ToolCall("a", "look", '{"at":"the door","deep":[1,2]}'), ToolCall("b", "list", "{}"))
     return Message("assistant", (Reasoning("Let me think.", format=provider), Text("I look it up, now."), *calls))
@@ -32,8 +32,8 @@ def joined(pieces: list[Any], kind: str) -> str:
     return "".join(piece.text for piece in pieces if isinstance(piece, Delta) and piece.kind == kind)
 
 
-def judged(provider: str, pieces: list[Any], response: object) -> None:
-    """Whether a stream said what the whole response to the same request says."""
+def assert_same(provider: str, pieces: list[Any], response: object) -> None:
+    """Assert that a stream gives the same as the whole response to the same request."""
     *deltas, last = pieces
     assert isinstance(last, Whole)
     assert joined(deltas, "text") == "I look it up, now."
@@ -42,8 +42,10 @@ def judged(provider: str, pieces: list[Any], response: object) -> None:
     message, usage = get_format(provider).parse_reply(last.response)
     same, billed = get_format(provider).parse_reply(response)
     assert message == same
-    said = {"anthropic": "tool_use", "openai": "tool_calls"}[provider]
-    assert get_format(provider).stop_of(last.response) == get_format(provider).stop_of(response) == Stop("calls", said)
+    reason = {"anthropic": "tool_use", "openai": "tool_calls"}[provider]
+    assert (
+        get_format(provider).stop_of(last.response) == get_format(provider).stop_of(response) == Stop("calls", reason)
+    )
     assert (usage.prompt_tokens, usage.output) == (billed.prompt_tokens, billed.output)
     if provider == "anthropic":
         reasoning = message.parts[0]
@@ -53,8 +55,8 @@ def judged(provider: str, pieces: list[Any], response: object) -> None:
 
 @BOTH
 def test_a_stream_equals_the_whole_response(provider: str):
-    with serving([said_by(provider)] * 2, provider) as (server, model):
-        judged(provider, list(model.stream(BODY)), model.complete(BODY))
+    with serving([reply_of(provider)] * 2, provider) as (server, model):
+        assert_same(provider, list(model.stream(BODY)), model.complete(BODY))
     first, second = (one.values for one in server.received)
     assert first.pop("stream") is True
     if provider == "openai":
@@ -65,11 +67,11 @@ def test_a_stream_equals_the_whole_response(provider: str):
 @BOTH
 def test_an_async_stream_equals_the_whole_response(provider: str):
     async def run() -> None:
-        with StubServer(ScriptedModel([said_by(provider)] * 2, provider)) as server:
+        with StubServer(ScriptedModel([reply_of(provider)] * 2, provider)) as server:
             model = model_at(server, provider, asynchronous=True)
             async with model._client_passed:
                 pieces = [piece async for piece in model.stream(BODY)]
-                judged(provider, pieces, await model.complete(BODY))
+                assert_same(provider, pieces, await model.complete(BODY))
 
     asyncio.run(run())
 
@@ -109,7 +111,7 @@ def test_a_cut_async_stream_raises_too(provider: str, politely: bool):
 @BOTH
 def test_a_stream_that_halts_times_out(provider: str):
     def story(seconds: float) -> None:
-        """It begins in time, and then halts for longer."""
+        """It begins in time, and then pauses for longer."""
         with serving([SlowReply("one two three four", 600)], provider, timeout=seconds) as (_, model):
             pieces = model.stream(BODY)
             with pytest.raises(BrokenStream, match=r"ReadTimeout|Timeout"):
@@ -174,11 +176,11 @@ def test_every_way_to_leave_a_stream_closes_its_connection(provider: str, ends: 
     class AsyncClient(Client):
         async def __aenter__(self) -> None: ...
 
-    async def send(**said: Any) -> Events:
+    async def send(**arguments: Any) -> Events:
         return Later()
 
-    made: Any = anthropic_model if provider == "anthropic" else openai_model
-    pieces = made("m", Client(lambda **said: Events())).stream(BODY)
+    factory: Any = anthropic_model if provider == "anthropic" else openai_model
+    pieces = factory("m", Client(lambda **arguments: Events())).stream(BODY)
     assert next(pieces).text == "one"
     if ends == "early":
         pieces.close()
@@ -187,7 +189,7 @@ def test_every_way_to_leave_a_stream_closes_its_connection(provider: str, ends: 
             next(pieces)
 
     async def run() -> None:
-        later = made("m", AsyncClient(send)).stream(BODY)
+        later = factory("m", AsyncClient(send)).stream(BODY)
         assert (await anext(later)).text == "one"
         if ends == "early":
             await later.aclose()
@@ -268,12 +270,12 @@ def test_a_model_creates_one_client_and_closes_it(provider: str, monkeypatch):
         assert model._own is client
         model.close()
         assert client.is_closed()
-        model.complete(BODY)  # It opens another one where it is asked again.
+        model.complete(BODY)  # The next request opens another client.
         model.close()
 
 
 def at_home(monkeypatch: Any, server: StubServer) -> None:
-    """The environment says that both providers are at this server."""
+    """Set the environment so that both providers are at this server."""
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
     for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):

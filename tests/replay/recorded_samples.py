@@ -1,4 +1,4 @@
-"""Small recordings, written by hand for these tests, and the ways to write them down."""
+"""Small recordings, written by hand for these tests, and functions that write them to files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Line = dict[str, Any]
 
 
 def write_lines(path: Path, *lines: Any) -> Path:
-    """JSON Lines of these values; bytes and text are written as they are."""
+    """Write JSON Lines of these values; bytes and text are written unchanged."""
     bodies = [
         line if isinstance(line, bytes) else line.encode() if isinstance(line, str) else json.dumps(line).encode()
         for line in lines
@@ -20,16 +20,13 @@ def write_lines(path: Path, *lines: Any) -> Path:
 
 
 def write_document(path: Path, value: Any) -> Path:
-    """One JSON document of several lines."""
+    """Write one JSON document of several lines."""
     path.write_text(json.dumps(value, indent=1), encoding="utf-8")
     return path
 
 
-# ---------------------------------------------------------------------------------------------------------- Claude Code
-
-
 class Session:
-    """A Claude Code session in the making: each method adds a line whose parent is the line before it, or `after`."""
+    """Builds a Claude Code session. Each method adds a line whose parent is the line before it, or `after`."""
 
     def __init__(self, **envelope: Any) -> None:
         self.lines: list[Line] = []
@@ -55,7 +52,7 @@ class Session:
         return self.add("user", message={"role": "user", "content": content}, **fields)
 
     def reply(self, name: str, *blocks: Line, output: int = 7, **fields: Any) -> str:
-        """One line of a response: its blocks, under the response's `message.id`."""
+        """Add one line of a response: its blocks, under the response's `message.id`."""
         usage = {
             "input_tokens": 3,
             "cache_read_input_tokens": 100,
@@ -81,11 +78,8 @@ def call(call_id: str, name: str = "Bash", **arguments: Any) -> Line:
 PIXEL = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0K"}}
 
 
-# ---------------------------------------------------------------------------------------------------------------- Codex
-
-
 def rollout(*payloads: tuple[str, Line]) -> list[Line]:
-    """Rollout lines, a second apart."""
+    """Return rollout lines, a second apart."""
     return [
         {"timestamp": f"2026-01-02T03:04:{second:02d}.000Z", "type": type, "payload": payload}
         for second, (type, payload) in enumerate(payloads)
@@ -96,7 +90,7 @@ def item(type: str, **fields: Any) -> tuple[str, Line]:
     return "response_item", {"type": type, **fields}
 
 
-def said(role: str, words: str, **fields: Any) -> tuple[str, Line]:
+def message(role: str, words: str, **fields: Any) -> tuple[str, Line]:
     kind = "output_text" if role == "assistant" else "input_text"
     return item("message", role=role, content=[{"type": kind, "text": words}], **fields)
 

@@ -12,7 +12,7 @@ from foveate.ports import Rendered
 def entry(
     position: int, message: Message, *, source: Message | None = None, tokens: int | None = None, **more
 ) -> Entry:
-    """An entry that shows `message`, as appended unless `source` or `kind` say otherwise."""
+    """Return an entry that shows `message`, as appended unless `source` or `kind` differ."""
     shown = tokens_of(message) if tokens is None else tokens
     stamp = Stamp(turn=0, time=0, tokens=shown, origin="user")
     was = None if more.get("kind") in ("summary", "stand-in") else source or message
@@ -21,5 +21,5 @@ def entry(
 
 
 def rendered(*entries: Entry) -> Rendered:
-    """One rendered message that shows these entries."""
+    """Return one rendered message that shows these entries."""
     return Rendered("|".join(entry.message.text for entry in entries).encode(), entries)

@@ -1,4 +1,4 @@
-"""What commits changed, told by the calls that saw it."""
+"""Changes of the view by commits, at the calls that saw them."""
 
 from __future__ import annotations
 

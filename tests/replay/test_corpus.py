@@ -1,4 +1,4 @@
-"""Many recordings: in order whatever the processes do, none stopped by another, summed up; and the newest one."""
+"""Many recordings: stable order, independent failures, totals; and the newest recording."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ROW = Row(
 
 
 def write(path: Path, rounds: int) -> Path:
-    """A recording of an agent that reads a file in each of so many rounds."""
+    """Write a recording of an agent that reads a file in each round."""
     lines = [{"role": "user", "content": "Read everything."}]
     for number in range(rounds):
         arguments = json.dumps({"path": f"src/file_{number}.py"})
@@ -74,15 +74,15 @@ def refuse_everything(provider: str, body: bytes) -> list[str]:
 
 def test_every_file_is_replayed_under_every_policy_in_order(tmp_path):
     files = [write(tmp_path / "b.jsonl", 2), write(tmp_path / "a.jsonl", 4)]
-    told = []
-    corpus = replay_files(files, policies=["none", "keep-last-1"], jobs=1, progress=lambda *news: told.append(news))
+    reports = []
+    corpus = replay_files(files, policies=["none", "keep-last-1"], jobs=1, progress=lambda *news: reports.append(news))
     assert [(row.transcript, row.policy, row.calls) for row in corpus.rows] == [
         ("b", "none", 3),
         ("b", "keep-last-1", 3),
         ("a", "none", 5),
         ("a", "keep-last-1", 5),
     ]
-    assert told == [(1, 2, str(files[0])), (2, 2, str(files[1]))]
+    assert reports == [(1, 2, str(files[0])), (2, 2, str(files[1]))]
     assert corpus.failures == ()
 
 
@@ -90,14 +90,14 @@ def test_several_processes_return_the_same_as_one(tmp_path):
     files = [write(tmp_path / f"{name}.jsonl", rounds) for name, rounds in [("x", 2), ("y", 6), ("z", 3)]]
     files.insert(1, tmp_path / "missing.jsonl")
     settings = {"policies": ["prune", "keep-last-1"], "window": 9_000, "check": refuse_everything}
-    told = []
+    reports = []
     alone = replay_files(files, jobs=1, **settings)
-    shared = replay_files(files, jobs=2, progress=lambda done, *_: told.append(done), **settings)
+    shared = replay_files(files, jobs=2, progress=lambda done, *_: reports.append(done), **settings)
     assert timeless(shared.rows) == timeless(alone.rows)
     assert shared.failures == alone.failures
     assert [one.refusals for one in shared.replayed] == [one.refusals for one in alone.replayed]
     assert {row.illegal_views for row in shared.rows} == {3, 7, 4}
-    assert told == [1, 2, 3, 4]
+    assert reports == [1, 2, 3, 4]
 
 
 def test_a_recording_that_cannot_be_read_stops_no_other(tmp_path):
@@ -224,7 +224,7 @@ def test_a_total_needs_at_least_one_row():
 
 @pytest.fixture
 def home(tmp_path) -> Path:
-    """A home folder with recordings of both agents, the older ones first."""
+    """Create a home folder with recordings of both agents, the older ones first."""
     names = [
         ".codex/sessions/2026/01/02/rollout-1.jsonl",
         ".claude/projects/-home-me-app/5f0c.jsonl",

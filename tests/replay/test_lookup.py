@@ -1,4 +1,4 @@
-"""What a call used, looked up in the view it was made from, and fetched where the view did not show it."""
+"""References of calls, looked up in their views, and fetched if the view lacks them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def opening(name: str) -> Message:
 
 
 def looked_up(history: list[Message], answers: list[Message], shown: View, **originals: tuple[Message, ...]) -> Lookup:
-    """A lookup after `history`, with these answers one after the other, each given from the view `shown`."""
+    """Return a lookup after `history`, with these answers in order, each from the view `shown`."""
     lookup = Lookup(originals.__getitem__, Prices(read=0.5, write=2.0))
     for message in history:
         lookup.read(message)
@@ -92,9 +92,9 @@ def test_an_expansion_follows_the_history_at_its_time():
 
 
 def test_content_from_a_person_is_missed_and_fetched_too():
-    said = user("Look at src/app.py!")
-    shown = view(entry(1, user('[cut; expand("m1")]'), source=said, shrunk=((0,),)))
-    lookup = looked_up([said], [opening("src/app.py")], shown, m1=(said,))
+    question = user("Look at src/app.py!")
+    shown = view(entry(1, user('[cut; expand("m1")]'), source=question, shrunk=((0,),)))
+    lookup = looked_up([question], [opening("src/app.py")], shown, m1=(question,))
     assert (lookup.said, lookup.fetches.expansions) == (Counts(used=1, visible=0, reached=1), 1)
 
 

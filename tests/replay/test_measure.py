@@ -1,4 +1,4 @@
-"""The meter of cost, the bill of sending everything, and expansions."""
+"""The meter of costs, the bill of sending everything, and expansions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from foveate.core.view import Prices
 from foveate.replay.measure import Bill, FetchCosts, Meter, UnmanagedRequests, percentile, share
 
 
-def said(position: int, text: str, tokens: int = 100):
+def entry_of(position: int, text: str, tokens: int = 100):
     return entry(position, user(text), tokens=tokens)
 
 
-A, B, C, D = (rendered(said(i, word)) for i, word in enumerate(["a", "b", "c", "d"], 1))
+A, B, C, D = (rendered(entry_of(i, word)) for i, word in enumerate(["a", "b", "c", "d"], 1))
 
 
 def test_the_unchanged_beginning_is_read_and_the_rest_written():
@@ -28,14 +28,14 @@ def test_the_unchanged_beginning_is_read_and_the_rest_written():
 def test_a_change_makes_everything_after_it_a_write():
     meter = Meter(Prices(read=0.5, write=2.0))
     meter.bill([A, B, C], 3)
-    stub = rendered(said(2, "stub", tokens=10))
+    stub = rendered(entry_of(2, "stub", tokens=10))
     assert meter.bill([A, stub, C, D], 4) == Bill(tokens=310, cached=100, cost=470.0, rewritten=True, unchanged=1)
 
 
 def test_messages_are_compared_by_their_bytes_not_by_identity():
     meter = Meter(Prices())
     meter.bill([A, B], 2)
-    assert meter.bill([rendered(said(1, "a")), rendered(said(2, "b"))], 2).cached == 200
+    assert meter.bill([rendered(entry_of(1, "a")), rendered(entry_of(2, "b"))], 2).cached == 200
 
 
 def test_a_shorter_request_is_a_rewritten_prefix_that_writes_nothing():
@@ -45,14 +45,14 @@ def test_a_shorter_request_is_a_rewritten_prefix_that_writes_nothing():
 
 
 def test_a_rendered_message_has_the_tokens_of_all_its_entries():
-    packed = rendered(said(1, "a", 30), said(2, "b", 12))
+    packed = rendered(entry_of(1, "a", 30), entry_of(2, "b", 12))
     assert Meter(Prices()).bill([packed], 2).tokens == 42
 
 
 def test_a_change_is_located_by_its_first_message():
     meter = Meter(Prices())
     meter.bill([A, B, C], 3)
-    opener = rendered(entry(0, user("opener"), kind="stand-in"), said(2, "b, otherwise"))
+    opener = rendered(entry(0, user("opener"), kind="stand-in"), entry_of(2, "b, otherwise"))
     assert meter.bill([A, opener, C], 3).unchanged == 1
 
 

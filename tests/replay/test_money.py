@@ -1,4 +1,4 @@
-"""What requests cost in US dollars."""
+"""Costs of requests in US dollars."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_cached_tokens_are_read_at_their_price_and_the_rest_is_written():
     pytest.importorskip("genai_prices")
     million = 1_000_000
     fresh, cached = dollars("claude-opus-4-5", [(million, 0)]), dollars("claude-opus-4-5", [(million, million)])
-    # Anthropic: written at 1.25 of the price of input, read at 0.1.
+    # Anthropic: writing costs 1.25 of the price of input, reading 0.1.
     assert fresh / cached == pytest.approx(12.5)
     assert dollars("claude-opus-4-5", [(million, 400_000), (million, 0)]) == pytest.approx(1.6 * fresh + 0.4 * cached)
 

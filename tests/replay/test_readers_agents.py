@@ -30,11 +30,8 @@ from foveate.replay.recordings.recording import RecordedMessage, Recording, mill
 BROKEN = "this does not follow the format: "
 
 
-def said(recording: Recording) -> list[Message]:
+def messages_of(recording: Recording) -> list[Message]:
     return [entry.message for entry in recording.messages]
-
-
-# ------------------------------------------------------------------------------------------------------------- OpenCode
 
 
 def tool_part(call_id: str, status: str, **state: Any) -> dict[str, Any]:
@@ -121,16 +118,13 @@ def test_an_opencode_revert_is_a_branch_and_a_summary_is_marked(tmp_path: Path) 
         ("", None, Usage(10, 100, 0, 5, 2)),
         ("x", None, None),
     ]
-    assert [said(branch) for branch in recording.branches] == [[user("Wrong turn."), assistant("Indeed.")]]
+    assert [messages_of(branch) for branch in recording.branches] == [[user("Wrong turn."), assistant("Indeed.")]]
     assert recording.notes == {
         "rewound lines": 2,
         "native compactions": 1,
         "natively cleared results": 1,
         "failed replies": 1,
     }
-
-
-# ----------------------------------------------------------------------------------------------------------------- ATIF
 
 
 def trajectory(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -187,7 +181,7 @@ def test_an_atif_trajectory_is_read_with_its_results_and_sub_agents(tmp_path: Pa
         ),
     )
     assert (recording.model, recording.tools, recording.name) == ("gpt-x", ({"name": "f"},), "s1")
-    assert [said(chain) for chain in recording.side_chains] == [[user("Count.")]]
+    assert [messages_of(chain) for chain in recording.side_chains] == [[user("Count.")]]
     assert recording.notes == {"side-chain lines": 1, "interrupted calls": 1, "images": 1}
 
 
@@ -207,7 +201,7 @@ def test_a_malformed_atif_step_is_named_or_skipped(tmp_path: Path, step: dict[st
         read_recording(path)
     assert stopped.value.problem == problem
     recording = read_recording(path, lenient=True)
-    assert (said(recording), recording.notes) == ([user("Hi."), assistant("Ho.")], {"damaged lines": 1})
+    assert (messages_of(recording), recording.notes) == ([user("Hi."), assistant("Ho.")], {"damaged lines": 1})
 
 
 def test_sub_agents_of_sub_agents_are_side_chains_of_side_chains(tmp_path: Path) -> None:
@@ -219,10 +213,7 @@ def test_sub_agents_of_sub_agents_are_side_chains_of_side_chains(tmp_path: Path)
     while recording.side_chains:
         (recording,) = recording.side_chains
         depth += 1
-    assert (depth, said(recording)) == (300, [user("Bottom.")])
-
-
-# ------------------------------------------------------------------------------------------------------------------- pi
+    assert (depth, messages_of(recording)) == (300, [user("Bottom.")])
 
 
 def entry(type: str, name: str = "", parent: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -297,13 +288,10 @@ def test_a_pi_session_is_read_as_a_tree(tmp_path: Path) -> None:
         ("By the way.", "plugin", "d"),
         ("That way.", None, "e"),
     ]
-    assert ([said(branch) for branch in recording.branches], recording.notes) == (
+    assert ([messages_of(branch) for branch in recording.branches], recording.notes) == (
         [[user("This way.")]],
         {"rewound lines": 1, "other lines": 1},
     )
-
-
-# ----------------------------------------------------------------------------------------------------------- SWE-agent
 
 
 def test_a_swe_agent_trajectory_with_function_calling_is_its_history(tmp_path: Path) -> None:
@@ -316,7 +304,7 @@ def test_a_swe_agent_trajectory_with_function_calling_is_its_history(tmp_path: P
     document = {"history": history, "trajectory": [{"action": "ls", "observation": "a.py"}], "info": {}}
     recording = read_recording(write_document(tmp_path / "run.traj", document))
     assert (recording.format, recording.notes) == ("swe_agent", {})
-    assert said(recording) == [
+    assert messages_of(recording) == [
         system("Be brief."),
         assistant("Now.", ToolCall("c1", "ls", "{}")),
         tool_result("c1", "a.py"),
@@ -336,7 +324,7 @@ def test_a_swe_agent_trajectory_in_text_gets_made_up_call_ids(tmp_path: Path) ->
     ]
     document = {"history": history, "trajectory": steps, "info": {"model": "gpt-x"}}
     recording = read_recording(write_document(tmp_path / "run.traj", document))
-    assert said(recording) == [
+    assert messages_of(recording) == [
         system("Be brief."),
         user("Fix it."),
         assistant("Look.", ToolCall("step-1", "shell", '{"command":"ls"}')),
@@ -346,9 +334,6 @@ def test_a_swe_agent_trajectory_in_text_gets_made_up_call_ids(tmp_path: Path) ->
     ]
     assert [each.origin for each in recording.messages] == [None, None, None, None, None, "plugin"]
     assert (recording.model, recording.notes) == ("gpt-x", {"made-up ids": 1})
-
-
-# ----------------------------------------------------------------------------------------------------------- OpenHands
 
 
 def response(name: str, *call_ids: str) -> dict[str, Any]:
@@ -432,9 +417,6 @@ def test_several_openhands_records_in_one_file_are_refused(tmp_path: Path) -> No
     with pytest.raises(BadTranscript) as stopped:
         read_recording(path)
     assert (stopped.value.line, stopped.value.problem) == (2, "it holds 3 recordings.")
-
-
-# ---------------------------------------------------------------------------------------------------------------- times
 
 
 @pytest.mark.parametrize(

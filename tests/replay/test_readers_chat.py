@@ -1,4 +1,4 @@
-"""Plain chats: wherever in a document their messages are, and whichever of two providers' shapes they have."""
+"""Plain chats, at any place in a document and in the shapes of two providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claude Code sessions: which lines are the conversation, and what is told about the others."""
+"""Claude Code sessions: the lines of the conversation, and the counts of the others."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def read(path: Path, session: Session, **options: Any) -> Recording:
     return read_recording(write_lines(path / "s1.jsonl", *session.lines), **options)
 
 
-def said(recording: Recording) -> list[Message]:
+def messages_of(recording: Recording) -> list[Message]:
     return [entry.message for entry in recording.messages]
 
 
-def told(recording: Recording) -> list[str]:
-    """Each message in a few words: its text, and the calls it makes or answers."""
+def short_form(recording: Recording) -> list[str]:
+    """Return each message in a few words: its text, and the calls it makes or answers."""
     return [
         " ".join(
             [entry.message.role[0], *[f"{call.call_id}?" for call in entry.message.calls]]
@@ -74,7 +74,7 @@ def test_a_session_is_read_with_its_times_usage_and_ids(tmp_path: Path) -> None:
 
 
 def test_parallel_calls_fork_the_tree_without_a_rewind(tmp_path: Path) -> None:
-    """Each result hangs from its own call, and only the last one leads on: the others are answers all the same."""
+    """Each result follows its own call, and only the last one continues the tree: the others still belong."""
     session = Session()
     session.user("Look at three files.")
     first = session.reply("m1", call("c1"))
@@ -87,7 +87,7 @@ def test_parallel_calls_fork_the_tree_without_a_rewind(tmp_path: Path) -> None:
     session.result("c3", "three", after=third)
     session.reply("m2", text("Done."))
     recording = read(tmp_path, session)
-    assert told(recording) == [
+    assert short_form(recording) == [
         "u Look at three files.",
         "a c1? c2? c3?",
         "t c2! two",
@@ -107,7 +107,7 @@ def test_a_call_after_the_result_of_its_sibling_keeps_its_response(tmp_path: Pat
     session.result("c2", "two", after=second)
     session.reply("m2", text("Done."))
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Go.", "a c1? c2?", "t c1! one", "t c2! two", "a Done."]
+    assert short_form(recording) == ["u Go.", "a c1? c2?", "t c1! one", "t c2! two", "a Done."]
     assert recording.notes == {}
 
 
@@ -120,7 +120,7 @@ def test_any_result_of_a_batch_may_have_the_next_message(tmp_path: Path, leads_o
     results = {name: session.result(name, f"of {name}", after=line) for name, line in lines.items()}
     session.reply("m2", text("Done."), after=results[leads_on])
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Go.", "a c1? c2?", "t c1! of c1", "t c2! of c2", "a Done."]
+    assert short_form(recording) == ["u Go.", "a c1? c2?", "t c1! of c1", "t c2! of c2", "a Done."]
     assert recording.branches == ()
 
 
@@ -134,7 +134,7 @@ def test_program_texts_after_a_result_off_the_path_stay(tmp_path: Path) -> None:
     session.result("c2", "Launching.", after=second)
     session.user([text("How the second skill works.")], isMeta=True)
     recording = read(tmp_path, session)
-    assert told(recording) == [
+    assert short_form(recording) == [
         "u Use both skills.",
         "a c1? c2?",
         "t c1! Launching.",
@@ -153,8 +153,8 @@ def test_an_abandoned_reply_is_a_branch(tmp_path: Path) -> None:
     session.reply("m2", call("c1"), after=asked)
     session.result("c1", "two")
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Go.", "a c1?", "t c1! two"]
-    assert [told(branch) for branch in recording.branches] == [["a c1?", "t c1! one"]]
+    assert short_form(recording) == ["u Go.", "a c1?", "t c1! two"]
+    assert [short_form(branch) for branch in recording.branches] == [["a c1?", "t c1! one"]]
 
 
 def test_a_second_answer_to_a_call_is_a_branch(tmp_path: Path) -> None:
@@ -164,7 +164,10 @@ def test_a_second_answer_to_a_call_is_a_branch(tmp_path: Path) -> None:
     session.result("c1", "one", after=asked)
     session.result("c1", "two", after=asked)
     recording = read(tmp_path, session)
-    assert (told(recording)[2:], [told(branch) for branch in recording.branches]) == (["t c1! two"], [["t c1! one"]])
+    assert (short_form(recording)[2:], [short_form(branch) for branch in recording.branches]) == (
+        ["t c1! two"],
+        [["t c1! one"]],
+    )
 
 
 def test_messages_left_behind_by_a_rewind_are_a_branch(tmp_path: Path) -> None:
@@ -178,8 +181,10 @@ def test_messages_left_behind_by_a_rewind_are_a_branch(tmp_path: Path) -> None:
     session.user("No: keep it.", after=here)
     session.reply("m4", text("Kept."))
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Hi.", "a Hello.", "u No: keep it.", "a Kept."]
-    assert [told(branch) for branch in recording.branches] == [["u Delete it.", "a c1?", "t c1! gone", "a Deleted."]]
+    assert short_form(recording) == ["u Hi.", "a Hello.", "u No: keep it.", "a Kept."]
+    assert [short_form(branch) for branch in recording.branches] == [
+        ["u Delete it.", "a c1?", "t c1! gone", "a Deleted."]
+    ]
     assert recording.notes == {"rewound lines": 4}
     assert recording.notes_text() == "4 rewound lines"
 
@@ -191,7 +196,7 @@ def test_a_rewind_to_the_start_makes_the_first_attempt_a_branch(tmp_path: Path) 
     session.user("Second.", after=None)
     session.reply("m2", text("Two."))
     recording = read(tmp_path, session)
-    assert (told(recording), [told(each) for each in recording.branches]) == (
+    assert (short_form(recording), [short_form(each) for each in recording.branches]) == (
         ["u Second.", "a Two."],
         [["u First.", "a One."]],
     )
@@ -207,12 +212,12 @@ def test_rewinds_within_rewinds_are_branches_in_order(tmp_path: Path) -> None:
     session.user("B.", after=root)
     session.user("C.", after=root)
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Root.", "u C."]
-    assert [told(branch) for branch in recording.branches] == [["u A.", "a On A.", "u A2."], ["u A1."], ["u B."]]
+    assert short_form(recording) == ["u Root.", "u C."]
+    assert [short_form(branch) for branch in recording.branches] == [["u A.", "a On A.", "u A2."], ["u A1."], ["u B."]]
 
 
 def test_side_chains_are_separate_recordings(tmp_path: Path) -> None:
-    """Named by their agent, or, in older versions, by the line they begin with."""
+    """Named by their agent, or in older versions by their first line."""
     session = Session()
     session.user("Send two agents.")
     session.reply("m1", call("c1", "Task"), call("c2", "Task"))
@@ -224,8 +229,14 @@ def test_side_chains_are_separate_recordings(tmp_path: Path) -> None:
     session.result("c2", "Tested.")
     session.reply("m2", text("Both are back."))
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Send two agents.", "a c1? c2?", "t c1! Found.", "t c2! Tested.", "a Both are back."]
-    assert [(chain.name, told(chain), chain.notes) for chain in recording.side_chains] == [
+    assert short_form(recording) == [
+        "u Send two agents.",
+        "a c1? c2?",
+        "t c1! Found.",
+        "t c2! Tested.",
+        "a Both are back.",
+    ]
+    assert [(chain.name, short_form(chain), chain.notes) for chain in recording.side_chains] == [
         ("u3", ["u Find it.", "a Found."], {}),
         ("tester", ["u Test it.", "a x1?"], {"interrupted calls": 1}),
     ]
@@ -243,8 +254,8 @@ def test_a_sub_agents_messages_passed_on_as_progress_are_a_side_chain(tmp_path: 
         session.add("progress", data={"type": "agent_progress", "agentId": "scout", "message": passed}, after="u2")
     session.result("c1", "A map.", after="u2")
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Explore.", "a c1?", "t c1! A map."]
-    assert [(chain.name, told(chain)) for chain in recording.side_chains] == [
+    assert short_form(recording) == ["u Explore.", "a c1?", "t c1! A map."]
+    assert [(chain.name, short_form(chain)) for chain in recording.side_chains] == [
         ("scout", ["u Look around.", "a x1?", "u And there."])
     ]
     assert recording.notes == {"side-chain lines": 3}
@@ -259,14 +270,14 @@ def test_side_chains_in_the_sessions_folder_are_read_with_it(tmp_path: Path) -> 
     (tmp_path / "s1" / "subagents" / "agent-a8.jsonl").touch()
     session = Session()
     session.user("Have it counted.")
-    # Passed on as progress too: it is the same side chain, and the file tells it in full.
+    # Passed on as progress too: it is the same side chain, and the file holds all of it.
     passed = {"type": "user", "uuid": "p1", "message": {"role": "user", "content": "Count."}}
     session.add("progress", data={"type": "agent_progress", "agentId": "a7", "message": passed})
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Have it counted."]
+    assert short_form(recording) == ["u Have it counted."]
     assert recording.side_chains == (read_recording(beside),)
     assert recording.side_chains[0].side_chains == ()
-    assert (recording.side_chains[0].name, told(recording.side_chains[0])) == ("a7", ["u Count.", "a Three."])
+    assert (recording.side_chains[0].name, short_form(recording.side_chains[0])) == ("a7", ["u Count.", "a Three."])
     assert recording.notes == {"side-chain lines": 3}
     with beside.open("ab") as file:
         file.write(b'{"torn')
@@ -283,7 +294,7 @@ def test_a_native_compaction_keeps_the_messages_before_it(tmp_path: Path) -> Non
     session.user("This session is being continued: half is built.", isCompactSummary=True)
     session.reply("m2", text("The other half."))
     recording = read(tmp_path, session)
-    assert told(recording) == [
+    assert short_form(recording) == [
         "u Build it.",
         "a Half done.",
         "u This session is being continued: half is built.",
@@ -294,7 +305,7 @@ def test_a_native_compaction_keeps_the_messages_before_it(tmp_path: Path) -> Non
 
 
 def test_a_compaction_without_a_parent_follows_the_line_before(tmp_path: Path) -> None:
-    """Older versions wrote a summary at a new root, without a boundary; others name a line that is nowhere."""
+    """Older versions wrote a summary at a new root, without a boundary; others name a line that does not exist."""
     session = Session()
     session.user("Build it.")
     session.reply("m1", text("Half done."))
@@ -303,7 +314,7 @@ def test_a_compaction_without_a_parent_follows_the_line_before(tmp_path: Path) -
     session.add("system", subtype="compact_boundary", logicalParentUuid="nowhere", after=None)
     session.user("Again.", isCompactSummary=True)
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Build it.", "a Half done.", f"u {words}", "u Again."]
+    assert short_form(recording) == ["u Build it.", "a Half done.", f"u {words}", "u Again."]
     session.user("And again.", isCompactSummary=True)
     assert recording.notes == {"native compactions": 2}
     assert read(tmp_path, session).notes == {"native compactions": 3}
@@ -317,8 +328,8 @@ def test_a_compaction_after_a_rewind_follows_the_kept_messages(tmp_path: Path) -
     session.add("system", subtype="compact_boundary", logicalParentUuid=kept, after=None)
     session.user("What was said so far.", isCompactSummary=True)
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Build it.", "a Half done.", "u What was said so far."]
-    assert [told(branch) for branch in recording.branches] == [["u Not like that."]]
+    assert short_form(recording) == ["u Build it.", "a Half done.", "u What was said so far."]
+    assert [short_form(branch) for branch in recording.branches] == [["u Not like that."]]
 
 
 def test_a_summary_next_to_messages_that_its_compaction_kept_stays(tmp_path: Path) -> None:
@@ -329,7 +340,7 @@ def test_a_summary_next_to_messages_that_its_compaction_kept_stays(tmp_path: Pat
     session.user("What was said so far.", isCompactSummary=True)
     session.user("Go on.", after=kept)
     recording = read(tmp_path, session)
-    assert told(recording) == ["u Build it.", "a Half done.", "u What was said so far.", "u Go on."]
+    assert short_form(recording) == ["u Build it.", "a Half done.", "u What was said so far.", "u Go on."]
     assert recording.notes == {"native compactions": 1}
 
 
@@ -348,7 +359,7 @@ def test_interrupted_calls_are_counted_and_kept(tmp_path: Path) -> None:
     recording = read(tmp_path, session)
     states = [(result.call_id, result.state) for entry in recording.messages if (result := entry.message.result)]
     assert states == [("c1", "interrupted"), ("c2", "interrupted"), ("c3", "error")]
-    assert told(recording)[-1] == "a c4?"
+    assert short_form(recording)[-1] == "a c4?"
     assert recording.notes == {"interrupted calls": 3}
 
 
@@ -359,14 +370,15 @@ def test_images_are_found_in_messages_and_in_results(tmp_path: Path) -> None:
     session.result("c1", [text("A picture."), PIXEL, PIXEL])
     recording = read(tmp_path, session)
     image = Media("image/png", "base64", "iVBORw0K")
-    assert said(recording)[0] == user("See.", image)
-    assert said(recording)[2] == Message("tool", (ToolResult("c1", (Text("A picture."), image, image)),))
+    assert messages_of(recording)[0] == user("See.", image)
+    assert messages_of(recording)[2] == Message("tool", (ToolResult("c1", (Text("A picture."), image, image)),))
     assert recording.notes == {"images": 3}
 
 
 def test_reused_and_repeated_ids_are_counted(tmp_path: Path) -> None:
-    """A call id that comes again is another call; a response's id after somebody spoke is another response; a line that
-    comes again is none."""
+    """A repeated call id is another call. A response's id after a user message is another response. A repeated line is
+    ignored.
+    """
     session = Session()
     session.user("Go.")
     session.reply("m1", call("c1"))
@@ -378,7 +390,7 @@ def test_reused_and_repeated_ids_are_counted(tmp_path: Path) -> None:
     session.lines.append(session.lines[2])
     session.lines.append({**session.lines[4], "uuid": "copied", "parentUuid": "u7"})
     recording = read(tmp_path, session)
-    assert told(recording) == [
+    assert short_form(recording) == [
         "u Go.",
         "a c1?",
         "t c1! one",
@@ -417,7 +429,7 @@ def test_unknown_fields_of_a_block_survive(tmp_path: Path) -> None:
     session.user("Go.")
     session.reply("m1", {**call("c1"), "caller": {"type": "direct"}})
     caller = Extra("anthropic", '{"caller":{"type":"direct"}}')
-    assert said(read(tmp_path, session))[1] == assistant("", ToolCall("c1", "Bash", "{}", extra=caller))
+    assert messages_of(read(tmp_path, session))[1] == assistant("", ToolCall("c1", "Bash", "{}", extra=caller))
 
 
 @pytest.mark.parametrize(
@@ -438,7 +450,7 @@ def test_a_line_that_does_not_follow_the_format_is_damaged(tmp_path: Path, line:
         read(tmp_path, session)
     assert (stopped.value.line, stopped.value.problem) == (2, problem)
     skipped = read(tmp_path, session, lenient=True)
-    assert (told(skipped), skipped.notes) == (["u Hi.", "u Hello?"], {"damaged lines": 1})
+    assert (short_form(skipped), skipped.notes) == (["u Hi.", "u Hello?"], {"damaged lines": 1})
 
 
 def test_a_line_without_its_parent_follows_the_line_before(tmp_path: Path) -> None:
@@ -449,7 +461,7 @@ def test_a_line_without_its_parent_follows_the_line_before(tmp_path: Path) -> No
     session.reply("m2", text("Done."))
     lines = [*session.lines[:2], b'{"uuid": "u3", "torn', session.lines[3]]
     recording = read_recording(write_lines(tmp_path / "s1.jsonl", *lines), lenient=True)
-    assert told(recording) == ["u Hi.", "a c1?", "a Done."]
+    assert short_form(recording) == ["u Hi.", "a c1?", "a Done."]
     assert recording.notes == {"interrupted calls": 1, "damaged lines": 1}
 
 
@@ -458,7 +470,7 @@ def test_a_cycle_of_parents_ends(tmp_path: Path) -> None:
     session.user("Hi.")
     session.user("Ho.")
     session.lines[0]["parentUuid"] = "u2"
-    assert told(read(tmp_path, session)) == ["u Hi.", "u Ho."]
+    assert short_form(read(tmp_path, session)) == ["u Hi.", "u Ho."]
 
 
 def test_a_session_of_settings_alone_is_recognised(tmp_path: Path) -> None:

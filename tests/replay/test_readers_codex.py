@@ -1,4 +1,4 @@
-"""Codex rollouts and lists of Responses items: what is one response, what was billed, what was left behind."""
+"""Codex rollouts and lists of Responses items: responses, usage, and branches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_samples import item, rollout, said, tokens, write_document, write_lines
+from recorded_samples import item, message, rollout, tokens, write_document, write_lines
 
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, system, user
 from foveate.core.messages import tool_result as answer
@@ -31,7 +31,7 @@ def output(call_id: str, words: Any = "a.py") -> tuple[str, dict[str, Any]]:
     return item("function_call_output", call_id=call_id, output=words)
 
 
-def told(recording: Recording) -> list[str]:
+def short_form(recording: Recording) -> list[str]:
     return [
         " ".join(
             [entry.message.role[0], *[f"{call.call_id}?" for call in entry.message.calls]]
@@ -46,11 +46,11 @@ def test_a_rollout_is_read_with_its_prompt_usage_and_tools(tmp_path: Path) -> No
     recording = read(
         tmp_path,
         META,
-        said("developer", "No secrets."),
-        said("user", "Why?"),
+        message("developer", "No secrets."),
+        message("user", "Why?"),
         ("turn_context", {"model": "gpt-x"}),
         item("reasoning", summary=[{"type": "summary_text", "text": "Hm."}], encrypted_content="gAAA", id="rs1"),
-        said("assistant", "Let me look.", phase="commentary"),
+        message("assistant", "Let me look.", phase="commentary"),
         function_call("c1"),
         function_call("c2", id="fc2"),
         output("c1"),
@@ -59,7 +59,7 @@ def test_a_rollout_is_read_with_its_prompt_usage_and_tools(tmp_path: Path) -> No
             [{"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": "data:image/png;base64,iV"}],
         ),
         tokens(50, input_tokens=40, cached_input_tokens=30, output_tokens=10, reasoning_output_tokens=4),
-        said("assistant", "Because."),
+        message("assistant", "Because."),
     )
     at = 1767323040000
     thought = Reasoning("Hm.", "", "gAAA", FORMAT, Extra(FORMAT, '{"id":"rs1"}'))
@@ -92,14 +92,14 @@ def test_a_rollout_is_read_with_its_prompt_usage_and_tools(tmp_path: Path) -> No
 def test_a_token_count_ends_a_response_and_its_repeats_are_ignored(tmp_path: Path) -> None:
     recording = read(
         tmp_path,
-        said("user", "Go."),
-        said("assistant", "One."),
+        message("user", "Go."),
+        message("assistant", "One."),
         tokens(10, input_tokens=8, output_tokens=2),
-        said("assistant", "Two."),
+        message("assistant", "Two."),
         tokens(30, input_tokens=16, output_tokens=4),
-        tokens(35, input_tokens=5, output_tokens=0),  # A call that left nothing here, as a compaction's.
-        said("user", "More."),
-        said("assistant", "Three."),
+        tokens(35, input_tokens=5, output_tokens=0),  # A call that is not kept, like that of a compaction.
+        message("user", "More."),
+        message("assistant", "Three."),
         tokens(35, input_tokens=5, output_tokens=0),
         ("event_msg", {"type": "token_count", "info": None}),
     )
@@ -147,7 +147,7 @@ def test_a_bill_after_an_output_goes_to_the_call_before_it_once(tmp_path: Path) 
     ],
 )
 def test_every_kind_of_call_is_kept_in_its_response(tmp_path: Path, payload: dict[str, Any], part: Any) -> None:
-    recording = read(tmp_path, said("assistant", "Now."), ("response_item", payload))
+    recording = read(tmp_path, message("assistant", "Now."), ("response_item", payload))
     assert [entry.message for entry in recording.messages] == [Message("assistant", (Text("Now."), part))]
 
 
@@ -167,8 +167,8 @@ def test_outputs_are_read_with_their_state(tmp_path: Path, words: Any, result: T
 
 
 def test_interrupted_calls_and_empty_outputs_are_kept_and_counted(tmp_path: Path) -> None:
-    recording = read(tmp_path, said("user", "Go."), function_call("c1"), function_call("c1"), output("c9"))
-    assert told(recording) == ["u Go.", "a c1? c1?", "t c9! a.py"]
+    recording = read(tmp_path, message("user", "Go."), function_call("c1"), function_call("c1"), output("c9"))
+    assert short_form(recording) == ["u Go.", "a c1? c1?", "t c9! a.py"]
     assert recording.notes == {"interrupted calls": 2, "results without a call": 1, "reused ids": 1}
 
 
@@ -176,13 +176,13 @@ def test_a_native_compaction_is_counted_and_its_summary_kept(tmp_path: Path) -> 
     replaced = [{"type": "message", "role": "user", "content": []}] * 3
     recording = read(
         tmp_path,
-        said("user", "Go."),
+        message("user", "Go."),
         function_call("c1"),
         ("compacted", {"message": "What was done.", "replacement_history": replaced}),
         output("c1"),
         ("compacted", {"message": "", "replacement_history": replaced}),
     )
-    assert told(recording) == ["u Go.", "a c1?", "u What was done.", "t c1! a.py"]
+    assert short_form(recording) == ["u Go.", "a c1?", "u What was done.", "t c1! a.py"]
     assert [entry.origin for entry in recording.messages] == [None, None, "summary", None]
     assert recording.notes == {"native compactions": 2, "replaced items": 6}
     assert recording.notes_text() == "2 native compactions, 6 replaced items"
@@ -191,17 +191,17 @@ def test_a_native_compaction_is_counted_and_its_summary_kept(tmp_path: Path) -> 
 def test_a_rollback_leaves_a_branch(tmp_path: Path) -> None:
     recording = read(
         tmp_path,
-        said("user", "<environment_context>linux</environment_context>"),
-        said("user", "One."),
-        said("assistant", "First."),
-        said("user", "Two."),
-        said("assistant", "Second."),
-        said("user", "<turn_aborted>by the person</turn_aborted>"),
+        message("user", "<environment_context>linux</environment_context>"),
+        message("user", "One."),
+        message("assistant", "First."),
+        message("user", "Two."),
+        message("assistant", "Second."),
+        message("user", "<turn_aborted>by the person</turn_aborted>"),
         ("event_msg", {"type": "thread_rolled_back", "num_turns": 1}),
-        said("user", "Three."),
+        message("user", "Three."),
     )
-    assert told(recording)[1:] == ["u One.", "a First.", "u Three."]
-    assert [told(branch) for branch in recording.branches] == [
+    assert short_form(recording)[1:] == ["u One.", "a First.", "u Three."]
+    assert [short_form(branch) for branch in recording.branches] == [
         ["u Two.", "a Second.", "u <turn_aborted>by the person</turn_aborted>"]
     ]
     assert recording.notes == {"rewound lines": 3}
@@ -217,9 +217,9 @@ def test_empty_reasoning_and_unknown_lines_are_counted(tmp_path: Path) -> None:
         item("ghost_snapshot", commit="abc"),
         ("event_msg", {"type": "agent_message", "message": "Hi."}),
         ("world_state", None),
-        said("assistant", "Hi."),
+        message("assistant", "Hi."),
     )
-    assert (told(recording), recording.notes) == (["s Be brief.", "a Hi."], {"other lines": 5})
+    assert (short_form(recording), recording.notes) == (["s Be brief.", "a Hi."], {"other lines": 5})
 
 
 def test_blocks_of_other_kinds_stay_unchanged(tmp_path: Path) -> None:
@@ -239,9 +239,9 @@ def test_an_item_that_cannot_be_read_is_damage(tmp_path: Path, payload: Any) -> 
     lines = ("user", "Hi."), ("user", "Ho.")
     path = write_lines(
         tmp_path / "rollout.jsonl",
-        *rollout(said(*lines[0]), ("response_item", payload), said(*lines[1])),
+        *rollout(message(*lines[0]), ("response_item", payload), message(*lines[1])),
     )
-    if isinstance(payload, str):  # An item that is no object says nothing of its kind, and counts as unknown.
+    if isinstance(payload, str):  # A value that is not an object has no kind, and counts as unknown.
         assert read_recording(path).notes == {"other lines": 1}
         return
     with pytest.raises(BadTranscript) as stopped:
@@ -250,7 +250,7 @@ def test_an_item_that_cannot_be_read_is_damage(tmp_path: Path, payload: Any) -> 
         2,
         "A message has the role 'king'. It must be system, developer, user or assistant.",
     )
-    assert (told(read_recording(path, lenient=True))) == ["u Hi.", "u Ho."]
+    assert (short_form(read_recording(path, lenient=True))) == ["u Hi.", "u Ho."]
 
 
 ITEMS = [
@@ -279,7 +279,7 @@ def test_responses_items_are_read_from_every_wrapping(tmp_path: Path, shape: str
     recording = read_recording(path)
     assert (recording.format, sniff(path)) == (FORMAT, FORMAT)
     prompt = ["s Be brief."] if shape in ("body", "early rollout") else []
-    assert told(recording) == [*prompt, "u Why?", "a c1?", "t c1! 42", "a 42."]
+    assert short_form(recording) == [*prompt, "u Why?", "a c1?", "t c1! 42", "a 42."]
     assert recording.model == ("gpt-x" if shape == "body" else "")
     assert recording.tools == (({"name": "f"},) if shape == "body" else ())
     assert recording.notes == ({"other lines": 1} if shape == "early rollout" else {})

@@ -1,4 +1,4 @@
-"""What is no recording, or a damaged one, is refused by name; a lenient reading skips damaged lines and counts them."""
+"""Damaged files and other formats: an error names them, and a lenient reading skips and counts damaged lines."""
 
 from __future__ import annotations
 
@@ -154,7 +154,9 @@ def test_a_few_megabytes_are_enough_to_recognise_a_format(tmp_path: Path) -> Non
         sniff(path)
 
 
-def test_a_reader_that_exhausts_the_stack_reports_a_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_exhausts_the_stack_reports_a_damaged_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def exhausted(source: Source) -> Recording:
         raise RecursionError
 
@@ -390,7 +392,7 @@ def test_deep_nesting_that_json_can_read_is_damage_in_every_reader(
     assert ([entry.message.text for entry in skipped.messages], skipped.notes["damaged lines"]) == (["Hi."], 1)
 
 
-# Recordings of every format, small but with something of each kind.
+# Small recordings of every format, each with something of every kind.
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 SOUND: dict[str, list[Any] | dict[str, Any]] = {
     "claude_code": [
@@ -541,13 +543,13 @@ def test_odd_values_are_read_or_refused_with_their_place(
 
 
 def written(folder: Path, value: Any) -> Path:
-    """JSON Lines of a list of records, a document of anything else."""
+    """Write a list of records as JSON Lines, anything else as a document."""
     lines = isinstance(value, list) and all(isinstance(each, dict) for each in value)
     return write_lines(folder / "sample", *value) if lines else write_document(folder / "sample", value)
 
 
 def spoil(value: Any, data: st.DataObject) -> None:
-    """Put an odd value somewhere into this one, or take something out of it."""
+    """Replace a value somewhere in this one by an odd one, or remove it."""
     while isinstance(value, dict | list) and value:
         key = data.draw(st.sampled_from(list(value) if isinstance(value, dict) else range(len(value))))
         if isinstance(value[key], dict | list) and value[key] and data.draw(st.integers(0, 4)):

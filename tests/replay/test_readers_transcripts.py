@@ -1,4 +1,4 @@
-"""Real recordings: what a reader finds in one is what its plain twin says, but for what is explained here."""
+"""Real recordings: a reader returns the same as the recording's neutral copy, except for documented differences."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ FORMATS = {
 
 
 def recordings(transcripts: Path) -> dict[Path, Recording]:
-    found = {path: read_recording(path) for path in sorted(transcripts.glob("raw/*/*"))}
-    if not found:
+    readings = {path: read_recording(path) for path in sorted(transcripts.glob("raw/*/*"))}
+    if not readings:
         pytest.skip(f"no raw recordings in {transcripts}")
-    return found
+    return readings
 
 
-def twin(path: Path, transcripts: Path) -> list[dict[str, Any]] | None:
-    """The plain form of a recording: `raw/FORMAT/SOURCE__NAME.x` is `neutral/SOURCE/NAME.jsonl`."""
+def neutral_copy(path: Path, transcripts: Path) -> list[dict[str, Any]] | None:
+    """Return the neutral copy: `raw/FORMAT/SOURCE__NAME.x` belongs to `neutral/SOURCE/NAME.jsonl`."""
     source, _, name = path.stem.partition("__")
     plain = transcripts / "neutral" / source / f"{name}.jsonl"
     return [json.loads(line) for line in plain.read_text().splitlines()] if plain.exists() else None
 
 
-def calls_of_twin(messages: list[dict[str, Any]]) -> list[tuple[str, Any]]:
+def calls_of_copy(messages: list[dict[str, Any]]) -> list[tuple[str, Any]]:
     functions = [call["function"] for message in messages for call in message.get("tool_calls", ())]
     return [(function["name"], json.loads(function["arguments"])) for function in functions]
 
 
 def answered(messages: list[Message]) -> list[tuple[str, Any]]:
-    """The calls that have a result; the plain form drops the others."""
+    """Return the calls that have a result; the neutral copy omits the others."""
     results = Counter(message.result.call_id for message in messages if message.result)
     kept = []
     for call in (call for message in messages for call in message.calls):
@@ -57,28 +57,29 @@ def answered(messages: list[Message]) -> list[tuple[str, Any]]:
 
 
 def test_each_raw_recording_is_recognised(transcripts: Path) -> None:
-    found = {path.name: sniff(path) for path in transcripts.glob("raw/*/*")}
-    assert found == {path.name: FORMATS[path.parent.name] for path in transcripts.glob("raw/*/*")}
+    readings = {path.name: sniff(path) for path in transcripts.glob("raw/*/*")}
+    assert readings == {path.name: FORMATS[path.parent.name] for path in transcripts.glob("raw/*/*")}
 
 
 def test_calls_and_results_equal_those_of_the_neutral_copy(transcripts: Path) -> None:
     compared = 0
     for path, recording in recordings(transcripts).items():
-        if (plain := twin(path, transcripts)) is None:
+        if (plain := neutral_copy(path, transcripts)) is None:
             continue
         messages = [entry.message for entry in recording.messages]
         results = [message.result.text for message in messages if message.result]
         assert results == [message["content"] for message in plain if message["role"] == "tool"], path.name
-        assert answered(messages) == calls_of_twin(plain), path.name
+        assert answered(messages) == calls_of_copy(plain), path.name
         compared += 1
     assert compared > 0
 
 
 def test_texts_equal_those_of_the_neutral_copy(transcripts: Path) -> None:
-    """The plain form leaves out what a harness added by itself, summaries of native compactions, and replies that only
-    made calls which nobody answered. It joins texts of one response by an empty line, so words are compared."""
+    """The neutral copy omits texts that the program added, summaries of native compactions, and replies that only made
+    unanswered calls. It joins the texts of one response by an empty line, so the test compares words.
+    """
     for path, recording in recordings(transcripts).items():
-        if (plain := twin(path, transcripts)) is None:
+        if (plain := neutral_copy(path, transcripts)) is None:
             continue
         ours = [
             (entry.message.role, entry.message.text.split(), entry.origin)
@@ -97,14 +98,16 @@ def test_texts_equal_those_of_the_neutral_copy(transcripts: Path) -> None:
 
 
 def test_content_outside_the_conversation_is_counted(transcripts: Path) -> None:
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for path, recording in recordings(transcripts).items():
-        told.update(recording.notes)
+        counts.update(recording.notes)
         assert (sum(len(chain.messages) for chain in recording.side_chains) > 0) == (
             "side-chain lines" in recording.notes
         ), path.name
         assert "damaged lines" not in recording.notes, path.name
-    assert {"side-chain lines", "native compactions", "interrupted calls", "reused ids", "failed replies"} <= set(told)
+    assert {"side-chain lines", "native compactions", "interrupted calls", "reused ids", "failed replies"} <= set(
+        counts
+    )
 
 
 def test_neutral_copies_are_read_unchanged(transcripts: Path) -> None:
@@ -115,7 +118,7 @@ def test_neutral_copies_are_read_unchanged(transcripts: Path) -> None:
         assert [entry.message.text for entry in recording.messages] == [message["content"] or "" for message in plain]
         assert [
             (call.name, json.loads(call.arguments)) for entry in recording.messages for call in entry.message.calls
-        ] == (calls_of_twin(plain))
+        ] == (calls_of_copy(plain))
 
 
 def test_all_raw_recordings_are_read_in_a_few_seconds(transcripts: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a call used, and where it had come from."""
+"""References of calls to earlier messages, and their sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def call(arguments: str, name: str = "run") -> Message:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("see src/app.py now", {"src/app.py"}),
         ("the word Capital is no identifier", set()),
@@ -34,8 +34,8 @@ def call(arguments: str, name: str = "run") -> Message:
         ("", set()),
     ],
 )
-def test_identifiers_are_sequences_that_look_like_names(text, found):
-    assert identifiers(text) == found
+def test_identifiers_are_sequences_that_look_like_names(text, expected):
+    assert identifiers(text) == expected
 
 
 def test_whole_lines_lose_spaces_and_the_line_numbers_of_viewers():
@@ -115,3 +115,17 @@ def test_a_line_in_the_assistants_prose_is_not_a_source():
 def test_texts_of_the_same_message_are_not_a_source():
     used = read(user("hello"), assistant("Now open x-17-b.", ToolCall("c", "open", '{"id": "x-17-b"}')))
     assert used[1] == NOTHING
+
+
+def test_a_name_that_occurs_only_after_a_tab_is_escaped():
+    references = References()
+    references.read(call(r'{"new": "\tsourceRepo = a_name"}'))
+    used = references.read(call(r'{"old": "\tsourceRepo = a_name"}'))
+    assert (set(used.said), used.escaped) == ({"tsourceRepo", "a_name"}, {"tsourceRepo"})
+
+
+def test_a_word_that_begins_like_an_escape_is_not_escaped():
+    references = References()
+    references.read(user("tests/test_it.py \\tests/test_it.py"))
+    used = references.read(call('{"path": "tests/test_it.py"}'))
+    assert (set(used.said), used.escaped) == ({"tests/test_it.py"}, frozenset())

@@ -1,4 +1,4 @@
-"""One recording through one conversation: every figure of a small one by hand, and what holds of any."""
+"""Replay of one recording: every figure of a small one by hand, and properties of any."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_hidden_content_is_missed_and_fetched_when_used():
     replayed = replay(SMALL, policy=policy, prices=Prices(read=0.5, write=2.0))
     third, fourth = without_times(replayed.calls)[2:]
     figures = {"system": 6, "user": 6}
-    # The first result became a stub of 7 tokens, so only the 19 before it are read from the cache.
+    # The first result became a stub of 7 tokens, so the cache holds only the 19 before it.
     assert third == CallFigures(
         3,
         7,
@@ -109,7 +109,7 @@ def test_hidden_content_is_missed_and_fetched_when_used():
         misses=1,
         **figures,
     )
-    # And now the second one: the view begins with 33 tokens as before.
+    # Now the second result: the view begins with 33 tokens as before.
     assert fourth == CallFigures(
         4,
         9,
@@ -129,8 +129,8 @@ def test_hidden_content_is_missed_and_fetched_when_used():
     row = replayed.row
     assert (row.edits, row.prefix_rewrites, row.expansions) == (2, 2, 1)
     assert (row.recall_visible, row.recall_reachable) == (0.0, 0.0)
-    # Two requests, since no handle leads to it, read the view of 136 again; the original of 103 is written, and once
-    # more with the next request, whose prefix was rewritten before it.
+    # No handle leads to it, so two requests read the view of 136 again. The original of 103 is written, and once more
+    # with the next request, after a rewritten prefix.
     mending = 2 * 0.5 * 136 + 2 * 103 + 2 * 103
     assert row.cost_all_in == pytest.approx((row.cost + mending) / 677)
 
@@ -205,7 +205,7 @@ def test_the_second_checker_sees_every_request():
 
 
 class Forgetful(MemoryStore):
-    """Mistakes one message for another when it is asked for the whole history."""
+    """Returns a wrong message when the whole history is read."""
 
     def messages(self, head, first, last):
         rows = super().messages(head, first, last)
@@ -227,7 +227,7 @@ def test_the_clock_is_that_of_the_recording():
     messages = [user("a"), say("b"), user("c"), say("d"), user("e")]
     recorded = tuple(RecordedMessage(message, 1, time) for message, time in zip(messages, times, strict=True))
     replay(Recording("talk.jsonl", "chat-completions", recorded), policy=watch)
-    # Looked at before each call and after each answer; a call is made when the last message had come.
+    # The view is read before each call and after each answer; the call is at the time of the last message.
     assert idle[0] == (1_000, None)
     assert (65_000, 64.0) in idle
 
@@ -264,7 +264,9 @@ def test_custom_policies_are_named_by_their_functions():
 
 
 def test_summaries_are_billed_as_if_a_model_had_written_them():
-    """The policy asks for one summary of what was said first; its input is written, its output five times as dear."""
+    """The policy requests one summary of the first messages. Its input is written, its output costs five times
+    as much.
+    """
     asked = []
 
     def sums(view):

@@ -1,4 +1,4 @@
-"""What can be read in a view."""
+"""The index of readable content in a view."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The figures of real transcripts, held against those of a simulator that was written apart from this project.
+"""Figures of real transcripts, compared with those of an independent simulator.
 
-That simulator knows no messages, views or edits: it takes a transcript as a list of sizes and a policy as the set of
-results shown as a stub of nine tokens. Its figures stand below; none was ever adjusted to what `replay` yields.
+The simulator knows no messages, views or edits: a transcript is a list of sizes, and a policy is the set of results
+shown as a stub of nine tokens. Its figures are below; none was ever adjusted to those of `replay`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from foveate.replay.result import Row
 from foveate.replay.run import replay
 
 STUB = "[result not shown..]"
-"""Nine tokens with the message around it, as in the simulator; and no handle, so that a miss costs two requests."""
+"""Nine tokens with the message around it, as in the simulator, without a handle, so that a miss costs two requests."""
 
 POLICIES = {
     "none": "none",
@@ -28,7 +28,7 @@ POLICIES = {
     "prune": prune_tool_outputs(placeholder=STUB),
 }
 WINDOW = 1_000_000
-"""No transcript comes near it, so that the hard floor stays out of the comparison."""
+"""No transcript comes near this size, so the hard floor has no effect."""
 
 
 class Figures(NamedTuple):
@@ -109,10 +109,10 @@ def figures_of(row: Row) -> Figures:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("transcript", [pytest.param(one, marks=[pytest.mark.slow] * (one in LONG)) for one in FIGURES])
 def test_the_same_policy_has_the_same_figures(transcripts, transcript, policy):
-    """Sizes may differ by a token where a message holds several calls: each is rounded up on its own here.
+    """Sizes may differ by a token if a message holds several calls, because each is rounded up separately here.
 
-    The simulator does not read a name that stands behind an escape of JSON (a tab, and `sourceRepo`) where the name
-    itself can be read; `replay` does, so it may see a little more, and fetch a little less.
+    The simulator does not read a name after an escape of JSON (a tab, and `sourceRepo`) if the name itself is readable.
+    `replay` does, so it may find a little more, and fetch a little less.
     """
     row = replay(recording(transcripts, transcript), policy=POLICIES[policy], window=WINDOW).row
     theirs = FIGURES[transcript][policy]
@@ -130,9 +130,9 @@ def test_the_same_policy_has_the_same_figures(transcripts, transcript, policy):
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("policy", ["none", "keep-last-5", "keep-last-10", "prune"])
 def test_a_shipped_policy_stays_within_five_percent(transcripts, policy, provider):
-    """Their placeholders are longer, leave the shortest results alone, and name a handle, which saves requests.
+    """Their placeholders are longer, leave the shortest results unchanged, and name a handle, which saves requests.
 
-    They also tell a line of what they stand for, so that a little more can be read: 4 % over all seventy recordings,
+    They also describe the hidden result in a line, so that a little more is readable: 4 % over all seventy recordings,
     more in these few.
     """
     rows = [replay(recording(transcripts, one), policy=policy, window=WINDOW, provider=provider).row for one in FIGURES]
