@@ -15,8 +15,8 @@ from foveate.core.messages import Message, ToolCall
 from foveate.digest import names_in
 from foveate.formats import get_format
 from foveate.summarizers import SummaryRequest, digest_history, first_characters
-from foveate.summarizers.error_lines import error_lines
-from foveate.summarizers.sections import Section, fitted, read_sections
+from foveate.summarizers.facts import error_lines
+from foveate.summarizers.history import Section, fitted, read_sections
 from foveate.testing.strategies import histories
 
 

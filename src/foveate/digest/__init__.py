@@ -7,13 +7,12 @@ their time is bounded. They know nothing of conversations, policies or why somet
 from __future__ import annotations
 
 from ..core.caches import cached
-from .describing import describe_text
+from .description import describe_text
 from .names import names_in
-from .reading import read
-from .shapes import Description, Digest
+from .readers import read
+from .selection import floor_for, room_for, room_for_musts, squeeze
 from .source import Source, source_of
-from .squeeze import squeeze
-from .weighing import floor_for, room_for, room_for_musts
+from .values import Description, Digest
 
 __all__ = ["Description", "Digest", "describe", "digest", "names_in", "room_for"]
 

@@ -113,7 +113,7 @@ def open_summarizer(name: str, *, prompts: Mapping[str, str] | None = None) -> S
     if not is_model_name(name):
         return summarizer_named(name)
     from ..summarizers.cache import cached
-    from ..summarizers.digest import digest_history
+    from ..summarizers.history import digest_history
     from ..summarizers.model import model_summarizer
 
     model = model_named(name, timeout=_SUMMARY_TIMEOUT)

@@ -22,7 +22,7 @@ from .first_characters import first_characters
 if TYPE_CHECKING:
     from .acceptance import accept
     from .cache import cached
-    from .digest import digest_history
+    from .history import digest_history
     from .model import model_summarizer
 
 __all__ = [
@@ -54,7 +54,7 @@ def summarizer_named(name: str) -> Summarizer:
         case "first-characters":
             return first_characters()
         case "digest":
-            from .digest import digest_history
+            from .history import digest_history
 
             return fallback(digest_history(), first_characters())
         case _:
@@ -67,7 +67,7 @@ def summarizer_named(name: str) -> Summarizer:
 _LATER = {
     "accept": ".acceptance",
     "cached": ".cache",
-    "digest_history": ".digest",
+    "digest_history": ".history",
     "model_summarizer": ".model",
 }
 """What is imported only when it is asked for: settings look at names alone."""

@@ -18,7 +18,7 @@ from ..errors import BadSetting
 from ..ports import Summarizer
 from .acceptance import accept
 from .fallback import name_of
-from .waiting import tied
+from .timeout import tied
 
 __all__ = ["cached"]
 

@@ -15,7 +15,7 @@ from ..core.summaries import Summary, SummaryRequest, read_answer
 from ..errors import BadSetting, NoSummary
 from ..ports import Summarizer
 from .acceptance import accept
-from .waiting import awaited, bounded, check_timeout, tied
+from .timeout import awaited, bounded, check_timeout, tied
 
 __all__ = ["checked", "fallback", "name_of"]
 

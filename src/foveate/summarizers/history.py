@@ -1,27 +1,82 @@
-"""The account of a history, made by code: its sections, what goes into them, and what weighs how much.
+"""The digest of a history: what was asked, done, found and answered, in the words used there, without a model.
 
-A line weighs more the later it was said, the more often what it names was used, and if the focus names it. `digest.py`
-makes a summarizer of this, `sections.py` chooses what fits.
+Code copies or counts everything in it, so nothing is invented, and the same request gives the same text. A line weighs
+more the later it was written, the more often its names were used, and if it holds a word of the focus.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.messages import Message, ToolResult
 from ..core.summaries import SummaryRequest
-from ..digest import names_in
-from .called import target_of
-from .error_lines import error_lines
-from .names import fitting, how_often_used, most_spoken_of
-from .sections import Section, fitted, read_sections
-from .skimmed import bounded
-from .speakers import is_in_short, is_users
+from ..digest import digest, names_in
+from ..ports import Summarizer
+from .facts import error_lines, fitting, how_often_used, most_spoken_of, target_of
+from .transcript import bounded, is_in_short, is_users
 
-__all__ = ["account"]
+__all__ = ["Section", "account", "digest_history", "fitted", "read_sections"]
+
+_HEAD = "## "
+
+
+@dataclass
+class Section:
+    """Lines under a title. `share`: of the room, what it may take before the others had theirs."""
+
+    title: str
+    share: float
+    lines: dict[str, float] = field(default_factory=dict)
+    """Each line once, in the order in which it is shown, with its weight: the heavier goes in first."""
+
+    def add(self, line: str, weight: float) -> None:
+        """Add a line, or make one that is there weigh at least so much."""
+        if line.strip():
+            self.lines[line] = max(weight, self.lines.get(line, weight))
+
+
+def fitted(sections: Sequence[Section], room: int) -> str:
+    """The sections with as many of their lines as fit into `room` characters."""
+    left = room - sum(len(_HEAD) + len(section.title) + 3 for section in sections if section.lines)
+    chosen: dict[str, set[str]] = {section.title: set() for section in sections}
+    for share in (True, False):  # Each its share, then what is left to whoever comes first.
+        for section in sections:
+            most = min(left, int(room * section.share)) if share else left
+            for line in sorted(section.lines, key=lambda line: -section.lines[line]):
+                cost = len(line) + 1
+                if line not in chosen[section.title] and cost <= most:
+                    chosen[section.title].add(line)
+                    most -= cost
+                    left -= cost
+    shown = []
+    for section in sections:
+        kept = [line for line in section.lines if line in chosen[section.title]]
+        if kept:
+            shown.append("\n".join([_HEAD + section.title, *kept]))
+    return "\n\n".join(shown)
+
+
+def read_sections(text: str) -> Mapping[str, list[str]]:
+    """The lines of a text by the titles above them; "" for those above the first title."""
+    found: dict[str, list[str]] = {}
+    title = ""
+    for line in _lines(text):
+        if line.startswith("#"):
+            title = line.lstrip("#").strip().rstrip(":")
+        else:
+            found.setdefault(title, []).append(line)
+    return found
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line.rstrip() for line in text.splitlines() if line.strip())
+
 
 GOAL, ASKED, DONE, ERRORS = "Goal", "Asked by the user", "Done", "Errors"
 FOUND, BEFORE, LAST, NAMES = "Files and identifiers", "Before", "Last said", "Names"
@@ -223,3 +278,26 @@ def _around(line: str, name: str) -> str:
     """So much of a long line as can be told, with the name in it."""
     start = max(0, line.find(name) - 20) if len(line) > _LINE else 0
     return line[start : start + _LINE]
+
+
+def digest_history() -> Summarizer:
+    """A summarizer that needs no model, has the sections of the prompt for a history, and is never longer than asked.
+
+    Goal and requests are the users' own words, nearly whole; then what was done, by tool and by what it was done to;
+    the errors; names that were found, each in its line; and how the last answer ended. The summary before is carried on
+    section by section, whoever wrote it. A message on its own is told by `foveate.digest`.
+    """
+    return _Digest()
+
+
+class _Digest(Struct, frozen=True):
+    """See `digest_history`."""
+
+    name: ClassVar[str] = "digest"
+    needs_no_model: ClassVar[bool] = True
+    """Read by chains: it answers at once, and invents nothing."""
+
+    def __call__(self, request: SummaryRequest) -> str:
+        if len(request.messages) == 1 and "originalLength" in request.facts:
+            return digest(request.messages[0].text, max(1, request.target)).text[: request.target]
+        return account(request)

@@ -27,8 +27,8 @@ from ..core.view import Budget, Entry, View
 from ..errors import BadSetting
 from ..ports import Format, Model, Summarizer
 from .templates import Templates
+from .timeout import awaited, bounded, check_timeout, tied
 from .transcript import parts_of
-from .waiting import awaited, bounded, check_timeout, tied
 
 __all__ = ["TIMEOUT", "model_summarizer"]
 

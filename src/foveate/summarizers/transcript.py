@@ -1,18 +1,85 @@
-"""Messages as a text for a summarizer to read, small enough for its window.
+"""Transcripts: messages as text for a summarizer, small enough for its window.
 
-Long results become digests before anything is left out; what is still too much is told in several parts. Thoughts are
-left out: only the conversation they belong to may show them. Knows nothing of prompts or models.
+Long results become digests before anything is left out; a history that is still too long becomes several parts.
+Reasoning is left out: only its own conversation may show it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.messages import Media, Message, Text, ToolCall, ToolResult
-from ..digest import digest
-from .speakers import speaker_of
+from msgspec.structs import replace
 
-__all__ = ["MOST_PARTS", "parts_of"]
+from ..core.messages import Content, Media, Message, Part, Text, ToolCall, ToolResult
+from ..digest import digest
+
+__all__ = ["MOST_PARTS", "bounded", "is_in_short", "is_users", "parts_of", "speaker_of"]
+
+_OTHERS = frozenset(("system", "assistant", "tool", "plugin", "summary", "derived"))
+"""Origins of messages that no user typed."""
+_NOTE = "[Result for "
+"""How a tool result begins that is told as a note, because it can no longer answer its call."""
+
+
+def is_users(message: Message) -> bool:
+    """Whether a user said this."""
+    return message.role == "user" and message.name not in _OTHERS and not message.text.startswith(_NOTE)
+
+
+def is_in_short(message: Message) -> bool:
+    """Whether this stands for several messages, told in short."""
+    return message.role == "user" and message.name == "summary"
+
+
+def speaker_of(message: Message) -> str:
+    """What stands before a message in a transcript."""
+    if (result := message.result) is not None:
+        state = "" if result.state == "ok" else f", {result.state}"
+        return f"result{f' of {result.name}' if result.name else ''}{state}"
+    if is_in_short(message):
+        return "steps, told in short"
+    if message.role == "user" and not is_users(message):
+        return f"{message.name or 'tool'}, not the user"
+    return message.role
+
+
+def bounded(messages: Sequence[Message], room: int) -> tuple[Message, ...]:
+    """The messages, unchanged if they hold no more than `room` characters; else each gets an equal part of it."""
+    if sum(map(_length, messages)) <= room:
+        return tuple(messages)
+    each = room // len(messages)
+    return tuple(_skimmed(message, each) if _length(message) > each else message for message in messages)
+
+
+def _length(message: Message) -> int:
+    return len(message.text) + sum(len(call.arguments) for call in message.calls)
+
+
+def _skimmed(message: Message, room: int) -> Message:
+    return replace(message, parts=tuple(_part(part, room // len(message.parts)) for part in message.parts))
+
+
+def _part(part: Part, room: int) -> Part:
+    match part:
+        case ToolCall() if len(part.arguments) > room:
+            return replace(part, arguments=_ends(part.arguments, room))
+        case ToolResult():
+            each = room // max(1, len(part.content))
+            return replace(part, content=tuple(_content(one, each) for one in part.content))
+        case Text():
+            return Text(_ends(part.text, room))
+        case _:
+            return part
+
+
+def _content(part: Content, room: int) -> Content:
+    return Text(_ends(part.text, room)) if isinstance(part, Text) else part
+
+
+def _ends(text: str, room: int) -> str:
+    half = room // 2
+    return text if len(text) <= room else f"{text[:half]}\n{text[len(text) - half :]}"
+
 
 MOST_PARTS = 6
 """A history is told in at most so many parts: each is a call of the model."""

@@ -1,21 +1,58 @@
-"""Lines in little room: those whose identifiers are worth most for the characters they take, in their order.
+"""Selection: the lines of a text that are worth most for the characters they take, in their order.
 
-A kept line is abridged to its kept identifiers and what stands between them where that is short; `…` marks what is
-left out of a line, a number before a line where lines are left out. No identifier is kept twice, and none stands alone:
-where a line has only one, a short word of the line is kept beside it. It knows nothing of kinds: readers choose the
-lines and weigh them.
+A kept line is abridged to its kept identifiers and the text between them where that is short; `…` marks an omission in a
+line, a number before a line marks omitted lines. No identifier is kept twice, and none stands alone: a line with one
+identifier keeps a short word next to it.
+
+The weights come from recorded agents. Later calls use little of diffs, logs, tables and searches: most of it was known
+before, or is read once. The larger a text, the smaller the share of it that is used.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
 from .names import RUN, RUN_CHARACTER, worth
-from .shapes import Line
+from .values import Line
 
-__all__ = ["squeeze"]
+__all__ = ["floor_for", "room_for", "room_for_musts", "squeeze"]
+
+_LARGEST = 16_000
+_FLOOR = 0.0019
+_GROWS = 0.3
+_ONE_LINE = {"json": 60, "log": 80, "output": 80, "prose": 40}
+_MUSTS = {
+    "diff": 0.15, "json": 0.2, "log": 0.5, "matches": 0.2, "output": 0.05, "prose": 0.05, "table": 0.6,
+}  # fmt: skip
+_USED = {
+    "diff": 0.4, "edit": 0.2, "listing": 3.0, "log": 0.25, "matches": 0.6, "table": 0.3,
+}  # fmt: skip
+"""How often identifiers of a kind of text are used later, against the others'."""
+
+
+def room_for(characters: int) -> int:
+    """Characters that a digest of a text of this length may have: a quarter, 16,000 at most.
+
+    Over many texts they take half of it: `digest` uses the room only as far as identifiers are worth it.
+    """
+    return min(characters // 4, _LARGEST)
+
+
+def floor_for(kind: str, characters: int, room: int) -> float:
+    """The worth for a character below which nothing of a text is kept; lower in little room, so that it is used."""
+    tight = min(1.0, room / max(1, room_for(characters)))
+    return _FLOOR * math.pow(characters, _GROWS) / _USED.get(kind, 1.0) * tight * tight
+
+
+def room_for_musts(kind: str, room: int) -> int:
+    """What of the room is for lines that must stay; enough for a total or an error, where those are what matters."""
+    share = _MUSTS.get(kind, 0.1)
+    least = _ONE_LINE.get(kind, 0)
+    return max(int(room * share), min(least, room // 2))
+
 
 _WORDS = re.compile(r"[^\W\d_]\w+")
 _NEAR = 60

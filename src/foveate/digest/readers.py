@@ -1,6 +1,6 @@
-"""How the lines of each kind of text are read: what they are, what they are worth, which must stay.
+"""Readers: the lines of each kind of text, with their weights and the lines that must stay.
 
-One reader a kind. A reader knows its kind's looks; it does not know how much room there is or what is kept in the end.
+A reader knows the form of its kind. It does not know how much room there is.
 """
 
 from __future__ import annotations
@@ -10,13 +10,129 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
-from .data import skeleton
-from .outputs import read_output
-from .shapes import Line, Reading
+import msgspec
+
 from .source import Source
+from .values import Line, Reading
 
-__all__ = ["DECLARES", "MATCHED", "read"]
+__all__ = ["BAD", "DECLARES", "MATCHED", "TOTAL", "parsed", "read", "read_output", "skeleton"]
+
+_MOST_PARSED = 2_000_000
+_KEYS = 12
+_ROOM = 118
+
+
+def parsed(text: str) -> Any:
+    """The value of a JSON text; None where it is no JSON, too long or nested too deeply."""
+    if len(text) > _MOST_PARSED:
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+
+
+def skeleton(text: str) -> str:
+    """Keys and counts of the upper levels, as `{name: {first}, orders: [12 of {id, total}]}`; empty for no JSON."""
+    value = parsed(text)
+    if value is None and text[:1] == "{":
+        # One object a line: the first stands for all.
+        first, _, more = text.partition("\n")
+        value = parsed(first)
+        if isinstance(value, dict) and more:
+            return f"{more.count(chr(10)) + 1} lines as {_within(value)}"
+    return _within(value) if isinstance(value, dict | list) else ""
+
+
+def _within(value: Any) -> str:
+    for depth in (3, 2, 1):
+        shape = _shape(value, depth)
+        if len(shape) <= _ROOM:
+            return shape
+    return shape[: _ROOM - 1] + "…"
+
+
+def _shape(value: Any, depth: int) -> str:
+    """Depth bounds the recursion."""
+    match value:
+        case dict() if not depth:
+            return f"{{{len(value)} keys}}"
+        case dict():
+            fields = []
+            for key in list(value)[:_KEYS]:
+                inner = value[key]
+                nested = f": {_shape(inner, depth - 1)}" if isinstance(inner, dict | list) and inner else ""
+                fields.append(key[:40] + nested)
+            more = f", … {len(value)} keys" if len(value) > _KEYS else ""
+            return f"{{{', '.join(fields)}{more}}}"
+        case list():
+            first = value[0] if value else None
+            inner = f" of {_shape(first, depth - 1)}" if depth and isinstance(first, dict | list) and first else ""
+            return f"[{len(value)}{inner}]"
+        case _:
+            return ""
+
+
+BAD = re.compile(
+    r"\b(?:errors?|[A-Za-z]*(?:Error|Exception)|exception|traceback|fatal|panic|fail(?:ed|ure|ures)?|denied|cannot"
+    r"|not found|refused|timed? ?out|undefined)\b|^E\s|\bFAIL\b|✗|✘",
+    re.IGNORECASE,
+)
+TOTAL = re.compile(
+    r"(?<![:\d.])\b\d+ (?:passed|failed|errors?|warnings?|tests?|skipped|files? changed|insertions?|deletions?)\b"
+    r"|^(?:Total|Tests|Ran|Found|FAILED|PASSED|Summary|Successfully|BUILD)\b",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"\b\d+ (?:passed|failed|errors?|files? changed)\b|^Ran \d", re.IGNORECASE)
+_STATE = re.compile(
+    r"(?:---? |\[)?(ok|FAIL|PASS(?:ED)?|FAILED|SKIP|ERROR|WARN(?:ING)?|INFO|DEBUG)\b"
+    r"|.{1,60}?\s\[?(ERROR|WARN(?:ING)?|INFO|DEBUG)\b"
+)
+_FINE = re.compile(r"\b(?:0|no) (?:errors?|fail\w*)|\bPASS|nolint|errors?\.(?:go|ts|py)|\bsuccess", re.IGNORECASE)
+_PLACE = re.compile(r"[\w/.\\-]+\.\w+(?::\d+|\(\d+|\", line \d+)")
+_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
+
+
+def read_output(source: Source) -> Reading:
+    """The lines of a program's output, weighed."""
+    lines: list[Line] = []
+    first: dict[str, Line] = {}
+    counts: dict[int, int] = {}
+    told: Counter[str] = Counter()
+    worst = 0
+    for number, row in source.rows:
+        text = row.strip()
+        if not text:
+            continue
+        if found := _STATE.match(text):
+            told[found[1] or found[2]] += 1
+        template = _NUMBERS.sub("0", text)[:120]
+        line = Line(number, text)
+        seen = first.setdefault(template, line)
+        if seen is not line:
+            line.weight = 0.7
+            counts[id(seen)] = counts.get(id(seen), 1) + 1
+            if seen.text == text:
+                continue  # The same to the letter: the count beside the first one says it all.
+        elif 6 < len(text) < 400:
+            if TOTAL.search(text):
+                line.weight, line.must = 1.3, 4 if _COUNTED.search(text) else 2
+            elif BAD.search(text) and not _FINE.search(text):
+                worst += 1
+                line.weight = 1.3
+                line.must = 3 if worst <= 3 else 2 if _PLACE.search(text) else 1
+        lines.append(line)
+    if lines:
+        lines[0].must = max(lines[0].must, 2)
+        lines[-1].must = max(lines[-1].must, 1)
+    for line in lines:
+        more = counts.get(id(line), 0)
+        if more > 2:
+            line.text = f"{line.text} (×{more})"
+    return Reading(lines, ", ".join([f"{state} {count}" for state, count in told.most_common(4)]))
+
 
 DECLARES = re.compile(
     r"\s*(?:(?:export|default|async|pub(?:\(\w+\))?|public|private|protected|internal|static|abstract|final|override"

@@ -14,8 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from ..core.summaries import SummaryRequest
-from .skimmed import bounded
-from .speakers import is_users
+from .transcript import bounded, is_users
 
 __all__ = ["Heard", "without_inventions"]
 

@@ -1,0 +1,190 @@
+"""Descriptions: the kind of a text, its size, its items and its topic, in one line.
+
+The first few hundred lines decide the kind; the rest of the text is only counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .readers import BAD, DECLARES, MATCHED, TOTAL, skeleton
+from .source import Source, source_of
+from .values import Description
+
+__all__ = ["describe_text", "kind_of"]
+
+_JSON_BEGIN = re.compile(r"\s*[\[{]")
+_MATCH = re.compile(r"(?=[^:]{0,200}[A-Za-z])(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]][:\-]\d+[:\-]")
+_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]/][*@/:]?\Z")
+_LS = re.compile(r"[dl\-cbps][rwxsStT-]{9}")
+_TREE = re.compile(r"[│├└]|[|`]-- ")
+_LOG = re.compile(
+    r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]?\d\d?:\d\d|\[?\d\d:\d\d:\d\d|(?:\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL)\b)"
+    r"|(?:=== RUN|--- PASS|--- FAIL|PASS\b|FAIL\b|ok  \t|\?   \t)|npm (?:ERR|WARN)|(?:info|warning|error):"
+    r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d"
+)
+_CODE = re.compile(
+    r"\s*(?:(?:export|async|pub|public|private|protected|static|abstract|final|default)\s+)*"
+    r"(?:func|def|class|interface|struct|enum|impl|fn|import|from|package|return|if|for|else|elif|while|switch|case|const|let|var"
+    r"|type|use|mod|#include|namespace|try|except|with|assert|raise|throw|await|match)\b"
+    r"|.*[{};]\s*\Z|.*\)\s*:?\s*\Z|\s*(?://|/\*|\*)|.*[\w\])]\s*(?::=|=|==|=>|->)\s.*|.*,\Z|\s*[@}\])]"
+)
+_PROSE = re.compile(r"[^{}=<>|]{0,60}?(?:[A-Za-z']+[,;:]?\s){4}")
+_DIFF = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+|--- [^\s-]")
+_PAGE = re.compile(r"\s*(?:<!doctype html|<html|<body|<head\b)", re.IGNORECASE)
+_SNAPSHOT = re.compile(r"\s*-? ?(?:\w+ )?.{0,200}\[ref=\w+\]|\s*(?:uid=|\[\d+\])\w*")
+_PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\)")
+
+
+def kind_of(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = False) -> str:
+    """The kind of a text with these lines; `begins` are its first characters as they are."""
+    if unseen:
+        return "binary"
+    some = [line for _, line in rows[:200] if line.strip()]
+    if not some:
+        return "empty"
+    if _PAGE.match(begins) or _PAGE.match(some[0]):
+        return "page"
+    if _JSON_BEGIN.match(some[0]) and _looks_json(some):
+        return "json"
+    sample = some if len(some) <= 48 else some[:24] + some[24 :: len(some) // 24]
+    count = len(sample)
+    if any(line.startswith(("diff --git ", "@@ -", "*** Begin Patch")) for line in some[:40]):
+        marks = sum(1 for line in sample if line[:1] in "+-@ ")
+        if marks > 0.5 * count:
+            return "diff"
+    if sum(1 for line in sample if _SNAPSHOT.match(line)) > 0.4 * count and "ref=" in "".join(sample):
+        return "page"
+    if sum(1 for line in sample if _MATCH.match(line)) > 0.6 * count:
+        return "matches"
+    if (
+        sum(1 for line in sample if _PATH.match(line.strip()) or _LS.match(line) or _TREE.match(line.lstrip()))
+        > 0.75 * count
+    ):
+        return "listing"
+    logged = sum(1 for line in sample if _LOG.match(line.lstrip()))
+    if logged > 0.5 * count:
+        return "log"
+    if _table(sample):
+        return "table"
+    if logged > 0.3 * count:
+        return "log"
+    code = sum(1 for line in sample if _CODE.match(line[:200]))
+    prose = sum(1 for line in sample if _PROSE.match(line.strip()[:200]))
+    if code > 0.5 * count and code > prose:
+        return "code"
+    if prose > 0.35 * count:
+        return "prose"
+    return "output"
+
+
+def _looks_json(some: Sequence[str]) -> bool:
+    first = some[0].strip()
+    if first in ("{", "["):
+        second = some[1].strip() if len(some) > 1 else ""
+        return second[:1] in '"{[}]' or second[:1].isdigit()
+    return bool(re.match(r'\{\s*"[^"]{0,200}"\s*:|\[\s*(?:[\[{"\d\]-]|true|false|null)|\{\s*\}', first))
+
+
+def _table(sample: Sequence[str]) -> bool:
+    if len(sample) < 3:
+        return False
+    for mark in ("\t", "|", ",", ";"):
+        counts = [line.count(mark) for line in sample]
+        usual = max(set(counts), key=counts.count)
+        if usual >= 2 and counts.count(usual) > 0.85 * len(counts) and counts[0] == usual:
+            return True
+    return False
+
+
+_LOOKED_AT = 3_000
+_COUNTED = 200_000
+_GIST = 80
+
+_DEFINITIONS = re.compile(
+    r"^[ \d→\t|:]*(?:(?:export|default|async|pub|public|private|protected|static|abstract|final)[ ]+){0,4}"
+    r"(?:func|function|def|class|interface|struct|enum|impl|fn|type|trait)[ ]+[\w(*]",
+    re.MULTILINE,
+)
+_FILES_CHANGED = re.compile(r"^(?:diff --git |\+\+\+ (?=b/|[^b]))", re.MULTILINE)
+_HEADINGS = re.compile(r"^#{1,6} ", re.MULTILINE)
+_TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
+_EDITED = re.compile(
+    r"The file \S{1,300} has been (?:updated|edited|created)|(?:File|Successfully) (?:updated|replaced|wrote|created)\b"
+    r"|Your proposed edit "
+)
+
+
+def describe_text(text: str) -> tuple[Description, Source]:
+    """The description of a text, and its beginning as lines."""
+    source = source_of(text[:_LOOKED_AT])
+    begins = text[:_LOOKED_AT]
+    lines = text.count("\n") + (not text.endswith("\n") if text else 0)
+    binary = len(_CONTROL.findall(begins)) > len(begins) // 20
+    kind = "edit" if _EDITED.match(begins) else kind_of(source.rows, begins, binary)
+    items, item = _items(kind, text, lines)
+    gist = " ".join(_gist(kind, text, [line.strip() for _, line in source.rows if line.strip()]).split())
+    return Description(kind, len(text), lines, items, item if items else "", _short(gist, _GIST)), source
+
+
+def _items(kind: str, text: str, lines: int) -> tuple[int, str]:
+    counted = text if len(text) <= _COUNTED else ""
+    match kind:
+        case "code":
+            return len(_DEFINITIONS.findall(counted)), "definitions"
+        case "diff":
+            return counted.count("\ndiff --git ") + counted.startswith("diff --git "), "files"
+        case "matches":
+            return lines, "matches"
+        case "listing":
+            return lines, "entries"
+        case "table":
+            return max(0, lines - 1), "rows"
+        case "prose":
+            return len(_HEADINGS.findall(counted)), "headings"
+        case _:
+            return 0, ""
+
+
+def _gist(kind: str, text: str, some: Sequence[str]) -> str:
+    first = some[0] if some else ""
+    match kind:
+        case "code" | "edit":
+            return _declared(some) or first
+        case "json":
+            return (skeleton(text) if len(text) < 20_000 else "") or first
+        case "matches":
+            files = dict.fromkeys([found[1] for found in map(MATCHED.match, some) if found])
+            return f"in {', '.join([_tail(path) for path in list(files)[:3]])}"
+        case "listing":
+            return f"{first} … {text[-200:].rstrip().rpartition(chr(10))[2].strip()}"
+        case "diff":
+            return ", ".join([line.rpartition("/")[2] for line in some if line.startswith("diff --git ")]) or first
+        case "page":
+            title = _TITLE.search(text, 0, 5_000)
+            return title[1] if title else first
+        case "prose":
+            return next((line.lstrip("# ") for line in some if line.startswith("#")), first)
+        case "binary":
+            return "not text"
+        case _:
+            end = text[-1_500:].split("\n")
+            told = [line.strip() for line in reversed(end) if TOTAL.search(line)]
+            told += [line for line in some if BAD.search(line)][:1] if not told else []
+            return told[0] if told else first
+
+
+def _declared(some: Sequence[str]) -> str:
+    names = [f"{found[1]} {found[2]}" for found in map(DECLARES.match, some) if found]
+    outer = [name for name in names if not name.startswith(("const ", "let ", "var ", "package "))]
+    return ", ".join((outer or names)[:4])
+
+
+def _tail(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
