@@ -94,6 +94,6 @@ def test_the_prompts_of_a_catalog_write_summaries() -> None:
     templates = Templates(prompt_texts(prompts))
     usual = SummaryRequest("expire", (), 100, facts={"originalLength": 900})
     own = structs.replace(usual, prompt="Ordre")
-    assert templates.filled(usual, "words").startswith("Usual: ")
-    assert templates.filled(own, "words").startswith("Own: ")
+    assert templates.fill(usual, "words").startswith("Usual: ")
+    assert templates.fill(own, "words").startswith("Own: ")
     assert prompt_key(SYSTEM_PROMPT) == MESSAGE

@@ -16,7 +16,7 @@ from foveate.digest import names_in
 from foveate.formats import get_format
 from foveate.summarizers import SummaryRequest, digest_history, first_characters
 from foveate.summarizers.facts import error_lines
-from foveate.summarizers.history import Section, fitted, read_sections
+from foveate.summarizers.history import Section, fit_sections, read_sections
 from foveate.testing.strategies import histories
 
 
@@ -150,8 +150,8 @@ def test_sections_take_their_share_then_what_is_left():
     for n in range(10):
         one.add(f"line {n}", n)
     two.add("other", 1.0)
-    assert fitted([one, two], 60) == "## One\nline 5\nline 6\nline 7\nline 8\nline 9\n\n## Two\nother"
-    assert fitted([one], 1) == ""
+    assert fit_sections([one, two], 60) == "## One\nline 5\nline 6\nline 7\nline 8\nline 9\n\n## Two\nother"
+    assert fit_sections([one], 1) == ""
 
 
 def test_f21_anchors_are_names_not_words():

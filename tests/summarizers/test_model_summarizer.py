@@ -21,7 +21,7 @@ from foveate.errors import BadSetting
 from foveate.formats import get_format
 from foveate.summarizers import Summary, SummaryRequest, model_summarizer
 from foveate.summarizers.templates import SHIPPED, Templates, fenced
-from foveate.summarizers.transcript import MOST_PARTS, parts_of
+from foveate.summarizers.transcript import MOST_PARTS, split_messages
 from foveate.testing import BodyChecker, ScriptedModel, text_of
 
 SAID = (
@@ -128,14 +128,14 @@ def test_each_kind_of_request_has_its_prompt():
     assert [templates.name_for(request) for request in (REQUEST, checkpoint, one)] == list(SHIPPED[:3])
     assert templates.name_for(replace(one, prompt="Compact Agent Message")) == "compact-agent-message"
     assert templates.name_for(replace(REQUEST, prompt="no such prompt")) == "history"
-    assert "- Length: 9 characters; yours: about 500, never more than 500" in templates.filled(one, "x")
-    assert "- Came with" not in templates.filled(one, "x").replace("- Came with model call number ", "")
-    assert templates.filled(checkpoint, "x").startswith("Sum up messages 0 to 9 of a long conversation")
+    assert "- Length: 9 characters; yours: about 500, never more than 500" in templates.fill(one, "x")
+    assert "- Came with" not in templates.fill(one, "x").replace("- Came with model call number ", "")
+    assert templates.fill(checkpoint, "x").startswith("Sum up messages 0 to 9 of a long conversation")
 
 
 def test_every_shipped_prompt_keeps_the_contract():
     for name in SHIPPED[:3]:
-        text = Templates().filled(replace(REQUEST, prompt=name), "the very text")
+        text = Templates().fill(replace(REQUEST, prompt=name), "the very text")
         assert 'Return ONLY valid JSON: {"summary": "..."}' in text
         assert "the very text" in text
         assert "language" in text
@@ -213,13 +213,13 @@ def test_f12_what_is_still_too_much_is_told_in_parts_that_are_summed_up_together
 
 @given(st.lists(st.integers(0, 4_000), max_size=30), st.integers(100, 5_000))
 def test_f12_parts_fit_and_are_few_whatever_is_said(sizes: list[int], room: int):
-    parts = parts_of([user("x" * size) for size in sizes], room)
+    parts = split_messages([user("x" * size) for size in sizes], room)
     assert all(len(part) <= room for part in parts)
     assert len(parts) <= MOST_PARTS
 
 
 def test_f12_a_history_that_does_not_fit_six_parts_loses_its_oldest_and_says_so():
-    parts = parts_of([user(f"#{n} " + "x" * 90) for n in range(1_000)], 2_000)
+    parts = split_messages([user(f"#{n} " + "x" * 90) for n in range(1_000)], 2_000)
     assert len(parts) <= MOST_PARTS
     assert re.match(r"\[\d+ earlier messages left out\]", parts[0])
     assert "#999 " in parts[-1]
@@ -317,7 +317,7 @@ def test_the_time_is_that_of_all_requests_together():
 
 
 def test_media_are_told_by_name():
-    (part,) = parts_of([user("Look.", Media("image/png", "base64", "AAAA", "cat.png"))], 1_000)
+    (part,) = split_messages([user("Look.", Media("image/png", "base64", "AAAA", "cat.png"))], 1_000)
     assert part == "--- user\nLook.\n[image/png: cat.png]"
 
 
@@ -327,5 +327,5 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]):
         summarizer(Model(lambda prompt: ""), **wrong)
     with pytest.raises(BadSetting, match="takes the format 'anthropic', not 'openai'"):
         model_summarizer(Model(lambda prompt: ""), get_format("openai"))
-    with pytest.raises(BadSetting, match="has complete"):
+    with pytest.raises(BadSetting, match="method complete"):
         model_summarizer(7, get_format("openai"))  # type: ignore[arg-type]

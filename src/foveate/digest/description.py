@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 
 from .readers import BAD, DECLARES, MATCHED, TOTAL, skeleton
-from .source import Source, source_of
+from .source import Source, read_source
 from .values import Description
 
-__all__ = ["describe_text", "kind_of"]
+__all__ = ["describe_text", "detect_kind"]
 
 _JSON_BEGIN = re.compile(r"\s*[\[{]")
 _MATCH = re.compile(r"(?=[^:]{0,200}[A-Za-z])(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]][:\-]\d+[:\-]")
@@ -37,8 +37,8 @@ _SNAPSHOT = re.compile(r"\s*-? ?(?:\w+ )?.{0,200}\[ref=\w+\]|\s*(?:uid=|\[\d+\])
 _PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\)")
 
 
-def kind_of(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = False) -> str:
-    """The kind of a text with these lines; `begins` are its first characters as they are."""
+def detect_kind(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = False) -> str:
+    """Return the kind of a text with these lines. `begins`: its first characters, unchanged."""
     if unseen:
         return "binary"
     some = [line for _, line in rows[:200] if line.strip()]
@@ -118,12 +118,12 @@ _EDITED = re.compile(
 
 
 def describe_text(text: str) -> tuple[Description, Source]:
-    """The description of a text, and its beginning as lines."""
-    source = source_of(text[:_LOOKED_AT])
+    """Return the description of a text, and its beginning as lines."""
+    source = read_source(text[:_LOOKED_AT])
     begins = text[:_LOOKED_AT]
     lines = text.count("\n") + (not text.endswith("\n") if text else 0)
     binary = len(_CONTROL.findall(begins)) > len(begins) // 20
-    kind = "edit" if _EDITED.match(begins) else kind_of(source.rows, begins, binary)
+    kind = "edit" if _EDITED.match(begins) else detect_kind(source.rows, begins, binary)
     items, item = _items(kind, text, lines)
     gist = " ".join(_gist(kind, text, [line.strip() for _, line in source.rows if line.strip()]).split())
     return Description(kind, len(text), lines, items, item if items else "", _short(gist, _GIST)), source
@@ -171,9 +171,9 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
             return "not text"
         case _:
             end = text[-1_500:].split("\n")
-            told = [line.strip() for line in reversed(end) if TOTAL.search(line)]
-            told += [line for line in some if BAD.search(line)][:1] if not told else []
-            return told[0] if told else first
+            totals = [line.strip() for line in reversed(end) if TOTAL.search(line)]
+            totals = totals or [line for line in some if BAD.search(line)][:1]
+            return totals[0] if totals else first
 
 
 def _declared(some: Sequence[str]) -> str:

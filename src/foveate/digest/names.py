@@ -1,9 +1,9 @@
-"""Identifiers: what later work refers to, and how likely each is.
+"""Identifiers in a text, and how likely later work refers to each.
 
-An identifier is a run of letters, digits and `_./-#@`, 6 to 120 long without `./-_#@` at its ends, that is not merely a
-word: it has a digit, `_`, `/`, `.` or mixed case inside. What is worth keeping was measured on recorded agents:
-paths with an ending, constants and declared names are used more often than others; the line numbers that a search
-glues to paths, long dotted chains and numbers of the clock hardly ever. Nothing here knows texts or lines.
+An identifier is a run of letters, digits and `_./-#@`, 6 to 120 long without `./-_#@` at its ends, that is more than a
+word: it has a digit, `_`, `/`, `.` or mixed case inside. The weights were measured on recorded agents: paths with an
+ending, constants and declared names are used more often than others; line numbers that a search appends to paths, long
+dotted chains and times are hardly ever used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from ..core.caches import cached
 
-__all__ = ["RUN", "RUN_CHARACTER", "is_name", "names_in", "worth"]
+__all__ = ["RUN", "RUN_CHARACTER", "is_name", "names_in", "rate"]
 
 RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,120}")
 _WHOLE_RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,}")
@@ -34,22 +34,22 @@ _EVERYWHERE = re.compile(
 
 
 def names_in(text: str) -> Iterator[str]:
-    """The identifiers in a text, in their order, each as often as it stands there; a run of more than 120 is none."""
+    """Yield the identifiers in a text in their order, with repetitions; a run of more than 120 characters is none."""
     for run in _WHOLE_RUN.findall(text):
         if len(run) <= _LONGEST and is_name(name := run.strip(_EDGES)):
             yield name
 
 
 def is_name(name: str) -> bool:
-    """Whether this is an identifier rather than a word; without `./-_#@` at its ends."""
+    """Whether this is an identifier rather than a word, without `./-_#@` at its ends."""
     return len(name) >= _LEAST and bool(
         _TELLING.search(name) or not (name.islower() or name.isupper() or name.istitle())
     )
 
 
 @cached(32768)
-def worth(run: str) -> tuple[str, int, float]:
-    """The identifier in a run, where it begins in the run, and its worth (about 1); worth 0 if there is none."""
+def rate(run: str) -> tuple[str, int, float]:
+    """Return the identifier in a run, its position in the run, and its worth (about 1; 0 if there is none)."""
     name = run.strip(_EDGES)
     if not is_name(name):
         return "", 0, 0.0

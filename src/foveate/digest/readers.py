@@ -17,7 +17,7 @@ import msgspec
 from .source import Source
 from .values import Line, Reading
 
-__all__ = ["BAD", "DECLARES", "MATCHED", "TOTAL", "parsed", "read", "read_output", "skeleton"]
+__all__ = ["BAD", "DECLARES", "MATCHED", "TOTAL", "parsed", "read_lines", "read_output", "skeleton"]
 
 _MOST_PARSED = 2_000_000
 _KEYS = 12
@@ -25,7 +25,7 @@ _ROOM = 118
 
 
 def parsed(text: str) -> Any:
-    """The value of a JSON text; None where it is no JSON, too long or nested too deeply."""
+    """Return the value of a JSON text; None if it is no JSON, too long or nested too deeply."""
     if len(text) > _MOST_PARSED:
         return None
     try:
@@ -35,10 +35,10 @@ def parsed(text: str) -> Any:
 
 
 def skeleton(text: str) -> str:
-    """Keys and counts of the upper levels, as `{name: {first}, orders: [12 of {id, total}]}`; empty for no JSON."""
+    """Return keys and counts of the upper levels, as `{name: {first}, orders: [12 of {id, total}]}`; "" for no JSON."""
     value = parsed(text)
     if value is None and text[:1] == "{":
-        # One object a line: the first stands for all.
+        # JSON Lines: the first object stands for all.
         first, _, more = text.partition("\n")
         value = parsed(first)
         if isinstance(value, dict) and more:
@@ -55,7 +55,7 @@ def _within(value: Any) -> str:
 
 
 def _shape(value: Any, depth: int) -> str:
-    """Depth bounds the recursion."""
+    """Return the shape of a value, down to `depth` levels."""
     match value:
         case dict() if not depth:
             return f"{{{len(value)} keys}}"
@@ -96,18 +96,21 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 
 
 def read_output(source: Source) -> Reading:
-    """The lines of a program's output, weighed."""
+    """Return the lines of a program's output with their weights.
+
+    Errors, totals and the first lines weigh more; a line that differs from an earlier one only in numbers weighs less.
+    """
     lines: list[Line] = []
     first: dict[str, Line] = {}
     counts: dict[int, int] = {}
-    told: Counter[str] = Counter()
+    states: Counter[str] = Counter()
     worst = 0
     for number, row in source.rows:
         text = row.strip()
         if not text:
             continue
-        if found := _STATE.match(text):
-            told[found[1] or found[2]] += 1
+        if match := _STATE.match(text):
+            states[match[1] or match[2]] += 1
         template = _NUMBERS.sub("0", text)[:120]
         line = Line(number, text)
         seen = first.setdefault(template, line)
@@ -115,7 +118,7 @@ def read_output(source: Source) -> Reading:
             line.weight = 0.7
             counts[id(seen)] = counts.get(id(seen), 1) + 1
             if seen.text == text:
-                continue  # The same to the letter: the count beside the first one says it all.
+                continue  # The count next to the first one is enough.
         elif 6 < len(text) < 400:
             if TOTAL.search(text):
                 line.weight, line.must = 1.3, 4 if _COUNTED.search(text) else 2
@@ -131,7 +134,7 @@ def read_output(source: Source) -> Reading:
         more = counts.get(id(line), 0)
         if more > 2:
             line.text = f"{line.text} (×{more})"
-    return Reading(lines, ", ".join([f"{state} {count}" for state, count in told.most_common(4)]))
+    return Reading(lines, ", ".join([f"{state} {count}" for state, count in states.most_common(4)]))
 
 
 DECLARES = re.compile(
@@ -153,8 +156,8 @@ _ATTRIBUTE = re.compile(
 _ACTS = re.compile(r"\b(?:button|link|textbox|input|checkbox|radio|combobox|menuitem|option|tab|searchbox|heading)\b")
 
 
-def read(kind: str, source: Source, text: str) -> Reading:
-    """The lines of a text of this kind, weighed. `text`: the text itself, for kinds that are read as a whole."""
+def read_lines(kind: str, source: Source, text: str) -> Reading:
+    """Return the lines of a text of this kind with their weights. `text`: the text, for kinds that are read whole."""
     if kind == "json":
         return _json(source, text)
     return _READERS.get(kind, read_output)(source)
@@ -182,7 +185,7 @@ def _json(source: Source, text: str) -> Reading:
 
 
 def _matches(source: Source) -> Reading:
-    """Grouped by file: its path once, below it the numbers and texts of its lines."""
+    """Group matches by file: the path once, below it the numbers and texts of its lines."""
     groups: dict[str, list[Line]] = {}
     others: list[Line] = []
     for number, row in source.rows:
@@ -203,7 +206,7 @@ def _matches(source: Source) -> Reading:
 
 
 def _listing(source: Source) -> Reading:
-    """Names under their folder, where the folder is not part of the name."""
+    """Put names under their folder, if the folder is not part of the name."""
     lines: list[Line] = []
     folders: dict[str, int] = {}
     above = -1
@@ -229,7 +232,7 @@ def _listing(source: Source) -> Reading:
 
 
 def _grouped(lines: list[Line]) -> list[Line]:
-    """The lines with those below one line together, in the order in which these come first."""
+    """Return the lines with all lines below one line together, in the order in which those first occur."""
     order = sorted(
         range(len(lines)), key=lambda index: (lines[index].above if lines[index].above >= 0 else index, index)
     )
@@ -242,7 +245,7 @@ def _grouped(lines: list[Line]) -> list[Line]:
 
 
 def _diff(source: Source) -> Reading:
-    """Changed lines under the path of their file."""
+    """Put changed lines under the path of their file."""
     lines: list[Line] = []
     above = -1
     added = removed = 0
@@ -273,7 +276,7 @@ def _diff(source: Source) -> Reading:
 
 
 def _table(source: Source) -> Reading:
-    """Its first row names the columns; the next one and the last are samples."""
+    """Keep the first row, which names the columns, and the next and the last row as samples."""
     lines = _plain(source)
     if lines:
         lines[0].must = 3
@@ -283,12 +286,12 @@ def _table(source: Source) -> Reading:
 
 
 def _prose(source: Source) -> Reading:
-    """Sentences; headings and what a text begins with are worth more."""
+    """Split prose into sentences. Headings and the beginnings of paragraphs weigh more."""
     lines: list[Line] = []
     fresh = True
     rows = source.rows
     if not source.escaped:
-        # A long line comes in pieces of one number: sentences go on over them.
+        # A long line is stored in pieces of one number, and a sentence may span them.
         rows = [(number, "".join([row for _, row in pieces])) for number, pieces in groupby(rows, itemgetter(0))]
     for number, row in rows:
         text = row.strip()
@@ -309,7 +312,7 @@ def _prose(source: Source) -> Reading:
 
 
 def _once(lines: list[Line]) -> list[Line]:
-    """Lines that are the same to the letter once, with how many they were."""
+    """Return identical lines once, with their number."""
     counts = Counter([line.text for line in lines])
     first: dict[str, Line] = {}
     for line in lines:
@@ -321,7 +324,7 @@ def _once(lines: list[Line]) -> list[Line]:
 
 
 def _page(source: Source) -> Reading:
-    """Words without tags, addresses and names of elements; what can be acted upon is worth more."""
+    """Return words without tags, addresses and names of elements. Buttons, links and fields weigh more."""
     lines: list[Line] = []
     for number, row in source.rows:
         text = row.strip()

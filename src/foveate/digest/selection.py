@@ -1,7 +1,7 @@
 """Selection: the lines of a text that are worth most for the characters they take, in their order.
 
-A kept line is abridged to its kept identifiers and the text between them where that is short; `…` marks an omission in a
-line, a number before a line marks omitted lines. No identifier is kept twice, and none stands alone: a line with one
+A kept line is abridged to its kept identifiers and the text between them where that is short; `…` marks an omission in
+a line, a number before a line marks omitted lines. No identifier is kept twice, and none stands alone: a line with one
 identifier keeps a short word next to it.
 
 The weights come from recorded agents. Later calls use little of diffs, logs, tables and searches: most of it was known
@@ -15,10 +15,10 @@ import re
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from .names import RUN, RUN_CHARACTER, worth
+from .names import RUN, RUN_CHARACTER, rate
 from .values import Line
 
-__all__ = ["floor_for", "room_for", "room_for_musts", "squeeze"]
+__all__ = ["floor_for", "room_for", "room_for_musts", "select_lines"]
 
 _LARGEST = 16_000
 _FLOOR = 0.0019
@@ -30,25 +30,25 @@ _MUSTS = {
 _USED = {
     "diff": 0.4, "edit": 0.2, "listing": 3.0, "log": 0.25, "matches": 0.6, "table": 0.3,
 }  # fmt: skip
-"""How often identifiers of a kind of text are used later, against the others'."""
+"""How often identifiers of a kind of text are used later, compared with other kinds."""
 
 
 def room_for(characters: int) -> int:
-    """Characters that a digest of a text of this length may have: a quarter, 16,000 at most.
+    """Return the characters that a digest of a text of this length may have: a quarter, at most 16,000.
 
-    Over many texts they take half of it: `digest` uses the room only as far as identifiers are worth it.
+    On average a digest takes half of it: `digest` fills the room only as far as identifiers are worth it.
     """
     return min(characters // 4, _LARGEST)
 
 
 def floor_for(kind: str, characters: int, room: int) -> float:
-    """The worth for a character below which nothing of a text is kept; lower in little room, so that it is used."""
+    """Return the least worth per character of a kept text; it is lower if there is little room."""
     tight = min(1.0, room / max(1, room_for(characters)))
     return _FLOOR * math.pow(characters, _GROWS) / _USED.get(kind, 1.0) * tight * tight
 
 
 def room_for_musts(kind: str, room: int) -> int:
-    """What of the room is for lines that must stay; enough for a total or an error, where those are what matters."""
+    """Return the part of the room for lines that must stay: enough for a total or an error."""
     share = _MUSTS.get(kind, 0.1)
     least = _ONE_LINE.get(kind, 0)
     return max(int(room * share), min(least, room // 2))
@@ -73,7 +73,7 @@ _CALLED = 1.2
 _BEGINS = 0.8
 
 Name = tuple[str, int, int]
-"""An identifier and where it begins and ends in its line."""
+"""An identifier, and its beginning and end in its line."""
 
 
 class _Open:
@@ -87,16 +87,16 @@ class _Open:
         self.whole = whole
 
 
-def squeeze(lines: Sequence[Line], room: int, *, floor: float = 0.0, musts: int = 0, fill: int = 0) -> str:
-    """The best of the lines in at most `room` characters.
+def select_lines(lines: Sequence[Line], room: int, *, floor: float = 0.0, musts: int = 0, fill: int = 0) -> str:
+    """Return the best lines in at most `room` characters.
 
-    `floor`: worth for a character below which nothing is kept but what must be. `musts`: of the room, what is for
-    lines that must be kept, whole. `fill`: what of the room is used by lines in full where identifiers take less.
+    `floor`: the least worth per character of a line that need not stay. `musts`: the characters for lines that must
+    stay whole. `fill`: the characters that whole lines fill if identifiers take less.
     """
-    return _Squeeze(lines, room, floor).run(musts, fill)
+    return _Selection(lines, room, floor).run(musts, fill)
 
 
-class _Squeeze:
+class _Selection:
     def __init__(self, lines: Sequence[Line], room: int, floor: float) -> None:
         self.lines = lines
         self.room = room
@@ -120,11 +120,11 @@ class _Squeeze:
         for line in self.lines:
             here: list[Name] = []
             text, weight = line.text, line.weight
-            for found in RUN.finditer(text):
-                name, offset, each = worth(found.group())
+            for match in RUN.finditer(text):
+                name, offset, each = rate(match.group())
                 if not each:
                     continue
-                start = found.start() + offset
+                start = match.start() + offset
                 end = start + len(name)
                 each *= weight if start else weight * _BEGINS
                 if text[end : end + 1] == "(":
@@ -168,7 +168,7 @@ class _Squeeze:
     # ---------------------------------------------------------------------------------------------------- what is kept
 
     def _cover(self) -> None:
-        """Open lines, the one first whose new identifiers are worth most for what it takes, until the room is full."""
+        """Open lines until the room is full, those first whose new identifiers are worth most per character."""
         waiting = []
         for index, names in enumerate(self.names):
             if names:
@@ -201,11 +201,11 @@ class _Squeeze:
                 heappush(waiting, (-ratio, index))
 
     def _break(self, line: Line) -> float:
-        """What a line takes beside its words: its end, its mark, and every few lines a number."""
+        """Return the characters of a line besides its words: its end, its mark, and every few lines a number."""
         return _BREAK + len(line.mark)
 
     def _at_best(self, index: int, names: list[Name]) -> float:
-        """No less than the worth of the line for a character."""
+        """Return an upper bound of the worth of a line per character."""
         value = self.value
         if len(names) == 1:
             name = names[0][0]
@@ -219,7 +219,7 @@ class _Squeeze:
         return max(best, total / length)
 
     def _bundle(self, index: int) -> tuple[float, float, list[str], str, list[tuple[int, int]]] | None:
-        """What of a line to show next: its worth for a character, its cost, its names, and the line with them."""
+        """Return the part of a line to show next: its worth per character, cost, names, text and spans."""
         opened = self.open.get(index)
         if opened and opened.whole:
             return None
@@ -233,7 +233,7 @@ class _Squeeze:
                 best = max(best, value[name] / (end - start + 1))
         if not new:
             return None
-        # A long name waits until the short ones of its line are in.
+        # Short names of a line come first.
         names = [name for name in new if value[name] >= _APART * best * (len(name) + 1)]
         spans = sorted([*(opened.spans if opened else ()), *[new[name] for name in names]])
         shown = _abridged(line.text, spans)
@@ -244,17 +244,17 @@ class _Squeeze:
         return sum([value[name] for name in names]) / cost, cost, names, shown, spans
 
     def _fill(self, room: int) -> None:
-        """Show lines in full, the weightiest and first ones first."""
+        """Show whole lines, those with the largest weight first."""
         if self.used + 20 > room:
             return
         order = sorted(range(len(self.lines)), key=lambda index: (-self.lines[index].weight, index))
-        said: set[str] = set()
+        seen: set[str] = set()
         for index in order[:400]:
             opened = self.open.get(index)
             text = self.lines[index].text
-            if text in said or (opened and opened.whole):
+            if text in seen or (opened and opened.whole):
                 continue
-            said.add(text)
+            seen.add(text)
             cost = len(_clip(self.lines[index].text)) - (
                 len(opened.shown) if opened else -self._break(self.lines[index])
             )
@@ -287,7 +287,7 @@ def _clip(text: str, most: int = _LONGEST_MUST) -> str:
 
 
 def _abridged(text: str, spans: list[tuple[int, int]]) -> str:
-    """The spans of a line with what is between them, where it is short."""
+    """Return the spans of a line with the text between them, if it is short."""
     if len(spans) == 1:
         spans = _with_neighbour(text, *spans[0])
         if len(spans) == 1 and len(text) <= spans[0][1] - spans[0][0] + _SHORT:
@@ -309,7 +309,7 @@ def _abridged(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 def _with_neighbour(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The span and a short word of its line that is near, so that the name does not stand alone."""
+    """Return the span and a short word near it, so that the name does not stand alone."""
     best, least = None, 99
     for word in _WORDS.finditer(text, max(0, start - _NEAR), end + _NEAR):
         first, last = word.span()

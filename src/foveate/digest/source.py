@@ -1,7 +1,7 @@
-"""A text as lines: without what its tool put around it, and of a very long one only some stretches.
+"""Sources: a text as lines, without the wrapping of its tool, and of a very long text only stretches.
 
-Agents' tools wrap what they return: the exit code and times of a command, a file's path and the numbers of its lines,
-the fields of a protocol. What is inside is read as what it is; the wrapping becomes a note. Nothing here knows kinds.
+Tools of agents wrap their results: in the exit code and times of a command, a file's path and line numbers, or the
+fields of a protocol. The content is read as it is; the wrapping becomes a note.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 
 from msgspec import Struct
 
-__all__ = ["Source", "source_of"]
+__all__ = ["Source", "read_source"]
 
 MOST_READ = 400_000
-"""Characters that are looked at. Of a longer text the beginning, the end and stretches in between are read."""
+"""Characters that are read. Of a longer text: the beginning, the end and stretches in between."""
 _STRETCH = 8_000
 _LONG_LINE = 400
 
@@ -29,24 +29,24 @@ _BREAK = re.compile(r"[,;{}\[\]()>|&\s]")
 
 
 class Source(Struct):
-    """What is to be read."""
+    """A text to read."""
 
     rows: list[tuple[int, str]]
-    """Lines with their numbers in the text, from 1; a long line in pieces of the same number."""
+    """Lines with their numbers in the text, from 1; a long line as pieces with the same number."""
     lines: int
-    """How many lines the text has."""
+    """The number of lines of the text."""
     note: str = ""
-    """What the wrapping said."""
+    """Facts from the wrapping."""
     viewed: str = ""
-    """The numbers of a file's lines that a viewer put before them, as `194-242`; empty where they are the text's."""
+    """The line numbers that a file viewer printed, as `194-242`; "" if they are those of the text."""
     sampled: bool = False
     """Whether only stretches were read."""
     escaped: bool = False
     """Whether its line breaks were written as `\\n`."""
 
 
-def source_of(text: str) -> Source:
-    """The text as lines to be read."""
+def read_source(text: str) -> Source:
+    """Return the text as lines."""
     stretches = _stretches(text)
     lines = text.count("\n") + (not text.endswith("\n") if text else 0)
     rows: list[tuple[int, str]] = []
@@ -85,7 +85,7 @@ def _stretches(text: str) -> list[tuple[int, int]]:
     places = [(0, head)]
     for index in range(count):
         start = max(head + index * step, places[-1][1])
-        # A stretch begins behind a line's end where one is near, so that no line is shown from its middle.
+        # A stretch begins after a line break if one is near, so that no line begins in its middle.
         newline = text.find("\n", start, start + _STRETCH // 2)
         places.append((newline + 1 if newline >= 0 else start, start + _STRETCH))
     places.append((len(text) - tail, len(text)))
@@ -127,7 +127,7 @@ def _unwrap(source: Source, text: str) -> None:
 
 
 def _unnumber(source: Source) -> None:
-    """Take away the numbers that a file viewer put before the lines."""
+    """Remove the numbers that a file viewer printed before the lines."""
     rows = source.rows
     found = [(index, _VIEWED.match(line)) for index, (_, line) in enumerate(rows[:40]) if line]
     if len(found) < 3 or sum(1 for _, match in found if match) < 0.6 * len(found):

@@ -1,7 +1,4 @@
-"""The values of this package: what a text is, its digest, and a line of a text as its reader hands it on.
-
-It knows no kinds of text and no rules of what is kept.
-"""
+"""Values of this package: descriptions, digests, and the lines that readers return."""
 
 from __future__ import annotations
 
@@ -11,18 +8,18 @@ __all__ = ["Description", "Digest", "Line", "Reading"]
 
 
 class Description(Struct, frozen=True):
-    """What a text is."""
+    """A text in a few facts."""
 
     kind: str
     """For example `json`, `listing`, `log`, `diff`, `code`, `table`, `matches`, `page`, `prose`, `binary`."""
     characters: int
     lines: int
     items: int = 0
-    """How many things of its kind it holds; 0 where it holds none."""
+    """The number of its items; 0 if it has none."""
     item: str = ""
-    """What they are, in the plural: `rows`, `files`, `matches`."""
+    """The name of its items in the plural: `rows`, `files`, `matches`."""
     gist: str = ""
-    """One line, at most 80 characters."""
+    """Its topic in one line of at most 80 characters."""
 
     def __str__(self) -> str:
         size = f"{self.items:,} {self.item}" if self.items else f"{self.lines:,} lines"
@@ -30,34 +27,34 @@ class Description(Struct, frozen=True):
 
 
 class Digest(Struct, frozen=True):
-    """A text in short."""
+    """The short form of a text."""
 
     text: str
     description: Description
     is_whole: bool = False
-    """Whether nothing was left out, because the text is not longer than its digest would be."""
+    """Whether the text is complete, because it is not longer than its digest."""
 
 
 class Line(Struct, gc=False):
-    """A line that may be kept, whole or abridged."""
+    """A line that a digest may keep, whole or abridged."""
 
     number: int
-    """Its number in the text, from 1; 0 where it stands for several."""
+    """Its number in the text, from 1; 0 for a line that stands for several."""
     text: str
-    """What may be kept of it, without indentation."""
+    """Its text without indentation."""
     weight: float = 1.0
-    """How much likelier than others its identifiers are wanted later."""
+    """How much likelier than others its identifiers are used later."""
     must: int = 0
-    """Whether it is kept as a whole before anything else, while there is room: 4 before 3 before 2 before 1."""
+    """Its rank among the lines that stay whole while there is room: 4 before 3 before 2 before 1; 0 for the others."""
     mark: str = ""
-    """What is shown before it however little of it is kept: its number in another file."""
+    """A text that is always shown before it: its number in another file."""
     above: int = -1
-    """Index of the line that says what this one belongs to and is shown with it: a file, a heading; -1 for none."""
+    """Index of the line that is shown above it, such as a file name or a heading; -1 for none."""
 
 
 class Reading(Struct):
-    """A text as the reader of its kind hands it on."""
+    """The lines that the reader of a kind returns."""
 
     lines: list[Line]
     note: str = ""
-    """What the digest's first line says beside kind and size."""
+    """A fact for the first line of the digest, after kind and size."""

@@ -1,11 +1,11 @@
-"""Who writes the summaries that policies ask for. A summarizer is a function: `SummaryRequest -> text`.
+"""Summarizers: functions that write the summaries that policies request (`SummaryRequest -> text`).
 
-first_characters    who spoke, and how it began: needs no model, and always has an answer
-digest_history      what was asked, done, found and said, chosen by code: needs no model
-model_summarizer    lets a model write, by prompts that you can replace
-fallback            one after the other, until a summary is accepted
-cached              what was written before is not asked for again
-checked             judges what a function of your own writes, before it is used
+first_characters    the role and the beginning of each message; needs no model and always answers
+digest_history      requests, steps, names and errors, chosen by code; needs no model
+model_summarizer    a model writes, from prompts that you can replace
+fallback            asks several in order, until a summary is accepted
+cached              keeps summaries, so that none is requested twice
+checked             checks the summaries of a function of your own
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ __all__ = [
 ]
 
 KNOWN = ("digest", "first-characters")
-"""Names that need no model. A program may hand in a function of its own instead."""
+"""Names of the summarizers that need no model."""
 
 _ALSO = {"first_characters": "first-characters", "first_chars": "first-characters"}
 """Other spellings."""
 
 
 def summarizer_named(name: str) -> Summarizer:
-    """The summarizer of this name, which needs no model. Raises BadSetting for one that there is not."""
+    """Return the summarizer of this name, which needs no model. Raises BadSetting for an unknown name."""
     match _ALSO.get(name, name):
         case "first-characters":
             return first_characters()
@@ -60,21 +60,21 @@ def summarizer_named(name: str) -> Summarizer:
         case _:
             raise BadSetting(
                 f"There is no summarizer {name!r}. Known: {', '.join(KNOWN)}, a model such as "
-                "anthropic:claude-haiku-4-5; or hand in a function of your own."
+                "anthropic:claude-haiku-4-5; or pass a function of your own."
             )
 
 
-_LATER = {
+_LAZY = {
     "accept": ".acceptance",
     "cached": ".cache",
     "digest_history": ".history",
     "model_summarizer": ".model",
 }
-"""What is imported only when it is asked for: settings look at names alone."""
+"""Names that are imported at the first use: settings need only the names of summarizers."""
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LATER:
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_LATER[name], __name__), name)
+    value = globals()[name] = getattr(import_module(_LAZY[name], __name__), name)
     return value

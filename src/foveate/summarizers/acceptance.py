@@ -1,8 +1,8 @@
 """Acceptance: whether a text can be used as a summary, whoever wrote it.
 
-A summary is not empty, no error text, shorter than its source and at most twice as long as requested. It ascribes to the
-user only what the user said, and it names what is still referred to: missing names are added in one line at the end, if
-there is room. A summary that fails is not repaired further: the next summarizer writes one.
+A summary is not empty, no error text, shorter than its source and at most twice as long as requested. It ascribes to
+the user only what the user said, and it holds the names that are still referred to: missing ones are added in one line
+at the end, if there is room. A summary that fails is not repaired further: the next summarizer writes one.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from ..core.sizes import estimate, tokens_of
 from ..core.summaries import SummaryRequest
-from .attribution import Heard, without_inventions
+from .attribution import Statements, drop_inventions
 
-__all__ = ["LONGEST", "Verdict", "accept", "length_of", "why_no_summary"]
+__all__ = ["LONGEST", "Verdict", "accept", "find_refusal", "length_of"]
 
 _SHORT = 600
-"""Characters above which a text is not taken for an apology: those are short, and a summary may tell of errors."""
+"""Characters of the longest text that may be an apology: a longer text may be a summary of errors."""
 
 _PAGE = re.compile(r"\s*(?:<!doctype\b|<html\b|<\?xml\b|<head\b|<body\b)", re.IGNORECASE)
 _TRACE = re.compile(r"\s*Traceback \(most recent call last\)")
@@ -54,8 +54,8 @@ _EMPTY_WORDS = re.compile(
 _ERROR_KEYS = frozenset(("error", "errors", "detail", "message", "status_code", "fault", "code", "request_id"))
 
 
-def why_no_summary(text: str) -> str:
-    """Why this text is no summary, in a few words; "" where nothing speaks against it."""
+def find_refusal(text: str) -> str:
+    """Return the reason why this text is no summary, in a few words; "" if there is none."""
     plain = text.strip()
     if not plain:
         return "it is empty"
@@ -65,7 +65,7 @@ def why_no_summary(text: str) -> str:
         return "it is a web page"
     if _TRACE.match(plain):
         return "it is the trace of an error"
-    if plain[0] in "{[" and (why := _why_json(plain)):
+    if plain[0] in "{[" and (why := _find_json_refusal(plain)):
         return why
     if len(plain) <= _SHORT:
         if _STATUS.match(plain) or _FAILURE.match(plain):
@@ -75,8 +75,8 @@ def why_no_summary(text: str) -> str:
     return ""
 
 
-def _why_json(text: str) -> str:
-    """Why JSON, whole or broken off, is not taken; what holds a summary was read out before."""
+def _find_json_refusal(text: str) -> str:
+    """Return the reason to refuse JSON, complete or not; a summary inside JSON was extracted before."""
     try:
         said = json.loads(text, strict=False)
     except (ValueError, RecursionError):
@@ -87,34 +87,34 @@ def _why_json(text: str) -> str:
 
 
 LONGEST = 2
-"""Times what was asked for: a summary that is longer is not taken."""
+"""The largest accepted length of a summary, as a multiple of the requested one."""
 
 _REFERRED = "Still referred to: "
 _READ = 100_000
-"""Characters above which a text is too long whatever was asked for, and is not read sentence by sentence."""
+"""Characters above which a text is too long for any request, and is not read sentence by sentence."""
 _KEPT = 0.4
-"""Share of a summary that must be left once what the user never said is dropped."""
+"""Share of a summary that must remain after sentences with inventions are dropped."""
 
 
 class Verdict(NamedTuple):
-    """What became of a summary."""
+    """The judgement of a summary."""
 
     text: str
-    """The summary to take, without what was dropped and with what was added; "" if it is refused."""
+    """The summary to use, without dropped sentences and with added names; "" if it is refused."""
     why: str = ""
-    """Why it is refused; "" if it is taken."""
+    """The reason of the refusal; "" if it is accepted."""
     dropped: tuple[str, ...] = ()
-    """Why sentences were dropped, one reason each."""
+    """One reason for each dropped sentence."""
 
 
 def accept(request: SummaryRequest, text: str, *, measures: bool = True) -> Verdict:
-    """Judge a text as the answer to a request. `measures=False`: its length is judged elsewhere."""
+    """Judge a text as the answer to a request. `measures=False`: the caller checks the length."""
     text = text.strip()
-    if why := why_no_summary(text):
+    if why := find_refusal(text):
         return Verdict("", why)
     if len(text) > _READ:
         return Verdict("", _too_long(text, request)) if measures else Verdict(text)
-    kept, dropped = without_inventions(text, Heard(request))
+    kept, dropped = drop_inventions(text, Statements(request))
     if len(kept) < _KEPT * len(text):
         return Verdict("", f"{dropped[0]}, and little else", dropped)
     source = length_of(request)
@@ -137,5 +137,5 @@ def _too_long(text: str, request: SummaryRequest) -> str:
 
 
 def length_of(request: SummaryRequest) -> int:
-    """Characters of what a summary would stand for; images and calls count as if they were text."""
+    """Return the characters of the messages that a summary replaces; images and calls count like text."""
     return 4 * (sum(map(tokens_of, request.messages)) + estimate(request.previous))

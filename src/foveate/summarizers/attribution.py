@@ -1,8 +1,8 @@
-"""What a summary ascribes to the user, held against what the user said.
+"""Attribution: drops sentences of a summary that ascribe to the user something the user did not say.
 
-A summary is derived: it authorises nothing. What it puts into the user's mouth is dropped, sentence by sentence, unless
-the history bears it out: a quotation that no user's message holds, a permission of which no user spoke, a wish in the
-words of a tool's result, an order to whoever reads it. What it says in its own words of what happened is not judged.
+A summary is derived: it authorises nothing. Four kinds of sentences are dropped unless the history supports them: a
+quotation that is in no message of the user, a permission that no user gave, a wish in the words of a tool's result, and
+an order to the reader. Descriptions of events in the summary's own words are not judged.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from functools import cached_property
 from itertools import pairwise
 
 from ..core.summaries import SummaryRequest
-from .transcript import bounded, is_users
+from .transcript import is_from_user, truncate_messages
 
-__all__ = ["Heard", "without_inventions"]
+__all__ = ["Statements", "drop_inventions"]
 
 _WHO = (
     r"(?:users?|customers?|humans?|requesters?|operators?|benutzer\w*|nutzer\w*|usuari\w+|utilisat\w+|utente|gebruikers?"
     r"|пользовател\w*)"
 )
 _USER = re.compile(rf"(?<![\w/.\-])(?:{_WHO})(?![\w/\-]|['’]s)|用户|用戶|使用者|ユーザ|사용자", re.IGNORECASE)
-"""The user; not a folder of that name, and not what the user owns."""
+"""The user; not a folder of that name, and not a possession of the user."""
 _SAYS = re.compile(
     r"\b(?:sa(?:id|ys|ying)|w(?:rote|rites)|repl\w+|answer\w*|confirm\w*|approv\w*|agree\w*|t(?:old|ells)|stat(?:ed|es)|"
     r"ask\w*|request\w*|insist\w*|order\w*|instruct\w*|want\w*|demand\w*|sagt\w*|schrieb|dijo|dice|a dit|сказал\w*)\b|"
@@ -65,51 +65,51 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[\.\.\.\]|\[…\])\s*")
 _WORD = re.compile(r"\w+")
 _READ = 2_000_000
-"""Characters of others that are looked through, of each the beginning and the end where there are more."""
+"""Characters of other speakers that are searched: if there are more, the ends of each message."""
 _RUN = 6
-"""Words in a row that a sentence shares with a tool's result and no user's message: then they are the tool's."""
+"""Consecutive words that make a sentence a tool's, if they are in a tool's result and in no user's message."""
 _STEM = 5
-"""Letters by which a word is known in its other forms."""
+"""Letters of the stem of a word."""
 _NAMED = re.compile(r"https?://[^\s\"'<>)\]]+|[\w.+-]+@[\w-]+\.[\w.-]+\w")
 
 
-class Heard:
-    """What was said before a summary, by whom. Made of one request, and asked for as often as needed."""
+class Statements:
+    """The statements before a summary, by speaker. Computed once for a request."""
 
     def __init__(self, request: SummaryRequest) -> None:
         self._request = request
 
     @cached_property
     def users(self) -> str:
-        """All that users said, and what was carried on as theirs."""
-        told = self._request.facts.get("request")
-        texts = [message.text for message in self._request.messages if is_users(message)]
-        return plain("\n".join([*texts, self._request.previous, told if isinstance(told, str) else ""]))
+        """All text of users, and text that an earlier summary or the request carries on as theirs."""
+        request = self._request.facts.get("request")
+        texts = [message.text for message in self._request.messages if is_from_user(message)]
+        return plain("\n".join([*texts, self._request.previous, request if isinstance(request, str) else ""]))
 
     @cached_property
     def others(self) -> str:
-        """What tools answered, and what was told as if a user had said it."""
-        others = [message for message in self._request.messages if not is_users(message)]
-        return plain("\n".join(message.text for message in bounded(others, _READ)))
+        """Results of tools, and messages of role user that no user wrote."""
+        others = [message for message in self._request.messages if not is_from_user(message)]
+        return plain("\n".join(message.text for message in truncate_messages(others, _READ)))
 
     @cached_property
     def permitted(self) -> str | None:
-        """What users agreed to, each with what was proposed right before; None where no user agreed to anything."""
-        told: list[str] = []
+        """Messages in which users agreed, each with the proposal before it; None if no user agreed to anything."""
+        agreed: list[str] = []
         for before, message in pairwise((None, *self._request.messages)):
-            if message is not None and is_users(message) and _ASSENT.search(message.text):
-                told += [message.text, before.text if before and before.role == "assistant" else ""]
+            if message is not None and is_from_user(message) and _ASSENT.search(message.text):
+                agreed += [message.text, before.text if before and before.role == "assistant" else ""]
         if _ASSENT.search(self._request.previous):
-            told.append(self._request.previous)
-        return plain("\n".join(told)) if told else None
+            agreed.append(self._request.previous)
+        return plain("\n".join(agreed)) if agreed else None
 
     @cached_property
     def runs(self) -> tuple[frozenset[tuple[str, ...]], frozenset[tuple[str, ...]]]:
-        """Runs of words of users, and of all others."""
+        """Sequences of words of users, and of all others."""
         return frozenset(_runs(self.users)), frozenset(_runs(self.others))
 
     def is_quoted(self, quote: str) -> bool:
-        """Whether a user said this; what is left out in between is marked by an ellipsis."""
+        """Whether a user said this; an ellipsis marks an omission."""
         pieces = [piece for piece in map(plain, _ELLIPSIS.split(quote)) if piece.strip(".,;:!? ")]
         return all(self._holds(piece.strip(".,;:!? ")) for piece in pieces)
 
@@ -119,16 +119,16 @@ class Heard:
         return re.search(start + re.escape(piece) + end, self.users) is not None
 
 
-def without_inventions(text: str, heard: Heard) -> tuple[str, tuple[str, ...]]:
-    """The text without what it makes the user say, and why each sentence that was dropped was."""
+def drop_inventions(text: str, statements: Statements) -> tuple[str, tuple[str, ...]]:
+    """Return the text without invented statements of the user, and a reason for each dropped sentence."""
     lines: list[str] = []
     reasons: list[str] = []
-    is_users = False  # Whether the heading above says that what follows is the user's.
+    is_users = False  # Whether the lines below the current heading are the user's.
     for line in text.split("\n"):
         head = line.strip()
         if head.startswith("#") or (head.endswith((":", "：")) and len(head) < 60):
             is_users = bool(_USER.search(head) or _HEADED.search(head))
-        kept, why = _checked(line, heard, is_users)
+        kept, why = _checked(line, statements, is_users)
         reasons += why
         if not why or kept.strip(" \t-*•>0123456789.)\"'"):
             lines.append(kept)
@@ -136,7 +136,7 @@ def without_inventions(text: str, heard: Heard) -> tuple[str, tuple[str, ...]]:
 
 
 def plain(text: str) -> str:
-    """The same words in one spelling: case, spaces, quotation marks and dashes do not count."""
+    """Return the same words in one spelling: case, spaces, quotation marks and dashes do not count."""
     text = unicodedata.normalize("NFKC", text).casefold()
     text = text.translate(_SPELLINGS)
     return " ".join(text.split())
@@ -145,13 +145,13 @@ def plain(text: str) -> str:
 _SPELLINGS = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "*": None, "`": None})
 
 
-def _checked(line: str, heard: Heard, is_users: bool) -> tuple[str, list[str]]:
+def _checked(line: str, statements: Statements, is_users: bool) -> tuple[str, list[str]]:
     role = _ROLE.match(line)
-    if role and not heard.is_quoted(role[1]) and not _QUOTED.search(role[1]):
+    if role and not statements.is_quoted(role[1]) and not _QUOTED.search(role[1]):
         return "", ["a line that the user never said"]
     kept, reasons = [], []
     for sentence in _sentences(line):
-        why = _why_not(sentence, heard, is_users)
+        why = _find_invention(sentence, statements, is_users)
         if why:
             reasons.append(why)
         else:
@@ -159,47 +159,56 @@ def _checked(line: str, heard: Heard, is_users: bool) -> tuple[str, list[str]]:
     return ("".join(kept) if reasons else line), reasons
 
 
-def _why_not(sentence: str, heard: Heard, is_users: bool) -> str:
-    if _OVERRIDES.search(sentence) and not heard.is_quoted(sentence.strip(" \t-*•")):
+def _find_invention(sentence: str, statements: Statements, is_users: bool) -> str:
+    if _OVERRIDES.search(sentence) and not statements.is_quoted(sentence.strip(" \t-*•")):
         return "an order to whoever reads it"
     names_user = _USER.search(sentence) is not None
     quotes = list(_quotes(sentence)) if is_users or names_user else []
     for before, quote in quotes:
-        is_said = _SAYS.search(before) is not None or is_users
-        if (is_said or len(_WORD.findall(quote)) >= 3) and not _is_name(quote, is_said) and not heard.is_quoted(quote):
+        is_statement = _SAYS.search(before) is not None or is_users
+        if (
+            (is_statement or len(_WORD.findall(quote)) >= 3)
+            and not _is_name(quote, is_statement)
+            and not statements.is_quoted(quote)
+        ):
             return "a quotation that the user never said"
-    if is_users and _is_the_tools(sentence, heard):
+    if is_users and _is_the_tools(sentence, statements):
         return "words of a tool as if they were the user's"
     if not names_user:
         return ""
-    if _PERMITS.search(sentence) and not _DENIED.search(sentence) and not quotes and not _is_permitted(sentence, heard):
+    if (
+        _PERMITS.search(sentence)
+        and not _DENIED.search(sentence)
+        and not quotes
+        and not _is_permitted(sentence, statements)
+    ):
         return "a permission that the user never gave"
-    if _WISHES.search(sentence) and _is_the_tools(sentence, heard):
+    if _WISHES.search(sentence) and _is_the_tools(sentence, statements):
         return "a wish in the words of a tool"
     return ""
 
 
-def _is_name(quote: str, is_said: bool) -> bool:
-    """Whether the marks only set off a name, such as that of a file."""
+def _is_name(quote: str, is_statement: bool) -> bool:
+    """Whether the quotation marks only set off a name, such as a file name."""
     words = quote.split()
-    return len(words) == 1 and (not is_said or any(not letter.isalpha() for letter in quote.strip(".,!?")))
+    return len(words) == 1 and (not is_statement or any(not letter.isalpha() for letter in quote.strip(".,!?")))
 
 
-def _is_permitted(sentence: str, heard: Heard) -> bool:
-    """Whether some user agreed, and most of what the sentence is about was spoken of there."""
-    if heard.permitted is None:
+def _is_permitted(sentence: str, statements: Statements) -> bool:
+    """Whether a user agreed, in a message that holds most words of the sentence."""
+    if statements.permitted is None:
         return False
     about = _PERMITS.sub(" ", _USER.sub(" ", sentence))
     stems = {word[:_STEM] for word in _WORD.findall(plain(about)) if len(word) >= _STEM}
-    known = {word[:_STEM] for word in _WORD.findall(heard.permitted)}
+    known = {word[:_STEM] for word in _WORD.findall(statements.permitted)}
     return len(stems & known) * 2 > len(stems) or not stems
 
 
-def _is_the_tools(sentence: str, heard: Heard) -> bool:
+def _is_the_tools(sentence: str, statements: Statements) -> bool:
     for name in _NAMED.findall(sentence):
-        if (told := plain(name.rstrip(".,;"))) in heard.others and told not in heard.users:
+        if (text := plain(name.rstrip(".,;"))) in statements.others and text not in statements.users:
             return True
-    users, others = heard.runs
+    users, others = statements.runs
     return any(run in others and run not in users for run in _runs(plain(sentence)))
 
 
@@ -209,7 +218,7 @@ def _runs(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _quotes(sentence: str) -> Iterator[tuple[str, str]]:
-    """Each quotation, with what stands before it."""
+    """Yield each quotation with the text before it."""
     end = 0
     for found in _QUOTED.finditer(sentence):
         yield sentence[end : found.start()], next(text for text in found.groups() if text is not None)
@@ -217,7 +226,7 @@ def _quotes(sentence: str) -> Iterator[tuple[str, str]]:
 
 
 def _sentences(line: str) -> list[str]:
-    """The sentences of a line, with the spaces behind them; what is quoted ends one only with its own end."""
+    """Return the sentences of a line with the spaces after them; a quotation ends a sentence only at its own end."""
     masked = _QUOTED.sub(_masked, line)
     ends = [found.end() for found in _SENTENCE_END.finditer(masked)]
     return [line[start:end] for start, end in zip([0, *ends], [*ends, len(line)], strict=True) if line[start:end]]

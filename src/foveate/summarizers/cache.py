@@ -1,7 +1,7 @@
-"""Summaries that were written before are not asked for again.
+"""Cache of summaries: the same request is not sent twice.
 
-Kept by what was asked, whichever attempt it was: the same messages, prompt, length and facts. Only what is accepted is
-kept: a failure is never repeated from a cache.
+The key of a request covers messages, prompt, length and facts, not the attempt. Only accepted summaries are kept, so a
+failure is never repeated from the cache.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from ..errors import BadSetting
 from ..ports import Summarizer
 from .acceptance import accept
 from .fallback import name_of
-from .timeout import tied
+from .timeout import close_with
 
 __all__ = ["cached"]
 
 
 def cached(summarizer: Summarizer, store: MutableMapping[str, bytes] | None = None, *, size: int = 256) -> Summarizer:
-    """The same summarizer, asked once for each request.
+    """Return the same summarizer with a cache, which asks it once for each request.
 
-    `store`: any mapping of text to bytes, such as an open `shelve` or a dict of your own, for summaries that outlive
-    the process; by default a dict of this one, which is emptied where something is erased. `size`: how many that holds
-    at most, the oldest go first; a store that is handed in is never emptied here. May be used from several threads.
-    Raises BadSetting for a `size` below 1.
+    `store`: any mutable mapping of text to bytes, such as an open `shelve`, for summaries that outlive the process;
+    the default is a dict, which is emptied when something is erased. `size`: the entries of that dict at most; the
+    oldest are dropped first. A mapping that you pass is never emptied. Safe to use from several threads. Raises
+    BadSetting for a `size` below 1.
     """
     if not callable(summarizer):
-        raise BadSetting(f"cached takes a summarizer, a function of a SummaryRequest, not {summarizer!r:.60}.")
+        raise BadSetting(f"cached takes a summarizer, not {summarizer!r:.60}. Pass a function of a SummaryRequest.")
     if size < 1:
-        raise BadSetting(f"cached needs a size of 1 or more, not {size}.")
+        raise BadSetting(f"Size of the cache must be at least 1, not {size}.")
     return _Cached(summarizer, store, size)
 
 
 class _Cached:
-    """See `cached`."""
+    """A summarizer with a cache."""
 
     def __init__(self, summarizer: Summarizer, store: MutableMapping[str, bytes] | None, size: int) -> None:
         self.name = name_of(summarizer)
@@ -51,7 +51,7 @@ class _Cached:
         register(self)
 
     def cache_clear(self) -> None:
-        """Something was erased, and a summary may tell of it. What is kept in a store of the caller's stays there."""
+        """Empty the own dict after an erasure, since a summary may hold erased text. A mapping of the caller stays."""
         if self._is_own:
             with self._lock:
                 self._kept.clear()
@@ -64,7 +64,7 @@ class _Cached:
             return msgspec.json.decode(known, type=Summary)
         answer = self._summarizer(request)
         if inspect.isawaitable(answer):
-            return tied(self._later(key, request, answer), answer)
+            return close_with(self._later(key, request, answer), answer)
         return self._keep(key, request, answer)
 
     async def _later(self, key: str, request: SummaryRequest, answer: Awaitable[str | Summary]) -> str | Summary:

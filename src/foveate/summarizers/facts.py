@@ -11,37 +11,37 @@ from typing import Any
 from ..core.messages import Message, ToolCall
 from ..digest import names_in
 
-__all__ = ["error_lines", "fitting", "how_often_used", "most_spoken_of", "prompt_texts", "target_of"]
+__all__ = ["argument_text", "count_uses", "error_lines", "rank_names", "take_fitting", "target_of"]
 
 _TELLING = (
     *("path", "file_path", "filepath", "file", "filename", "command", "cmd", "url", "query", "pattern", "name", "id"),
 )
-"""Arguments that say what a call is done to, the likeliest first."""
+"""Arguments that name the target of a call, the likeliest first."""
 _LONGEST = 120
 
 
-def prompt_texts(call: ToolCall) -> str:
-    """The values of the arguments as they were meant: without the marks that JSON puts in."""
-    given = _given(call)
-    return call.arguments if given is None else "\n".join(map(str, given.values()))
+def argument_text(call: ToolCall) -> str:
+    """Return the values of the arguments as text, without JSON syntax."""
+    arguments = _arguments(call)
+    return call.arguments if arguments is None else "\n".join(map(str, arguments.values()))
 
 
 def target_of(call: ToolCall) -> str:
-    """What a call was done to, in one line of at most 120 characters."""
-    given = _given(call)
-    if given is None:
+    """Return the target of a call in one line of at most 120 characters."""
+    arguments = _arguments(call)
+    if arguments is None:
         return _line(call.arguments)
-    texts = {key: value for key, value in given.items() if isinstance(value, str) and value.strip()}
+    texts = {key: value for key, value in arguments.items() if isinstance(value, str) and value.strip()}
     key = next((key for key in _TELLING if key in texts), next(iter(texts), ""))
-    return _line(texts.get(key) or json.dumps(given, ensure_ascii=False))
+    return _line(texts.get(key) or json.dumps(arguments, ensure_ascii=False))
 
 
-def _given(call: ToolCall) -> dict[str, Any] | None:
+def _arguments(call: ToolCall) -> dict[str, Any] | None:
     try:
-        given = json.loads(call.arguments)
+        arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
         return None
-    return given if isinstance(given, dict) else None
+    return arguments if isinstance(arguments, dict) else None
 
 
 def _line(text: str) -> str:
@@ -54,40 +54,39 @@ _CLAIM = re.compile(
     r"|\S+:\d+(?::\d+)?: (?:error|fatal)\b|\S+: .{0,80}(?:No such file or|command not found|[Pp]ermission denied)"
     r"|.{0,30}exit (?:code|status)[: ]+[1-9])"
 )
-"""How a line begins that tells of an error, in what compilers, shells, tests and tracebacks print."""
+"""The beginning of a line that reports an error, as compilers, shells, tests and tracebacks print it."""
 
 
 def error_lines(text: str, most: int = 3) -> list[str]:
-    """The first lines that tell of an error, without the space around them; at most so many."""
+    """Return the first lines that report an error, stripped; at most `most`."""
     lines = [line.strip() for line in text.splitlines()]
-    told = [line for line in lines if len(line) < 400 and _CLAIM.match(line)]
-    return told[:most]
+    return [line for line in lines if len(line) < 400 and _CLAIM.match(line)][:most]
 
 
 _LEAST = 1.0
-"""Weight below which a name is not worth its place: it was mentioned once, long ago, by a tool."""
+"""Least weight of a listed name: below it, a tool mentioned the name once, long ago."""
 
 
-def how_often_used(messages: Sequence[Message]) -> Counter[str]:
-    """In how many messages calls and speakers named what; what tools answered does not count."""
+def count_uses(messages: Sequence[Message]) -> Counter[str]:
+    """Count the messages whose calls or text hold each name; results of tools do not count."""
     used: Counter[str] = Counter()
     for message in messages:
         for call in message.calls:
-            used.update(set(names_in(prompt_texts(call))))
+            used.update(set(names_in(argument_text(call))))
         if message.role != "tool":
             used.update(set(names_in(message.text)))
     return used
 
 
-def most_spoken_of(messages: Sequence[Message], known: Iterable[str]) -> list[str]:
-    """The names that are worth telling, the most first. `known`: those that an earlier account told."""
+def rank_names(messages: Sequence[Message], known: Iterable[str]) -> list[str]:
+    """Return the names that are worth listing, the best first. `known`: the names of an earlier digest."""
     weights: defaultdict[str, float] = defaultdict(float)
     for i, message in enumerate(messages):
         age = 0.5 + (i + 1) / len(messages)
         for name in set(names_in(message.text)):
             weights[name] += age if message.role == "tool" else 2 * age
         for call in message.calls:
-            for name in set(names_in(prompt_texts(call))):
+            for name in set(names_in(argument_text(call))):
                 weights[name] += 2 * age
     for name in known:
         weights[name] += _LEAST
@@ -95,8 +94,8 @@ def most_spoken_of(messages: Sequence[Message], known: Iterable[str]) -> list[st
     return [name for name, weight in ranked if weight >= _LEAST]
 
 
-def fitting(names: Iterable[str], room: int) -> list[str]:
-    """The first of these names that fit into `room` characters, with commas between them."""
+def take_fitting(names: Iterable[str], room: int) -> list[str]:
+    """Return the first of these names that fit into `room` characters, separated by commas."""
     kept: list[str] = []
     for name in names:
         if len(name) + 2 <= room:

@@ -1,7 +1,6 @@
-"""A chain of summarizers: each is asked only if the one before failed or wrote what cannot be taken.
+"""Fallback: asks several summarizers in order, until one writes a summary that is accepted.
 
-Knows whom to ask and what becomes of an answer, not what a good summary is (`acceptance.py`). The same steps serve
-those that are called and those that are awaited.
+The same code serves summarizers that return and those that are awaited.
 """
 
 from __future__ import annotations
@@ -15,31 +14,31 @@ from ..core.summaries import Summary, SummaryRequest, read_answer
 from ..errors import BadSetting, NoSummary
 from ..ports import Summarizer
 from .acceptance import accept
-from .timeout import awaited, bounded, check_timeout, tied
+from .timeout import await_with_timeout, call_with_timeout, check_timeout, close_with
 
 __all__ = ["checked", "fallback", "name_of"]
 
 
-def fallback(*rungs: Summarizer, timeout: float | None = None) -> Summarizer:
-    """A summarizer that asks these, one after the other, and returns the first summary that is accepted.
+def fallback(*summarizers: Summarizer, timeout: float | None = None) -> Summarizer:
+    """Return a summarizer that asks these in order, and returns the first accepted summary.
 
-    Each is a function of a SummaryRequest, called or awaited. What it raises, and what `accept` says against its text,
-    is a reason to ask the next; the `Summary` returned tells who wrote it (`by`) and why those before did not do
-    (`refused`). `timeout`: seconds that each may take, None for as long as it does; one that does not come back is left
-    behind in a thread of its own. Those that need no model (`first_characters`, `digest_history`) always come back, and
-    are taken at their word. Raises NoSummary where none did, and BadSetting for no rung at all.
+    Each is a function of a SummaryRequest, sync or async. If it raises, or `accept` refuses its text, the next one is
+    asked; the returned `Summary` names its writer (`by`) and the failures before it (`refused`). `timeout`: seconds for
+    each, or None; one that never returns is abandoned in its own thread. Summarizers without a model
+    (`first_characters`, `digest_history`) always return, and are not judged. Raises NoSummary if all fail, and
+    BadSetting without any summarizer.
     """
-    if not rungs or not all(map(callable, rungs)):
-        raise BadSetting("fallback takes one or more summarizers: functions of a SummaryRequest.")
+    if not summarizers or not all(map(callable, summarizers)):
+        raise BadSetting("fallback needs at least one summarizer. Pass functions of a SummaryRequest.")
     check_timeout(timeout)
-    return _Chain(rungs, timeout, measures=True)
+    return _Chain(summarizers, timeout, measures=True)
 
 
 def checked(summarizer: Summarizer) -> Summarizer:
-    """The same summarizer, whose text is judged before it is used, but for its length, which every policy measures.
+    """Return the same summarizer with a check of each text, except of its length, which policies check.
 
-    Raises what it raises, and NoSummary for a text that is not accepted. A chain, and what needs no model, is returned
-    as it is.
+    Raises NoSummary for a refused text, and the summarizer's own errors. A fallback, and a summarizer without a model,
+    is returned unchanged.
     """
     if isinstance(summarizer, _Chain) or _needs_no_model(summarizer):
         return summarizer
@@ -47,33 +46,35 @@ def checked(summarizer: Summarizer) -> Summarizer:
 
 
 def name_of(summarizer: object) -> str:
-    """What receipts call a summarizer: its `name`, or that of the function."""
+    """Return the name of a summarizer in receipts: its attribute `name`, or the name of the function."""
     name = getattr(summarizer, "name", None) or getattr(summarizer, "__name__", None)
     return name if isinstance(name, str) and name != "<lambda>" else "summarizer"
 
 
 class _Chain:
-    """See `fallback`."""
+    """A summarizer that asks others in order."""
 
-    def __init__(self, rungs: tuple[Summarizer, ...], timeout: float | None, *, measures: bool) -> None:
-        self.rungs = rungs
-        self.name = " -> ".join(map(name_of, rungs))
+    def __init__(self, summarizers: tuple[Summarizer, ...], timeout: float | None, *, measures: bool) -> None:
+        self.summarizers = summarizers
+        self.name = " -> ".join(map(name_of, summarizers))
         self._timeout, self._measures = timeout, measures
 
     def __call__(self, request: SummaryRequest) -> Summary | Awaitable[Summary]:
         return self._from(0, request, [])
 
     def _from(self, first: int, request: SummaryRequest, refused: list[str]) -> Summary | Awaitable[Summary]:
-        for number in range(first, len(self.rungs)):
-            rung = self.rungs[number]
+        for number in range(first, len(self.summarizers)):
+            summarizer = self.summarizers[number]
             try:
-                answer = bounded(partial(rung, request), None if _needs_no_model(rung) else self._timeout)
-            except Exception as error:  # Whatever a rung does, the next is asked.
-                refused.append(_failure(rung, error))
+                answer = call_with_timeout(
+                    partial(summarizer, request), None if _needs_no_model(summarizer) else self._timeout
+                )
+            except Exception as error:  # The next one is asked after any failure.
+                refused.append(_failure(summarizer, error))
                 continue
             if inspect.isawaitable(answer):
-                return tied(self._later(number, answer, request, refused), answer)
-            if (judged := self._judged(rung, answer, request)).summary is not None:
+                return close_with(self._later(number, answer, request, refused), answer)
+            if (judged := self._judged(summarizer, answer, request)).summary is not None:
                 return _signed(judged.summary, refused)
             refused += judged.why
         raise NoSummary(refused)
@@ -81,24 +82,24 @@ class _Chain:
     async def _later(
         self, number: int, answer: Awaitable[str | Summary], request: SummaryRequest, refused: list[str]
     ) -> Summary:
-        rung = self.rungs[number]
+        summarizer = self.summarizers[number]
         try:
-            said = await awaited(answer, self._timeout)
+            text = await await_with_timeout(answer, self._timeout)
         except Exception as error:
-            refused.append(_failure(rung, error))
+            refused.append(_failure(summarizer, error))
         else:
-            if (judged := self._judged(rung, said, request)).summary is not None:
+            if (judged := self._judged(summarizer, text, request)).summary is not None:
                 return _signed(judged.summary, refused)
             refused += judged.why
         rest = self._from(number + 1, request, refused)
         return await rest if inspect.isawaitable(rest) else rest
 
-    def _judged(self, rung: Summarizer, answer: object, request: SummaryRequest) -> _Judged:
-        return _judged(rung, answer, request, measures=self._measures)
+    def _judged(self, summarizer: Summarizer, answer: object, request: SummaryRequest) -> _Judged:
+        return _judged(summarizer, answer, request, measures=self._measures)
 
 
 class _Checked:
-    """See `checked`."""
+    """A summarizer whose texts are checked."""
 
     def __init__(self, summarizer: Summarizer) -> None:
         self._summarizer = summarizer
@@ -107,15 +108,15 @@ class _Checked:
     def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
         answer = self._summarizer(request)
         if inspect.isawaitable(answer):
-            return tied(self._later(answer, request), answer)
-        return self._told(answer, request)
+            return close_with(self._later(answer, request), answer)
+        return self._check(answer, request)
 
     async def _later(self, answer: Awaitable[str | Summary], request: SummaryRequest) -> str | Summary:
-        return self._told(await answer, request)
+        return self._check(await answer, request)
 
-    def _told(self, answer: str | Summary, request: SummaryRequest) -> str | Summary:
+    def _check(self, answer: str | Summary, request: SummaryRequest) -> str | Summary:
         if not isinstance(answer, str | Summary) or not read_answer(_text(answer)):
-            return answer  # The engine has its own words for what is no text, and for nothing.
+            return answer  # The conversation itself reports a value that is no text, and an empty one.
         judged = _judged(self._summarizer, answer, request, measures=False)
         if judged.summary is None:
             raise NoSummary(judged.why)
@@ -125,18 +126,18 @@ class _Checked:
 
 class _Judged(NamedTuple):
     summary: Summary | None
-    """The summary to take; None if it is refused."""
+    """The summary to use; None if it is refused."""
     why: tuple[str, ...]
 
 
-def _judged(rung: Summarizer, answer: object, request: SummaryRequest, *, measures: bool) -> _Judged:
-    name = name_of(rung)
+def _judged(summarizer: Summarizer, answer: object, request: SummaryRequest, *, measures: bool) -> _Judged:
+    name = name_of(summarizer)
     if not isinstance(answer, str | Summary):
         return _Judged(None, (f"{name}: it returned {type(answer).__name__}, not text",))
     before = answer.refused if isinstance(answer, Summary) else ()
     by = (answer.by if isinstance(answer, Summary) else "") or name
     text = read_answer(_text(answer))
-    if _needs_no_model(rung) and text:
+    if _needs_no_model(summarizer) and text:
         return _Judged(Summary(text, by, before), ())
     verdict = accept(request, text, measures=measures)
     if verdict.why:
@@ -149,16 +150,16 @@ def _signed(summary: Summary, refused: list[str]) -> Summary:
     return Summary(summary.text, summary.by, (*refused, *summary.refused))
 
 
-def _failure(rung: Summarizer, error: Exception) -> str:
+def _failure(summarizer: Summarizer, error: Exception) -> str:
     if isinstance(error, NoSummary):
         return "; ".join(error.refused)
-    told = " ".join(str(error).split())
-    return f"{name_of(rung)}: {type(error).__name__}{f': {told:.200}' if told else ''}"
+    message = " ".join(str(error).split())
+    return f"{name_of(summarizer)}: {type(error).__name__}{f': {message:.200}' if message else ''}"
 
 
-def _needs_no_model(rung: object) -> bool:
-    """Whether a rung says of itself that it is made of code alone: it answers at once, and invents nothing."""
-    return getattr(rung, "needs_no_model", False) is True
+def _needs_no_model(summarizer: object) -> bool:
+    """Whether a summarizer declares that it uses no model: it answers at once, and invents nothing."""
+    return getattr(summarizer, "needs_no_model", False) is True
 
 
 def _text(answer: str | Summary) -> str:

@@ -1,6 +1,6 @@
-"""Summaries without a model: who spoke, and how it began. The last rung, which answers whatever it is given.
+"""First characters: a summary without a model, from the role and the beginning of each message.
 
-The same request gives the same text. What it says is in the words of those who said it, whatever their language.
+It is the last resort, which answers every request. The same request gives the same text, in the words of the speakers.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from ..ports import Summarizer
 __all__ = ["first_characters"]
 
 _LEAST = 24
-"""Characters of a message below which nothing can be understood: then older ones are left out instead."""
+"""Least characters of a message: below them nothing can be understood, so older messages are left out instead."""
 _LEFT_OUT = "[earlier messages left out]"
 
 
 def first_characters(count: int = 200) -> Summarizer:
-    """A summarizer that tells the role of each message and its first `count` characters, in as many as are asked for.
+    """Return a summarizer that shows the role and the first `count` characters of each message.
 
-    Where there is less room, each message gets less; then the oldest are left out, what users said last of all. The
-    summary before is carried on line by line, as the oldest messages. Raises BadSetting for a `count` below 1.
+    If there is less room, each message gets less; then the oldest are left out, messages of users last. The previous
+    summary is carried on line by line, as the oldest messages. Raises BadSetting for a `count` below 1.
     """
     if count < 1:
-        raise BadSetting(f"first_characters needs a count of 1 or more, not {count}.")
+        raise BadSetting(f"Count of first_characters must be at least 1, not {count}.")
     return _FirstCharacters(count)
 
 
 class _FirstCharacters(Struct, frozen=True):
-    """See `first_characters`."""
+    """A summarizer that copies the beginning of each message."""
 
     count: int
     name: ClassVar[str] = "first-characters"
     needs_no_model: ClassVar[bool] = True
-    """Read by chains: it answers at once, in the words of those who spoke."""
+    """Fallbacks read it: the answer comes at once and needs no judgement."""
 
     def __call__(self, request: SummaryRequest) -> str:
         before = [line for line in request.previous.splitlines() if line.strip()]
@@ -59,7 +59,7 @@ class _FirstCharacters(Struct, frozen=True):
 
 
 def _left_in(lines: list[str], room: int) -> list[str]:
-    """As many lines as fit beside a note, in their order: those of users first, then the newest."""
+    """Return the lines that fit next to a note, in their order: those of users first, then the newest."""
     if _length(lines) <= room:
         return lines
     free = room - len(_LEFT_OUT)
@@ -80,8 +80,8 @@ def _line(message: Message, keep: int) -> str:
     text = _shortened(" ".join(message.text.split()), keep)
     called = Counter(call.name for call in message.calls)
     used = ", ".join(name if times == 1 else f"{name} ×{times}" for name, times in called.items())
-    said = " ".join(word for word in (text, f"(used {used})" if used else "") if word)
-    return f"{message.role}: {said}" if said else ""
+    shown = " ".join(word for word in (text, f"(used {used})" if used else "") if word)
+    return f"{message.role}: {shown}" if shown else ""
 
 
 def _shortened(text: str, keep: int) -> str:

@@ -1,7 +1,7 @@
-"""Summaries by a model: a request is rendered, sent, and read; what does not fit is told in parts.
+"""Summaries by a model: renders a request, sends it and reads the answer; long histories are summarised in parts.
 
-Knows the port `Model` and the format that is handed in, no SDK and no provider. The same steps serve models that are
-called and those that are awaited. Whether what a model wrote can be used is judged in `acceptance.py`.
+It knows the port `Model` and the format that is passed, no SDK and no provider. The same code serves sync and async
+models. `acceptance.py` judges the texts.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from ..core.view import Budget, Entry, View
 from ..errors import BadSetting
 from ..ports import Format, Model, Summarizer
 from .templates import Templates
-from .timeout import awaited, bounded, check_timeout, tied
-from .transcript import parts_of
+from .timeout import await_with_timeout, call_with_timeout, check_timeout, close_with
+from .transcript import split_messages
 
 __all__ = ["TIMEOUT", "model_summarizer"]
 
 TIMEOUT = 120.0
-"""Seconds for a whole summary, all its requests together."""
+"""Seconds for a summary, all its requests together."""
 _UNKNOWN_WINDOW = 32_000
-"""Tokens that a model is taken to have whose window nobody knows."""
+"""Tokens of a window that is not known."""
 _CHARACTERS = 3
-"""Characters a token, to be on the safe side: code and other alphabets have fewer than the usual four."""
+"""Characters of a token, a low estimate: code and other alphabets have fewer than the usual four."""
 _ANSWER = 8_192
-"""Tokens kept free for the answer, or a quarter of the window where that is less."""
+"""Tokens kept free for the answer, or a quarter of the window if that is less."""
 _RETRIES = 2
-"""How often a request that was too long is made half as large."""
+"""How often a request that was too long is halved."""
 _LEAST = 2_000
-"""Characters of the smallest part that is worth a request."""
+"""Characters of the smallest part that is sent."""
 _TOO_LONG = re.compile(
     r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
     r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed",
     re.IGNORECASE,
 )
 _Steps = Generator[Mapping[str, Any], object, Summary]
-"""Yields bodies, receives responses, returns the summary."""
+"""A generator that yields bodies, receives responses and returns the summary."""
 
 
 def model_summarizer(
@@ -61,30 +61,30 @@ def model_summarizer(
     window: int | None = None,
     timeout: float | None = TIMEOUT,
 ) -> Summarizer:
-    """A summarizer that lets a model write. To be awaited if the model is.
+    """Return a summarizer that asks a model; it is awaitable if the model is.
 
-    `format`: the one that the model's requests are written in, for this summarizer alone. `prompts`: a folder of `.md`
-    files, or a mapping of names to texts, that take the place of the shipped ones of the same name, or add to them (see
-    `Templates`). `window`: of the model in tokens; by default the one that is known, else 32,000. What is to be
-    summarised is made to fit it: long results become digests, then it is told in at most six parts, whose summaries are
-    summed up together. A further attempt, and one after a refusal for its length, is given half as much to read.
-    `timeout`: seconds for all of it, None for as long as it takes.
+    `format`: the format of the model's requests, used by this summarizer alone. `prompts`: a folder of `.md` files, or
+    a mapping of names to texts; they replace the shipped prompts of the same names, or add to them (see `Templates`).
+    `window`: the model's window in tokens; default: the known one, else 32,000. The messages are made to fit it: long
+    results become digests, then the history is split into at most six parts, and their summaries are summarised
+    together. A further attempt, and one after a refusal for length, reads half as much. `timeout`: seconds for all
+    requests together, or None.
 
-    Raises what the model raises, and TimeoutError; BadSetting for a format that is not the model's, and other values
-    that make no sense.
+    Raises the errors of the model, TimeoutError, and BadSetting for a format that is not the model's and other values
+    that are not allowed.
     """
     if not callable(getattr(model, "complete", None)):
-        raise BadSetting(f"model_summarizer takes a Model, which has complete(body), not {type(model).__name__}.")
+        raise BadSetting(f"model_summarizer takes a Model with the method complete(body), not {type(model).__name__}.")
     if format.name.removesuffix("_chat") != model.format.removesuffix("_chat"):
         raise BadSetting(f"{model.name} takes the format {model.format!r}, not {format.name!r}.")
     if window is not None and (type(window) is not int or window < 1_000):
-        raise BadSetting(f"window= is a whole number of tokens, 1,000 or more, not {window!r}.")
+        raise BadSetting(f"Window must be a whole number of at least 1,000 tokens, not {window!r}.")
     check_timeout(timeout)
     return _ByModel(model, format, Templates(prompts), window, timeout)
 
 
 class _ByModel:
-    """See `model_summarizer`. May be used from several threads."""
+    """A summarizer that asks a model. Safe to use from several threads."""
 
     def __init__(
         self, model: Model, format: Format, templates: Templates, window: int | None, timeout: float | None
@@ -93,7 +93,7 @@ class _ByModel:
         self._model, self._format, self._templates, self._timeout = model, format, templates, timeout
         known = window_of(model.name.partition(":")[2] or model.name)
         self._window = window or known or _UNKNOWN_WINDOW
-        self._lock = threading.Lock()  # A format remembers how it wrote its newest view.
+        self._lock = threading.Lock()  # A format remembers its newest view.
 
     def __call__(self, request: SummaryRequest) -> Any:
         deadline = None if self._timeout is None else time.monotonic() + self._timeout
@@ -107,12 +107,12 @@ class _ByModel:
                 return done.value
             error = None
             try:
-                answer = bounded(partial(self._model.complete, body), _left(deadline), self._timeout)
-            except Exception as raised:  # The steps know what a refusal for length leads to.
+                answer = call_with_timeout(partial(self._model.complete, body), _left(deadline), self._timeout)
+            except Exception as raised:  # The generator handles a refusal for length.
                 error = raised
                 continue
             if inspect.isawaitable(answer):
-                return tied(self._later(steps, answer, deadline), answer)
+                return close_with(self._later(steps, answer, deadline), answer)
 
     async def _later(self, steps: _Steps, first: Any, deadline: float | None) -> Summary:
         waiting = first
@@ -120,7 +120,7 @@ class _ByModel:
             answer: object = None
             error: Exception | None = None
             try:
-                answer = await awaited(waiting, _left(deadline), self._timeout)
+                answer = await await_with_timeout(waiting, _left(deadline), self._timeout)
             except Exception as raised:
                 error = raised
             try:
@@ -135,44 +135,46 @@ class _ByModel:
     def _steps(self, request: SummaryRequest) -> _Steps:
         room = self._room(request)
         attempt = request.task.attempt if request.task else 1
-        room //= 1 << min(attempt - 1, 4)  # What failed may have been too much.
+        room //= 1 << min(attempt - 1, 4)  # The failed attempt may have read too much.
         for retry in range(_RETRIES + 1):
             try:
-                return (yield from self._summed_up(request, max(_LEAST, room)))
+                return (yield from self._summarize(request, max(_LEAST, room)))
             except Exception as error:
                 if retry == _RETRIES or room <= _LEAST or not _is_too_long(error):
                     raise
-                parts = parts_of(request.messages, max(_LEAST, room))
-                room = min(room, max(map(len, parts), default=0)) // 2  # Half of what failed, not of what was allowed.
+                parts = split_messages(request.messages, max(_LEAST, room))
+                room = (
+                    min(room, max(map(len, parts), default=0)) // 2
+                )  # Half of the size that failed, not of the allowed size.
         raise AssertionError("a retry either returns or raises")
 
-    def _summed_up(self, request: SummaryRequest, room: int) -> _Steps:
-        parts = parts_of(request.messages, room)
+    def _summarize(self, request: SummaryRequest, room: int) -> _Steps:
+        parts = split_messages(request.messages, room)
         if len(parts) > 1:
-            told = []
+            summaries = []
             target = max(_LEAST // 4, min(request.target, room // (2 * len(parts))))
             for number, part in enumerate(parts, 1):
                 required = tuple(value for value in request.required if value in part)
                 asked = replace(request, previous="", target=target, required=required)
                 note = f"It is told in {len(parts)} parts. This is part {number}; sum up this part alone."
-                written = yield from self._asked(asked, part, note)
-                told.append(f"--- part {number} of {len(parts)}\n{written[: 2 * target]}")
+                written = yield from self._ask(asked, part, note)
+                summaries.append(f"--- part {number} of {len(parts)}\n{written[: 2 * target]}")
             note = f"It was summed up in {len(parts)} parts, which follow in order. Make one summary of them."
-            text = "\n\n".join(told)
+            text = "\n\n".join(summaries)
         else:
             note, text = "", parts[0] if parts else ""
-        written = yield from self._asked(request, text, note)
+        written = yield from self._ask(request, text, note)
         return Summary(written, self.name)
 
-    def _asked(self, request: SummaryRequest, text: str, note: str) -> Generator[Mapping[str, Any], object, str]:
-        said = user(self._templates.filled(request, text, part=note))
-        response = yield self._body(said)
-        message, _ = self._format.parse_reply(response)
-        return _read(message.text)
+    def _ask(self, request: SummaryRequest, text: str, note: str) -> Generator[Mapping[str, Any], object, str]:
+        message = user(self._templates.fill(request, text, part=note))
+        response = yield self._body(message)
+        reply, _ = self._format.parse_reply(response)
+        return _read(reply.text)
 
-    def _body(self, said: Message) -> Mapping[str, Any]:
-        """The request that says this: without cache marks, since nothing of it is sent twice."""
-        entry = Entry(1, "", said, said, Stamp(0, 0, 0, "user"))
+    def _body(self, message: Message) -> Mapping[str, Any]:
+        """Return the body with this message, without cache marks, since it is sent only once."""
+        entry = Entry(1, "", message, message, Stamp(0, 0, 0, "user"))
         view = View((entry,), 1, Budget(self._window, 0, 10**12, 0))
         with self._lock:
             body = self._format.body(view, profile=profile_for(self._format.name), system=self._templates.system())
@@ -180,10 +182,10 @@ class _ByModel:
         return decoded
 
     def _room(self, request: SummaryRequest) -> int:
-        """Characters of the conversation that one request may hold."""
+        """Return the characters of the conversation that one request may hold."""
         answer = min(_ANSWER, self._window // 4)
-        beside = len(self._templates.system()) + len(self._templates.filled(request, ""))
-        return max(_LEAST, (self._window - answer) * _CHARACTERS - beside)
+        fixed = len(self._templates.system()) + len(self._templates.fill(request, ""))
+        return max(_LEAST, (self._window - answer) * _CHARACTERS - fixed)
 
 
 def _resumed(steps: _Steps, answer: object, error: Exception | None) -> Mapping[str, Any]:
@@ -191,7 +193,7 @@ def _resumed(steps: _Steps, answer: object, error: Exception | None) -> Mapping[
 
 
 def _left(deadline: float | None) -> float | None:
-    """Seconds that are left; at least some, so that what is there already is taken."""
+    """Return the remaining seconds, at least a few milliseconds, so that a finished answer is accepted."""
     return None if deadline is None else max(0.01, deadline - time.monotonic())
 
 
@@ -202,16 +204,16 @@ def _is_too_long(error: Exception) -> bool:
 
 
 def _read(text: str) -> str:
-    """The summary in what a model wrote, also where it says something before or behind the JSON that was asked for."""
+    """Return the summary in an answer, also if text surrounds the requested JSON."""
     plain = read_answer(text)
     if plain != text.strip() or '"summary"' not in plain:
         return plain
     decoder = json.JSONDecoder(strict=False)
     for start in (found.start() for found in re.finditer(r"\{\s*\"", plain)):
         try:
-            said, _ = decoder.raw_decode(plain, start)
+            value, _ = decoder.raw_decode(plain, start)
         except (ValueError, RecursionError):
             continue
-        if isinstance(said, dict) and isinstance(said.get("summary"), str):
-            return replace_surrogates(str(said["summary"])).strip()
+        if isinstance(value, dict) and isinstance(value.get("summary"), str):
+            return replace_surrogates(str(value["summary"])).strip()
     return plain

@@ -1,8 +1,8 @@
-"""Prompts as Markdown files with places to fill in, shipped or a user's own.
+"""Prompts for summaries: Markdown files with placeholders, shipped or a user's own.
 
-`{{ name }}` is filled with a value of the request. A paragraph whose places are all empty is left out whole. What comes
-from a conversation is fenced by a pair of tags that cannot occur in it, so that nothing in it can end the fence: to the
-model it is material, whatever it says. Knows nothing of models.
+`{{ name }}` is replaced by a value of the request. A paragraph whose placeholders are all empty is left out. Text from
+a conversation is fenced by a pair of tags that do not occur in it, so that nothing in it can end the fence: the model
+reads it as material.
 """
 
 from __future__ import annotations
@@ -27,38 +27,40 @@ __all__ = ["SHIPPED", "SYSTEM", "Templates", "fenced"]
 _log = logging.getLogger("foveate")
 
 SYSTEM = "system"
-"""Name of the prompt that stands before each of the others."""
+"""Name of the prompt before each of the others."""
 HISTORY, CHECKPOINT, MESSAGE = "history", "checkpoint", "compact-agent-message"
 SHIPPED = (HISTORY, CHECKPOINT, MESSAGE, SYSTEM)
-"""Names of the prompts that are files beside this one."""
+"""Names of the prompts that are shipped as files."""
 
 _PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _PLAIN = frozenset(("target", "focus", "required", "part"))
-"""What whoever runs the program says, or code counts: filled in as it is, in one line."""
+"""Values from the program or from code: inserted unfenced, in one line."""
 
 
 class Templates:
     """The prompts of one summarizer."""
 
     def __init__(self, prompts: Mapping[str, str] | str | Path | None = None) -> None:
-        """`prompts`: a mapping of names to texts, or a folder of `.md` files; those not in it are the shipped ones.
+        """Read a mapping of names to texts, or a folder of `.md` files; all other prompts are the shipped ones.
 
-        Raises BadSetting where the folder is missing, and for a text that says nowhere where `{{ text }}` goes.
+        Raises BadSetting if the folder is missing, and for a text without `{{ text }}`.
         """
         own = _of_folder(Path(prompts)) if isinstance(prompts, str | Path) else dict(prompts or {})
         for name, text in own.items():
             if not isinstance(text, str) or not text.strip():
-                raise BadSetting(f"The prompt {name!r} is no text.")
+                raise BadSetting(f"The prompt {name!r} is no text. Pass a string.")
             if not is_template(name, text):
-                raise BadSetting(f"The prompt {name!r} has no {{{{ text }}}}, where what is summed up would stand.")
+                raise BadSetting(
+                    f"The prompt {name!r} has no {{{{ text }}}}. Put it where the text to summarise belongs."
+                )
         self._own = {_key(name): text for name, text in own.items()}
 
     def system(self) -> str:
-        """What stands before every request."""
+        """Return the system prompt of every request."""
         return self._text(SYSTEM).strip()
 
-    def filled(self, request: SummaryRequest, text: str, **more: str) -> str:
-        """The prompt of a request, with its facts and the text to sum up. `more`: values that are not its own."""
+    def fill(self, request: SummaryRequest, text: str, **more: str) -> str:
+        """Return the prompt of a request, with its facts and the text to summarise. `more`: further values."""
         values: dict[str, Any] = {
             **request.facts,
             "target": str(request.target),
@@ -71,11 +73,11 @@ class Templates:
         return _filled(self._text(self.name_for(request)), values)
 
     def name_for(self, request: SummaryRequest) -> str:
-        """Which prompt a request is answered with: the one it names, or that of its kind where there is none."""
+        """Return the name of the prompt of a request: the one that it names, else that of its kind."""
         if request.prompt:
             if (key := _key(request.prompt)) in self._own or key in SHIPPED:
                 return key
-            _log.warning("there is no prompt %r; the one that is usual is taken", request.prompt)
+            _log.warning("there is no prompt %r; the usual one is used", request.prompt)
         if "originalLength" in request.facts:
             return MESSAGE
         return CHECKPOINT if "from_turn" in request.facts else HISTORY
@@ -85,7 +87,7 @@ class Templates:
 
 
 def fenced(text: str) -> str:
-    """A text between two tags that do not occur in it; the same text gives the same tags."""
+    """Return a text between two tags that do not occur in it; the same text gives the same tags."""
     number = 0
     while True:
         seal = blake2b(f"{number}\n{text}".encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
@@ -95,17 +97,17 @@ def fenced(text: str) -> str:
 
 
 def _filled(template: str, values: Mapping[str, Any]) -> str:
-    def place(found: re.Match[str]) -> str:
-        name, value = found[1], values.get(found[1])
-        return _said(name, value)
+    def place(match: re.Match[str]) -> str:
+        name, value = match[1], values.get(match[1])
+        return _render(name, value)
 
     kept: list[str] = []
     for paragraph in re.split(r"\n{2,}", template.strip()):
         named = _PLACE.findall(paragraph)
-        is_empty = bool(named) and not any(_said(name, values.get(name)) for name in named)
+        is_empty = bool(named) and not any(_render(name, values.get(name)) for name in named)
         if is_empty:
             if kept and named == [_only(paragraph)]:
-                kept.pop()  # A place that stands alone belongs to the paragraph that leads up to it.
+                kept.pop()  # A placeholder that stands alone belongs to the paragraph before it.
         else:
             kept.append(_PLACE.sub(place, paragraph))
     return "\n\n".join(kept)
@@ -116,7 +118,7 @@ def _only(paragraph: str) -> str | None:
     return alone[1] if alone and alone[1] != "part" else None
 
 
-def _said(name: str, value: Any) -> str:
+def _render(name: str, value: Any) -> str:
     if value is None or value == "":
         return ""
     if name in _PLAIN or isinstance(value, int | float):
@@ -128,7 +130,7 @@ def _said(name: str, value: Any) -> str:
 
 def _of_folder(folder: Path) -> dict[str, str]:
     if not folder.is_dir():
-        raise BadSetting(f"There is no folder {str(folder)!r} with prompts.")
+        raise BadSetting(f"There is no folder {str(folder)!r} with prompts. Name a folder of .md files.")
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
 
 

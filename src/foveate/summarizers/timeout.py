@@ -1,4 +1,4 @@
-"""A bound on how long somebody may think. Knows nothing of what is asked."""
+"""Time limits for calls and for awaitables."""
 
 from __future__ import annotations
 
@@ -11,26 +11,24 @@ from typing import Any, TypeVar
 
 from ..errors import BadSetting
 
-__all__ = ["awaited", "bounded", "check_timeout", "tied"]
+__all__ = ["await_with_timeout", "call_with_timeout", "check_timeout", "close_with"]
 
 T = TypeVar("T")
 
 
 def check_timeout(timeout: object) -> None:
-    """Raises BadSetting for what is neither None nor a number of seconds above 0."""
+    """Raise BadSetting for a value that is neither None nor a number of seconds above 0."""
     if timeout is None:
         return
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
-        raise BadSetting(f"timeout= is a number of seconds above 0, or None for as long as it takes, not {timeout!r}.")
+        raise BadSetting(f"Timeout must be a number of seconds above 0, or None for no limit, not {timeout!r}.")
 
 
-def bounded(call: Callable[[], T], timeout: float | None, of: float | None = None) -> T:
-    """What `call` returns or raises; TimeoutError if it takes longer than `timeout` seconds (None: it may).
+def call_with_timeout(call: Callable[[], T], timeout: float | None, of: float | None = None) -> T:
+    """Return the result of `call`. Raises TimeoutError if it takes longer than `timeout` seconds (None: no limit).
 
-    `of`: the seconds that were allowed in all, to be told where only the rest of them is left.
-
-    It runs in a thread of its own, since nothing else can be left: one that never comes back is abandoned, and does not
-    keep the process from ending.
+    `of`: the total seconds for the error, if `timeout` is only the rest of them. The call runs in its own thread; one
+    that never returns is abandoned, and does not keep the process from ending.
     """
     if timeout is None:
         return call()
@@ -40,7 +38,7 @@ def bounded(call: Callable[[], T], timeout: float | None, of: float | None = Non
     def run() -> None:
         try:
             answer.append(context.run(call))
-        except BaseException as error:  # Raised again where the answer is waited for.
+        except BaseException as error:  # Raised again in the waiting thread.
             raised.append(error)
 
     context = contextvars.copy_context()
@@ -54,9 +52,9 @@ def bounded(call: Callable[[], T], timeout: float | None, of: float | None = Non
     return answer[0]
 
 
-async def awaited(answer: Awaitable[Any], timeout: float | None, of: float | None = None) -> Any:
-    """The same for what is awaited, which is cancelled."""
-    import asyncio  # Slow to import, and whoever awaits has it already.
+async def await_with_timeout(answer: Awaitable[Any], timeout: float | None, of: float | None = None) -> Any:
+    """Return the result of an awaitable. Raises TimeoutError as `call_with_timeout` does, and cancels it."""
+    import asyncio  # Slow to import; a program that awaits has imported it already.
 
     try:
         return await asyncio.wait_for(answer, timeout)
@@ -66,8 +64,8 @@ async def awaited(answer: Awaitable[Any], timeout: float | None, of: float | Non
         raise TimeoutError(f"no answer within {of or timeout:g} seconds") from None
 
 
-def tied(later: Coroutine[Any, Any, T], waits_for: object) -> Coroutine[Any, Any, T]:
-    """The same coroutine; if it is dropped without having begun, what it would have waited for is closed with it."""
+def close_with(later: Coroutine[Any, Any, T], waits_for: object) -> Coroutine[Any, Any, T]:
+    """Return the same coroutine; if it is dropped before it begins, the inner awaitable is closed as well."""
     close = getattr(waits_for, "close", None)
     if close is not None:
         weakref.finalize(later, close).atexit = False

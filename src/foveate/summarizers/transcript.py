@@ -13,49 +13,49 @@ from msgspec.structs import replace
 from ..core.messages import Content, Media, Message, Part, Text, ToolCall, ToolResult
 from ..digest import digest
 
-__all__ = ["MOST_PARTS", "bounded", "is_in_short", "is_users", "parts_of", "speaker_of"]
+__all__ = ["MOST_PARTS", "is_from_user", "is_summary", "label_of", "split_messages", "truncate_messages"]
 
 _OTHERS = frozenset(("system", "assistant", "tool", "plugin", "summary", "derived"))
 """Origins of messages that no user typed."""
 _NOTE = "[Result for "
-"""How a tool result begins that is told as a note, because it can no longer answer its call."""
+"""Beginning of a tool result that became a note, because it can no longer answer its call."""
 
 
-def is_users(message: Message) -> bool:
-    """Whether a user said this."""
+def is_from_user(message: Message) -> bool:
+    """Whether a user wrote this message."""
     return message.role == "user" and message.name not in _OTHERS and not message.text.startswith(_NOTE)
 
 
-def is_in_short(message: Message) -> bool:
-    """Whether this stands for several messages, told in short."""
+def is_summary(message: Message) -> bool:
+    """Whether this message is a summary of several others."""
     return message.role == "user" and message.name == "summary"
 
 
-def speaker_of(message: Message) -> str:
-    """What stands before a message in a transcript."""
+def label_of(message: Message) -> str:
+    """Return the label of a message in a transcript."""
     if (result := message.result) is not None:
         state = "" if result.state == "ok" else f", {result.state}"
         return f"result{f' of {result.name}' if result.name else ''}{state}"
-    if is_in_short(message):
+    if is_summary(message):
         return "steps, told in short"
-    if message.role == "user" and not is_users(message):
+    if message.role == "user" and not is_from_user(message):
         return f"{message.name or 'tool'}, not the user"
     return message.role
 
 
-def bounded(messages: Sequence[Message], room: int) -> tuple[Message, ...]:
-    """The messages, unchanged if they hold no more than `room` characters; else each gets an equal part of it."""
+def truncate_messages(messages: Sequence[Message], room: int) -> tuple[Message, ...]:
+    """Return the messages unchanged if they fit into `room` characters; else each gets an equal part of it."""
     if sum(map(_length, messages)) <= room:
         return tuple(messages)
     each = room // len(messages)
-    return tuple(_skimmed(message, each) if _length(message) > each else message for message in messages)
+    return tuple(_truncate(message, each) if _length(message) > each else message for message in messages)
 
 
 def _length(message: Message) -> int:
     return len(message.text) + sum(len(call.arguments) for call in message.calls)
 
 
-def _skimmed(message: Message, room: int) -> Message:
+def _truncate(message: Message, room: int) -> Message:
     return replace(message, parts=tuple(_part(part, room // len(message.parts)) for part in message.parts))
 
 
@@ -82,20 +82,20 @@ def _ends(text: str, room: int) -> str:
 
 
 MOST_PARTS = 6
-"""A history is told in at most so many parts: each is a call of the model."""
+"""The parts of a history at most; each is a request."""
 
 _WHOLE = 1 << 60
 _AT_ONCE = tuple((keep, _WHOLE) for keep in (_WHOLE, 32_000, 16_000, 8_000, 4_000))
-"""Characters kept of a result and of any other text, tried one after the other, to tell it all in one request."""
+"""Characters kept of a result and of any other text, tried in order, for one request."""
 _IN_PARTS = ((4_000, _WHOLE), *((keep, 8 * keep) for keep in (2_000, 1_000, 500, 250, 120)))
-"""The same for several requests: parts lose less than results that are cut further."""
+"""The same for several requests: parts lose less than shorter results do."""
 _RULE = "--- "
-"""What stands before each message."""
+"""Text before each message."""
 _LEFT_OUT = "[{count} earlier messages left out]"
 
 
-def parts_of(messages: Sequence[Message], room: int) -> list[str]:
-    """The messages as texts of at most `room` characters each, in order; one if that does, else as few as possible."""
+def split_messages(messages: Sequence[Message], room: int) -> list[str]:
+    """Return the messages as texts of at most `room` characters, in order: one if possible, else as few as possible."""
     blocks: list[str] = []
     for limits, most in ((_AT_ONCE, 1), (_IN_PARTS, MOST_PARTS)):
         for results, texts in limits:
@@ -115,7 +115,7 @@ def parts_of(messages: Sequence[Message], room: int) -> list[str]:
 
 
 def _packed(blocks: Sequence[str], room: int) -> list[str]:
-    """Neighbours put together up to `room`; a block that alone is larger is cut."""
+    """Join neighbours up to `room` characters; a larger block is cut."""
     parts: list[str] = []
     for block in blocks:
         block = block[:room]
@@ -133,16 +133,16 @@ def _block(message: Message, results: int, texts: int) -> str:
             case ToolCall():
                 lines.append(f"(called {part.name} with {_cut(part.arguments, texts)})")
             case ToolResult():
-                lines += [_told(one, results) for one in part.content]
+                lines += [_text_of(one, results) for one in part.content]
             case Text() | Media():
-                lines.append(_told(part, texts))
+                lines.append(_text_of(part, texts))
             case _:
                 pass
-    said = "\n".join(line for line in lines if line.strip())
-    return f"{_RULE}{speaker_of(message)}\n{said}" if said else ""
+    text = "\n".join(line for line in lines if line.strip())
+    return f"{_RULE}{label_of(message)}\n{text}" if text else ""
 
 
-def _told(part: object, keep: int) -> str:
+def _text_of(part: object, keep: int) -> str:
     match part:
         case Text(text=text):
             return _cut(text, keep)
