@@ -31,7 +31,7 @@ def test_the_digest_is_backed_by_first_characters():
 def test_a_model_is_cached_and_backed_by_the_digest(monkeypatch):
     pytest.importorskip("anthropic")
     client = StubAnthropic(['{"summary": "The login is to be mended."}', OSError("no quota")])
-    monkeypatch.setattr(AnthropicModel, "_made", lambda self: client)
+    monkeypatch.setattr(AnthropicModel, "_new_client", lambda self: client)
     told: Any = open_summarizer("anthropic:claude-haiku-4-5")
     assert told.name == "anthropic:claude-haiku-4-5 -> digest -> first-characters"
     for _ in range(2):
