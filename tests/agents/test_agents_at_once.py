@@ -349,7 +349,7 @@ def test_a_reply_that_comes_when_another_has_answered_in_its_place_is_not_added(
             assert second.resume().text == "From the second."
 
     with ChatAgent(Late(meanwhile, "From the first."), **shared) as first:
-        with pytest.raises(ConversationBusy, match=r"no claim on 'chat' any more.*Nothing was written"):
+        with pytest.raises(ConversationBusy, match=r"lost the lock on 'chat'.*Nothing was written"):
             first.send("Who is there?")
         first.conversation.refresh()
         assert [row.message.text for row in first.conversation.history()] == ["Who is there?", "From the second."]

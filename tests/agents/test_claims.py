@@ -410,7 +410,7 @@ def test_an_agent_gives_signs_of_life_while_its_model_thinks():
 # -------------------------------------------------------------------------------------------------------------- agents
 
 
-@pytest.mark.parametrize("waits", [-1, "30", True, float("nan"), float("inf"), None])
+@pytest.mark.parametrize("lock_timeout", [-1, "30", True, float("nan"), float("inf"), None])
 @pytest.mark.parametrize("kind", [ChatAgent, LoopAgent])
 def test_how_long_to_wait_is_a_number_of_seconds(kind: Any, lock_timeout: Any):
     with pytest.raises(BadSetting, match="lock_timeout= must be a number of seconds, 0 or more"):

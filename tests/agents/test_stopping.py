@@ -258,6 +258,6 @@ def test_chat_shows_that_an_answer_was_cut(capsys: pytest.CaptureFixture[str]):
         run = AgentRun("r1", "chat", "one", state=state, reason=reason)
         return "".join(piece.text for piece in render(ScreenState(), RunEnded(Outcome("", run)))[1])
 
-    assert "its answer was cut off, for it was as long as it may be. /resume goes on" in line("stopped", "length")
+    assert "the provider cut the answer at its largest length. /resume continues it." in line("stopped", "length")
     assert "the model refuses to answer" in line("failed", "refusal")
     assert "a filter of the provider has cut the answer off" in line("failed", "filtered")
