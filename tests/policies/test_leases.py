@@ -1,4 +1,4 @@
-"""What several levels of leases come to, and what is refused."""
+"""Merging of leases from several levels, and refused values."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ NEVER = Lease(expiration_mode="none")
 
 
 def compact(turns: int, length: int = LENGTH, **more: object) -> Lease:
-    """An effective lease that cuts to so many characters."""
+    """Return an effective lease that cuts to so many characters."""
     return Lease(turns, "compact", "first_chars", length, **{"preserve_original": True, **more})  # type: ignore[arg-type]
 
 
-# ----------------------------------------------------------------------------------------------------- several levels
+# ------------------------------------------------------------------------------------------------------- several levels
 
 
-def test_without_levels_and_without_turns_or_a_mode_nothing_expires():
+def test_nothing_expires_without_turns_or_a_mode():
     assert [effective_lease(), effective_lease(None, None), effective_lease(Lease())] == [NEVER] * 3
     assert effective_lease(Lease(expiration_mode="remove")) == NEVER
     assert effective_lease(Lease(3)) == NEVER
     assert effective_lease(Lease(0, "none")) == NEVER
 
 
-def test_a_field_that_says_nothing_inherits_and_defaults_are_filled_in():
+def test_unset_fields_are_inherited_or_defaults():
     assert effective_lease(Lease(2, "compact")) == compact(2)
     assert effective_lease(Lease(1), None, Lease(9, "compact", compact_length=40)) == compact(1, 40)
     assert effective_lease(Lease(2, "compact"), Lease(preserve_original=False)) == compact(2, preserve_original=False)
@@ -35,14 +35,14 @@ def test_a_field_that_says_nothing_inherits_and_defaults_are_filled_in():
     )
 
 
-def test_what_no_longer_applies_is_dropped():
+def test_fields_without_effect_are_cleared():
     row = Lease(5, "compact", "summary", 300, "prompt-7")
     assert effective_lease(Lease(expiration_mode="remove"), row) == Lease(5, "remove", preserve_original=True)
     assert effective_lease(Lease(compact_mode="first_chars"), row) == compact(5, 300)
     assert effective_lease(Lease(expiration_mode="none"), row) == NEVER
 
 
-def test_switching_off_beats_everything_on_every_level():
+def test_disable_expiration_on_any_level_wins():
     off, row = Lease(disable_expiration=True), Lease(0, "remove")
     never = Lease(expiration_mode="none", disable_expiration=True)
     assert [effective_lease(off, row), effective_lease(row, off)] == [never, never]
@@ -61,13 +61,13 @@ def test_switching_off_beats_everything_on_every_level():
         (("", "binding", None), None, "binding"),
     ],
 )
-def test_a_prompt_is_looked_for_from_the_highest_level_to_the_lowest(levels, prompts, found):
+def test_the_prompt_of_the_highest_level_wins(levels, prompts, found):
     said = [Lease(compact_prompt_id=name) for name in levels]
     lease = effective_lease(*said, Lease(2, "compact", "summary"), prompts=prompts)
     assert lease == Lease(2, "compact", "summary", LENGTH, found, preserve_original=True)
 
 
-# ------------------------------------------------------------------------------------------------------ one for several
+# ---------------------------------------------------------------------------------------- one lease for several results
 
 
 def test_1_4_18_a_batch_takes_the_fewest_turns_and_the_strictest_mode():
@@ -76,7 +76,7 @@ def test_1_4_18_a_batch_takes_the_fewest_turns_and_the_strictest_mode():
     assert most_aggressive([b, a]) == most_aggressive([a, b])
 
 
-def test_of_several_that_compact_the_smallest_length_counts_with_its_way_and_its_prompt():
+def test_the_smallest_length_decides_mode_and_prompt():
     long, short = Lease(1, "compact", "first_chars", 900), Lease(4, "compact", "summary", 200, "p")
     assert most_aggressive([long, short]) == Lease(1, "compact", "summary", 200, "p", preserve_original=True)
     assert most_aggressive([Lease(3, "compact", "summary"), Lease(3, "compact")]) == Lease(
@@ -84,26 +84,26 @@ def test_of_several_that_compact_the_smallest_length_counts_with_its_way_and_its
     )
 
 
-def test_what_never_expires_has_no_say_unless_nothing_else_is_there():
+def test_lasting_leases_do_not_count_next_to_others():
     lasting = [Lease(0, "none"), Lease(), Lease(1, "remove", disable_expiration=True)]
     assert most_aggressive([*lasting, Lease(7, "compact")]) == compact(7)
     assert [most_aggressive(lasting), most_aggressive([])] == [NEVER, NEVER]
     assert most_aggressive([Lease(message_type="a"), Lease()]) == Lease(expiration_mode="none", message_type="a")
 
 
-def test_one_original_that_may_not_be_had_back_keeps_the_whole_message_back():
+def test_one_hidden_original_hides_all_of_the_message():
     batch = [Lease(2, "compact", compact_length=9), Lease(2, "compact", preserve_original=False)]
     assert most_aggressive(batch) == compact(2, 9, preserve_original=False)
 
 
-def test_a_batch_keeps_what_its_strictest_part_is_to_the_application():
+def test_a_batch_has_the_identity_of_its_strictest_part():
     batch = [Lease(2, "compact", action_id="a"), Lease(2, "remove", action_id="b", message_type="action-result")]
     assert most_aggressive(batch) == Lease(
         2, "remove", preserve_original=True, action_id="b", message_type="action-result"
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ refusals
+# ------------------------------------------------------------------------------------------------------------- refusals
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_a_batch_keeps_what_its_strictest_part_is_to_the_application():
         ("action_id", None, "a text"),
     ],
 )
-def test_a_value_that_is_not_allowed_is_named_with_its_level_and_what_is(field, value, allowed):
+def test_a_wrong_value_is_named_with_its_level(field, value, allowed):
     with pytest.raises(BadSetting) as refused:
         effective_lease(Lease(), Lease(**{field: value}))
     assert str(refused.value) == f"level 2: {field} is {value!r}; allowed: {allowed}."
 
 
-def test_what_is_no_lease_is_refused():
+def test_a_value_that_is_no_lease_is_refused():
     with pytest.raises(BadSetting, match=r"^level 1 is \{'turns': 3\}; allowed: a Lease\.$"):
         effective_lease({"turns": 3})  # type: ignore[arg-type]
     with pytest.raises(BadSetting, match=r"^lease 2 is 3; allowed: a Lease\.$"):

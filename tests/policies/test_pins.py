@@ -1,4 +1,4 @@
-"""Pins: the newest list of a tool stays, and what is pinned is shown word for word whatever else is shrunk."""
+"""Pins by tool name: the newest list of a tool stays word for word."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ TODO = pin_newest(["todo_write"])
 
 
 def todo(n: int, state: str = "ok") -> list[Message]:
-    """The agent writes its list: it stands in the call, and the answer says so."""
+    """Return the call in which the agent writes its list, and its answer."""
     written = call(f"t{n}", "todo_write", todos=[f"step {i}" for i in range(n)])
     return [written, answer(f"t{n}", f"The list has {n} steps.", state=state, name="todo_write")]
 
 
 def pinned(story: Story, policy: Policy = TODO) -> list[tuple[int, tuple[PinnedPart, ...]]]:
-    """What is pinned once this policy has acted, by position."""
+    """Return the pins after this policy, by position."""
     plan = make_plan(story.projection, story.frame(PLENTY), [policy], ())
     if plan.edits:
         story.edit(*plan.edits)
@@ -51,10 +51,10 @@ def by_policy(call_position: int, index: int = 0) -> list[tuple[int, tuple[Pinne
     return [(call_position, (PinnedPart((index,), "pins"),)), (call_position + 1, (PinnedPart((), "pins"),))]
 
 
-# ------------------------------------------------------------------------------------------------------- the mechanism
+# -------------------------------------------------------------------------------------------------------- the mechanism
 
 
-def test_the_newest_result_of_a_tool_is_pinned_with_its_call_and_the_one_before_is_not_any_more():
+def test_only_the_newest_result_of_a_tool_is_pinned():
     story = Story(user("go"), *todo(1))
     assert pinned(story) == by_policy(2)
     story.say(say("ok"), *todo(2))
@@ -64,22 +64,22 @@ def test_the_newest_result_of_a_tool_is_pinned_with_its_call_and_the_one_before_
     assert {edit.policy for record in story.records for edit in record.edits} == {"pins"}
 
 
-def test_of_parallel_calls_the_part_that_wrote_the_list_is_pinned():
+def test_only_the_writing_part_of_parallel_calls_is_pinned():
     story = Story(user("go"), calls("a", call("t", "todo_write", todos=[]), text="Both."), answer("a"), answer("t"))
     assert pinned(story) == [(2, (PinnedPart((2,), "pins"),)), (4, (PinnedPart((), "pins"),))]
 
 
-def test_each_tool_has_its_own_newest_and_more_of_them_are_kept_where_asked_for():
+def test_each_tool_has_its_own_newest_results():
     story = Story(user("go"), *todo(1), call("p", "plan"), answer("p", "first A, then B"), *todo(2), *todo(3))
     assert [position for position, _ in pinned(story, pin_newest({"todo_write", "plan"}, keep=2))] == [4, 5, 6, 7, 8, 9]
 
 
-def test_a_list_that_could_not_be_written_is_not_in_force():
+def test_a_failed_result_is_not_pinned():
     story = Story(user("go"), *todo(1), *todo(2, state="error"), *todo(3, state="interrupted"))
     assert pinned(story) == by_policy(2)
 
 
-def test_pins_made_by_hand_are_left_as_they_are():
+def test_pins_by_hand_do_not_change():
     story = Story(user("go"), *todo(1))
     story.edit(Pin(Target(story.id(3))), Pin(Target(story.id(1))))
     by_hand = [(1, (PinnedPart(),)), (3, (PinnedPart(),))]
@@ -88,7 +88,7 @@ def test_pins_made_by_hand_are_left_as_they_are():
     assert pinned(story) == [*by_hand, *by_policy(4)]
 
 
-def test_a_part_pinned_by_hand_stays_when_the_policy_lets_go_of_the_rest():
+def test_a_part_pinned_by_hand_survives_unpinning():
     story = Story(user("go"), *todo(1))
     pinned(story)
     story.edit(Pin(Target(story.id(3), (0,))))
@@ -96,7 +96,7 @@ def test_a_part_pinned_by_hand_stays_when_the_policy_lets_go_of_the_rest():
     assert pinned(story) == [(3, (PinnedPart((0,)),)), *by_policy(4)]
 
 
-def test_what_was_unpinned_by_hand_is_pinned_again_as_long_as_it_is_the_newest():
+def test_the_newest_result_is_pinned_again_after_an_unpin():
     story = Story(user("go"), *todo(1))
     pinned(story)
     story.edit(Unpin(Target(story.id(3))))
@@ -104,17 +104,17 @@ def test_what_was_unpinned_by_hand_is_pinned_again_as_long_as_it_is_the_newest()
 
 
 @pytest.mark.parametrize("tools", [[], "todo_write", [""], ()])
-def test_tools_are_named_in_a_list(tools):
+def test_tools_must_be_a_list_of_names(tools):
     with pytest.raises(BadSetting, match="list of tool names"):
         pin_newest(tools)
 
 
-def test_none_to_keep_is_refused():
+def test_keeping_none_is_refused():
     with pytest.raises(BadSetting, match="keep of pin_newest is 0"):
         pin_newest(["a"], keep=0)
 
 
-# ------------------------------------------------------------------------------------ what is pinned survives all
+# -------------------------------------------------------------------------------------------- pins survive all policies
 
 RULES = "Never delete a test. Answer in Polish. Mode: read-only. 絶対に。"
 LIST = "1. read the log  2. mend the parser  3. run the tests"
@@ -136,7 +136,7 @@ EVERY: dict[str, Callable[[], Sequence[Policy]]] = {
 
 
 def long_run(name: str, provider: str, *, window: int = 3_000) -> Conversation:
-    """Rules first, pinned by hand; then a list, and much work, with a summary that forgets everything."""
+    """Return a run with pinned rules, a list and much work, and a summary that forgets everything."""
     policies = [TODO, *EVERY[name]()]
     chat = opened(policy=policies, provider=provider, window=window, reserve=100, summarizer=lambda _: "All went well.")
     chat.append([system("You mend parsers."), user(RULES), say("recap - understood\nI will.")])
@@ -158,7 +158,8 @@ def step(n: int) -> list[Message]:
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("name", list(EVERY))
-def test_f18_f22_f24_rules_language_mode_and_the_list_stay_word_for_word_under(name, provider):
+def test_pinned_rules_and_the_list_stay_word_for_word_under(name, provider):
+    """F18, F22, F24."""
     chat = long_run(name, provider)
     view = chat.prepare()
     shown = {entry.position: entry for entry in view if entry.kind == "message"}
@@ -171,7 +172,8 @@ def test_f18_f22_f24_rules_language_mode_and_the_list_stay_word_for_word_under(n
         assert all(entry.message == user(RULES) for entry in chat.as_of(receipt.turn) if entry.position == 2)
 
 
-def test_f22_only_the_newest_list_stays_when_the_agent_writes_another():
+def test_a_new_list_replaces_the_pinned_one():
+    """F22."""
     chat = long_run("all", "openai")
     chat.append(todo(7))
     for message in (m for n in range(30, 45) for m in step(n)):
@@ -184,7 +186,8 @@ def test_f22_only_the_newest_list_stays_when_the_agent_writes_another():
     assert LIST not in shown
 
 
-def test_f18_pins_that_do_not_fit_are_told_and_not_dropped():
+def test_pins_that_do_not_fit_raise_an_error():
+    """F18."""
     chat = opened(policy=[TODO], window=600, reserve=10)
     chat.append([user(text_of(550)), say("I will."), user("Go.")])
     chat.pin("m1")
@@ -195,10 +198,10 @@ def test_f18_pins_that_do_not_fit_are_told_and_not_dropped():
     assert chat.prepare().tokens <= 590
 
 
-# ------------------------------------------------------------------------------------------------- pins on a part alone
+# -------------------------------------------------------------------------------------------------------- pins on parts
 
 
-def test_the_floor_spares_a_pinned_part_and_shrinks_the_others():
+def test_the_floor_shrinks_only_unpinned_parts():
     picture = Media("image/png", "base64", "A" * 4_000)
     long = assistant("x" * 9_000, ToolCall("a", "write", '{"text":"%s"}' % ("y" * 9_000)))
     chat = opened(policy="none", window=7_000, reserve=100)
@@ -219,8 +222,8 @@ def test_the_floor_spares_a_pinned_part_and_shrinks_the_others():
     assert plan.after.images == 1
 
 
-def test_no_rung_and_no_filter_even_asks_for_what_is_pinned():
-    """What is asked for in vain is counted as freed, and too little else goes."""
+def test_no_stage_and_no_filter_edits_a_pin():
+    """An edit that is refused counts as freed, and too little else goes."""
     picture = Media("image/png", "base64", "A" * 4_000)
     many = json.dumps({"rows": list(range(2_000)), "text": "y" * 9_000})
     story = Story(
@@ -243,7 +246,7 @@ def test_no_rung_and_no_filter_even_asks_for_what_is_pinned():
     assert list(clear_newest(newest.view(Budget(100, 0, 1_000, 0)))) == []
 
 
-# ---------------------------------------------------------------------------------------------------------- invariants
+# ----------------------------------------------------------------------------------------------------------- invariants
 
 
 @given(
@@ -253,7 +256,7 @@ def test_no_rung_and_no_filter_even_asks_for_what_is_pinned():
     profile=st.sampled_from([OPENAI, ANTHROPIC]),
 )
 @settings(max_examples=settings.default.max_examples * 2)
-def test_it_changes_nothing_that_is_shown_and_twice_is_once(history, keep, tools, profile):
+def test_pinning_is_stable_and_changes_no_content(history, keep, tools, profile):
     named = {entry.tool for entry in Story(*history).view() if entry.tool} | tools - {""} or {"tool"}
     stepwise, policy = Story(profile=profile), pin_newest(named, keep)
     for message in [user("go"), *history]:

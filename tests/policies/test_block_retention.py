@@ -1,4 +1,4 @@
-"""Each part of a message is shown for its time: by the document's scenarios, alone and beside other policies."""
+"""Block retention: the scenarios of the document, then settings and properties."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def opened(*policies: Any, provider: str = "openai", **options: Any) -> Conversa
 
 
 def says(chat: Conversation, text: str, *added: tuple[str, int | bool, bool]) -> str:
-    """The user says something, and the plugin p adds to it: (text, save, display) each."""
+    """Return a user input to which plugin p adds blocks: (text, save, display) each."""
     made = enrich(user(text), [("p", [AdditionalContent(said, display, save) for said, save, display in added])])
     return chat.append(made.message, kept=made.kept)[0]
 
 
 def notes(chat: Conversation, *kept: PartRetention) -> str:
-    """A message that holds nothing but what a plugin added, each part named by its time."""
+    """Return a message with only blocks of a plugin, each named after its retention."""
     parts = tuple(Text(f"{one.shown} {one.calls}") for one in kept)
     return chat.append(Message("user", parts), kept=kept, origin="plugin")[0]
 
 
 def calls(chat: Conversation) -> list[list[str]]:
-    """One call of the model: the texts it sees, message by message, without its own; then its answer."""
+    """Make one call. Return the texts that the model sees, by message, without its own, and record a reply."""
     view = chat.prepare()
     assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
     chat.record(say("Yes."))
@@ -66,10 +66,10 @@ def what_came_of(chat: Conversation) -> list[tuple[str, str]]:
     return [(type(edit).__name__, edit.reason) for record in chat.records() for edit in record.edits]
 
 
-# ------------------------------------------------------------------------------------------------------- the scenarios
+# ------------------------------------------------------------------------------------------------------------ scenarios
 
 
-def test_3_4_07_kept_for_two_later_calls_it_is_there_at_two_and_gone_at_the_third():
+def test_3_4_07_a_block_for_two_later_calls_is_gone_at_the_third():
     chat = opened()
     says(chat, "One.", ("block", 2, True))
     seen = [calls(chat)]
@@ -80,7 +80,7 @@ def test_3_4_07_kept_for_two_later_calls_it_is_there_at_two_and_gone_at_the_thir
     assert what_came_of(chat) == [("Hide", "kept for 2 later calls")] * 2
 
 
-def test_3_4_08_of_a_mixed_message_the_users_block_is_left_with_its_own_time():
+def test_3_4_08_the_users_block_stays_in_a_mixed_message():
     chat = opened()
     says(chat, "One.", ("block", 2, True))
     for _ in range(4):
@@ -94,7 +94,7 @@ def test_3_4_08_of_a_mixed_message_the_users_block_is_left_with_its_own_time():
     assert left == [None]
 
 
-def test_3_4_09_a_message_of_which_nothing_is_left_is_gone():
+def test_3_4_09_a_message_without_blocks_is_hidden():
     chat = opened()
     chat.append("Go.")
     id = notes(chat, *[PartRetention(True, 1, "p")] * 3)
@@ -115,7 +115,7 @@ def test_3_4_09_a_message_of_which_nothing_is_left_is_gone():
     ]
 
 
-def test_3_4_10_what_was_hidden_still_counts_so_nothing_stays_for_ever():
+def test_3_4_10_hidden_messages_still_count():
     """The document counts the survivors: behind eight messages that each leave after one call, A was third for ever."""
     chat = opened()
     says(chat, "One.", ("A", 3, True))
@@ -126,7 +126,7 @@ def test_3_4_10_what_was_hidden_still_counts_so_nothing_stays_for_ever():
     assert seen == [True, True, True, True, False, False, False, False, False]
 
 
-def test_3_4_14_words_of_the_model_have_no_time_and_come_back_byte_for_byte():
+def test_3_4_14_replies_have_no_retention():
     chat = opened(provider="anthropic")
     says(chat, "One.", ("now", False, True), ("later", 1, False))
     thought = {
@@ -149,7 +149,7 @@ def test_3_4_14_words_of_the_model_have_no_time_and_come_back_byte_for_byte():
         chat.append(Message("assistant", (Reasoning("Hm."), Text("a"))), kept=[PartRetention(), PartRetention(True, 1)])
 
 
-def test_3_4_15_messages_without_times_are_left_alone_and_do_not_count():
+def test_3_4_15_messages_without_retention_do_not_count():
     chat = opened()
     says(chat, "One.", ("A", 1, True))
     for _ in range(5):
@@ -160,7 +160,7 @@ def test_3_4_15_messages_without_times_are_left_alone_and_do_not_count():
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_3_4_16_a_tool_result_of_which_nothing_is_left_still_answers_its_call(provider: str):
+def test_3_4_16_an_empty_tool_result_still_answers_its_call(provider: str):
     chat = opened(provider=provider)
     chat.append([user("Look."), call("t1", "look")])
     (id,) = chat.append(tool_result("t1", "a", SHOT), kept=[PartRetention(True, 1, "p"), PartRetention(True, 0, "p")])
@@ -175,7 +175,7 @@ def test_3_4_16_a_tool_result_of_which_nothing_is_left_still_answers_its_call(pr
     ]
 
 
-def test_3_4_18_times_that_do_not_fit_the_parts_change_nothing_when_attached_and_when_pruned():
+def test_3_4_18_a_wrong_number_of_retentions_changes_nothing():
     chat = opened()
     made = enrich(user("One."), [("p", [AdditionalContent("a", True, 2)])])
     with pytest.raises(BadMessage, match="3 entries for 4 parts"):
@@ -189,7 +189,7 @@ def test_3_4_18_times_that_do_not_fit_the_parts_change_nothing_when_attached_and
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_3_4_19_an_image_goes_after_two_calls_and_the_text_beside_it_stays(provider: str):
+def test_3_4_19_an_image_goes_after_two_calls_and_its_text_stays(provider: str):
     chat = opened(provider=provider)
     made = enrich(user("One."), [("p", [AdditionalContent((SHOT,), True, 2), AdditionalContent("title", True, True)])])
     chat.append(made.message, kept=made.kept)
@@ -202,10 +202,10 @@ def test_3_4_19_an_image_goes_after_two_calls_and_the_text_beside_it_stays(provi
     assert seen == [(1, "title"), (1, "title"), (1, "title"), (0, "title")]
 
 
-# -------------------------------------------------------------------------------------------------- now, and not later
+# ------------------------------------------------------------------------------------------------ first and later calls
 
 
-def test_what_is_for_later_calls_is_hidden_at_the_first_and_what_was_for_the_first_after_it():
+def test_blocks_are_hidden_before_and_after_their_calls():
     chat = opened()
     says(chat, "One.", ("now", False, True), ("later", True, False))
     assert [calls(chat)[0], calls(chat)[0]] == [["One.", HEADER, "now"], ["One.", HEADER, "later"]]
@@ -216,8 +216,8 @@ def test_what_is_for_later_calls_is_hidden_at_the_first_and_what_was_for_the_fir
     ]
 
 
-def test_a_message_that_is_all_for_later_is_not_there_at_first_and_then_it_is():
-    """What shows nothing is no entry of a view: the policy could not know that there is something to bring back."""
+def test_a_message_for_later_calls_appears_later():
+    """A message without shown parts is no entry of a view: the policy could not know that it exists."""
     chat = opened()
     chat.append("Go.")
     notes(chat, PartRetention(False, 2, "p"), PartRetention(False, 1, "p"))
@@ -233,7 +233,7 @@ def test_a_message_that_is_all_for_later_is_not_there_at_first_and_then_it_is():
     ]
 
 
-def test_a_message_that_is_all_for_later_comes_back_after_reopening(tmp_path):
+def test_a_message_for_later_calls_appears_after_reopening(tmp_path):
     url = f"sqlite:///{tmp_path}/c.db"
     with opened(store=url) as chat:
         chat.append("Go.")
@@ -245,7 +245,7 @@ def test_a_message_that_is_all_for_later_comes_back_after_reopening(tmp_path):
         assert again.verify() == []
 
 
-def test_a_result_that_is_all_for_later_has_a_placeholder_at_first():
+def test_a_result_for_later_calls_has_a_placeholder_at_first():
     chat = opened()
     chat.append([user("Look."), call("t1", "look")])
     result = Message("tool", (ToolResult("t1", (Text("a"), Text("b"))),))
@@ -253,7 +253,7 @@ def test_a_result_that_is_all_for_later_has_a_placeholder_at_first():
     assert [calls(chat)[1], calls(chat)[1]] == [[NOT_KEPT.format("m3")], ["a"]]
 
 
-def test_a_prompt_that_is_made_again_for_the_same_call_shows_the_same():
+def test_a_repeated_prompt_shows_the_same():
     chat = opened()
     says(chat, "One.", ("now", False, True), ("later", True, False))
     first = chat.prompt()
@@ -263,7 +263,7 @@ def test_a_prompt_that_is_made_again_for_the_same_call_shows_the_same():
     assert chat.head.number == number
 
 
-def test_two_messages_before_one_call_have_their_first_call_together():
+def test_two_messages_before_one_call_share_their_first_call():
     chat = opened()
     says(chat, "One.", ("a", 1, True))
     says(chat, "Two.", ("b", 1, True))
@@ -271,10 +271,10 @@ def test_two_messages_before_one_call_have_their_first_call_together():
     assert calls(chat) == [["One."], ["Two.", HEADER, "b"]]
 
 
-# ----------------------------------------------------------------------------------------------------- what it leaves
+# --------------------------------------------------------------------------------------------------------------- limits
 
 
-def test_the_last_user_input_is_never_silenced_whatever_its_time():
+def test_the_last_input_always_shows_something():
     chat = opened()
     (id,) = chat.append("Do it.", kept=[PartRetention(True, 0)])
     for _ in range(3):
@@ -287,13 +287,13 @@ def test_the_last_user_input_is_never_silenced_whatever_its_time():
     assert calls(chat) == [["Now this."]]
 
 
-def test_an_input_that_is_all_for_later_is_shown_whole_while_it_is_the_last():
+def test_an_input_for_later_calls_is_whole_while_it_is_the_last():
     chat = opened()
     chat.append(Message("user", (Text("a"), Text("b"))), kept=[PartRetention(False, 2), PartRetention(False, 2)])
     assert calls(chat) == [["a", "b"]]
 
 
-def test_the_last_input_loses_its_parts_one_by_one_but_for_the_last_by_whatever_hides_them():
+def test_the_last_input_keeps_its_last_part():
     chat = opened(policy="none")
     (id,) = chat.append(Message("user", (Text("a"), Text("b"))), kept=[PartRetention(True, 1), PartRetention(True, 1)])
     with pytest.raises(BadEdit, match="last user input"):
@@ -302,7 +302,7 @@ def test_the_last_input_loses_its_parts_one_by_one_but_for_the_last_by_whatever_
     assert [entry.message.text for entry in chat.prepare()] == ["b"]
 
 
-def test_what_was_expanded_for_the_coming_call_stays_for_it():
+def test_expanded_blocks_stay_for_the_coming_call():
     chat = opened()
     says(chat, "One.", ("A", 1, True))
     for _ in range(3):
@@ -312,7 +312,7 @@ def test_what_was_expanded_for_the_coming_call_stays_for_it():
     assert [calls(chat)[0], calls(chat)[0]] == [["One.", HEADER, "A"], ["One."]]
 
 
-def test_who_takes_back_that_it_was_shown_again_has_his_way():
+def test_undoing_a_restore_hides_the_block_for_good():
     chat = opened()
     says(chat, "One.", ("later", True, False))
     calls(chat)
@@ -321,7 +321,7 @@ def test_who_takes_back_that_it_was_shown_again_has_his_way():
     assert [calls(chat)[0], calls(chat)[0]] == [["One."], ["One."]]
 
 
-def test_what_is_pinned_and_what_others_have_shrunk_is_left_alone():
+def test_pinned_and_shrunk_blocks_stay():
     chat = opened(filter_tool_results(keep=1))
     id = says(chat, "One.", ("A", 1, True))
     chat.edit(Pin(Target(id, (2,))))
@@ -338,7 +338,7 @@ def test_what_is_pinned_and_what_others_have_shrunk_is_left_alone():
     assert calls(chat)[1] == ['[Omitted: expand("m3")]']
 
 
-def test_a_pin_keeps_hidden_what_was_not_for_its_first_call():
+def test_a_pin_keeps_a_hidden_block_hidden():
     chat = opened()
     id = says(chat, "One.", ("later", True, False))
     chat.prepare()
@@ -346,10 +346,10 @@ def test_a_pin_keeps_hidden_what_was_not_for_its_first_call():
     assert [calls(chat)[0], calls(chat)[0]] == [["One."], ["One."]]
 
 
-# ----------------------------------------------------------------------------------------------------------- settings
+# ------------------------------------------------------------------------------------------------------------- settings
 
 
-def test_what_settings_say_of_a_plugin_counts_in_the_place_of_what_it_says_itself():
+def test_settings_override_the_retention_of_a_plugin():
     said = {"p": PluginRetention(save=1)}
     chat = opened(policy=(retain_blocks(plugins=said),))
     says(chat, "One.", ("forever", True, True), ("now", False, True))
@@ -370,25 +370,25 @@ def test_what_settings_say_of_a_plugin_counts_in_the_place_of_what_it_says_itsel
         (PluginRetention(), ["One.", HEADER, "both"], ["One.", HEADER, "both"]),
     ],
 )
-def test_each_setting_of_a_plugin_alone(said: PluginRetention, first: list[str], later: list[str]):
+def test_each_plugin_setting_works_alone(said: PluginRetention, first: list[str], later: list[str]):
     chat = opened(policy=(retain_blocks(plugins={"p": said}),))
     says(chat, "One.", ("both", True, True))
     assert [calls(chat)[0], calls(chat)[0]] == [first, later]
 
 
-def test_a_negative_time_is_refused():
+def test_a_negative_save_is_refused():
     with pytest.raises(BadSetting, match="save of plugin 'p' is -1"):
         retain_blocks(plugins={"p": PluginRetention(save=-1)})
 
 
-def test_the_placeholder_may_be_another():
+def test_the_placeholder_can_be_changed():
     chat = opened(policy=(retain_blocks(placeholder="[gone]"),))
     chat.append([user("Look."), call("t1", "look")])
     chat.append(answer("t1", "a"), kept=[PartRetention(True, 0, "p")])
     assert [calls(chat)[1], calls(chat)[1]] == [["a"], ["[gone]"]]
 
 
-# --------------------------------------------------------------------------------------------------------- properties
+# ----------------------------------------------------------------------------------------------------------- properties
 
 ADDED = st.lists(
     st.tuples(st.sampled_from(["a", "b", ""]), st.sampled_from([False, True, 0, 1, 2, 3, -1]), st.booleans()),
@@ -399,7 +399,7 @@ Round = tuple[str, list[tuple[str, int | bool, bool]]]
 
 
 def play(chat: Conversation, rounds: Sequence[Round]) -> list[list[list[str]]]:
-    """Each round: something is said, and the model is called. What it saw each time."""
+    """Append a message and call the model, in each round. Return the views of all rounds."""
     chat.append("Begin.")
     seen = [calls(chat)]
     for i, (who, added) in enumerate(rounds):
@@ -414,7 +414,7 @@ def play(chat: Conversation, rounds: Sequence[Round]) -> list[list[list[str]]]:
 
 
 def expected(rounds: Sequence[Round]) -> list[list[list[str]]]:
-    """The same by the document: of the newest message what is for now, of the others what is kept by their age."""
+    """Return the expected views by the rule of the document."""
     said: list[list[tuple[str, bool, int | None]]] = []
     seen = [[["Begin."]]]
     for i, (who, added) in enumerate(rounds):
@@ -439,7 +439,7 @@ def expected(rounds: Sequence[Round]) -> list[list[list[str]]]:
 @settings(max_examples=settings.default.max_examples * 2)
 @pytest.mark.parametrize("provider", PROVIDERS)
 @given(rounds=ROUNDS)
-def test_what_the_model_sees_is_what_the_document_says(provider: str, rounds: list[Round]):
+def test_views_follow_the_document(provider: str, rounds: list[Round]):
     chat = opened(provider=provider)
     assert play(chat, rounds) == expected(rounds)
     assert chat.verify() == []
@@ -450,7 +450,7 @@ def test_what_the_model_sees_is_what_the_document_says(provider: str, rounds: li
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @given(rounds=ROUNDS)
-def test_3_4_11_pruned_after_each_call_or_once_at_the_end_it_is_the_same(provider: str, rounds: list[Round]):
+def test_3_4_11_planning_after_each_call_equals_planning_once(provider: str, rounds: list[Round]):
     each, once = opened(provider=provider), opened(provider=provider, policy="none", store=(store := MemoryStore()))
     play(each, rounds)
     play(once, rounds)
@@ -462,7 +462,8 @@ def test_3_4_11_pruned_after_each_call_or_once_at_the_end_it_is_the_same(provide
 
 
 @given(rounds=ROUNDS)
-def test_i17_reopened_at_any_time_the_view_is_the_same(rounds: list[Round]):
+def test_a_reopened_conversation_shows_the_same(rounds: list[Round]):
+    """I17."""
     store = MemoryStore()
     chat = opened(store=store)
     play(chat, rounds)

@@ -1,4 +1,4 @@
-"""What was said again is shown once, and where it was said before a pointer tells in what that differed."""
+"""Duplicates: a repeated result is shown once, and the older one points to it with the differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OTHER = "".join(f"docs/page_{n}.md   {n * 11 % 700} bytes\n" for n in range(40))
 
 
 def made(*results: str, policy=None, states: dict[int, str] | None = None) -> dict[str, str]:
-    """What the policy puts in place of the results of so many calls, each by the handle of its message."""
+    """Return the text that the policy shows for each replaced result, by handle."""
     story = Story(user("go"))
     for n, text in enumerate(results):
         story.say(call(f"c{n}", "t"), answer(f"c{n}", text, state=(states or {}).get(n, "ok")))
@@ -31,7 +31,7 @@ def made(*results: str, policy=None, states: dict[int, str] | None = None) -> di
     return {entries[edit.target.message]: edit.content[0].text for edit in edits}
 
 
-def test_of_results_that_are_the_same_the_newest_stays_whichever_tools_they_came_from():
+def test_the_newest_of_equal_results_stays():
     shown = made(LISTING, OTHER, LISTING, LISTING)
     assert sorted(shown) == ["m3", "m7"]
     assert shown["m3"].startswith("[Same as m9: ")
@@ -39,36 +39,36 @@ def test_of_results_that_are_the_same_the_newest_stays_whichever_tools_they_came
     assert shown["m7"].startswith("[Same as m9: ")
 
 
-def test_what_is_nearly_the_same_tells_what_only_the_older_one_held():
+def test_a_pointer_to_a_similar_result_holds_the_differences():
     shown = made(LISTING + 'old ["line"]\n', LISTING + "a new line\n")
     assert list(shown) == ["m3"]
     assert shown["m3"].startswith("[Same as m5 but for: old ('line'): ")
 
 
-def test_the_same_lines_in_another_order_are_told_so():
+def test_a_pointer_names_another_order_of_lines():
     lines = LISTING.splitlines()
     assert made("\n".join(reversed(lines)), LISTING)["m3"].startswith("[Same as m5 but for order and repetitions: ")
 
 
-def test_what_differs_in_more_than_can_be_told_stays():
+def test_a_result_with_long_differences_stays():
     assert made(LISTING + "x" * 20_000, LISTING) == {}
     assert made(LISTING + "\n".join(f"line {n} of another kind" for n in range(20)), LISTING) == {}
     assert made(LISTING + "old line\n", LISTING, policy=dedupe(most_told=0)) == {}
     assert made(LISTING, LISTING, policy=dedupe(most_told=0)) != {}
 
 
-def test_short_results_and_results_that_differ_stay():
+def test_short_and_different_results_stay():
     assert made("ok", "ok") == {}
     assert made(LISTING, OTHER) == {}
     assert made(text_of(400), text_of(400, 1)) == {}
 
 
-def test_what_is_unfinished_on_either_side_does_not_count():
+def test_unfinished_results_do_not_count():
     assert made(LISTING, LISTING, states={0: "interrupted"}) == {}
     assert made(LISTING, LISTING, states={1: "interrupted"}) == {}
 
 
-def test_a_pin_what_was_just_expanded_and_images_stay():
+def test_pins_expanded_results_and_images_stay():
     story = Story(user("go"))
     for n in range(4):
         story.say(call(f"c{n}", "t"), answer(f"c{n}", LISTING, *([Media("image/png", "base64", "AA")] * (n == 2))))
@@ -76,7 +76,7 @@ def test_a_pin_what_was_just_expanded_and_images_stay():
     assert list(dedupe()(story.view())) == []
 
 
-def test_what_others_have_shrunk_is_neither_changed_nor_pointed_to():
+def test_shrunk_results_are_neither_changed_nor_pointed_to():
     chat = opened(policy=(filter_tool_results(keep=1, placeholder="[gone]"), dedupe()))
     chat.append([user("go"), call("a"), answer("a", LISTING), call("b"), answer("b", LISTING)])
     assert texts(chat.prepare())[2] == "[gone]"
@@ -86,7 +86,7 @@ def test_what_others_have_shrunk_is_neither_changed_nor_pointed_to():
     assert texts(both.prepare())[2].startswith("[Superseded by m5")
 
 
-def test_a_second_run_changes_nothing_and_what_is_expanded_is_whole_again():
+def test_a_second_run_changes_nothing():
     chat = opened(policy=(dedupe(),))
     chat.append([user("go"), call("a"), answer("a", LISTING), call("b"), answer("b", LISTING)])
     number = (chat.prepare(), chat.head.number)[1]
@@ -95,7 +95,7 @@ def test_a_second_run_changes_nothing_and_what_is_expanded_is_whole_again():
     assert texts(chat.prepare())[2] == LISTING
 
 
-def test_the_wrong_numbers_are_refused():
+def test_negative_numbers_are_refused():
     with pytest.raises(BadSetting):
         dedupe(least=-1)
     with pytest.raises(BadSetting):
@@ -103,7 +103,7 @@ def test_the_wrong_numbers_are_refused():
 
 
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=5, max_size=60), st.data())
-def test_a_text_that_lost_a_line_is_found_and_nothing_is_lost(lines: list[str], data: st.DataObject):
+def test_missing_pieces_finds_a_lost_line(lines: list[str], data: st.DataObject):
     one = answer("a", "\n".join(lines))
     gone = data.draw(st.integers(0, len(lines) - 1))
     other = answer("b", "\n".join(lines[:gone] + lines[gone + 1 :]))

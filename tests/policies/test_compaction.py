@@ -1,6 +1,6 @@
-"""Compaction on overflow: the document's scenarios, then what goes wrong in the field and must not go wrong here.
+"""Compaction on overflow: the scenarios of the document, then faults known from other systems.
 
-Tokens of a message are those of its text and 4 more, so `sized(user, 1_000)` counts exactly 1,000.
+A message has 4 tokens more than its text, so `sized(user, 1_000)` has exactly 1,000.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ MANY = settings(max_examples=settings.default.max_examples * 2)
 
 
 def sized(make: Callable[[str], Message], tokens: int, seed: int = 0) -> Message:
-    """A message that counts for so many tokens."""
+    """Return a message of so many tokens."""
     return make(text_of(tokens - 4, seed))
 
 
 def talk(count: int, tokens: int, *, first: int = 1) -> list[Message]:
-    """The user and the assistant in turns, `count` messages of so many tokens each, told apart by their number."""
+    """Return `count` numbered messages of user and assistant in turns, with so many tokens each."""
     return [
         (user if number % 2 else say)(f"#{number} " + text_of(tokens - 4, number)[len(f"#{number} ") :])
         for number in range(first, first + count)
@@ -71,7 +71,7 @@ def tasks(one: Any) -> list[tuple[str, int, str]]:
 
 
 def numbers(messages: Any) -> list[str]:
-    """The numbers of `talk`, of whatever shows one."""
+    """Return the message numbers that a view shows."""
     return [message.text.split()[0] for message in messages]
 
 
@@ -79,14 +79,14 @@ def kinds(view: View) -> list[tuple[str, str]]:
     return [(entry.handle, entry.kind) for entry in view]
 
 
-# --------------------------------------------------------------------------------------------- the document's scenarios
+# -------------------------------------------------------------------------------------------- scenarios of the document
 
 
-def test_2_4_01_a_full_window_is_no_overflow_and_one_token_more_is():
+def test_2_4_01_one_token_more_than_the_window_overflows():
     usage = Usage(input=80_000, cache_read=10_000, output=6_000)
     assert not overflows(usage, 96_000)
     assert overflows(Usage(input=80_000, cache_read=10_000, output=6_001), 96_000)
-    assert not overflows(Usage(output=10**9), 96_000)  # what is not known is not over
+    assert not overflows(Usage(output=10**9), 96_000)  # an unknown window never overflows
 
     for more, states in ((1_000, []), (1_001, ["pending", "done"])):
         one = opened(policy=(AS_DOCUMENTED,), summarizer=ScriptedSummarizer(), **LARGE)
@@ -99,7 +99,7 @@ def test_2_4_01_a_full_window_is_no_overflow_and_one_token_more_is():
         assert [task[0] for task in tasks(one)] == states
 
 
-def test_2_4_02_an_unknown_context_never_overflows_and_a_limit_of_input_counts_instead():
+def test_2_4_02_an_unknown_window_never_overflows():
     assert usable_tokens(128_000, 32_000) == 96_000
     assert [usable_tokens(0, 32_000), usable_tokens(None, 32_000)] == [None, None]
     assert not overflows(Usage(input=10**9, output=10**9), None)
@@ -109,7 +109,7 @@ def test_2_4_02_an_unknown_context_never_overflows_and_a_limit_of_input_counts_i
     assert usable_tokens(8_000) == 8_000
 
 
-def test_2_4_15_fifty_messages_become_one_summary_and_the_open_request_and_the_store_has_all_fifty():
+def test_2_4_15_fifty_messages_become_a_summary_and_the_open_request():
     summarizer = ScriptedSummarizer(["Sales of Q1 to Q4 were analysed; 5 charts."])
     one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
     said = [sized(user, 2_000), *talk(49, 2_000)]
@@ -125,7 +125,7 @@ def test_2_4_15_fifty_messages_become_one_summary_and_the_open_request_and_the_s
     assert [entry.message for entry in one.view] == [row.message for row in one.history()]
 
 
-def test_2_4_16_the_second_compaction_carries_the_first_one_on_and_takes_its_place():
+def test_2_4_16_the_second_compaction_replaces_the_first():
     summarizer = ScriptedSummarizer(["First.", "Second."])
     one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
     one.append(talk(49, 2_000))
@@ -140,7 +140,7 @@ def test_2_4_16_the_second_compaction_carries_the_first_one_on_and_takes_its_pla
     assert one.view.entries[0].last == 96
 
 
-def test_2_4_17_a_summarizer_that_fails_leaves_all_as_it_was_says_so_and_is_asked_three_times_at_most():
+def test_2_4_17_a_failing_summarizer_is_asked_three_times_at_most():
     summarizer = ScriptedSummarizer([RuntimeError("no quota")])
     one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
     one.append(talk(49, 2_000))
@@ -158,7 +158,7 @@ def test_2_4_17_a_summarizer_that_fails_leaves_all_as_it_was_says_so_and_is_aske
         one.prepare()
 
 
-def test_2_4_18_a_summary_as_large_as_what_it_stands_for_is_no_progress_and_no_third_call_is_made():
+def test_2_4_18_a_second_summary_without_progress_is_the_last():
     summarizer = ScriptedSummarizer([lambda request: "x " * 190_000])
     one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
     one.append(talk(49, 2_000))
@@ -170,8 +170,8 @@ def test_2_4_18_a_summary_as_large_as_what_it_stands_for_is_no_progress_and_no_t
     assert one.receipts() == []
 
 
-def test_what_a_summary_carries_on_is_nothing_that_another_one_frees():
-    """Or each call whose newest part alone is above the threshold would ask a model for nothing."""
+def test_carried_summaries_do_not_count_as_freed():
+    """Otherwise calls with a newest part above the threshold would request summaries in vain."""
     policy = compact_on_overflow(threshold=ALWAYS, keep_recent=312, framing="{summary}")
     summarizer = ScriptedSummarizer([lambda request: "s" * 400] * 3)
     one = opened(policy=(policy,), summarizer=summarizer, **LARGE)
@@ -185,7 +185,7 @@ def test_what_a_summary_carries_on_is_nothing_that_another_one_frees():
     assert len(summarizer.requests) == 2
 
 
-def test_2_4_19_cached_tokens_that_a_provider_counts_as_input_too_are_counted_once():
+def test_2_4_19_cached_tokens_are_counted_once():
     usable = usable_tokens(400_000, 128_000)
     _, usage = OpenAIChat().parse_reply(
         {
@@ -202,7 +202,7 @@ def test_2_4_19_cached_tokens_that_a_provider_counts_as_input_too_are_counted_on
     assert not overflows(usage, usable)
 
 
-def test_2_4_20_where_there_is_nothing_to_compact_this_is_noted_once_and_nobody_is_asked():
+def test_2_4_20_nothing_to_compact_is_recorded_once():
     summarizer = ScriptedSummarizer()
     one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **SMALL)
     one.append([system("Be brief."), sized(user, 9_980)])
@@ -213,7 +213,7 @@ def test_2_4_20_where_there_is_nothing_to_compact_this_is_noted_once_and_nobody_
     assert tasks(one) == [("skipped", 1, "nothing that a summary could stand for is large enough")]
 
 
-def test_that_nothing_is_left_needs_no_note_right_after_a_compaction():
+def test_nothing_to_compact_is_not_recorded_after_a_compaction():
     policy = compact_on_overflow(threshold=0.5, keep_recent=0)
     one = opened(policy=(policy,), summarizer=ScriptedSummarizer(), **SMALL)
     one.append([sized(system, 6_000), *talk(7, 500)])
@@ -222,10 +222,10 @@ def test_that_nothing_is_left_needs_no_note_right_after_a_compaction():
         assert [task[0] for task in tasks(one)] == ["pending", "done"]
 
 
-# ------------------------------------------------------------------------------------------------------ how full it is
+# --------------------------------------------------------------------------------------------------- size of the window
 
 
-def test_how_full_the_window_is_was_measured_and_what_came_since_is_estimated():
+def test_the_window_is_measured_and_new_messages_are_estimated():
     one = opened(policy="none", **LARGE)
     one.append(sized(user, 1_000))
     assert occupied_tokens(one.view) == 1_000  # nothing was measured yet
@@ -239,7 +239,7 @@ def test_how_full_the_window_is_was_measured_and_what_came_since_is_estimated():
     assert occupied_tokens(one.view) == 2_800 + 2 * (100 + one.view.entries[-1].tokens)
 
 
-def test_what_was_taken_away_counts_as_much_less_as_it_was_measured():
+def test_removed_messages_reduce_the_measured_size():
     one = opened(policy="none", **LARGE)
     first, _ = one.append([sized(user, 9_000), user("And?")])
     one.prepare()
@@ -248,8 +248,8 @@ def test_what_was_taken_away_counts_as_much_less_as_it_was_measured():
     assert 0 < occupied_tokens(one.view) - 50 < 90_500 / 900
 
 
-def test_f14_the_usage_of_nothing_but_replies_that_are_shown_is_looked_at():
-    """A summary has no usage; that of the reply it took the place of is gone with it."""
+def test_only_usage_of_shown_replies_counts():
+    """F14. A summary has no usage, and that of the reply that it covers is gone with it."""
     one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **LARGE)
     one.append(sized(user, 90_000))
     one.prepare()
@@ -260,7 +260,7 @@ def test_f14_the_usage_of_nothing_but_replies_that_are_shown_is_looked_at():
     assert occupied_tokens(view) == view.tokens
 
 
-# -------------------------------------------------------------------------------------------------- what stays, and why
+# -------------------------------------------------------------------------------------------------------- kept messages
 
 
 def long_run(turns: int, tokens: int) -> list[Message]:
@@ -268,7 +268,8 @@ def long_run(turns: int, tokens: int) -> list[Message]:
     return chat(user("Find it."), *steps)
 
 
-def test_f19_in_a_long_run_the_request_and_what_the_model_has_not_seen_stay_word_for_word():
+def test_a_long_run_keeps_the_request_and_unseen_results():
+    """F19."""
     summarizer = ScriptedSummarizer()
     policy = compact_on_overflow(threshold=0.9, keep_recent=0)
     one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
@@ -282,7 +283,7 @@ def test_f19_in_a_long_run_the_request_and_what_the_model_has_not_seen_stay_word
     assert refusals(one, view) == []
 
 
-def test_all_that_the_user_asked_for_since_the_model_ended_a_turn_stays():
+def test_all_inputs_since_the_last_ended_turn_stay():
     one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
     one.append([user("Old."), say("Done."), user("Mend the login."), *long_run(4, 1_500)[1:], user("And the logout.")])
     one.prepare()
@@ -291,7 +292,7 @@ def test_all_that_the_user_asked_for_since_the_model_ended_a_turn_stays():
     assert "Old." not in texts(one.view)
 
 
-def test_behind_its_own_answer_nothing_is_compacted_or_an_answered_request_would_look_open():
+def test_nothing_is_compacted_after_an_answer():
     summarizer = ScriptedSummarizer()
     one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
     one.append(talk(9, 1_000))
@@ -302,7 +303,7 @@ def test_behind_its_own_answer_nothing_is_compacted_or_an_answered_request_would
     assert texts(one.prepare()) == ["So far, so good.", "Thanks. And now?"]
 
 
-def test_the_newest_units_stay_as_far_as_they_fit_into_the_share_that_is_kept():
+def test_the_newest_units_stay_within_keep_recent():
     for keep, first in ((0, 13), (1_099, 13), (1_100, 12), (3_099, 12), (3_200, 10), (0.32, 10), (0.53, 8), (0.99, 4)):
         policy = compact_on_overflow(keep_recent=keep, min_progress=0)
         one = opened(policy=(policy,), summarizer=ScriptedSummarizer(), **SMALL)
@@ -310,13 +311,14 @@ def test_the_newest_units_stay_as_far_as_they_fit_into_the_share_that_is_kept():
         assert (keep, [entry.position for entry in one.prepare()][1]) == (keep, first)
 
 
-def test_the_share_that_stays_is_one_of_what_it_acts_at_so_that_there_is_always_something_to_compact():
+def test_keep_recent_is_a_share_of_the_threshold():
     one = opened(policy=(compact_on_overflow(threshold=0.2),), summarizer=ScriptedSummarizer(), **SMALL)
     one.append([*talk(20, 110), user("Well?")])
     assert [entry.position for entry in one.prepare()][1] == 17
 
 
-def test_f23_a_call_that_still_runs_stays_with_its_unit_until_it_is_answered():
+def test_an_open_call_stays_with_its_unit_until_it_is_answered():
+    """F23."""
     summarizer = ScriptedSummarizer(["First.", "Second."])
     one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
     one.append([user("Go."), calls(call("a", "agent"), "b"), answer("b", "ok"), *talk(10, 1_100)])
@@ -332,7 +334,7 @@ def test_f23_a_call_that_still_runs_stays_with_its_unit_until_it_is_answered():
     assert refusals(one, view) == []
 
 
-def test_pins_system_prompts_and_what_was_expanded_stay_and_are_not_summarised_too():
+def test_pins_system_prompts_and_expanded_messages_stay():
     summarizer = ScriptedSummarizer()
     one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
     ids = one.append([system("Be brief."), *talk(10, 1_100), system("Still."), user("Well?")])
@@ -351,14 +353,14 @@ def test_pins_system_prompts_and_what_was_expanded_stay_and_are_not_summarised_t
     assert numbers(summarizer.requests[0].messages) == ["#1", "#2", "#4", "#6", "#7", "#8", "#9", "#10"]
 
 
-def test_what_came_late_and_is_shown_behind_the_cut_stays_though_its_place_is_before_it():
+def test_a_late_answer_shown_after_the_cut_stays():
     one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
     one.append([*talk(9, 1_000), user("Look."), call("a"), user("Wait."), answer("a", text_of(2_000))])
     assert texts(one.prepare())[0] == "So far, so good."
-    assert [entry.position for entry in one.view][1:] == [9, 10, 12]  # all that the user asked, none of it answered
+    assert [entry.position for entry in one.view][1:] == [9, 10, 12]  # all inputs, none of them answered
 
 
-def test_the_frame_says_what_a_summary_is_and_how_to_see_what_it_stands_for():
+def test_the_frame_names_the_handle_of_the_messages():
     one = opened(policy=(compact_on_overflow(keep_recent=0),), summarizer=ScriptedSummarizer(["A.", "B."]), **SMALL)
     one.append(talk(11, 1_000))
     one.prepare()
@@ -372,7 +374,7 @@ def test_the_frame_says_what_a_summary_is_and_how_to_see_what_it_stands_for():
     assert texts(one.view)[0] == text
 
 
-def test_it_sees_what_pruning_left_and_asks_nobody_where_that_was_enough():
+def test_nothing_is_requested_when_pruning_was_enough():
     summarizer = ScriptedSummarizer()
     prune = foveate.policies.prune_tool_outputs(protect=2_000, minimum=1_000)
     one = opened(policy=(prune, PLAIN), summarizer=summarizer, **SMALL)
@@ -387,10 +389,11 @@ def test_it_sees_what_pruning_left_and_asks_nobody_where_that_was_enough():
     assert texts_read[0].endswith('expand("m3")]')
 
 
-# --------------------------------------------------------------------------------------------- what is asked of a model
+# ------------------------------------------------------------------------------------------------------------- requests
 
 
-def test_f12_what_a_summarizer_is_given_to_read_fits_its_window():
+def test_the_input_of_a_summarizer_fits_its_window():
+    """F12."""
     summarizer = ScriptedSummarizer()
     policy = compact_on_overflow(keep_recent=0, input_max=13_000)
     one = opened(policy=(policy,), summarizer=summarizer, window=100_000)
@@ -405,7 +408,7 @@ def test_f12_what_a_summarizer_is_given_to_read_fits_its_window():
     assert check(story.view(), OPENAI) == []
 
 
-def test_what_does_not_fit_even_cut_is_left_out_behind_a_note_the_oldest_first():
+def test_the_oldest_messages_are_left_out_if_cuts_do_not_suffice():
     summarizer = ScriptedSummarizer()
     policy = compact_on_overflow(keep_recent=0, input_max=700)
     one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
@@ -421,7 +424,8 @@ def test_what_does_not_fit_even_cut_is_left_out_behind_a_note_the_oldest_first()
     assert check(Story(*request.messages).view(), OPENAI) == []
 
 
-def test_f13_a_further_attempt_reads_no_more_than_the_one_that_failed():
+def test_a_further_attempt_reads_no_more_than_the_failed_one():
+    """F13."""
     summarizer = ScriptedSummarizer([OSError("too long")])
     policy = compact_on_overflow(keep_recent=0, digest=False)
     one = opened(policy=(policy,), summarizer=summarizer, window=60_000, reserve=0)
@@ -435,7 +439,7 @@ def test_f13_a_further_attempt_reads_no_more_than_the_one_that_failed():
     assert sizes[2] <= sizes[1] / 2
 
 
-def test_an_image_is_told_by_name_where_there_is_no_room_and_reasoning_is_never_shown():
+def test_the_input_names_images_and_leaves_reasoning_out():
     story = Story(
         user("Look.", Media("image/png", "base64", "AAAA", "cat.png")), thought("Hm.", say("A cat.")), user("So?")
     )
@@ -447,18 +451,19 @@ def test_an_image_is_told_by_name_where_there_is_no_room_and_reasoning_is_never_
     assert build_summary_input(story.projection.entries(), 5) == ((), 0)
 
 
-def test_f20_what_stands_for_steps_is_named_so_and_is_not_the_users():
+def test_input_texts_name_their_speaker():
+    """F20."""
     story = Story(user("Go."), say("One."), say("Two."), user("So?"))
     story.edit(Summarize(Span(story.id(2), story.id(3)), "[Steps in short.]", "fold"))
     messages, _ = build_summary_input(story.projection.entries(), 10_000)
     assert [(message.role, message.name) for message in messages] == [("user", ""), ("user", "summary"), ("user", "")]
 
 
-# ------------------------------------------------------------------------------------------------------ when it fails
+# ------------------------------------------------------------------------------------------------------------- failures
 
 
 def turns(one: Any, count: int, tokens: int = 1_500) -> Iterator[int]:
-    """So many calls of a long run, each preceded by `prepare`."""
+    """Make so many calls of a long run, each after `prepare`."""
     for _ in range(count):
         view = one.prepare()
         yield view.turn
@@ -466,7 +471,8 @@ def turns(one: Any, count: int, tokens: int = 1_500) -> Iterator[int]:
         one.append(answer(f"t{view.turn}", text_of(tokens, view.turn)))
 
 
-def test_i13_without_strict_the_floor_makes_it_fit_and_attempts_are_ever_further_apart_until_the_user_speaks():
+def test_without_strict_the_floor_acts_and_attempts_get_rarer():
+    """I13."""
     summarizer = ScriptedSummarizer([OSError("down")])
     policy = compact_on_overflow(max_attempts=4, threshold=0.5, digest=False)
     one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
@@ -484,7 +490,7 @@ def test_i13_without_strict_the_floor_makes_it_fit_and_attempts_are_ever_further
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
-def test_attempts_are_counted_over_restarts(store: str, tmp_path):
+def test_attempts_are_counted_across_restarts(store: str, tmp_path):
     def again() -> Any:
         return opened(
             policy=(AS_DOCUMENTED,),
@@ -502,7 +508,7 @@ def test_attempts_are_counted_over_restarts(store: str, tmp_path):
     assert len(summarizer.requests) == 3
 
 
-def test_a_process_that_ends_while_a_model_writes_has_made_an_attempt():
+def test_an_attempt_counts_when_the_process_ends_in_it():
     class Killed(BaseException):
         pass
 
@@ -528,7 +534,9 @@ def test_a_process_that_ends_while_a_model_writes_has_made_an_attempt():
         ("I am sorry, I cannot do that.", "no summary was accepted: summarizer: it declines"),
     ],
 )
-def test_f25_f11_a_summary_that_is_none_or_too_long_is_not_taken(written: str, why: str):
+def test_an_empty_and_a_too_long_summary_are_refused(written: str, why: str):
+    """F11, F25."""
+
     def refuses(request: object, text: str) -> str:
         return "it is too vague" if text.startswith("Nothing to speak of") else ""
 
@@ -540,7 +548,8 @@ def test_f25_f11_a_summary_that_is_none_or_too_long_is_not_taken(written: str, w
     assert not any(isinstance(edit, Summarize) and edit.policy == "compact" for edit in made_by(one))
 
 
-def test_f11_each_summary_is_bounded_however_often_it_is_carried_on():
+def test_a_carried_summary_stays_bounded():
+    """F11."""
     summarizer = ScriptedSummarizer([first_characters()])
     one = opened(policy=(compact_on_overflow(summary_tokens=400),), summarizer=summarizer, **SMALL)
     sizes = []
@@ -552,7 +561,7 @@ def test_f11_each_summary_is_bounded_however_often_it_is_carried_on():
     assert max(sum(entry.kind == "summary" for entry in view) for view in [one.view]) == 1
 
 
-def test_at_every_failing_operation_of_the_store_nothing_is_lost_and_the_next_call_gets_there():
+def test_a_failing_store_operation_loses_nothing():
     """F04, F30: the crash may come between `pending` and `done`, and then it counts as an attempt."""
     for after in (False, True):
         for n in range(1, 60):
@@ -572,10 +581,10 @@ def test_at_every_failing_operation_of_the_store_nothing_is_lost_and_the_next_ca
             assert one.verify() == []
 
 
-# ---------------------------------------------------------------------------------------------------- with others about
+# ---------------------------------------------------------------------------------------------------- several processes
 
 
-def test_another_process_that_edits_meanwhile_makes_the_plan_stale_and_nothing_is_asked_twice(tmp_path):
+def test_a_stale_plan_does_not_request_the_summary_again(tmp_path):
     other = opened(policy="none", store=SqliteStore(tmp_path / "c.db"), **SMALL)
 
     def interferes(request: object) -> str:
@@ -590,8 +599,8 @@ def test_another_process_that_edits_meanwhile_makes_the_plan_stale_and_nothing_i
     assert len(summarizer.requests) == 1
 
 
-def test_a_plan_that_is_made_anew_has_made_one_attempt(tmp_path):
-    """Or the only attempt there is would be used up by the time its answer can be used."""
+def test_a_repeated_plan_makes_one_attempt(tmp_path):
+    """Otherwise the only attempt would be used up before its answer can be used."""
     other = opened(policy="none", store=SqliteStore(tmp_path / "c.db"), **SMALL)
 
     def interferes(request: object) -> str:
@@ -608,8 +617,8 @@ def test_a_plan_that_is_made_anew_has_made_one_attempt(tmp_path):
     assert len(summarizer.requests) == 1
 
 
-def test_two_processes_that_compact_at_once_leave_one_summary(tmp_path):
-    """H of the document's gaps: the slower one finds the work done."""
+def test_two_compacting_processes_leave_one_summary(tmp_path):
+    """Gap H of the document: the slower process finds the work done."""
     second = ScriptedSummarizer(["From the other."])
     other = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=second, **SMALL)
 
@@ -625,8 +634,8 @@ def test_two_processes_that_compact_at_once_leave_one_summary(tmp_path):
     assert len(one.receipts()) == 1
 
 
-def test_a_summarizer_that_appends_to_its_own_conversation_ends_and_loses_nothing():
-    """It should not; but it must not hang either, and what it said is in the history and in the view."""
+def test_a_summarizer_that_appends_to_its_conversation_loses_nothing():
+    """It should not; but it must not hang either, and its messages are in the history and in the view."""
     one: Any = None
 
     def talkative(request: object) -> str:
@@ -642,7 +651,7 @@ def test_a_summarizer_that_appends_to_its_own_conversation_ends_and_loses_nothin
     assert one.verify() == []
 
 
-def test_a_summarizer_that_must_be_awaited_serves_async_conversations_and_may_be_cancelled():
+def test_an_async_summarizer_is_awaited_and_may_be_cancelled():
     async def slow(request: object) -> str:
         started.set()
         await asyncio.sleep(3_600)
@@ -672,12 +681,12 @@ def test_a_summarizer_that_must_be_awaited_serves_async_conversations_and_may_be
     asyncio.run(run())
 
 
-def test_without_a_summarizer_no_conversation_is_opened():
+def test_opening_without_a_summarizer_is_refused():
     with pytest.raises(BadSetting, match="summarizer="):
         opened(policy=(PLAIN,))
 
 
-def test_explaining_asks_nobody_and_never_fails():
+def test_explaining_requests_nothing_and_never_fails():
     summarizer = ScriptedSummarizer([OSError("down")])
     one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **SMALL)
     one.append(talk(11, 1_000))
@@ -691,7 +700,7 @@ def test_explaining_asks_nobody_and_never_fails():
 # ------------------------------------------------------------------------------------------------------------- settings
 
 
-def test_the_preset_of_the_document_has_its_numbers_its_order_and_its_words():
+def test_the_preset_has_the_values_of_the_document():
     policies, floor = load_policies("prune-and-compact")
     assert [getattr(policy, "runs_first", False) for policy in policies] == [True, False]
     assert policies[0] == compact_on_overflow(keep_recent=0, order="compact_first", strict=True, framing="{summary}")
@@ -724,12 +733,12 @@ def test_the_preset_of_the_document_has_its_numbers_its_order_and_its_words():
         {"framing": "{summary}{summary}"},
     ],
 )
-def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any]):
+def test_wrong_settings_are_refused(setting: dict[str, Any]):
     with pytest.raises(BadSetting):
         compact_on_overflow(**setting)
 
 
-# ---------------------------------------------------------------------------------------------------- what always holds
+# ----------------------------------------------------------------------------------------------------------- invariants
 
 
 def asked_of(policy: Any, view: View) -> list[NeedsSummary]:
@@ -740,7 +749,8 @@ def asked_of(policy: Any, view: View) -> list[NeedsSummary]:
 @given(
     history=histories(), keep=st.integers(0, 200), profile=st.sampled_from([OPENAI, ANTHROPIC]), pin=st.integers(0, 9)
 )
-def test_i16_what_is_summarised_is_shown_no_longer_and_all_else_is(history, keep, profile, pin):
+def test_the_view_shows_each_message_or_its_summary(history, keep, profile, pin):
+    """I16."""
     policy = compact_on_overflow(threshold=ALWAYS, keep_recent=keep, min_progress=0, framing="{summary}", digest=False)
     story = Story(*history, profile=profile)
     if pin < len(story.rows):
@@ -769,14 +779,15 @@ def test_i16_what_is_summarised_is_shown_no_longer_and_all_else_is(history, keep
 
 @MANY
 @given(history=histories(), keep=st.integers(0, 200))
-def test_i02_settled_twice_the_second_time_changes_nothing_and_asks_nobody(history, keep):
+def test_preparing_twice_changes_nothing_the_second_time(history, keep):
+    """I2."""
     policy = compact_on_overflow(keep_recent=keep, framing="{summary}")
     summarizer = ScriptedSummarizer(["S."])
     one = opened(policy=(policy,), summarizer=summarizer, window=2_000, reserve=0)
     one.append([*history, *talk(6, 400), user("Well?")])
     try:
         first = one.prepare()
-    except DoesNotFit:  # System prompts alone were too much.
+    except DoesNotFit:  # The system prompts alone did not fit.
         return
     count, number = len(summarizer.requests), one.head.number
     assert one.prepare().entries == first.entries
@@ -784,8 +795,8 @@ def test_i02_settled_twice_the_second_time_changes_nothing_and_asks_nobody(histo
     assert count == 1
 
 
-def test_the_policy_says_the_same_of_the_same_view():
-    """I15. What is asked has one key, whichever attempt it is."""
+def test_the_same_view_gives_the_same_request():
+    """I15. A request has one key at every attempt."""
     story = Story(*agent_run(20))
     story.say(user("And?"))
     policy = compact_on_overflow(threshold=ALWAYS, keep_recent=100)
@@ -794,7 +805,7 @@ def test_the_policy_says_the_same_of_the_same_view():
     assert list(one.then(Answer("S."))) == list(other.then(Answer("S.")))
 
 
-def test_a_summary_made_by_hand_and_the_floor_note_are_not_taken_for_what_was_said():
+def test_a_summary_by_hand_and_the_floor_note_are_no_inputs():
     summarizer = ScriptedSummarizer(["All."])
     one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
     ids = one.append([*talk(12, 1_000), user("Well?")])
@@ -804,14 +815,14 @@ def test_a_summary_made_by_hand_and_the_floor_note_are_not_taken_for_what_was_sa
     assert numbers(summarizer.requests[0].messages) == [f"#{n}" for n in range(3, 13)]
 
 
-def test_a_plan_that_was_only_looked_at_asks_nobody():
+def test_a_dry_run_requests_nothing():
     one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
     one.append(talk(11, 1_000))
     plan = one.plan()
     assert ([request.policy for request in plan.requests], one.records()) == (["compact"], [])
 
 
-def test_an_optional_one_steps_aside_where_nobody_writes_summaries_and_the_floor_acts():
+def test_an_optional_policy_is_left_out_without_a_summarizer():
     said = agent_run(30, seed=4)
     alone = opened(policy=(compact_on_overflow(optional=True),), window=4_000)
     helped = opened(policy=(compact_on_overflow(optional=True),), window=4_000, summarizer=first_characters())

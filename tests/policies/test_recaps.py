@@ -1,4 +1,4 @@
-"""Recaps in batches: the document's scenarios, then what must hold of any conversation."""
+"""Recaps in batches: the scenarios of the document, then options and properties."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pairs(count: int) -> list[Message]:
 
 
 def opened(policy: Policy | str, said: Iterable[Message] = (), *, format: str = "openai") -> Conversation:
-    """A conversation in which all of this was said, planned before each call as an agent does."""
+    """Return a conversation with these messages, prepared before each call."""
     ticks = iter(range(1, 10**9))
     talk = open_conversation(
         "c", window=100_000, format=format, policy=policy, options=Options(clock=lambda: next(ticks))
@@ -55,7 +55,7 @@ def opened(policy: Policy | str, said: Iterable[Message] = (), *, format: str = 
 
 
 def shown(view: View) -> list[str]:
-    """Each entry in short: `a1` a recap, `A1` a reply in full, `U1` a question; anything else as its text."""
+    """Return each entry in short: `a1` a recap, `A1` a whole reply, `U1` a question, others as their text."""
     known = {f"recap - step {i}": f"a{i}" for i in range(1, 30)}
     known |= {reply(i).text: f"A{i}" for i in range(1, 30)} | {asked(i).text: f"U{i}" for i in range(1, 30)}
     return [known.get(entry.message.text, entry.message.text) for entry in view]
@@ -69,10 +69,10 @@ def after(count: int, **options: object) -> str:
     return " ".join(shown(opened(recap_batches(**options), pairs(count)).prepare()))  # type: ignore[arg-type]
 
 
-# ------------------------------------------------------------------------------------------------------- the scenarios
+# ------------------------------------------------------------------------------------------------------------ scenarios
 
 
-def test_4_4_01_nothing_comes_of_nothing_and_nothing_happens_while_it_is_switched_off():
+def test_4_4_01_nothing_happens_while_switched_off():
     empty = opened(recap_batches())
     assert (bool(empty.plan()), shown(empty.plan().after)) == (False, [])
     assert after(20, enabled=False) == " ".join(f"U{i} A{i}" for i in range(1, 21))
@@ -86,7 +86,7 @@ def test_4_4_02_the_seventh_reply_shrinks_the_oldest_four():
     assert talk.prompt()["messages"][0] == {"role": "assistant", "content": "recap - step 1"}
 
 
-def test_4_4_03_between_two_batches_each_view_begins_with_the_last_one():
+def test_4_4_03_views_between_two_batches_share_their_prefix():
     views = [after(n) for n in (7, 8, 9, 10)]
     assert views[0] == "a1 a2 a3 a4 U5 A5 U6 A6 U7 A7"
     assert [view.count(" ") + 1 for view in views] == [10, 12, 14, 16]
@@ -97,15 +97,15 @@ def test_4_4_04_the_eleventh_reply_shrinks_four_more():
     assert after(11) == "a1 a2 a3 a4 a5 a6 a7 a8 U9 A9 U10 A10 U11 A11"
 
 
-def test_4_4_05_at_fifteen_replies_twelve_are_recaps():
+def test_4_4_05_twelve_of_fifteen_replies_are_recaps():
     assert after(15) == " ".join(f"a{i}" for i in range(1, 13)) + " U13 A13 U14 A14 U15 A15"
 
 
-def test_4_4_06_the_question_that_waits_for_its_answer_stays():
+def test_4_4_06_the_open_question_stays():
     assert shown(opened(recap_batches(), [*pairs(7), asked(8)]).prepare())[-3:] == ["U7", "A7", "U8"]
 
 
-def test_4_4_07_the_system_prompt_and_what_others_put_in_stay_first_and_whole():
+def test_4_4_07_the_system_prompt_and_derived_texts_stay():
     talk = opened(recap_batches(), [system("Be brief.")])
     talk.append(user("You are agent 7."), origin="plugin")
     for message in pairs(7):
@@ -113,7 +113,7 @@ def test_4_4_07_the_system_prompt_and_what_others_put_in_stay_first_and_whole():
     assert shown(talk.prepare()) == ["Be brief.", "You are agent 7.", *split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")]
 
 
-def test_4_4_08_a_reply_without_a_recap_stays_whole_among_those_that_shrink():
+def test_4_4_08_a_reply_without_a_recap_stays_whole():
     said = pairs(7)
     said[3] = say("nothing to sum up")
     expected = ["a1", "nothing to sum up", "a3", "a4", *split("U5 A5 U6 A6 U7 A7")]
@@ -126,13 +126,13 @@ def test_4_4_09_a_recap_is_found_on_any_line_and_stripped():
     assert shown(opened(recap_batches(), said).prepare())[0] == "a1"
 
 
-def test_4_4_10_the_first_of_two_recaps_is_taken():
+def test_4_4_10_the_first_of_two_recaps_is_used():
     said = pairs(7)
     said[1] = say("plan…\nrecap - step 1\nrecap - step 2")
     assert shown(opened(recap_batches(), said).prepare())[:2] == ["a1", "a2"]
 
 
-def test_4_4_11_two_of_four_with_two_preserved_and_batches_of_two():
+def test_4_4_11_batches_of_two_shrink_two_of_four():
     assert after(4, min_preserved_assistant_messages=2, batch_size=2) == "a1 a2 U3 A3 U4 A4"
 
 
@@ -140,7 +140,7 @@ def test_4_4_12_too_few_replies_change_nothing():
     assert after(2, min_preserved_assistant_messages=2, batch_size=2) == "U1 A1 U2 A2"
 
 
-def test_4_4_13_with_none_preserved_all_shrink_but_the_last_question_stays():
+def test_4_4_13_with_none_preserved_the_last_question_stays():
     assert after(4, min_preserved_assistant_messages=0, batch_size=4) == "a1 a2 a3 U4 a4"
 
 
@@ -148,7 +148,7 @@ def test_4_4_14_a_batch_of_one_shrinks_one():
     assert after(4, batch_size=1) == "a1 U2 A2 U3 A3 U4 A4"
 
 
-def test_4_4_15_numbers_that_are_too_small_are_refused_and_the_old_name_is_taken():
+def test_4_4_15_small_numbers_are_refused_and_the_old_name_works():
     for wrong in ({"batch_size": 0}, {"min_preserved_assistant_messages": -1}, {"batch_size": True}):
         with pytest.raises(ValueError, match="to 0 or more, and batch_size to 1 or more"):
             recap_batches(**wrong)
@@ -163,7 +163,7 @@ def test_4_4_15_numbers_that_are_too_small_are_refused_and_the_old_name_is_taken
         recap_batches(min_preserved_pairs=-1)
 
 
-def test_4_4_16_an_environment_can_switch_it_off_and_set_its_numbers():
+def test_4_4_16_the_environment_sets_the_arguments():
     def shown_under(environ: dict[str, str]) -> str:
         return after(7, **recap_settings(environ))
 
@@ -193,7 +193,7 @@ def test_4_4_16_an_environment_can_switch_it_off_and_set_its_numbers():
         assert str(refused.value).startswith(f"{name} is {value!r}; ")
 
 
-def test_4_4_17_what_was_said_is_unchanged_and_a_second_look_comes_to_the_same():
+def test_4_4_17_the_history_is_unchanged_and_plans_are_stable():
     said = pairs(7)
     talk = opened(recap_batches(), said)
     first = talk.prompt()
@@ -205,7 +205,7 @@ def test_4_4_17_what_was_said_is_unchanged_and_a_second_look_comes_to_the_same()
     assert [entry.message for entry in view] == entries
 
 
-def test_4_4_18_a_reply_that_calls_tools_goes_with_their_results_or_not_at_all():
+def test_4_4_18_a_reply_with_calls_goes_with_their_results():
     said = pairs(7)
     looks = replace(call("t1", "look"), parts=(Text("recap - step 2\nplan…"), *call("t1", "look").parts))
     with_recap = chat(said[:3], looks, answer("t1", "a result of some length, as results are"), said[4:])
@@ -217,7 +217,7 @@ def test_4_4_18_a_reply_that_calls_tools_goes_with_their_results_or_not_at_all()
     assert shown(opened(recap_batches(), without).prepare())[:4] == ["a1", "", "found", "a3"]
 
 
-def test_4_4_19_the_ratio_is_logged_where_something_shrank(caplog):
+def test_4_4_19_the_ratio_is_logged_when_something_shrinks(caplog):
     with caplog.at_level(logging.INFO, logger="foveate"):
         talk = opened(recap_batches(), pairs(6))
         assert caplog.messages == []
@@ -229,7 +229,7 @@ def test_4_4_19_the_ratio_is_logged_where_something_shrank(caplog):
     assert format_ratio(0, 0) == "LLM Context: 0 -> 0 chars (100.00%)"
 
 
-# ----------------------------------------------------------------------------------------------- options, neighbours
+# ---------------------------------------------------------------------------------------------- options, other policies
 
 
 def test_9_4_recaps_can_be_notes_of_role_user():
@@ -241,14 +241,14 @@ def test_9_4_recaps_can_be_notes_of_role_user():
     assert [entry.kind for entry in talk.view] == ["summary"] * 4 + ["message"] * 6
 
 
-def test_the_first_question_can_be_kept_and_all_of_them_too():
+def test_questions_can_be_kept():
     assert after(7, keep_first_user=True) == "U1 a1 a2 a3 a4 U5 A5 U6 A6 U7 A7"
     assert after(7, hide_users=False) == "U1 a1 U2 a2 U3 a3 U4 a4 U5 A5 U6 A6 U7 A7"
-    (policy,), _ = load_policies("recap")  # To the letter of the document, which drops it.
+    (policy,), _ = load_policies("recap")  # The document hides it too.
     assert " ".join(shown(opened(policy, pairs(7)).prepare())) == after(7, keep_first_user=False)
 
 
-def test_a_recap_may_begin_otherwise_and_be_shown_otherwise():
+def test_prefix_and_template_can_be_changed():
     said = [message for i in range(1, 8) for message in (asked(i), say(f"# recap: step {i}\n" + "plan…" * 20))]
     policy = recap_batches(recap_prefix=" # recap:", template='{recap} (expand "{handle}")')
     assert shown(opened(policy, said).prepare())[:2] == [
@@ -257,13 +257,13 @@ def test_a_recap_may_begin_otherwise_and_be_shown_otherwise():
     ]
 
 
-def test_without_any_recap_nothing_is_hidden():
-    """An agent that was never told to write recaps would lose its requests and get nothing for them."""
+def test_nothing_is_hidden_without_a_recap():
+    """An agent whose prompt asks for no recaps would lose its requests and gain nothing."""
     said = [message for i in range(1, 20) for message in (asked(i), say(f"answer {i}"))]
     assert not opened(recap_batches(), said).records()
 
 
-def test_no_recap_is_longer_than_what_it_stands_for():
+def test_no_recap_is_longer_than_its_turn():
     said = pairs(7)
     said[1], said[3] = say("recap - step 1"), say("recap - step 2 ")
     talk = opened(recap_batches(), said)
@@ -273,13 +273,13 @@ def test_no_recap_is_longer_than_what_it_stands_for():
     assert not opened(wordy, pairs(7)).records()
 
 
-def test_a_note_that_would_be_longer_than_its_turn_is_not_made():
+def test_a_note_longer_than_its_turn_is_not_made():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1"), *call("t1", "look").parts))
     talk = opened(recap_batches(), [asked(1), says, answer("t1"), *pairs(7)[2:]])
     assert shown(talk.prepare())[:3] == ["a1", "ok", "a2"]
 
 
-def test_pinned_and_shrunk_messages_stay_as_they_are():
+def test_pinned_and_shrunk_messages_stay():
     talk = opened(recap_batches(), pairs(6))
     talk.pin("m3")
     talk.pin("m6")
@@ -292,15 +292,15 @@ def test_pinned_and_shrunk_messages_stay_as_they_are():
     assert shown(talk.prepare())[:5] == [*expected[:3], "a3", "a4"]
 
 
-def test_a_question_behind_the_newest_recap_stays_until_a_newer_recap_comes():
+def test_a_question_after_the_newest_recap_stays():
     said = pairs(11)
     said[7] = say("no recap here")
     assert shown(opened(recap_batches(), said[:14]).prepare())[:6] == ["a1", "a2", "a3", "U4", "no recap here", "U5"]
     assert shown(opened(recap_batches(), said).prepare())[:5] == ["a1", "a2", "a3", "no recap here", "a5"]
 
 
-def test_the_question_that_was_being_answered_goes_with_the_next_batch_and_not_in_between():
-    """Hidden as soon as another question came, it would have broken the cached prefix between two batches."""
+def test_the_answered_question_goes_with_the_next_batch():
+    """Hidden as soon as another question came, it would have changed the cached prefix between two batches."""
     talk = opened(recap_batches(min_preserved_assistant_messages=1, batch_size=2), [asked(1), *map(reply, range(1, 4))])
     assert shown(talk.prepare()) == ["U1", "a1", "a2", "A3"]
     talk.append(asked(2))
@@ -310,7 +310,7 @@ def test_the_question_that_was_being_answered_goes_with_the_next_batch_and_not_i
     assert shown(talk.prepare()) == ["a1", "a2", "a3", "U2", "a4", "A5"]
 
 
-def test_results_that_nobody_has_read_stay():
+def test_unread_results_stay():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1"), *call("t1", "look").parts))
     policy = recap_batches(min_preserved_assistant_messages=0, batch_size=1)
     talk = opened(policy, [asked(1), says, answer("t1", "found " * 20)])
@@ -320,7 +320,7 @@ def test_results_that_nobody_has_read_stay():
     assert shown(talk.prepare()) == ["U1", '[Earlier: recap - step 1; expand("m2-m3")]', "a2"]
 
 
-def test_a_turn_with_an_unanswered_call_a_pinned_result_or_a_question_inside_stays_whole():
+def test_a_turn_with_a_part_that_stays_is_whole():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
     rest = pairs(9)[2:]
     unanswered = opened(recap_batches(), [asked(1), says, *rest])
@@ -337,7 +337,7 @@ def test_a_turn_with_an_unanswered_call_a_pinned_result_or_a_question_inside_sta
     assert shown(between.prepare())[1:4] == ["ok", "A hint.", "a2"]
 
 
-def test_results_that_another_policy_shrank_go_with_their_turn():
+def test_shrunk_results_go_with_their_turn():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
     said = [asked(1), says, answer("t1", "found " * 50), call("t2"), answer("t2"), *pairs(9)[2:]]
     ticks = iter(range(1, 10**9))
@@ -349,7 +349,7 @@ def test_results_that_another_policy_shrank_go_with_their_turn():
     assert shown(talk.prepare())[:3] == ['[Earlier: recap - step 1; expand("m2-m3")]', "", "ok"]
 
 
-def test_what_was_expanded_is_seen_once_and_goes_again():
+def test_an_expanded_turn_is_covered_again_later():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
     said = [asked(1), says, answer("t1", "found " * 50), *pairs(7)[2:]]
     note = '[Earlier: recap - step 1; expand("m2-m3")]'
@@ -371,7 +371,7 @@ def test_what_was_expanded_is_seen_once_and_goes_again():
         assert [edit.policy for edit in talk.records()[-1].edits] == ["recap"]
 
 
-def test_what_was_expanded_and_pinned_stays_and_is_not_planned_again():
+def test_an_expanded_and_pinned_turn_stays():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
     talk = opened(recap_batches(), [asked(1), says, answer("t1", "found " * 50), *pairs(7)[2:]])
     talk.prepare()
@@ -384,7 +384,7 @@ def test_what_was_expanded_and_pinned_stays_and_is_not_planned_again():
     assert (shown(talk.prepare()), talk.head.number) == ([*seen, "A9"], number)
 
 
-def test_only_what_has_the_role_of_a_user_is_hidden_as_input():
+def test_only_messages_of_role_user_are_hidden_as_input():
     talk = opened(recap_batches(), [asked(1)])
     talk.append(say("I, the user, answer for the model."), origin="user")
     for message in pairs(7)[2:]:
@@ -392,22 +392,22 @@ def test_only_what_has_the_role_of_a_user_is_hidden_as_input():
     assert shown(talk.prepare())[:2] == ["I, the user, answer for the model.", "a2"]
 
 
-def test_a_question_that_stayed_goes_with_a_batch_of_replies_without_recaps():
+def test_a_kept_question_goes_with_a_batch_without_recaps():
     policy = recap_batches(min_preserved_assistant_messages=1, batch_size=2)
     said = [asked(1), reply(1), reply(2), reply(3), asked(2), say("four"), say("five")]
     said[3] = say("three")
     assert shown(opened(policy, said).prepare()) == ["a1", "a2", "three", "U2", "four", "five"]
 
 
-def test_reasoning_goes_with_the_turn_it_led_to():
+def test_reasoning_goes_with_its_turn():
     thinks = Message("assistant", (Reasoning("Hm.", "c2ln", format="anthropic"), Text("recap - step 1\nplan…")))
     talk = opened(recap_batches(), [asked(1), thinks, *pairs(7)[2:]], format="anthropic")
     assert talk.prepare().entries[1].message == assistant("recap - step 1")
 
 
-# ------------------------------------------------------------------------------------------------- any conversation
+# ----------------------------------------------------------------------------------------------------------- properties
 
-OPENER = 14  # tokens of what stands for the user where a provider wants one to speak first
+OPENER = 14  # tokens of the stand-in for a first user message, which some providers need
 SHAPES = st.fixed_dictionaries(
     {
         "min_preserved_assistant_messages": st.integers(0, 3),
@@ -422,7 +422,7 @@ MANY = settings(max_examples=settings.default.max_examples * 2)
 
 @st.composite
 def recapped(draw: st.DrawFn) -> list[Message]:
-    """Any history in which most of what the assistant says has a recap line."""
+    """Return any history in which most replies have a recap line."""
     without = draw(st.sets(st.integers(0, 30), max_size=4))
     said: list[Message] = []
     for i, message in enumerate(draw(histories())):
@@ -437,7 +437,7 @@ def recapped(draw: st.DrawFn) -> list[Message]:
 
 
 def settled(talk: Conversation) -> list[tuple[object, ...]]:
-    """The content of the next call, which both checkers accept; nothing where there is nothing to send."""
+    """Return the content of the next call, which both checkers accept; nothing for an empty request."""
     try:
         view = talk.prepare()
     except BadInput:
@@ -448,20 +448,20 @@ def settled(talk: Conversation) -> list[tuple[object, ...]]:
 
 
 def count_recap_edits(talk: Conversation) -> int:
-    """Edits of the policy; a conversation also records that a call was interrupted."""
+    """Count the edits of the policy. A conversation also records interrupted calls."""
     return sum(edit.policy == "recap" for record in talk.records() for edit in record.edits)
 
 
 def content(view: View) -> list[tuple[object, ...]]:
-    """What is shown, however a format packs it into messages. A late answer names its tool only if it is known."""
+    """Return the content of a view, independent of the format. A late answer names its tool only if it is known."""
     return [(entry.id, entry.kind, entry.kind == "note" or entry.message) for entry in view]
 
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
 @MANY
 @given(said=recapped(), shape=SHAPES)
-def test_planning_before_every_call_comes_to_the_same_as_planning_once_at_the_end(format, said, shape):
-    """I2, I3, I5, I6, I12: and nothing is done between two batches."""
+def test_planning_before_every_call_equals_planning_once(format, said, shape):
+    """I2, I3, I5, I6, I12: nothing changes between two batches."""
     policy = recap_batches(**shape)
     keep, batch = shape["min_preserved_assistant_messages"], shape["batch_size"]
     always, once, plain = (opened(one, format=format) for one in (policy, policy, "off"))
@@ -485,7 +485,7 @@ def test_planning_before_every_call_comes_to_the_same_as_planning_once_at_the_en
         assert record.tokens_after <= record.tokens_before + (OPENER if format == "anthropic" else 0)
 
 
-def test_a_plan_is_made_of_the_edits_one_would_write_by_hand():
+def test_a_plan_consists_of_hides_and_summaries():
     talk = opened(recap_batches(min_preserved_assistant_messages=1, batch_size=1, as_note=True), pairs(2))
     one, two = (row.id for row in talk.history()[:2])
     plan = talk.plan()

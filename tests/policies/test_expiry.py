@@ -1,6 +1,6 @@
-"""Results that expire: the document's scenarios with its own texts, then what it leaves open.
+"""Results that expire: the scenarios of the document with its texts, then content, settings and properties.
 
-A result is appended in the turn of the call that it belongs to; `seen(n)` is what the model sees at call number n.
+A result is appended in the turn of its call. `seen(n)` is the view of call number n.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ REASON = "Compacted using First N Chars (saved {} tokens)"
 
 
 class Run:
-    """A run of an agent whose results expire, and what was told of it."""
+    """A run of an agent whose results expire, with its events and log lines."""
 
     def __init__(self, *, summarizer: Any = None, provider: str = "openai", **said: Any) -> None:
         self.events: list[Event] = []
@@ -71,14 +71,14 @@ class Run:
         self.chat.append("Look into it.")
 
     def seen(self, turn: int) -> View:
-        """What the model sees at this call; calls before it are made, and answered with a word."""
+        """Return the view of this call, after making and answering the calls before it."""
         while (view := self.chat.prepare()).turn < turn:
             self.chat.record(say(f"step {view.turn}"))
         assert view.turn == turn
         return view
 
     def expanded(self, handle: str, turn: int) -> Message:
-        """Expand before the call of this turn, as a model does that asks for it in the call before."""
+        """Expand before the call of this turn, like a model that requests it in the call before."""
         self.seen(turn - 1)
         self.chat.record(say(f"Show me {handle}."))
         return self.chat.expand(handle)
@@ -98,7 +98,7 @@ class Run:
 
 
 def run_with(text: str = LONG, lease: Lease | None = QUICK, **said: Any) -> Run:
-    """A run whose first call led to one result, m3."""
+    """Return a run whose first call led to one result, m3."""
     run = Run(**said)
     run.called()
     run.result(text, lease)
@@ -106,7 +106,7 @@ def run_with(text: str = LONG, lease: Lease | None = QUICK, **said: Any) -> Run:
 
 
 def text_at(view: View, handle: str = "m3") -> str | None:
-    """The text shown of a message; None where nothing is."""
+    """Return the text that a view shows of a message; None for a hidden message."""
     return next((entry.message.text for entry in view if entry.handle == handle), None)
 
 
@@ -121,10 +121,10 @@ def cut(text: str, kept: int = 500) -> str:
     )
 
 
-# --------------------------------------------------------------------------------------------- the document's scenarios
+# -------------------------------------------------------------------------------------------- scenarios of the document
 
 
-def test_1_4_01_a_result_of_turn_1_with_a_limit_of_2_is_whole_until_3_and_compacted_at_4():
+def test_1_4_01_a_limit_of_2_compacts_a_result_of_turn_1_at_turn_4():
     run = run_with()
     assert [text_at(run.seen(turn)) for turn in (2, 3)] == [LONG, LONG]
     entry = entry_of(run.seen(4))
@@ -135,7 +135,7 @@ def test_1_4_01_a_result_of_turn_1_with_a_limit_of_2_is_whole_until_3_and_compac
     assert (event.message, event.policy, event.reason) == (entry.id, "expire", REASON.format(1_101))
 
 
-def test_1_4_02_what_is_compacted_once_stays_as_it_is_and_nothing_more_is_told_or_asked():
+def test_1_4_02_a_compacted_result_stays_as_it_is():
     asked: list[SummaryRequest] = []
 
     def summarizer(request: SummaryRequest) -> str:
@@ -165,7 +165,7 @@ def test_1_4_03_expanding_renews_the_lease():
     assert [event.turn for event in run.told("message-compacted")] == [4, 9]
 
 
-def test_1_4_04_what_is_removed_is_told_twice_and_its_neighbours_stay():
+def test_1_4_04_a_removed_message_leaves_its_neighbours():
     run = Run()
     run.seen(3)
     run.called()
@@ -182,7 +182,7 @@ def test_1_4_04_what_is_removed_is_told_twice_and_its_neighbours_stay():
     ]
 
 
-def test_1_4_05_a_limit_of_0_is_over_at_the_next_call_and_no_limit_or_mode_none_never():
+def test_1_4_05_a_limit_of_0_ends_at_the_next_call():
     with pytest.warns(UserWarning, match=r"^default: expiration_turns is 0, so these results expire before any model"):
         run = Run(default=Lease(0, "remove"))
     run.seen(2)
@@ -194,7 +194,7 @@ def test_1_4_05_a_limit_of_0_is_over_at_the_next_call_and_no_limit_or_mode_none_
         assert text_at(run_with("x", never).seen(30)) == "x"
 
 
-def test_1_4_06_an_override_makes_a_result_expire_that_was_configured_to_stay():
+def test_1_4_06_an_override_beats_the_mode_none():
     override = Lease(1, "compact", "first_chars", 200, preserve_original=True)
     run = run_with(LONG[:3_000], Lease(action_id="search"), actions={"search": Lease(expiration_mode="none")})
     assert text_at(run.seen(9)) == LONG[:3_000]
@@ -210,7 +210,7 @@ def test_1_4_06_an_override_makes_a_result_expire_that_was_configured_to_stay():
         assert run.chat.expand("m3").text == LONG[:3_000]
 
 
-def test_1_4_07_switching_expiry_off_beats_every_level_and_what_is_not_said_is_inherited():
+def test_1_4_07_disable_expiration_beats_every_level():
     off = Lease(disable_expiration=True)
     said = Lease(1, "remove", message_type="action-result", action_id="search", agent_action_id="agent-search")
     for options in (
@@ -225,7 +225,7 @@ def test_1_4_07_switching_expiry_off_beats_every_level_and_what_is_not_said_is_i
     assert [text_at(run.seen(turn)) for turn in (4, 5)] == [LONG, cut(LONG, 40)]
 
 
-def test_1_4_08_without_the_original_nothing_is_promised_and_expanding_is_refused():
+def test_1_4_08_without_preserve_original_expanding_is_refused():
     run = run_with(lease=Lease(2, "compact", "first_chars", 500, preserve_original=False, message_type="action-result"))
     view = run.seen(4)
     promised = f"{LONG[:500]}...\n\n[Compacted: showing first 500 of 5000 characters.]"
@@ -234,10 +234,10 @@ def test_1_4_08_without_the_original_nothing_is_promised_and_expanding_is_refuse
     with pytest.raises(NotExpandable, match="kept from the model"):
         run.chat.expand("m3")
     assert (run.chat.head.number, text_at(run.seen(4))) == (edits, promised)
-    assert run.chat.original("m3").text == LONG  # The history keeps it all the same.
+    assert run.chat.original("m3").text == LONG  # The history still has it.
 
 
-def test_1_4_09_a_model_is_asked_once_with_the_prompt_of_the_action_and_the_facts():
+def test_1_4_09_a_summary_is_requested_once_with_prompt_and_facts():
     asked: list[SummaryRequest] = []
 
     def summarizer(request: SummaryRequest) -> str:
@@ -276,7 +276,7 @@ def raising(request: SummaryRequest) -> str:
         (lambda request: "Short.", ["of something else"], "no prompt of a name that was given"),
     ],
 )
-def test_1_4_10_whatever_goes_wrong_with_a_summary_the_beginning_is_shown(summarizer, prompts, why):
+def test_1_4_10_a_failed_summary_leaves_the_beginning(summarizer, prompts, why):
     run = run_with(lease=SUMMED, summarizer=summarizer, prompts=prompts)
     assert text_at(run.seen(5)) == cut(LONG)
     (event,) = run.told("message-compacted")
@@ -284,7 +284,7 @@ def test_1_4_10_whatever_goes_wrong_with_a_summary_the_beginning_is_shown(summar
     assert text_at(run.seen(9)) == cut(LONG)
 
 
-def test_1_4_10_a_prompt_that_there_is_not_is_looked_for_further_down():
+def test_1_4_10_a_missing_prompt_is_taken_from_a_lower_level():
     named: list[str] = []
 
     def summarizer(request: SummaryRequest) -> str:
@@ -298,7 +298,7 @@ def test_1_4_10_a_prompt_that_there_is_not_is_looked_for_further_down():
     assert named == ["of the action", "Compact Agent Message"]
 
 
-def test_1_4_11_what_would_not_get_shorter_stays_as_it_is():
+def test_1_4_11_content_that_would_not_get_shorter_stays():
     run = run_with(LONG[:580])
     assert text_at(run.seen(4)) == LONG[:580]
     assert [event.tokens_saved for event in run.told("message-compacted")] == [0]
@@ -317,7 +317,7 @@ def test_1_4_11_what_would_not_get_shorter_stays_as_it_is():
     assert (len(asked), event.tokens_saved) == (1, 0)
 
 
-def test_1_4_12_what_is_short_enough_is_marked_all_the_same():
+def test_1_4_12_short_content_is_marked_too():
     run = Run()
     text = "Very long search results..."
     handle = run.result(text, Lease(1, "compact", "first_chars", 50, message_type="action-result"))
@@ -328,7 +328,7 @@ def test_1_4_12_what_is_short_enough_is_marked_all_the_same():
     assert (run.chat.original(handle).text, run.chat.expand(handle).text) == (text, text)
 
 
-def test_1_4_13_what_cannot_be_expanded_is_refused_and_nothing_changes():
+def test_1_4_13_a_refused_expansion_changes_nothing():
     run = run_with()
     run.called()
     whole = run.result("never compacted", None)
@@ -341,13 +341,13 @@ def test_1_4_13_what_cannot_be_expanded_is_refused_and_nothing_changes():
         with pytest.raises(NotExpandable):
             run.chat.expand(wrong)
     assert (run.chat.head.number, texts(run.seen(5))) == (edits, texts(view))
-    assert run.chat.expand(2).text == LONG  # The index in the view that was seen last.
+    assert run.chat.expand(2).text == LONG  # The index in the last view.
     with pytest.raises(NotExpandable):
         run.chat.expand(2)
     assert run.chat.head.number == edits + 1
 
 
-def test_1_4_14_one_removed_and_one_compacted_in_one_pass_are_summed_up_in_one_line(caplog):
+def test_1_4_14_one_plan_logs_one_line(caplog):
     caplog.set_level(logging.INFO, "foveate")
     run = run_with("soon gone", Lease(2, "remove", message_type="action-result"))
     fresh = run.result("fresh", Lease(9, "remove", message_type="action-result"))
@@ -361,7 +361,7 @@ def test_1_4_14_one_removed_and_one_compacted_in_one_pass_are_summed_up_in_one_l
     assert sum(event.tokens_saved for event in run.told("message-compacted")) == saved
 
 
-def test_1_4_14_summaries_are_summed_up_once_they_are_there(caplog):
+def test_1_4_14_summaries_are_logged_when_answered(caplog):
     caplog.set_level(logging.INFO, "foveate")
     run = run_with(lease=SUMMED, summarizer=lambda request: f"{len(request.messages[0].text)} characters.")
     run.result(LONG[:3_000], SUMMED)
@@ -371,7 +371,7 @@ def test_1_4_14_summaries_are_summed_up_once_they_are_there(caplog):
     assert caplog.messages == [f"[Turn 5] Message pruning: 3 compacted (saved ~{saved} tokens), 0 removed"]
 
 
-def test_1_4_15_a_hundred_items_between_two_calls_age_what_is_there_by_one():
+def test_1_4_15_a_hundred_items_between_two_calls_age_by_one():
     run = run_with()
     run.called()
     for n in range(100):
@@ -381,7 +381,7 @@ def test_1_4_15_a_hundred_items_between_two_calls_age_what_is_there_by_one():
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_1_4_16_a_tool_result_is_not_removed_but_stubbed_so_its_call_stays_answered(provider):
+def test_1_4_16_a_removed_tool_result_leaves_a_stub(provider):
     run = Run(provider=provider, tools={"search": Lease(1, "remove")}, stub=BARE_STUB)
     run.called(call("c1", "search", q="x"), call("c2", "read"))
     run.chat.append([answer("c1", LONG, name="search"), answer("c2", "kept")])
@@ -393,7 +393,7 @@ def test_1_4_16_a_tool_result_is_not_removed_but_stubbed_so_its_call_stays_answe
     assert check(view, run.chat.profile) == []
 
 
-def test_1_4_17_the_record_of_what_was_said_is_untouched_by_all_of_it():
+def test_1_4_17_the_history_does_not_change():
     run = run_with(lease=SUMMED, summarizer=lambda request: "Short.", tools={"search": GONE})
     run.result("soon gone", GONE)
     run.called(call("c1", "search"))
@@ -407,11 +407,11 @@ def test_1_4_17_the_record_of_what_was_said_is_untouched_by_all_of_it():
     assert run.chat.verify() == []
 
 
-def test_1_4_18_a_batch_of_actions_in_one_message_has_the_lease_of_the_strictest():
+def test_1_4_18_a_batch_of_actions_has_the_strictest_lease():
     batch = most_aggressive([Lease(2, "compact", compact_length=500), Lease(5, "remove")])
     run = run_with("A and B", batch)
-    assert [text_at(run.seen(turn)) for turn in (3, 4)] == ["A and B", "A and B"]  # It is what its lease says it is:
-    run = Run()  # words of the user, the last ones, unless the application calls it a result.
+    assert [text_at(run.seen(turn)) for turn in (3, 4)] == ["A and B", "A and B"]  # Its lease decides its type:
+    run = Run()  # without a type it is the last user input, which never expires.
     run.called()
     handle = run.result("A and B", most_aggressive([QUICK, Lease(5, "remove", message_type="action-result")]))
     assert [text_at(run.seen(turn), handle) for turn in (3, 4)] == ["A and B", None]
@@ -434,7 +434,7 @@ def test_1_4_19_a_callback_that_raises_changes_nothing():
     assert said(broken) == said(None)
 
 
-def test_1_4_20_the_savings_that_are_told_add_up_to_what_became_shorter():
+def test_1_4_20_reported_savings_add_up():
     run = run_with(summarizer=lambda request: "Short.")
     run.result(LONG[:700])
     run.result(LONG[:2_500], SUMMED)
@@ -446,10 +446,10 @@ def test_1_4_20_the_savings_that_are_told_add_up_to_what_became_shorter():
     assert len(collected) == 3
 
 
-# ------------------------------------------------------------------------------------------------- what may expire
+# --------------------------------------------------------------------------------------------- messages that may expire
 
 
-def test_the_recommended_texts_name_what_brings_the_original_back():
+def test_the_default_templates_name_the_handle():
     policy = expire_results(tools={"search": Lease(1, "compact"), "query": Lease(1, "compact", "summary")})
     chat = opened(policy=policy, summarizer=lambda request: "Numbers.")
     chat.append(["find", calls(call("a", "search"), call("b", "query")), answer("a", LONG), answer("b", LONG)])
@@ -464,7 +464,7 @@ def test_the_recommended_texts_name_what_brings_the_original_back():
     assert chat.expand("m4").text == LONG
 
 
-def test_levels_reach_results_alone_and_other_messages_expire_by_a_lease_of_their_own():
+def test_other_messages_expire_only_by_their_own_lease():
     run = Run(default=Lease(1, "compact", compact_length=10), override=Lease(expiration_turns=1))
     run.chat.append(user(LONG))
     run.called()
@@ -482,8 +482,8 @@ def test_levels_reach_results_alone_and_other_messages_expire_by_a_lease_of_thei
     assert told[9].startswith(f"{LONG[:10]}...\n\n[Compacted: showing first 10 of 5000")
 
 
-def test_the_last_words_of_the_user_and_what_is_pinned_never_expire():
-    run = run_with(lease=Lease(1, "remove"))  # No type: it is what its role says it is.
+def test_the_last_input_and_pins_never_expire():
+    run = run_with(lease=Lease(1, "remove"))  # Without a type the role decides.
     run.called("c1", "c2")
     run.chat.append([answer("c1", LONG), answer("c2", LONG)], lease=QUICK)
     run.chat.pin("m5")
@@ -495,7 +495,7 @@ def test_the_last_words_of_the_user_and_what_is_pinned_never_expire():
     assert [text_at(view, handle) for handle in ("m3", "m5")] == [None, cut(LONG)]
 
 
-def test_nothing_is_asked_or_told_of_what_may_not_be_touched(caplog):
+def test_protected_messages_lead_to_no_request_and_no_event(caplog):
     caplog.set_level(logging.INFO, "foveate")
     asked: list[SummaryRequest] = []
 
@@ -513,7 +513,7 @@ def test_nothing_is_asked_or_told_of_what_may_not_be_touched(caplog):
     assert (asked, caplog.messages, run.chat.plan().requests) == ([], [], ())
 
 
-def test_the_level_named_by_the_application_counts_before_the_name_of_the_tool_and_the_run_before_both():
+def test_levels_apply_in_order_run_binding_tool_name():
     ten, twenty, thirty = (Lease(1, "compact", compact_length=length) for length in (10, 20, 30))
     own = Lease(action_id="action", agent_action_id="binding")
 
@@ -531,7 +531,7 @@ def test_the_level_named_by_the_application_counts_before_the_name_of_the_tool_a
     assert kept(lease=ten, tools={"search": twenty}) == 10
 
 
-def test_switching_a_run_off_keeps_other_messages_than_results_too():
+def test_a_disabled_run_keeps_all_messages():
     for override, left in ((Lease(disable_expiration=True), "Try again."), (Lease(9, "none"), None)):
         run = Run(override=override)
         run.called()
@@ -539,7 +539,7 @@ def test_switching_a_run_off_keeps_other_messages_than_results_too():
         assert text_at(run.seen(4)) == left
 
 
-def test_what_others_have_shrunk_is_left_alone_and_they_leave_alone_what_expired():
+def test_shrunk_results_stay_and_others_leave_expired_ones():
     policies = (expire_results(default=QUICK), prune_tool_outputs(protect=0, minimum=0, placeholder="[pruned]"))
     chat = opened(policy=policies)
     chat.append(["find", call("a"), answer("a", LONG)])
@@ -558,7 +558,7 @@ def test_what_others_have_shrunk_is_left_alone_and_they_leave_alone_what_expired
     assert [entry.shrunk_by for entry in run.seen(5)][1:3] == [("",), ("expire",)]
 
 
-def test_expanding_for_the_coming_call_counts_even_where_the_limit_is_0():
+def test_an_expanded_result_is_shown_even_with_a_limit_of_0():
     with pytest.warns(UserWarning, match="tools\\['search'\\]"):
         run = Run(tools={"search": Lease(0, "compact")})
     run.called(call("c1", "search"))
@@ -568,12 +568,12 @@ def test_expanding_for_the_coming_call_counts_even_where_the_limit_is_0():
     assert [text_at(run.seen(turn)) for turn in (3, 4)] == [LONG, cut(LONG)]
 
 
-# ----------------------------------------------------------------------------------------------- content of all kinds
+# ----------------------------------------------------------------------------------------------------- kinds of content
 
 PHOTO = Media("image/png", "base64", "aGVsbG8=")
 
 
-def test_a_result_of_several_blocks_is_compacted_block_by_block_and_media_become_text():
+def test_blocks_are_compacted_one_by_one_and_media_become_text():
     run = Run(default=QUICK)
     run.called("c1", "c2")
     note = Text("short", Extra("openai", '{"x":1}'))
@@ -592,7 +592,7 @@ def test_a_result_of_several_blocks_is_compacted_block_by_block_and_media_become
     assert entry_of(run.seen(4)).message.result.content == (Text("ok"), Text("[image/png omitted]"))
 
 
-def test_a_part_that_is_gone_from_a_message_does_not_keep_the_rest_of_it_whole():
+def test_a_removed_part_does_not_protect_the_rest():
     run = Run()
     run.called()
     run.chat.append(Message("user", (PHOTO, Text(LONG))), lease=QUICK)
@@ -600,7 +600,7 @@ def test_a_part_that_is_gone_from_a_message_does_not_keep_the_rest_of_it_whole()
     assert entry_of(run.seen(5)).message.parts == (Text("[image]"), Text(cut(LONG)))
 
 
-def test_a_model_is_asked_only_where_a_summary_of_the_wanted_length_would_be_shorter():
+def test_a_summary_is_requested_only_if_it_can_be_shorter():
     asked: list[SummaryRequest] = []
 
     def summarizer(request: SummaryRequest) -> str:
@@ -617,14 +617,14 @@ def test_a_model_is_asked_only_where_a_summary_of_the_wanted_length_would_be_sho
     assert [request.facts["messageType"] for request in asked] == ["unknown"]
 
 
-def test_a_summary_as_long_as_what_it_stands_for_is_not_taken():
+def test_a_summary_that_is_no_shorter_is_refused():
     run = run_with(lease=SUMMED, summarizer=lambda request: "s" * (5_000 - 73))
     assert text_at(run.seen(5)) == LONG
     run = run_with(lease=SUMMED, summarizer=lambda request: "s" * (5_000 - 74))
     assert len(text_at(run.seen(5)) or "") == 4_999
 
 
-def test_a_summary_stands_for_all_blocks_and_sees_them_all():
+def test_a_summary_covers_all_blocks():
     asked: list[SummaryRequest] = []
 
     def summarizer(request: SummaryRequest) -> str:
@@ -640,7 +640,7 @@ def test_a_summary_stands_for_all_blocks_and_sees_them_all():
     assert [(one.messages[0].result, one.facts["originalLength"]) for one in asked] == [(ToolResult("c1", said), 801)]
 
 
-def test_a_block_that_only_its_provider_knows_becomes_text_where_something_is_shrunk():
+def test_an_opaque_block_becomes_text_when_its_message_shrinks():
     block = Opaque("openai", "weather", f'{{"type":"weather","days":"{LONG[:60]}"}}')
     run = Run(default=QUICK)
     run.called("c1", "c2")
@@ -651,7 +651,7 @@ def test_a_block_that_only_its_provider_knows_becomes_text_where_something_is_sh
     assert entry_of(view, "m4").shrunk == ()
 
 
-def test_an_image_that_another_policy_omitted_does_not_keep_the_text_beside_it_whole():
+def test_an_omitted_image_does_not_protect_its_text():
     run = Run(default=QUICK)
     run.called("c1")
     run.chat.append(tool_result("c1", LONG, PHOTO))
@@ -659,12 +659,12 @@ def test_an_image_that_another_policy_omitted_does_not_keep_the_text_beside_it_w
     assert entry_of(run.seen(4)).message.result.content == (Text(cut(LONG)), Text("[image]"))
 
 
-def test_a_message_of_several_parts_and_a_late_result_expire_too():
+def test_messages_of_several_parts_and_late_results_expire():
     run = Run(default=QUICK)
     run.called("c1")
     run.chat.append(Message("user", (Text(LONG), PHOTO)), lease=QUICK)
     run.seen(3)
-    run.chat.append(answer("c1", LONG))  # After the model was called again: a note to the user's side.
+    run.chat.append(answer("c1", LONG))  # The model was called again, so the result becomes a note of role user.
     late = f"m{len(run.chat)}"
     view = run.seen(6)
     assert entry_of(view, "m3").message.parts == (Text(cut(LONG)), Text('[image/png omitted: expand("m3")]'))
@@ -673,7 +673,7 @@ def test_a_message_of_several_parts_and_a_late_result_expire_too():
     assert refusals(run.chat, view) == []
 
 
-def test_the_mark_of_what_is_short_enough_leaves_bound_reasoning_where_it_is():
+def test_the_mark_of_short_content_keeps_bound_reasoning():
     binding = replace(PROFILES["anthropic"], binds_reasoning=True)
 
     def thoughts(text: str) -> int:
@@ -689,7 +689,7 @@ def test_the_mark_of_what_is_short_enough_leaves_bound_reasoning_where_it_is():
     assert (thoughts("short"), thoughts(LONG)) == (4, 3)
 
 
-def test_a_result_that_is_no_longer_than_its_stub_stays_and_a_stub_may_name_the_handle():
+def test_a_result_no_longer_than_its_stub_stays():
     run = Run(default=GONE, stub='[gone after {turns}: expand("{handle}")]')
     run.called("c1", "c2")
     run.chat.append([answer("c1", "ok"), answer("c2", LONG)])
@@ -698,17 +698,17 @@ def test_a_result_that_is_no_longer_than_its_stub_stays_and_a_stub_may_name_the_
     assert [text_at(run.seen(turn), "m4") for turn in (5, 6)] == [LONG, '[gone after 1: expand("m4")]']
 
 
-def test_what_was_removed_and_expanded_is_removed_again_when_its_new_lease_ends():
+def test_an_expanded_message_is_removed_again_later():
     run = run_with("found: 7", GONE)
     assert text_at(run.seen(3)) is None
     assert run.expanded("m3", 4).text == "found: 7"
     assert [text_at(run.seen(turn)) for turn in (5, 6)] == ["found: 7", None]
 
 
-# ---------------------------------------------------------------------------------------------------------- settings
+# ------------------------------------------------------------------------------------------------------------- settings
 
 
-def test_a_stable_prefix_is_spared_until_the_first_result():
+def test_stable_prefix_protects_until_the_first_result():
     early = Lease(1, "remove", message_type="retry-context")
 
     def told(**options: Any) -> list[str]:
@@ -727,7 +727,7 @@ def test_a_stable_prefix_is_spared_until_the_first_result():
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_stub_tells_what_was_removed_and_how_it_comes_back_unless_the_model_may_not_have_it(kept: bool):
+def test_a_stub_describes_the_result_if_it_can_be_expanded(kept: bool):
     run = Run(default=Lease(1, "remove", preserve_original=kept))
     run.called(call("c1", "search"))
     run.chat.append(answer("c1", LONG * 3))
@@ -739,7 +739,7 @@ def test_a_stub_tells_what_was_removed_and_how_it_comes_back_unless_the_model_ma
         assert shown == "[result expired after 1 turns]"
 
 
-def test_a_prefix_ends_where_a_result_once_stood_and_not_at_a_call_without_an_answer():
+def test_a_stable_prefix_ends_at_a_hidden_result():
     def told(*before: Message, lease: Lease | None = None) -> str | None:
         chat = opened(policy=expire_results(stable_prefix=True))
         chat.append(["one", *before[:-1]])
@@ -755,7 +755,7 @@ def test_a_prefix_ends_where_a_result_once_stood_and_not_at_a_call_without_an_an
     assert told(say("I think."), call("never answered")) == "hint"
 
 
-def test_a_minimum_gain_lets_results_wait_until_they_are_worth_a_rewritten_prefix():
+def test_min_gain_waits_for_enough_savings():
     run = Run(default=QUICK, min_gain=2_000)
     changed = []
     for turn in range(1, 8):
@@ -793,13 +793,13 @@ def test_a_minimum_gain_lets_results_wait_until_they_are_worth_a_rewritten_prefi
         ({"min_gain": True}, "min_gain is True; allowed: tokens, a whole number of 0 or more."),
     ],
 )
-def test_a_setting_that_is_not_allowed_is_refused_by_its_name(said, refused):
+def test_a_wrong_setting_is_refused_by_name(said, refused):
     with pytest.raises(BadSetting) as error:
         expire_results(**said)
     assert str(error.value).startswith(refused)
 
 
-def test_results_that_no_call_ever_sees_are_warned_of_once_and_by_name():
+def test_unseen_results_are_warned_about_once_by_name():
     with pytest.warns(UserWarning, match="before any model call") as warned:
         expire_results(
             tools={"a": Lease(0, "remove"), "b": Lease(0, "none"), "c": Lease(0, disable_expiration=True)},
@@ -810,7 +810,7 @@ def test_results_that_no_call_ever_sees_are_warned_of_once_and_by_name():
     assert one.filename == __file__
 
 
-def test_a_dry_run_tells_what_would_be_asked_and_changes_nothing():
+def test_a_dry_run_shows_requests_and_changes_nothing():
     run = run_with(lease=SUMMED, summarizer=lambda request: "Short.")
     run.seen(4)
     run.chat.append(say("go on"))
@@ -822,7 +822,7 @@ def test_a_dry_run_tells_what_would_be_asked_and_changes_nothing():
     )
 
 
-def test_the_preset_says_what_the_document_says():
+def test_the_preset_has_the_values_of_the_document():
     chat = opened(policy="expire")
     chat.append(["find", call("a"), answer("a", LONG), call("b"), answer("b", "short")])
     chat.prepare()
@@ -835,7 +835,7 @@ def preset_texts() -> dict[str, object]:
     return {place[1]: said.value for place, said in load_preset("expire").layer.items() if place[0] == "expire"}
 
 
-def test_leases_survive_closing_and_opening(tmp_path: Path):
+def test_leases_survive_reopening(tmp_path: Path):
     options = {"store": f"sqlite:///{tmp_path / 'chat.db'}", "policy": expire_results(**DOCUMENTED)}
     with opened(**options) as chat:
         chat.append(["find", say("I search.")])
@@ -853,7 +853,7 @@ def test_leases_survive_closing_and_opening(tmp_path: Path):
     assert seen == [LONG, LONG, LONG, cut(LONG)]
 
 
-# ------------------------------------------------------------------------------------------------ of any conversation
+# ----------------------------------------------------------------------------------------------------------- properties
 
 LEASES = st.builds(
     Lease,
@@ -879,12 +879,12 @@ SAID = st.tuples(histories(max_size=16), st.lists(st.none() | LEASES, min_size=1
 
 
 def summed(request: SummaryRequest) -> str:
-    """A model that writes down, in its own words, how much there was; long ones, now and then."""
+    """Return a summary that states the size of its input; sometimes a long one."""
     return "word " * (len(request.messages[0].text) % 300)
 
 
 def settled(chat: Conversation) -> View:
-    """The next view; where nothing is left to send, that is what it shows."""
+    """Return the next view, also if no message is left to send."""
     try:
         return chat.prepare()
     except BadInput:
@@ -892,7 +892,7 @@ def settled(chat: Conversation) -> View:
 
 
 def told(said: list[Message], leases: list[Lease | None], options: dict[str, Any], *, plans: bool) -> Conversation:
-    """A conversation in which this was said, planned before each call or never."""
+    """Return a conversation with these messages, prepared before each call or never."""
     chat = opened(policy=expire_results(**options), window=10**8, summarizer=summed)
     for message, lease in zip(said, leases, strict=False):
         if plans and message.role == "assistant" and len(chat):
@@ -902,7 +902,8 @@ def told(said: list[Message], leases: list[Lease | None], options: dict[str, Any
 
 
 @given(SAID)
-def test_i03_planning_before_each_call_comes_to_the_same_as_planning_once(drawn):
+def test_planning_before_each_call_gives_the_same_as_planning_once(drawn):
+    """I3."""
     said, leases, options = drawn
     views = [settled(told(said, leases, options, plans=plans)) for plans in (True, False)]
     looks = [[(e.position, e.message, e.shrunk, e.expandable) for e in view if e.kind != "stand-in"] for view in views]
@@ -910,7 +911,8 @@ def test_i03_planning_before_each_call_comes_to_the_same_as_planning_once(drawn)
 
 
 @given(SAID)
-def test_i02_i04_i05_a_plan_is_made_once_makes_nothing_larger_and_touches_nothing_protected(drawn):
+def test_a_plan_is_stable_shrinks_and_spares_protected_messages(drawn):
+    """I2, I4, I5."""
     said, leases, options = drawn
     chat = told(said, leases, options, plans=False)
     for handle in [entry.handle for entry in chat.view if entry.source][1:3]:
@@ -932,7 +934,8 @@ def test_i02_i04_i05_a_plan_is_made_once_makes_nothing_larger_and_touches_nothin
 
 
 @given(SAID)
-def test_i10_what_expired_and_was_expanded_is_shown_whole_at_the_next_call(drawn):
+def test_an_expanded_result_is_whole_at_the_next_call(drawn):
+    """I10."""
     said, leases, options = drawn
     chat = told(said, leases, options, plans=True)
     shrunk = [entry for entry in settled(chat) if entry.shrunk and entry.expandable]
@@ -943,7 +946,7 @@ def test_i10_what_expired_and_was_expanded_is_shown_whole_at_the_next_call(drawn
         assert now[entry.id].shrunk == ()
 
 
-# ---------------------------------------------------------------------------------------------------- recorded runs
+# -------------------------------------------------------------------------------------------------------- recorded runs
 
 
 @pytest.mark.parametrize(

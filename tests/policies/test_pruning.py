@@ -1,6 +1,6 @@
-"""Pruning old tool outputs: the document's scenarios with its own placeholder, then what it leaves open.
+"""Pruning of old tool outputs: the scenarios of the document, then windows, settings and invariants.
 
-Tokens of a result are those of its text and 4 more, so `result(10_000)` counts exactly 10,000.
+A result has 4 tokens more than its text, so `result(10_000)` has exactly 10,000.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MANY = settings(max_examples=settings.default.max_examples * 2)
 
 
 def result(call_id: str, tokens: int, **options: object) -> Message:
-    """A result that counts for so many tokens."""
+    """Return a result of so many tokens."""
     return answer(call_id, text_of(tokens - 4), **options)
 
 
 def run(*sizes: int, tool: str = "grep") -> list[Message]:
-    """A user's message, then a call and its result for each size, oldest first, then the user again."""
+    """Return a user message, a call with its result for each size, oldest first, and another user message."""
     said: list[Message] = [user("u")]
     for n, tokens in enumerate(sizes):
         said += [call(f"c{n}", tool), result(f"c{n}", tokens, name=tool)]
@@ -43,7 +43,7 @@ def run(*sizes: int, tool: str = "grep") -> list[Message]:
 
 
 def cleared(story: Story, policy: object = AS_DOCUMENTED) -> list[int]:
-    """Numbers of the results, from 0, that this policy clears; the plan is applied."""
+    """Apply the plan. Return the numbers of the cleared results, from 0."""
     plan = make_plan(story.projection, story.frame(PLENTY), [policy], ())
     if plan.edits:
         story.edit(*plan.edits)
@@ -56,10 +56,10 @@ def pruned(*said: Message, policy: object = AS_DOCUMENTED) -> list[int]:
     return cleared(Story(*said), policy)
 
 
-# --------------------------------------------------------------------------------------------- the document's scenarios
+# -------------------------------------------------------------------------------------------- scenarios of the document
 
 
-def test_2_4_03_tokens_are_a_quarter_of_the_characters_rounded_up_and_capped():
+def test_2_4_03_tokens_are_a_quarter_of_the_characters():
     lengths = [0, 1, 4, 5, 199_996, 200_000, 400_000]
     assert [min(estimate("x" * length), PART_MAX) for length in lengths] == [0, 1, 1, 2, 49_999, 50_000, 50_000]
     wire = {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "x" * 8}]}
@@ -67,7 +67,7 @@ def test_2_4_03_tokens_are_a_quarter_of_the_characters_rounded_up_and_capped():
     assert tokens_of(message) == MESSAGE_TOKENS + 2
 
 
-def test_2_4_04_exactly_the_older_of_two_outputs_is_cleared_and_the_call_stays_as_it_was():
+def test_2_4_04_the_older_of_two_outputs_is_cleared():
     one = opened(policy=(AS_DOCUMENTED,), window=1_000_000)
     said = chat(
         user("u"),
@@ -90,23 +90,23 @@ def test_2_4_04_exactly_the_older_of_two_outputs_is_cleared_and_the_call_stays_a
     assert one.original("m3") == said[2]
 
 
-def test_2_4_05_what_is_all_newer_than_the_window_stays_though_it_is_more_than_the_minimum():
+def test_2_4_05_outputs_inside_the_window_stay():
     assert pruned(*run(10_000, 10_000, 10_000)) == []
 
 
-def test_2_4_06_what_is_not_worth_it_stays_and_what_is_goes_at_once():
+def test_2_4_06_outputs_wait_until_the_minimum():
     assert pruned(*run(15_000, 15_000, 15_000, 15_000)) == []
     assert pruned(*run(*[15_000] * 6)) == [0, 1, 2]
 
 
-def test_2_4_07_exactly_the_minimum_is_not_enough_and_one_token_more_is():
+def test_2_4_07_exactly_the_minimum_is_not_enough():
     only = prune_tool_outputs(placeholder=CLEARED, protect_counts="tool_outputs")
     assert pruned(*run(20_000, 40_000), policy=only) == []
     assert pruned(*run(20_001, 40_000), policy=only) == [0]
-    assert pruned(*run(20_001, 39_999), policy=only) == []  # the window ends in the older one, which is safe then
+    assert pruned(*run(20_001, 39_999), policy=only) == []  # the window ends in the older one, which is protected
 
 
-def test_2_4_08_of_one_message_with_three_large_outputs_the_oldest_is_cleared():
+def test_2_4_08_the_oldest_of_three_outputs_is_cleared():
     said = chat(user("u"), calls("a", "b", "c"), *(result(id, 30_000) for id in "abc"), user("u"))
     assert pruned(*said) == [0]
 
@@ -116,7 +116,7 @@ def test_2_4_09_one_output_larger_than_the_window_is_protected():
     assert pruned(*run(200_000)) == []
 
 
-def test_2_4_10_outputs_of_protected_tools_are_neither_cleared_nor_counted():
+def test_2_4_10_outputs_of_protected_tools_stay_uncounted():
     def said(first_tool: str) -> list[Message]:
         other = run(15_000, 45_000)
         return [user("u"), call("s", first_tool), result("s", 50_000), *other]
@@ -137,16 +137,16 @@ def test_2_4_11_unfinished_outputs_are_never_cleared():
 
 
 @pytest.mark.parametrize(("spared", "gone"), [(True, []), (False, [0])])
-def test_2_4_12_what_came_after_the_last_user_input_is_spared_where_that_is_asked_for(spared, gone):
+def test_2_4_12_protect_current_turn_spares_the_current_turn(spared, gone):
     policy = prune_tool_outputs(placeholder=CLEARED, protect_current_turn=spared)
-    said = run(50_000, 50_000)[:-1]  # the user has not spoken again
+    said = run(50_000, 50_000)[:-1]  # no new user input
     assert pruned(*said, policy=policy) == gone
     assert pruned(*said, user("u"), policy=policy) == [0]
-    note = [*said, Message("user", (Text(" "),))]  # nothing was said
+    note = [*said, Message("user", (Text(" "),))]  # an empty history
     assert pruned(*note, policy=policy) == gone
 
 
-def test_2_4_13_a_summary_is_never_cleared_and_counts_for_nothing():
+def test_2_4_13_a_summary_is_never_cleared_or_counted():
     story = Story(*run(30_000, 30_000, 30_000))
     story.edit(Summarize(Span(story.id(4), story.id(5)), text_of(50_000)))
     assert cleared(story) == []  # 60,000 tokens of results: one protects the other
@@ -155,7 +155,7 @@ def test_2_4_13_a_summary_is_never_cleared_and_counts_for_nothing():
     assert texts(story.view())[3] == text_of(50_000)
 
 
-def test_2_4_14_pruned_twice_the_second_time_changes_nothing():
+def test_2_4_14_pruning_twice_changes_nothing_the_second_time():
     one = opened(policy=(AS_DOCUMENTED,), window=1_000_000)
     one.append(run(50_000, 50_000, 50_000))
     first = texts(one.prepare())
@@ -165,30 +165,30 @@ def test_2_4_14_pruned_twice_the_second_time_changes_nothing():
     assert len(one.receipts()) == 1
 
 
-# ------------------------------------------------------------------------------------------------ what fills the window
+# ----------------------------------------------------------------------------------------------------------- the window
 
 
-def test_everything_said_fills_the_window_unless_only_outputs_are_to_count():
+def test_all_messages_fill_the_window_unless_only_outputs_count():
     said = [*run(15_000, 15_000), say(text_of(40_000)), user("u")]
     assert pruned(*said) == [0, 1]
     assert pruned(*said, policy=prune_tool_outputs(protect_counts="tool_outputs")) == []
 
 
-def test_the_message_in_which_the_window_ends_is_inside_it():
+def test_the_message_at_the_edge_is_inside_the_window():
     said = [*run(25_000)[:-1], user(text_of(988)), call("b"), result("b", 38_997), user("u")]
     assert sum(entry.tokens for entry in Story(*said).view().entries[3:]) == 40_000
     assert pruned(*said) == [0]
     said[3] = user(text_of(987))
-    assert pruned(*said) == []  # one token less: the older result itself ends it
+    assert pruned(*said) == []  # one token less: the window ends in the older result
 
 
-def test_no_part_counts_for_more_than_the_cap():
+def test_no_message_counts_for_more_than_part_max():
     capped = prune_tool_outputs(placeholder=CLEARED, protect=1_000, minimum=600, part_max=500)
-    assert pruned(*run(9_000, 9_000, 9_000), policy=capped) == []  # 500 and 500 protect, 500 is not enough
+    assert pruned(*run(9_000, 9_000, 9_000), policy=capped) == []  # 500 and 500 fill the window, 500 do not
     assert pruned(*run(9_000, 9_000, 9_000, 9_000), policy=capped) == [0, 1]
 
 
-def test_results_that_are_already_cleared_count_as_what_they_are_now():
+def test_cleared_results_count_by_their_present_size():
     story = Story(*run(50_000, 50_000))
     assert cleared(story) == [0]
     story.say(*run(30_000)[1:])
@@ -197,10 +197,10 @@ def test_results_that_are_already_cleared_count_as_what_they_are_now():
     assert cleared(story) == [1]
 
 
-# --------------------------------------------------------------------------------------------------- what is left alone
+# ---------------------------------------------------------------------------------------------------- untouched results
 
 
-def test_an_output_no_longer_than_its_placeholder_stays_and_one_with_an_image_does_not():
+def test_an_output_no_longer_than_its_placeholder_stays():
     pixel = Media("image/png", "base64", "AAAA")
     policy = prune_tool_outputs(protect=10, minimum=0, placeholder=CLEARED)
     said = [user("u"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(CLEARED)), call("c")]
@@ -208,15 +208,15 @@ def test_an_output_no_longer_than_its_placeholder_stays_and_one_with_an_image_do
     assert pruned(*said, policy=policy) == [2, 3]
 
 
-def test_pins_and_what_was_expanded_for_the_coming_call_are_spared():
+def test_pins_and_expanded_results_stay():
     story = Story(*run(25_000, 25_000, 25_000, 50_000))
     story.edit(Pin(Target(story.id(3))), Restore((Target(story.id(5)),)))
     assert cleared(story) == [2]
     story.say(say("ok"), user("u"))
-    assert cleared(story) == [1]  # its call is over
+    assert cleared(story) == [1]  # its call has ended
 
 
-def test_a_result_that_another_policy_or_the_floor_replaced_is_skipped_and_an_omitted_image_is_no_such_thing():
+def test_replaced_results_are_skipped_but_not_omitted_images():
     story = Story(*run(30_000, 50_000))
     story.edit(Replace(Target(story.id(3)), (Text(text_of(30_000)),)))
     assert cleared(story) == []
@@ -229,7 +229,7 @@ def test_a_result_that_another_policy_or_the_floor_replaced_is_skipped_and_an_om
     assert story.projection.entries()[2].message == story.rows[2].message
 
 
-def test_a_late_result_that_is_told_as_a_note_is_an_output_like_any_other():
+def test_a_late_result_is_pruned_like_any_other():
     story = Story(user("u"), call("a"))
     story.say(result("a", 30_000), turn=2)
     story.say(*run(50_000)[1:])
@@ -237,12 +237,12 @@ def test_a_late_result_that_is_told_as_a_note_is_an_output_like_any_other():
     assert texts(story.view())[3] == f"[Result for call a of tool, which came late]\n{CLEARED}"
 
 
-def test_calls_users_and_answers_are_never_touched():
+def test_only_tool_outputs_are_cleared():
     said = [system(text_of(30_000)), user(text_of(30_000)), say(text_of(30_000)), call("a", x=text_of(30_000))]
     assert pruned(*said, answer("a"), *run(50_000)) == []
 
 
-def test_the_default_placeholder_names_the_handle_that_brings_the_result_back():
+def test_the_default_placeholder_names_the_handle():
     one = opened(policy="prune", window=1_000_000)
     one.append(run(50_000, 50_000))
     shown = texts(one.prepare())[2]
@@ -252,10 +252,10 @@ def test_the_default_placeholder_names_the_handle_that_brings_the_result_back():
     assert texts(one.prepare())[2] == text_of(49_996)
 
 
-# ------------------------------------------------------------------------------------------------------------ settings
+# ------------------------------------------------------------------------------------------------------------- settings
 
 
-def test_the_defaults_are_the_documents():
+def test_the_defaults_are_those_of_the_document():
     assert (PROTECT, MINIMUM, PART_MAX) == (40_000, 20_000, 50_000)
     (policy,), floor = load_policies("prune")
     assert floor
@@ -270,17 +270,17 @@ def test_negative_settings_are_refused(setting):
 
 
 def test_zero_is_no_special_case():
-    # What ends a window of nothing is still inside it: the newest message.
+    # An empty window still protects the newest message, in which it ends.
     everything = prune_tool_outputs(protect=0, minimum=0)
     assert pruned(*run(100, 100, 100), policy=everything) == [0, 1, 2]
     assert pruned(*run(100, 100, 100), policy=prune_tool_outputs(protect=0, minimum=300)) == []
     assert pruned(*run(100, 100, 101), policy=prune_tool_outputs(protect=0, minimum=300)) == [0, 1, 2]
 
 
-# ---------------------------------------------------------------------------------------------------------- invariants
+# ----------------------------------------------------------------------------------------------------------- invariants
 
 
-def test_an_empty_result_stays_though_it_costs_more_than_a_very_short_placeholder():
+def test_an_empty_result_stays():
     story = Story(calls("a", "b"), Message("tool", (ToolResult("a"),)))
     assert cleared(story, prune_tool_outputs(protect=0, minimum=0, placeholder="[c]")) == []
 
@@ -292,7 +292,7 @@ def test_an_empty_result_stays_though_it_costs_more_than_a_very_short_placeholde
     minimum=st.integers(0, 800),
     profile=st.sampled_from([OPENAI, ANTHROPIC]),
 )
-def test_it_is_idempotent_never_larger_and_never_touches_the_window(history, protect, minimum, profile):
+def test_pruning_is_idempotent_and_spares_the_window(history, protect, minimum, profile):
     policy = prune_tool_outputs(protect=protect, minimum=minimum, placeholder="[c]")
     story = Story(*history, profile=profile)
     before = story.view()
@@ -312,7 +312,7 @@ def test_it_is_idempotent_never_larger_and_never_touches_the_window(history, pro
 
 @MANY
 @given(history=histories(), keep=st.integers(0, 3), protect=st.integers(0, 500))
-def test_what_one_policy_has_cleared_the_other_leaves_alone(history, keep, protect):
+def test_policies_leave_cleared_results_alone(history, keep, protect):
     story = Story(*history)
     cleared(story, prune_tool_outputs(protect=protect, minimum=0))
     shrunk = {entry.position for entry in story.projection.entries() if entry.shrunk}
@@ -320,16 +320,16 @@ def test_what_one_policy_has_cleared_the_other_leaves_alone(history, keep, prote
     assert shrunk.isdisjoint(story.where(edit.target.message for edit in plan.edits).values())
 
 
-def test_hidden_results_neither_fill_the_window_nor_count():
+def test_hidden_results_do_not_count():
     story = Story(*run(30_000, 30_000, 30_000))
     story.edit(Hide(Span(story.id(4), story.id(7))))
     assert cleared(story) == []
 
 
-# --------------------------------------------------------------------------------------------------- shares of a window
+# ---------------------------------------------------------------------------------------------------- windows as shares
 
 
-def test_what_is_protected_may_be_a_share_of_the_usable_tokens():
+def test_protect_may_be_a_share_of_the_usable_tokens():
     story = Story(*run(3_000, 3_000, 3_000, 3_000))
     policy = prune_tool_outputs(protect=0.1, minimum=0)
     old = {}

@@ -1,4 +1,4 @@
-"""Rolling checkpoints: the document's table and scenarios with its own frame, then what it leaves open."""
+"""Rolling checkpoints: the table and scenarios of the document, then schedule, limits and invariants."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def begun(policy: Any = AS_DOCUMENTED, summarizer: Any = None, **options: Any) -
 
 
 def tell(chat: Conversation, messages: Iterable[Message]) -> None:
-    """Say this; each message of the assistant answers a call that was planned before."""
+    """Append messages. Before each message of the assistant a call is prepared."""
     for message in messages:
         if message.role == "assistant":
             chat.prepare()
@@ -57,13 +57,13 @@ def tell(chat: Conversation, messages: Iterable[Message]) -> None:
 
 
 def talk(chat: Conversation, until: int) -> None:
-    """Questions and answers, until there are so many messages, system prompts not counted."""
+    """Append questions and answers up to this number of messages, system prompts not counted."""
     there = sum(row.message.role != "system" for row in chat.history())
     tell(chat, (say(f"answer {n}") if n % 2 == 0 else user(f"question {n}") for n in range(there + 1, until + 1)))
 
 
 def memory(view: View) -> list[int]:
-    """Positions of what is shown as it was said, system prompts aside."""
+    """Return the positions of messages that are shown whole, without system prompts."""
     return [entry.position for entry in view if entry.source is not None and entry.message.role != "system"]
 
 
@@ -72,14 +72,14 @@ def summaries(view: View) -> list[str]:
 
 
 def covered(chat: Conversation) -> list[tuple[str, ...]]:
-    """The handles of the first and the last message of every checkpoint in the journal."""
+    """Return the handles of the first and last message of each checkpoint in the journal."""
     where = {row.id: f"m{row.position}" for row in chat.history()}
     made = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize))
     return [(where[edit.span.first], where[edit.span.last]) for edit in made]
 
 
 def tasks(chat: Conversation) -> list[tuple[str, int, int]]:
-    """(state, attempt, turn) of every task in the journal."""
+    """Return (state, attempt, turn) of each task in the journal."""
     made = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Task))
     return [(task.state, task.attempt, task.turn) for task in made]
 
@@ -88,17 +88,17 @@ def run(first: int, last: int) -> list[int]:
     return list(range(first, last + 1))
 
 
-# --------------------------------------------------------------------------------------------- the document's scenarios
+# -------------------------------------------------------------------------------------------- scenarios of the document
 
 
-def test_5_4_01_at_99_messages_nothing_is_asked_and_all_are_shown():
+def test_5_4_01_at_99_messages_there_is_no_checkpoint():
     asked = counting()
     chat = begun(summarizer=asked)
     talk(chat, 99)
     assert (memory(chat.prepare()), asked.requests) == (run(1, 99), [])
 
 
-def test_5_4_02_at_100_one_checkpoint_covers_the_first_90_and_the_store_keeps_them():
+def test_5_4_02_at_100_messages_one_checkpoint_covers_90():
     chat = begun()
     talk(chat, 100)
     assert covered(chat) == [("m1", "m90")]
@@ -107,20 +107,20 @@ def test_5_4_02_at_100_one_checkpoint_covers_the_first_90_and_the_store_keeps_th
     assert len(chat.history()) == 100
 
 
-def test_5_4_03_at_105_there_is_still_one_and_15_messages_are_shown():
+def test_5_4_03_at_105_messages_15_stay():
     chat = begun()
     talk(chat, 105)
     assert (covered(chat), memory(chat.prepare())) == ([("m1", "m90")], run(91, 105))
 
 
-def test_5_4_04_at_110_the_second_one_is_due():
+def test_5_4_04_at_110_messages_the_second_checkpoint_is_due():
     chat = begun()
     talk(chat, 110)
     assert (covered(chat), memory(chat.view)) == ([("m1", "m90"), ("m1", "m100")], run(101, 110))
     assert len(chat.history()) == 110
 
 
-def test_5_4_05_the_table_goes_on_to_the_eleventh_at_200():
+def test_5_4_05_at_200_messages_there_are_eleven_checkpoints():
     chat = begun()
     talk(chat, 120)
     assert (len(covered(chat)), memory(chat.view), len(chat.history())) == (3, run(111, 120), 120)
@@ -128,7 +128,7 @@ def test_5_4_05_the_table_goes_on_to_the_eleventh_at_200():
     assert (len(covered(chat)), memory(chat.view), len(chat.history())) == (11, run(191, 200), 200)
 
 
-def test_5_4_06_the_view_holds_one_summary_and_the_next_is_written_from_it_and_the_new_messages():
+def test_5_4_06_each_summary_carries_the_previous_one_on():
     asked = counting()
     chat = begun(summarizer=asked)
     chat.append(system("Be brief."))
@@ -139,11 +139,11 @@ def test_5_4_06_the_view_holds_one_summary_and_the_next_is_written_from_it_and_t
     assert summaries(chat.view) == ["[Conversation summary up to turn 99]: S2"]
     second = asked.requests[1]
     assert second.previous == "S1"
-    assert second.target < 500  # no more than what it takes the place of
+    assert second.target < 500  # no longer than its messages
     assert [message.text for message in second.messages] == [row.message.text for row in chat.history(92, 101)]
 
 
-def test_5_4_07_a_system_prompt_is_neither_counted_nor_covered_and_always_first(tmp_path):
+def test_5_4_07_a_system_prompt_is_not_counted_and_stays_first(tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     chat = begun(store=store)
     chat.append(system("Be brief."))
@@ -157,7 +157,7 @@ def test_5_4_07_a_system_prompt_is_neither_counted_nor_covered_and_always_first(
     assert begun(store=store).prepare().entries[0].message == system("Be brief.")
 
 
-def test_5_4_08_where_the_count_jumps_past_the_trigger_all_but_ten_are_covered_and_the_next_comes_ten_later():
+def test_5_4_08_a_checkpoint_leaves_ten_when_the_count_jumps():
     chat = begun()
     talk(chat, 98)
     chat.append([user(f"more {n}") for n in range(5)])
@@ -170,7 +170,7 @@ def test_5_4_08_where_the_count_jumps_past_the_trigger_all_but_ten_are_covered_a
     assert (memory(chat.prepare()), covered(chat)[1:]) == (run(104, 113), [("m1", "m103")])
 
 
-def test_5_4_09_a_call_and_its_results_are_not_parted():
+def test_5_4_09_a_call_and_its_results_stay_together():
     chat = begun()
     talk(chat, 89)
     tell(chat, [calls("a", "b"), answer("a", "one"), answer("b", "two")])  # 90, 91 and 92
@@ -185,14 +185,14 @@ def test_5_4_09_a_call_and_its_results_are_not_parted():
 
 
 @pytest.mark.parametrize("pairs", [60, 110, 200])
-def test_5_4_10_the_store_has_every_message_once_and_in_order(pairs):
+def test_5_4_10_the_store_keeps_every_message_in_order(pairs):
     chat = begun()
     talk(chat, 2 * pairs)
     said = [f"{('answer', 'question')[n % 2]} {n}" for n in range(1, 2 * pairs + 1)]
     assert [row.message.text for row in chat.history()] == said
 
 
-def test_5_4_11_a_resumed_conversation_shows_the_same_and_triggers_at_120(tmp_path):
+def test_5_4_11_a_resumed_conversation_continues_the_count(tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     asked = counting()
     with begun(store=store, summarizer=asked) as chat:
@@ -211,7 +211,7 @@ def test_5_4_11_a_resumed_conversation_shows_the_same_and_triggers_at_120(tmp_pa
         assert asked.requests[2].previous == "S2"
 
 
-def test_5_4_12_a_summarizer_that_fails_changes_nothing_and_is_asked_again_at_the_next_turn():
+def test_5_4_12_a_failing_summarizer_changes_nothing_and_is_asked_again():
     asked = ScriptedSummarizer([OSError("down"), "S"])
     chat = begun(summarizer=asked)
     talk(chat, 100)
@@ -223,7 +223,7 @@ def test_5_4_12_a_summarizer_that_fails_changes_nothing_and_is_asked_again_at_th
     assert len(asked.requests) == 2
 
 
-def test_5_4_13_settings_that_cannot_work_are_refused_and_a_very_low_one_is_told():
+def test_5_4_13_wrong_settings_are_refused_and_low_ones_warn():
     with pytest.raises(BadSetting, match="summarizer="):
         open_conversation("c", window=9_000, policy=(AS_DOCUMENTED,))
     for options in (
@@ -245,13 +245,13 @@ def test_5_4_13_settings_that_cannot_work_are_refused_and_a_very_low_one_is_told
 
 
 @pytest.mark.parametrize("said", ['{"summary":"S"}', "S", '```json\n{"summary": "S"}\n```', "  S\n"])
-def test_5_4_19_an_answer_in_json_and_a_plain_one_are_the_same_checkpoint(said):
+def test_5_4_19_a_json_answer_and_a_plain_one_give_the_same_checkpoint(said):
     chat = begun(summarizer=ScriptedSummarizer([said]))
     talk(chat, 100)
     assert summaries(chat.view) == ["[Conversation summary up to turn 89]: S"]
 
 
-def test_5_4_19_a_checkpoint_made_by_hand_leaves_what_comes_after_it_and_the_policy_goes_on_from_there():
+def test_5_4_19_the_policy_continues_from_a_checkpoint_by_hand():
     asked = counting()
     chat = begun(summarizer=asked)
     chat.append(system("Be brief."))
@@ -260,17 +260,17 @@ def test_5_4_19_a_checkpoint_made_by_hand_leaves_what_comes_after_it_and_the_pol
     assert memory(chat.prepare()) == [6, 7]
     assert summaries(chat.view) == ["[Conversation summary up to turn 3]: What I think of it."]
     talk(chat, 103)
-    assert asked.requests == []  # 99 of them are not summarised
+    assert asked.requests == []  # 99 of them are unsummarized
     talk(chat, 104)
     assert (memory(chat.view), len(asked.requests)) == (run(96, 105), 1)
     assert asked.requests[0].previous == "What I think of it."
     assert [message.text for message in asked.requests[0].messages][:1] == ["question 5"]
 
 
-# -------------------------------------------------------------------------------------------------- what is asked for
+# ------------------------------------------------------------------------------------------------------------- requests
 
 
-def test_the_request_has_the_documents_keys_beside_the_messages():
+def test_the_request_has_the_facts_of_the_document():
     asked = counting()
     policy = checkpoint(trigger_at=8, keep_recent=5, template=PLAIN, prompt="mine", target=50)
     chat = begun(policy, asked)
@@ -295,7 +295,7 @@ def test_the_request_has_the_documents_keys_beside_the_messages():
     assert [later[key] for key in ("from_turn", "to_turn", "original_message_count")] == [3, 7, 5]
 
 
-def test_a_template_says_what_is_background_and_how_to_see_the_originals():
+def test_the_template_names_the_handle_of_the_originals():
     chat = begun(checkpoint())
     talk(chat, 100)
     assert summaries(chat.view) == [
@@ -305,7 +305,7 @@ def test_a_template_says_what_is_background_and_how_to_see_the_originals():
 
 
 @pytest.mark.parametrize("nested", [True, False])
-def test_results_that_are_filtered_are_filtered_for_the_summarizer_too(nested):
+def test_the_summarizer_reads_filtered_results(nested):
     asked = counting()
     numbers = {"trigger_at": 9, "keep_recent": 6, "template": PLAIN}
     both = (filter_tool_results(keep=1), checkpoint(**numbers))
@@ -322,7 +322,7 @@ def test_results_that_are_filtered_are_filtered_for_the_summarizer_too(nested):
     assert made == ["Task", *([] if nested else ["Replace"]), "Summarize", "Task"]
 
 
-def test_the_short_form_alone_filters_what_is_shown():
+def test_tool_results_keep_alone_filters_the_view():
     chat = begun(checkpoint(tool_results_keep=1), ScriptedSummarizer([OSError("down")]))
     for n in range(3):
         tell(chat, [user("q"), call(f"c{n}"), answer(f"c{n}", f"result {n} " * 9)])
@@ -332,7 +332,7 @@ def test_the_short_form_alone_filters_what_is_shown():
     assert [entry.position for entry in chat.view if entry.shrunk] == [3, 6]
 
 
-def test_results_are_filtered_although_a_summary_failed_and_while_it_is_waited_for():
+def test_results_are_filtered_while_and_after_a_summary_fails():
     policy = checkpoint(trigger_at=9, keep_recent=6, tool_results_keep=1)
     chat = begun(policy, ScriptedSummarizer([OSError("down")]))
     chat.append([user("question " * 20), call("a"), answer("a", "long " * 20), call("b"), answer("b", "long " * 20)])
@@ -345,7 +345,7 @@ def test_results_are_filtered_although_a_summary_failed_and_while_it_is_waited_f
     ]
 
 
-def test_two_numbers_of_results_to_keep_are_refused():
+def test_two_different_numbers_of_results_are_refused():
     both = (filter_tool_results(keep=3), checkpoint(tool_results_keep=5))
     with pytest.raises(BadSetting, match="tool results whole: 3 and 5"):
         begun(both)
@@ -353,7 +353,7 @@ def test_two_numbers_of_results_to_keep_are_refused():
     begun((filter_tool_results(keep=0, max_multimodal=1), checkpoint(tool_results_keep=5)))
 
 
-def test_what_is_longer_than_the_window_of_a_summarizer_is_cut_for_it():
+def test_long_messages_are_cut_for_the_summarizer():
     asked = counting()
     chat = begun(checkpoint(trigger_at=8, keep_recent=5), asked, window=12_000)
     tell(chat, [user("q"), call("a"), answer("a", "z" * 100_000), *[say("ok"), user("q")] * 2, say("end")])
@@ -362,10 +362,10 @@ def test_what_is_longer_than_the_window_of_a_summarizer_is_cut_for_it():
     assert memory(chat.view) == run(4, 8)
 
 
-# ----------------------------------------------------------------------------------------------------- what stays
+# -------------------------------------------------------------------------------------------------------- kept messages
 
 
-def test_pins_with_their_units_the_last_input_and_calls_without_an_answer_stay():
+def test_pins_the_last_input_and_open_calls_stay():
     asked = counting()
     chat = begun(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), asked)
     chat.append([user("the rules"), say("understood " * 20), user("go"), call("sub", "task"), calls("a", "x")])
@@ -374,7 +374,7 @@ def test_pins_with_their_units_the_last_input_and_calls_without_an_answer_stay()
     chat.pin("m6")
     chat.append([m for n in range(3) for m in (call(f"c{n}"), answer(f"c{n}", "C " * 60))])
     view = chat.prepare()
-    # The rules are pinned, and a result, whose call and sibling stay with it; `go` is due; `task` still runs.
+    # Pinned: the rules and a result, with its call and its sibling. `go` is the last input, and `task` still runs.
     assert memory(view) == [1, 3, 4, 5, 6, 7, *run(10, 15)]
     (request,) = asked.requests
     assert [message.text for message in request.messages] == ["understood " * 20, "", "B " * 60]
@@ -382,7 +382,7 @@ def test_pins_with_their_units_the_last_input_and_calls_without_an_answer_stay()
     assert refusals(chat, view) == []
 
 
-def test_a_system_prompt_in_the_middle_stays_and_does_not_count():
+def test_a_system_prompt_in_the_middle_stays_uncounted():
     asked = counting()
     chat = begun(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), asked)
     chat.append(
@@ -394,7 +394,7 @@ def test_a_system_prompt_in_the_middle_stays_and_does_not_count():
     assert [facts[key] for key in ("from_turn", "to_turn", "original_message_count")] == [0, 6, 7]
 
 
-def test_the_answer_of_a_call_that_was_waited_for_finds_it_again_and_goes_with_the_next():
+def test_a_late_answer_joins_its_call_and_goes_with_it():
     chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN))
     tell(chat, [user("go"), call("sub", "task")])
     talk(chat, 10)
@@ -407,7 +407,7 @@ def test_the_answer_of_a_call_that_was_waited_for_finds_it_again_and_goes_with_t
     assert refusals(chat) == []
 
 
-def test_what_was_expanded_is_shown_for_the_coming_call_and_covered_again_later():
+def test_an_expanded_message_is_covered_again_later():
     chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN))
     talk(chat, 14)
     chat.expand("m2")
@@ -418,8 +418,8 @@ def test_what_was_expanded_is_shown_for_the_coming_call_and_covered_again_later(
     assert memory(chat.view) == run(16, 20)
 
 
-def test_the_note_of_the_floor_is_not_swallowed():
-    """What it stands for no summarizer has read: a summary of it would be a gap."""
+def test_a_checkpoint_never_covers_the_note_of_the_floor():
+    """No summarizer read the messages behind the note, so a summary over it would leave a gap."""
     asked = counting()
     chat = begun(checkpoint(trigger_at=20, keep_recent=5, template=PLAIN), asked, window=1_000)
     tell(chat, (m for n in range(9) for m in (user(f"q{n} " + "x" * 900), say(f"a{n}"))))
@@ -435,7 +435,7 @@ def test_the_note_of_the_floor_is_not_swallowed():
     assert asked.requests[0].previous == ""
 
 
-def test_recaps_are_summarised_like_the_turns_they_stand_for():
+def test_a_checkpoint_summarizes_recaps_like_turns():
     asked = counting()
     recaps = recap_batches(min_preserved_assistant_messages=2, batch_size=2)
     chat = begun((recaps, checkpoint(trigger_at=16, keep_recent=6, template=PLAIN)), asked)
@@ -458,16 +458,16 @@ def test_recaps_are_summarised_like_the_turns_they_stand_for():
     )
 
 
-# ------------------------------------------------------------------------------------------------------ when it is due
+# ------------------------------------------------------------------------------------------------------------- schedule
 
 
-def test_by_trigger_at_the_next_ones_come_when_as_many_are_unsummarised_again():
+def test_retrigger_at_trigger_at_waits_for_as_many_messages():
     chat = begun(checkpoint(retrigger="trigger_at", template=PLAIN))
     talk(chat, 300)
     assert covered(chat) == [("m1", "m90"), ("m1", "m180"), ("m1", "m270")]
 
 
-def test_after_a_failure_the_distance_between_attempts_grows_and_a_success_resets_it():
+def test_failures_space_attempts_until_a_success():
     asked = ScriptedSummarizer([OSError("down")] * 4 + ["S"])
     chat = begun(summarizer=asked)
     talk(chat, 100)
@@ -482,7 +482,7 @@ def test_after_a_failure_the_distance_between_attempts_grows_and_a_success_reset
     assert made[10:12] == [("pending", 1, 71), ("done", 1, 71)]
 
 
-def test_an_attempt_in_which_the_process_ended_counts(tmp_path):
+def test_an_attempt_counts_when_the_process_ends_in_it(tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     with begun(store=store, summarizer=ScriptedSummarizer([KeyboardInterrupt()])) as chat:
         with pytest.raises(KeyboardInterrupt):
@@ -509,7 +509,7 @@ def test_an_async_conversation_awaits_its_summarizer():
 
 
 @pytest.mark.parametrize(("attempt", "wait"), [(1, 1), (2, 2), (5, 16), (6, 32), (7, 32), (500, 32)])
-def test_no_two_attempts_are_more_than_32_calls_apart(attempt, wait):
+def test_attempts_are_at_most_32_calls_apart(attempt, wait):
     chat = opened(policy="none", window=1_000_000)
     chat.append([user(f"question {n}") for n in range(100)])
     failed = (Task("checkpoint", "failed", attempt, turn=7),)
@@ -517,7 +517,7 @@ def test_no_two_attempts_are_more_than_32_calls_apart(attempt, wait):
     assert asks == [True, False]
 
 
-def test_one_call_is_not_tried_twice_and_what_failed_is_not_asked_by_a_dry_run():
+def test_one_call_makes_one_attempt_and_a_dry_run_none():
     asked = ScriptedSummarizer([OSError("down")])
     chat = begun(summarizer=asked)
     talk(chat, 100)
@@ -538,7 +538,8 @@ def test_one_call_is_not_tried_twice_and_what_failed_is_not_asked_by_a_dry_run()
         ("x" * 7_000, "not shorter"),
     ],
 )
-def test_f25_an_empty_summary_and_one_that_is_too_long_are_failures(said, why):
+def test_an_empty_and_a_too_long_summary_are_failures(said, why):
+    """F25."""
     chat = begun(checkpoint(trigger_at=20), ScriptedSummarizer([said]))
     tell(chat, (m for n in range(8) for m in (user(f"q{n} " + "y" * (2_000 if "9" in why else 20)), say(f"a{n}"))))
     talk(chat, 20)
@@ -546,7 +547,7 @@ def test_f25_an_empty_summary_and_one_that_is_too_long_are_failures(said, why):
     assert (tasks(chat)[-1][0], why in chat.events()[-1].reason) == ("failed", True)
 
 
-def test_a_summary_that_could_not_be_shorter_than_its_frame_is_not_asked_for():
+def test_a_span_shorter_than_the_frame_is_not_summarized():
     asked = counting()
     chat = begun(checkpoint(trigger_at=6, keep_recent=5), asked)
     talk(chat, 6)
@@ -555,7 +556,7 @@ def test_a_summary_that_could_not_be_shorter_than_its_frame_is_not_asked_for():
     assert memory(chat.view)[0] > 10
 
 
-def test_undoing_a_checkpoint_shows_all_again_until_the_next_is_due():
+def test_undoing_a_checkpoint_shows_all_until_the_next():
     asked = counting()
     chat = begun(summarizer=asked)
     talk(chat, 100)
@@ -568,7 +569,7 @@ def test_undoing_a_checkpoint_shows_all_again_until_the_next_is_due():
     assert (len(asked.requests), memory(chat.view)) == (2, run(102, 114))
 
 
-def test_messages_that_another_process_adds_meanwhile_stay(tmp_path):
+def test_messages_of_another_process_stay(tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     other: list[Conversation] = []
 
@@ -601,13 +602,13 @@ def test_two_processes_at_the_same_count_make_one_checkpoint(tmp_path):
         assert covered(one) == [("m1", "m91")]
 
 
-def test_the_preset_is_the_documents():
+def test_the_preset_has_the_values_of_the_document():
     policies, floor = load_policies("checkpoint")
     assert policies == (filter_tool_results(keep=5, placeholder="[Omitted]"), AS_DOCUMENTED)
     assert floor
 
 
-def test_a_checkpoint_by_hand_must_cover_something_and_parts_no_call_from_its_result():
+def test_a_checkpoint_by_hand_covers_whole_units():
     chat = begun()
     chat.append([user("q"), call("a"), answer("a", "one"), user("then")])
     assert checkpoint_edit(chat.view, 1, "S").span == checkpoint_edit(chat.view, 0, "S").span
@@ -620,7 +621,7 @@ def test_a_checkpoint_by_hand_must_cover_something_and_parts_no_call_from_its_re
 
 
 @pytest.mark.parametrize("frame", [BACKGROUND, PLAIN, "{summary} (up to {turn})"])
-def test_a_summary_is_carried_on_without_its_frame_whichever_that_was(frame):
+def test_a_summary_is_carried_on_without_its_frame(frame):
     asked = counting()
     chat = begun(checkpoint(trigger_at=10, keep_recent=5, template="{summary} (up to {turn})"), asked)
     talk(chat, 6)
@@ -629,7 +630,7 @@ def test_a_summary_is_carried_on_without_its_frame_whichever_that_was(frame):
     assert asked.requests[0].previous == "They talked\nabout it."
 
 
-def test_summaries_that_overlap_count_what_they_cover_once():
+def test_overlapping_summaries_count_messages_once():
     chat = opened(policy="none", window=1_000_000)
     ids = chat.append([user(f"question {n}") for n in range(20)])
     chat.edit(Summarize(Span(ids[0], ids[9]), "The first ten."))
@@ -638,7 +639,7 @@ def test_summaries_that_overlap_count_what_they_cover_once():
     assert checkpoint_edit(chat.view, 16, "All.").span == Span(ids[0], ids[16])
 
 
-def test_a_plain_summarize_by_hand_is_carried_on_as_it_is():
+def test_a_summary_by_hand_is_carried_on_unchanged():
     asked = counting()
     chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN), asked)
     talk(chat, 6)
@@ -648,10 +649,11 @@ def test_a_plain_summarize_by_hand_is_carried_on_as_it_is():
     assert (asked.requests[0].previous, memory(chat.view)) == ("By hand, no frame at all.", run(9, 14))
 
 
-# ---------------------------------------------------------------------------------------------------------- invariants
+# ----------------------------------------------------------------------------------------------------------- invariants
 
 
-def test_i12_between_two_checkpoints_each_prompt_begins_with_the_bytes_of_the_last():
+def test_prompts_between_two_checkpoints_share_their_prefix():
+    """I12."""
     chat = begun(checkpoint(trigger_at=20, keep_recent=6, template=PLAIN))
     last: list[bytes] = []
     rewritten = []
@@ -674,7 +676,7 @@ def test_i12_between_two_checkpoints_each_prompt_begins_with_the_bytes_of_the_la
     retrigger=st.sampled_from(["keep_recent", "trigger_at"]),
     prompted=st.booleans(),
 )
-def test_however_messages_arrive_the_counts_are_those_of_the_rule(groups, keep, more, retrigger, prompted):
+def test_counts_follow_the_rule_for_any_order_of_messages(groups, keep, more, retrigger, prompted):
     trigger = keep + more
     chat = begun(checkpoint(trigger_at=trigger, keep_recent=keep, retrigger=retrigger, template="{summary}"))
     if prompted:
@@ -695,8 +697,8 @@ def test_however_messages_arrive_the_counts_are_those_of_the_rule(groups, keep, 
 
 @given(history=histories(max_size=40), profile=st.sampled_from([OPENAI, ANTHROPIC]), keep=st.integers(5, 7))
 @settings(max_examples=settings.default.max_examples * 2)
-def test_i16_i02_i12_views_are_legal_nothing_is_lost_between_them_and_twice_is_once(history, profile, keep):
-    """What is shown no longer was read by the summarizer, whatever was said and however it came."""
+def test_views_are_legal_complete_and_stable(history, profile, keep):
+    """I2, I12, I16: the summarizer has read every message that the view no longer shows."""
     read: list[str] = []
 
     def summarizer(request: SummaryRequest) -> str:
@@ -728,8 +730,8 @@ def test_i16_i02_i12_views_are_legal_nothing_is_lost_between_them_and_twice_is_o
 
 
 @given(history=runs(max_size=30), window=st.integers(350, 900), keep=st.integers(5, 7))
-def test_i16_what_the_floor_hid_stays_named_by_its_note(history, window, keep):
-    """Once, a summary that began before the note swallowed it, and nothing told any more what it had hidden."""
+def test_messages_that_the_floor_hid_stay_named_by_its_note(history, window, keep):
+    """I16. A summary that began before the note used to cover it, and no text named the hidden messages."""
     policy = checkpoint(trigger_at=9, keep_recent=keep, template="{summary}")
     chat = begun(policy, lambda _: "S", window=window, reserve=10)
     noted: set[int] = set()
@@ -755,7 +757,7 @@ RECORDED = [
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_recorded_agents_go_on_within_forty_messages_and_lose_none(name, transcripts):
+def test_recorded_runs_stay_within_forty_messages(name, transcripts):
     asked = counting()
     chat = begun(checkpoint(trigger_at=40, keep_recent=10, template=PLAIN), asked, provider="anthropic")
     said = [recorded.message for recorded in read_recording(transcripts / "neutral" / name).messages]
@@ -769,7 +771,7 @@ def test_recorded_agents_go_on_within_forty_messages_and_lose_none(name, transcr
     view = chat.prepare()
     assert refusals(chat, view) == []
     assert [row.message for row in chat.history()] == said
-    # Forty, and what one more unit of parallel calls may add; a user's request may be older than all of it.
+    # Forty, and one more unit of parallel calls. A user's request may be older than all of them.
     assert largest <= 50
     count = sum(message.role != "system" for message in said)
     if count > 50:
@@ -781,7 +783,7 @@ def test_recorded_agents_go_on_within_forty_messages_and_lose_none(name, transcr
 @pytest.mark.parametrize(
     ("summary", "template"), [("", PLAIN), ("  ", PLAIN), ("so far", "none"), ("s", "{summary}{summary}")]
 )
-def test_a_checkpoint_by_hand_needs_a_summary_and_a_template_that_shows_it(summary: str, template: str):
+def test_a_checkpoint_by_hand_needs_a_summary_and_a_template(summary: str, template: str):
     one = opened()
     one.append(chat(user("One."), say("Two."), user("Three.")))
     with pytest.raises(BadSetting, match="Pass a summary that is not blank"):

@@ -1,4 +1,4 @@
-"""Keeping the newest results: the document's scenarios, then batches, handles and what is left alone."""
+"""The filter for tool results: the scenarios of the document, then batches, handles and limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def keeping(keep: int, **options: object):
 
 
 def rounds(count: int) -> list[Message]:
-    """A question, then so many calls with their results."""
+    """Return a question, then so many calls with their results."""
     return [
         user("q"),
         *(m for n in range(1, count + 1) for m in (call(f"tc_{n}"), answer(f"tc_{n}", f"the result {n}"))),
@@ -37,17 +37,17 @@ def rounds(count: int) -> list[Message]:
 
 
 def filtered(story: Story, policy: object) -> list[str]:
-    """The texts of all results after this policy, its edits applied."""
+    """Apply the policy. Return the texts of all results."""
     plan = make_plan(story.projection, story.frame(PLENTY), [policy], ())
     if plan.edits:
         story.edit(*plan.edits)
     return [entry.message.text for entry in story.projection.entries() if entry.is_result]
 
 
-# --------------------------------------------------------------------------------------------- the document's scenarios
+# -------------------------------------------------------------------------------------------- scenarios of the document
 
 
-def test_5_4_14_ten_calls_keep_two_leaves_21_messages_and_the_last_two_results_whole():
+def test_5_4_14_keeping_two_of_ten_removes_no_message():
     one = opened(policy=(keeping(2),))
     said = rounds(10)
     one.append(said)
@@ -64,17 +64,17 @@ def test_5_4_14_ten_calls_keep_two_leaves_21_messages_and_the_last_two_results_w
 
 
 @pytest.mark.parametrize(("count", "keep", "omitted"), [(3, 1, 2), (10, 4, 6), (10, 0, 0), (10, 10, 0), (10, 99, 0)])
-def test_5_4_15_so_many_results_are_kept_and_zero_keeps_all(count, keep, omitted):
+def test_5_4_15_zero_keeps_all_results(count, keep, omitted):
     shown = filtered(Story(*rounds(count)), keeping(keep))
     assert shown == [OMITTED] * omitted + [f"the result {n}" for n in range(omitted + 1, count + 1)]
 
 
-def test_5_4_16_of_parallel_results_the_last_ones_are_kept():
+def test_5_4_16_the_last_of_parallel_results_are_kept():
     story = Story(user("q"), calls("a", "b", "c"), *(answer(id, f"the result {id}") for id in "abc"))
     assert filtered(story, keeping(2)) == [OMITTED, "the result b", "the result c"]
 
 
-def test_5_4_17_with_duplicate_or_missing_ids_exactly_so_many_are_whole():
+def test_5_4_17_duplicate_or_missing_ids_do_not_change_the_count():
     said: list[Message] = [user("q")]
     for n, id in enumerate(["x", "x", "", "", "x"]):
         said += [call(id), answer(id, f"the result {n}")]
@@ -83,7 +83,7 @@ def test_5_4_17_with_duplicate_or_missing_ids_exactly_so_many_are_whole():
         assert shown == [OMITTED] * 3 + ["the result 3", "the result 4"]
 
 
-def test_5_4_18_a_result_shorter_than_the_placeholder_stays_and_the_history_never_holds_one():
+def test_5_4_18_a_result_shorter_than_the_placeholder_stays():
     one = opened(policy=(keeping(1),))
     said = [user("q"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(OMITTED)), *rounds(2)[1:]]
     one.append(said)
@@ -92,7 +92,7 @@ def test_5_4_18_a_result_shorter_than_the_placeholder_stays_and_the_history_neve
 
 
 def pictures(chat: Conversation) -> list[tuple[str, int]]:
-    """The text of each message that has or had an image, and how many images it shows."""
+    """Return the text and the number of images of each message that has or had an image."""
     shown = {entry.position: entry for entry in chat.view}
     bearing = [row.position for row in chat.history() if any(row.message.media())]
     return [(shown[position].message.text, shown[position].images) for position in bearing]
@@ -103,7 +103,7 @@ def omitted(*handles: str) -> list[str]:
 
 
 @pytest.mark.parametrize("literal", [True, False])
-def test_5_4_20_of_three_messages_with_images_the_last_keeps_its_own_and_texts_stay(literal):
+def test_5_4_20_only_the_last_message_keeps_its_images(literal):
     template = {"media_placeholder": "[Image omitted]"} if literal else {}
     chat = opened(policy=(filter_tool_results(keep=0, max_multimodal=1, **template),))
     chat.append([Message("user", (PIXEL, PIXEL)), say("a dot"), user("and this?", PIXEL), say("a dot")])
@@ -125,7 +125,7 @@ def test_5_4_20_of_three_messages_with_images_the_last_keeps_its_own_and_texts_s
     assert [images for _, images in pictures(chat)] == [0, 1, 1]
 
 
-def test_images_in_results_go_too_and_those_of_a_pin_and_of_the_last_input_stay():
+def test_images_of_pins_and_of_the_last_input_stay():
     chat = opened(policy=(filter_tool_results(keep=0, max_multimodal=0, media_placeholder="[Image omitted]"),))
     chat.append([user("look", PIXEL), say("ok"), user("go", PIXEL), call("a"), answer("a", "shot", PIXEL), call("b")])
     chat.append(Message("tool", (ToolResult("b", (PIXEL,)),)))
@@ -138,7 +138,7 @@ def test_images_in_results_go_too_and_those_of_a_pin_and_of_the_last_input_stay(
     assert pictures(chat)[0] == ("look", 0)
 
 
-def test_a_result_that_is_replaced_takes_its_images_along_and_is_none_of_the_newest():
+def test_a_replaced_result_loses_its_images():
     chat = opened(policy=(filter_tool_results(keep=1, max_multimodal=1, placeholder=OMITTED),))
     chat.append([user("look", PIXEL), say("ok"), user("go"), call("a"), answer("a", "shot", PIXEL)])
     chat.append([call("b"), answer("b", "no picture here")])
@@ -148,7 +148,7 @@ def test_a_result_that_is_replaced_takes_its_images_along_and_is_none_of_the_new
 
 @MANY
 @given(history=histories(), newest=st.integers(0, 3), literal=st.booleans())
-def test_media_go_once_and_only_from_older_messages(history, newest, literal):
+def test_media_are_removed_once_from_older_messages(history, newest, literal):
     policy = filter_tool_results(
         keep=0, max_multimodal=newest, **({"media_placeholder": "[Image omitted]"} if literal else {})
     )
@@ -167,10 +167,10 @@ def test_media_go_once_and_only_from_older_messages(history, newest, literal):
     assert len(story.records) == count
 
 
-# ------------------------------------------------------------------------------------------------------------- batches
+# -------------------------------------------------------------------------------------------------------------- batches
 
 
-def test_by_batches_the_frontier_moves_only_every_so_many_results():
+def test_a_batch_moves_the_boundary_rarely():
     story, whole = Story(*rounds(1)), []
     for n in range(2, 12):
         story.say(call(f"tc_{n}"), answer(f"tc_{n}", f"the result {n}"))
@@ -180,8 +180,8 @@ def test_by_batches_the_frontier_moves_only_every_so_many_results():
     assert [len(record.edits) for record in story.records] == [3, 3, 3]
 
 
-def test_results_that_stay_anyway_do_not_fill_a_batch():
-    """Three short results, due for ever, once made every batch a batch of one."""
+def test_results_that_stay_do_not_fill_a_batch():
+    """Three short results that stay used to make every batch a batch of one."""
     story = Story(user("q"))
     for n in range(9):
         story.say(call(f"s{n}"), answer(f"s{n}", "ok"))
@@ -191,7 +191,7 @@ def test_results_that_stay_anyway_do_not_fill_a_batch():
     assert [len(record.edits) for record in story.records] == [3]
 
 
-def test_without_a_new_result_nothing_is_edited_again():
+def test_nothing_is_edited_again_without_a_new_result():
     story = Story(*rounds(5))
     filtered(story, keeping(2))
     story.say(say("thinking aloud"), user("go on"))
@@ -199,10 +199,10 @@ def test_without_a_new_result_nothing_is_edited_again():
     assert len(story.records) == 1
 
 
-# --------------------------------------------------------------------------------------------------- what is left alone
+# ---------------------------------------------------------------------------------------------------- untouched results
 
 
-def test_a_result_with_an_image_or_a_large_block_of_another_kind_is_replaced_however_short_its_text():
+def test_a_short_result_with_an_image_is_replaced():
     block = Message("tool", (ToolResult("b", (Opaque("openai", "k", "{}" * 40),)),))
     small = Message("tool", (ToolResult("c", (Opaque("openai", "k", "{}"),)),))
     story = Story(user("q"), call("a"), answer("a", "", PIXEL), call("b"), block, call("c"), small, *rounds(1)[1:])
@@ -210,7 +210,7 @@ def test_a_result_with_an_image_or_a_large_block_of_another_kind_is_replaced_how
     assert story.view().images == 0
 
 
-def test_pins_and_what_was_expanded_for_the_coming_call_are_spared():
+def test_pins_and_expanded_results_stay():
     story = Story(*rounds(5))
     story.edit(Pin(Target(story.id(3))))
     filtered(story, keeping(1))
@@ -220,13 +220,13 @@ def test_pins_and_what_was_expanded_for_the_coming_call_are_spared():
     assert filtered(story, keeping(1)) == ["the result 1", OMITTED, OMITTED, OMITTED, "the result 5"]
 
 
-def test_what_somebody_replaced_already_is_skipped_but_still_counts_as_a_result():
+def test_a_replaced_result_still_counts():
     story = Story(*rounds(4))
     story.edit(Replace(Target(story.id(9)), (Text("replaced by hand"),)))
     assert filtered(story, keeping(2)) == [OMITTED, OMITTED, "the result 3", "replaced by hand"]
 
 
-def test_a_stand_in_is_no_result_and_a_late_result_is_one():
+def test_a_late_result_counts_and_a_stand_in_does_not():
     story = Story(user("q"), call("a"), call("b"), answer("b", "the result b"))
     story.say(answer("a", "the result a"))
     story.say(call("c"), answer("c", "the result c"))
@@ -237,7 +237,7 @@ def test_a_stand_in_is_no_result_and_a_late_result_is_one():
     ]
 
 
-def test_the_default_placeholder_names_the_handle_that_brings_the_result_back():
+def test_the_default_placeholder_names_the_handle():
     one = opened(policy="keep-last-1")
     one.append([user("q"), call("a"), answer("a", "a result " * 9), call("b"), answer("b", "ok")])
     assert texts(one.prepare())[2] == '[Omitted: expand("m3")]'
@@ -248,7 +248,7 @@ def test_the_default_placeholder_names_the_handle_that_brings_the_result_back():
 # ------------------------------------------------------------------------------------------------- settings, invariants
 
 
-def test_settings_that_make_no_sense_are_refused():
+def test_wrong_settings_are_refused():
     for options in ({"keep": -1}, {"keep": 1, "batch": 0}, {"keep": 1, "batch": -3}):
         with pytest.raises(BadSetting, match="Set keep to 0 or more, and batch to 1 or more"):
             filter_tool_results(**options)
@@ -259,7 +259,7 @@ def test_settings_that_make_no_sense_are_refused():
             load_policies(name)
 
 
-def test_names_give_policies_and_a_floor_and_off_gives_neither():
+def test_load_policies_gives_policies_and_floor():
     story = Story(*rounds(4))
     (policy,), floor = load_policies("keep-last-3")
     assert floor
@@ -270,8 +270,8 @@ def test_names_give_policies_and_a_floor_and_off_gives_neither():
 
 @MANY
 @given(history=runs(), keep=st.integers(1, 4))
-def test_filtering_at_every_step_is_filtering_once_at_the_end(history, keep):
-    """I3: which results are whole depends on what was said, not on when it was looked at."""
+def test_filtering_at_every_step_equals_filtering_once(history, keep):
+    """I3: the time of planning does not decide which results are whole."""
     stepwise = Story()
     for message in history:
         stepwise.say(message)
@@ -285,7 +285,7 @@ def test_filtering_at_every_step_is_filtering_once_at_the_end(history, keep):
 @given(
     history=histories(), keep=st.integers(0, 4), batch=st.integers(1, 3), profile=st.sampled_from([OPENAI, ANTHROPIC])
 )
-def test_it_removes_no_message_never_grows_a_view_and_twice_is_once(history, keep, batch, profile):
+def test_the_filter_is_stable_and_never_grows_a_view(history, keep, batch, profile):
     story = Story(*history, profile=profile)
     before = story.view()
     filtered(story, keeping(keep, batch=batch))

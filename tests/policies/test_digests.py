@@ -1,4 +1,4 @@
-"""Old results and what the model wrote shrink to what later work refers to; what stays whole, and why."""
+"""Shrinking of old results, and of texts of the model, to digests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CODE = "".join(f"def handler_{n}(request):\n\treturn request.items[{n}]\n\n" for
 
 
 def shrunk(story: Story, **options: object) -> dict[tuple[str, tuple[int, ...]], str]:
-    """What the plan puts in place of which part, by handle and path; the plan is applied."""
+    """Apply the plan. Return the new text of each shrunk part, by handle and path."""
     plan = make_plan(story.projection, story.frame(PLENTY), [shrink_to_digest(**options)], ())
     places = {story.id(row.position): f"m{row.position}" for row in story.rows}
     if plan.edits:
@@ -40,7 +40,7 @@ def shrunk(story: Story, **options: object) -> dict[tuple[str, tuple[int, ...]],
 # --------------------------------------------------------------------------------------------------------- tool results
 
 
-def test_an_old_result_becomes_its_digest_and_names_the_handle_that_brings_it_back():
+def test_an_old_result_becomes_a_digest_with_its_handle():
     story = Story(user("go"), call("a"), answer("a", CODE), call("b"), answer("b", CODE))
     made = shrunk(story, protect=len(CODE) // 8, protect_reads=0, share=0.2)
     assert made == {("m3", ()): digest(CODE, len(CODE) // 5, "m3").text}
@@ -48,7 +48,7 @@ def test_an_old_result_becomes_its_digest_and_names_the_handle_that_brings_it_ba
     assert len(made["m3", ()]) <= len(CODE) * 0.2
 
 
-def test_what_is_short_or_protected_or_would_hardly_get_shorter_stays():
+def test_short_and_protected_results_stay():
     short = "x = 1\n" * 60
     story = Story(user("go"), call("a"), answer("a", short), call("b"), answer("b", CODE))
     assert shrunk(story, protect=100, protect_reads=100) == {}
@@ -58,7 +58,7 @@ def test_what_is_short_or_protected_or_would_hardly_get_shorter_stays():
 
 
 @pytest.mark.parametrize("how", ["pinned", "expanded", "unfinished", "a tool that is spared"])
-def test_what_may_not_shrink_stays(how: str):
+def test_unfinished_pinned_and_expanded_results_stay(how: str):
     state = "interrupted" if how == "unfinished" else "ok"
     tool = "skill" if how == "a tool that is spared" else "grep"
     story = Story(user("go"), call("a", tool), answer("a", CODE, state=state), say("Done."))
@@ -69,7 +69,7 @@ def test_what_may_not_shrink_stays(how: str):
     assert shrunk(story, **ALL) == {}
 
 
-def test_files_that_were_read_stay_longer_than_listings_and_logs():
+def test_read_files_stay_longer_than_listings():
     """An edit needs the lines that it replaces."""
     story = Story(user("go"), call("a", "read_file", path="a.py"), answer("a", CODE))
     story.say(call("b", "grep", pattern="x"), answer("b", CODE), say("Next."))
@@ -77,7 +77,7 @@ def test_files_that_were_read_stay_longer_than_listings_and_logs():
     assert [handle for handle, _ in shrunk(story, protect=1, protect_reads=100)] == ["m3"]
 
 
-def test_windows_may_be_shares_of_what_is_usable():
+def test_windows_may_be_shares_of_the_usable_tokens():
     story = Story(user("go"), call("a"), answer("a", CODE), say("Next."))
     frame = story.frame(Budget(10_000, 0, 10**9, 9))
     for share, due in ((0.2, 0), (0.0, 1)):
@@ -85,17 +85,17 @@ def test_windows_may_be_shares_of_what_is_usable():
         assert len(make_plan(story.projection, frame, [policy], ()).edits) == due
 
 
-def test_a_result_whose_own_names_were_used_lately_can_stay():
+def test_a_recently_used_result_can_stay():
     story = Story(user("go"), call("a"), answer("a", CODE), call("b"), answer("b", CODE.replace("handler", "worker")))
     story.say(call("c", "edit", text="see worker_7"), answer("c", "ok"))
     assert [handle for handle, _ in shrunk(story, **ALL, stay_if_used=3)] == ["m3"]
     assert [handle for handle, _ in shrunk(story, **ALL)] == ["m5"]
 
 
-# ----------------------------------------------------------------------------------------------- what the model wrote
+# --------------------------------------------------------------------------------------------------- texts of the model
 
 
-def test_long_arguments_shrink_leaf_by_leaf_and_stay_the_same_json_else():
+def test_long_arguments_shrink_string_by_string():
     arguments = json.dumps({"path": "src/a.py", "content": CODE, "flags": [1, None, {"deep": CODE}]})
     story = Story(user("go"), assistant("", ToolCall("a", "write", arguments)), answer("a", "ok"))
     ((where, made),) = shrunk(story, **ALL).items()
@@ -106,20 +106,20 @@ def test_long_arguments_shrink_leaf_by_leaf_and_stay_the_same_json_else():
     assert "\treturn request.items[0]" in given["content"] or "def handler_0(request):" in given["content"]
 
 
-def test_long_texts_of_the_model_shrink_and_those_of_users_and_systems_never_do():
+def test_only_long_texts_of_the_model_shrink():
     story = Story(system(CODE), user(CODE), say(CODE), user("go"), say("Done."))
     assert list(shrunk(story, **ALL)) == [("m3", (0,))]
     assert shrunk(Story(user(CODE), say(CODE), say("x")), protect=0, protect_said=None) == {}
 
 
-def test_a_broken_call_and_what_is_pinned_in_a_message_stay():
+def test_a_broken_call_and_a_pinned_part_stay():
     message = assistant(CODE, ToolCall("a", "t", '{"text": ' + json.dumps(CODE)), ToolCall("b", "t", "{}"))
     story = Story(user("go"), message, answer("a", "ok"), answer("b", "ok"))
     story.edit(Pin(Target(story.id(2), (0,))))
     assert [path for _, path in shrunk(story, **ALL)] in ([], [(1,)])
 
 
-def test_in_short_keeps_lines_with_new_names_as_they_stand_and_names_of_lines_that_are_too_long():
+def test_keep_naming_lines_keeps_lines_with_new_names():
     text = "\timport os.path\n\timport os.path\nplain words only\n" + "x " * 100 + "sha_256f\n"
     assert (
         keep_naming_lines(text, 400, "m9")
@@ -128,10 +128,10 @@ def test_in_short_keeps_lines_with_new_names_as_they_stand_and_names_of_lines_th
     assert unique_names("see src/a_b.py, src/a_b.py and HTTPServer, not this") == ["src/a_b.py", "HTTPServer"]
 
 
-# ------------------------------------------------------------------------------------------------------- in a pipeline
+# -------------------------------------------------------------------------------------------------- with other policies
 
 
-def test_a_second_run_changes_nothing_and_what_is_expanded_is_whole_for_its_call():
+def test_a_second_run_changes_nothing():
     chat = opened(policy=(shrink_to_digest(**ALL),), window=100_000)
     chat.append([user("go"), call("a"), answer("a", CODE), say("Done.")])
     number = (chat.prepare(), chat.head.number)[1]
@@ -140,7 +140,7 @@ def test_a_second_run_changes_nothing_and_what_is_expanded_is_whole_for_its_call
     assert texts(chat.prepare())[2] == CODE
 
 
-def test_what_is_superseded_is_not_shrunk_too():
+def test_superseded_results_are_not_shrunk_too():
     chat = opened(policy=(supersede(), shrink_to_digest(**ALL)), window=100_000)
     chat.append([user("go"), call("a", "read", path="a.py"), answer("a", CODE)])
     chat.append([call("b", "read", path="a.py"), answer("b", CODE)])
@@ -149,7 +149,7 @@ def test_what_is_superseded_is_not_shrunk_too():
     assert 'expand("m5")' in shown[4]
 
 
-def test_it_waits_until_it_pays_and_then_shrinks_all_that_is_due_at_once():
+def test_deferred_shrinking_acts_once_for_all():
     chat = opened(policy=(when_it_pays(shrink_to_digest(protect=600, protect_reads=600)),), window=100_000)
     chat.append(user("go"))
     for n in range(40):
@@ -187,12 +187,12 @@ def test_wrong_numbers_are_refused(wrong: dict[str, float]):
         shrink_to_digest(**wrong)
 
 
-def test_names_of_tools_are_a_list():
+def test_protected_tools_must_be_a_list():
     with pytest.raises(BadSetting, match="list of names"):
         shrink_to_digest(protected_tools="skill")
 
 
-def test_a_text_of_the_model_keeps_how_it_begins_and_short_ones_stay():
+def test_a_text_of_the_model_keeps_its_beginning():
     long = "The parser drops the last token, because next_line() returns early. " + "So src/parse/lines.py it is. " * 30
     story = Story(
         user("Go."), say("I look at src/parse/lines.py first, then at the tests. " * 5), say(long), say("On.")
@@ -203,6 +203,6 @@ def test_a_text_of_the_model_keeps_how_it_begins_and_short_ones_stay():
     assert f'… [{len(long)} characters; expand("m3") shows all]' in made["m3", (0,)].replace(",", "")
 
 
-def test_a_text_that_begins_with_nothing_but_space_shrinks_too():
+def test_a_text_that_begins_with_space_shrinks_too():
     story = Story(user("Go."), say(" " * 900 + "\nsrc/parse/lines.py"), say("On."))
     assert 'expand("m2")' in shrunk(story, **ALL)["m2", (0,)]

@@ -1,4 +1,4 @@
-"""The stages of the hard floor: what each frees when it is climbed alone, what it leaves, what all reach together."""
+"""The stages of the hard floor, each alone and all together."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def images(usable: int) -> Budget:
 
 
 def climbed(story: Story, stage: Callable[[View], Iterable[Edit]], budget: Budget) -> list[str]:
-    """The texts that are shown after this stage alone, its edits applied as they are."""
+    """Return the shown texts after the edits of this stage alone."""
     made = list(stage(story.view(budget)))
     if made:
         story.edit(*made)
@@ -61,17 +61,17 @@ def climbed(story: Story, stage: Callable[[View], Iterable[Edit]], budget: Budge
 
 
 def worker(count: int, each: int = 400) -> Story:
-    """A request and so many calls with their results, each of so many tokens."""
+    """Return a request and so many calls with results of so many tokens."""
     story = Story(system("rules"), user("go"))
     for n in range(count):
         story.say(call(f"c{n}"), answer(f"c{n}", text_of(each, n)))
     return story
 
 
-# ------------------------------------------------------------------------------------------------------- 1. omit media
+# -------------------------------------------------------------------------------------------------------- 1. omit media
 
 
-def test_media_are_omitted_oldest_first_just_until_there_are_few_enough_images():
+def test_media_are_omitted_oldest_first_until_few_enough():
     story = Story(
         Message("user", (Text("look"), PNG, PDF)), say("ok"), user("go"), call("a"), answer("a", "x", PNG, PNG)
     )
@@ -93,22 +93,22 @@ def test_media_are_omitted_oldest_first_just_until_there_are_few_enough_images()
     assert (story.view().images, [*story.projection.entries()[0].message.media()]) == (0, [PDF])
 
 
-def test_documents_are_omitted_too_where_bytes_are_over():
+def test_documents_are_omitted_if_there_are_too_many_bytes():
     story = Story(Message("user", (Text("look"), PDF, PNG)), say("ok"), user("go"))
     omitted = '[Media omitted: application/pdf, 4,000 characters, 1 file; expand("m1.2")]'
     assert climbed(story, omit_media, size(5_000))[0] == f"look\n{omitted}"
     assert story.view().bytes < 5_000
 
 
-def test_media_of_the_last_input_a_system_prompt_and_a_pin_stay():
+def test_media_of_protected_messages_stay():
     story = Story(Message("system", (Text("rules"), PNG)), Message("user", (Text("a"), PNG)), say("ok"))
     story.say(Message("user", (Text("b"), PNG)))
     story.edit(Pin(Target(story.id(2))))
     assert list(omit_media(story.view(images(0)))) == []
 
 
-def test_the_rest_of_a_message_of_which_one_image_was_omitted_can_be_omitted_later():
-    """Once, a message with anything shrunk was passed over, and its other images could never be freed."""
+def test_more_media_of_one_message_are_omitted_later():
+    """A message with a shrunk part used to be skipped, and its other images could never be freed."""
     story = Story(Message("user", (Text("look"), PNG, PNG)), say("ok"), user("go"))
     for allowed in (1, 0):
         climbed(story, omit_media, images(allowed))
@@ -117,41 +117,41 @@ def test_the_rest_of_a_message_of_which_one_image_was_omitted_can_be_omitted_lat
     assert story.view().images == 1
 
 
-def test_media_alone_are_not_omitted_for_tokens():
+def test_media_are_not_omitted_for_tokens():
     story = Story(Message("user", (Text("look"), PNG)), say("ok"), user("go"))
     assert list(omit_media(story.view(tokens(100)))) == []
 
 
-# ------------------------------------------------------------------------------------------------------- 2. cut giants
+# ----------------------------------------------------------------------------------------------------- 2. digest giants
 
 
-def test_what_alone_fills_half_of_the_budget_becomes_a_digest_of_that_size():
+def test_a_giant_becomes_a_digest_of_half_the_budget():
     story = worker(3)
     log = "".join(f"12:00:{n % 60:02} INFO step {n} is done\n" for n in range(2_000)) + "ERROR at step_77 in a/b.py\n"
     story.say(call("big"), answer("big", log))
-    shown = climbed(story, digest_giants, tokens(3_000))  # what a window of 4,000 is to come down to
+    shown = climbed(story, digest_giants, tokens(3_000))  # the target of a window of 4,000
     assert shown[-1] == digest(log, 2_000, "m10").text
     assert 'expand("m10")' in shown[-1]
     assert "step_77" in shown[-1]
     assert shown[:-1] == [row.message.text for row in story.rows[:-1]]
 
 
-def test_a_giant_in_bytes_is_cut_though_it_is_small_in_tokens():
+def test_a_giant_in_bytes_becomes_a_digest():
     story = Story(user("go"), call("a"), answer("a", "\x00" * 3_000))
     shown = climbed(story, digest_giants, size(6_000))[2]
     assert shown == digest("\x00" * 3_000, 1_000, "m3").text
     assert len(shown) <= 1_000
 
 
-def test_a_request_is_no_giant_and_neither_is_what_makes_calls():
+def test_requests_and_calls_are_no_giants():
     story = Story(user("x" * 40_000), assistant("y" * 40_000, ToolCall("a", "t")), answer("a"))
     assert list(digest_giants(story.view(tokens(4_000)))) == []
 
 
-# --------------------------------------------------------------------------------------------- 3. shrink older results
+# ---------------------------------------------------------------------------------------------- 3. digest older results
 
 
-def test_older_results_become_digests_oldest_first_until_enough_is_freed():
+def test_older_results_become_digests_oldest_first():
     story = worker(6)
     over = story.view().tokens - 600
     shown = climbed(story, digest_older_results, tokens(over))
@@ -163,7 +163,7 @@ def test_older_results_become_digests_oldest_first_until_enough_is_freed():
     assert [entry.position for entry in story.view() if entry.shrunk] == [4, 6]
 
 
-def test_what_is_a_digest_already_becomes_a_placeholder_when_that_is_not_enough():
+def test_a_digest_becomes_a_placeholder_next():
     story = worker(6)
     climbed(story, digest_older_results, tokens(10))
     assert list(digest_older_results(story.view(tokens(10)))) == []
@@ -172,17 +172,17 @@ def test_what_is_a_digest_already_becomes_a_placeholder_when_that_is_not_enough(
     assert cleared == [placeholder(CLEARED, entry) for entry in story.projection.entries() if entry.shrunk]
 
 
-def test_short_results_pins_and_what_was_just_expanded_are_no_digests():
+def test_short_pinned_and_expanded_results_are_not_digested():
     story = Story(user("go"), call("a"), answer("a", "x " * 400), call("b"), answer("b", text_of(2_000)))
     story.say(call("c"), answer("c", text_of(2_000)), call("d"), answer("d", "ok"))
     story.edit(Pin(Target(story.id(5))), Restore((Target(story.id(7)),)))
     assert list(digest_older_results(story.view(tokens(10)))) == []
 
 
-# ---------------------------------------------------------------------------------------------- 4. clear older results
+# ----------------------------------------------------------------------------------------------- 4. clear older results
 
 
-def test_older_results_are_cleared_oldest_first_until_enough_is_freed():
+def test_older_results_are_cleared_oldest_first():
     story = worker(6)
     over = story.view().tokens - 650
     shown = climbed(story, clear_older_results, tokens(over))
@@ -191,26 +191,26 @@ def test_older_results_are_cleared_oldest_first_until_enough_is_freed():
     assert measure_excess(story.view(tokens(over))) == Excess()
 
 
-def test_the_results_of_the_newest_unit_are_not_older_ones():
+def test_results_of_the_newest_unit_are_not_older_results():
     story = worker(2)
     story.say(calls("x", "y"), answer("y", text_of(400)), answer("x", text_of(400)))
     climbed(story, clear_older_results, tokens(10))
     assert [bool(entry.shrunk) for entry in story.projection.entries() if entry.is_result] == [True, True, False, False]
 
 
-def test_what_is_no_longer_than_its_placeholder_stays():
+def test_a_result_no_longer_than_its_placeholder_stays():
     story = worker(4, each=12)
     assert list(clear_older_results(story.view(tokens(10)))) == []
 
 
-def test_what_was_expanded_for_the_coming_call_is_cleared_last():
+def test_expanded_results_are_cleared_last():
     story = worker(6)
     story.edit(Restore((Target(story.id(4)),)))
     climbed(story, clear_older_results, tokens(story.view().tokens - 650))
     assert [entry.handle for entry in story.projection.entries() if entry.shrunk] == ["m6", "m8"]
 
 
-def test_results_without_images_are_not_cleared_for_images_that_the_request_holds():
+def test_results_without_images_are_not_cleared_for_images():
     story = Story(call("a"), answer("a", text_of(400)), Message("user", (Text("look"), PNG, PNG)), say("ok"))
     assert list(clear_older_results(story.view(images(1)))) == []
     story = Story(call("a"), answer("a", text_of(400)), call("b"), answer("b", "x", PNG), user("go"))
@@ -221,7 +221,7 @@ def test_results_without_images_are_not_cleared_for_images_that_the_request_hold
 # --------------------------------------------------------------------------------------------------- 5. cut older texts
 
 
-def test_long_texts_and_arguments_of_older_messages_are_cut_and_name_their_handle():
+def test_long_older_texts_and_arguments_are_cut():
     long = json.dumps({"path": "a.py", "content": "y" * 3_000, "mode": {"flags": [1, "z" * 500, None]}})
     story = Story(
         user("old " * 500),
@@ -247,14 +247,14 @@ def test_long_texts_and_arguments_of_older_messages_are_cut_and_name_their_handl
     assert list(cut_older_texts(story.view(tokens(10)))) == []
 
 
-def test_reasoning_stays_when_the_text_behind_it_is_cut():
+def test_reasoning_stays_when_the_text_after_it_is_cut():
     story = Story(user("a"), thought("hm", say("x" * 2_000)), user("go"), profile=ANTHROPIC)
     climbed(story, cut_older_texts, tokens(10))
     assert story.projection.entries()[1].message.parts[0] == story.rows[1].message.parts[0]
 
 
-def test_arguments_are_cut_also_where_the_call_had_to_be_mended():
-    """Under another id, or broken from the start: once these were passed over, however large."""
+def test_arguments_of_legalized_calls_are_cut_too():
+    """Calls under another id, or broken from the start, used to be skipped, at any size."""
     story = Story(user("go"), call("a"), answer("a"))
     story.say(assistant("", ToolCall("a", "t", '{"x":"' + "y" * 3_000 + '"}')), answer("a"))
     story.say(assistant("", ToolCall("b", "t", '{"x":"' + "y" * 3_000)), answer("b"))
@@ -275,7 +275,7 @@ def test_arguments_are_cut_also_where_the_call_had_to_be_mended():
 # ------------------------------------------------------------------------------------------------------- 6. hide oldest
 
 
-def test_the_oldest_units_are_hidden_behind_one_note_that_names_them():
+def test_the_oldest_units_are_hidden_behind_one_note():
     story = worker(6)
     shown = climbed(story, hide_oldest, tokens(story.view().tokens - 700))
     assert shown[:3] == [
@@ -287,7 +287,7 @@ def test_the_oldest_units_are_hidden_behind_one_note_that_names_them():
     assert check(story.projection.entries(), OPENAI) == []
 
 
-def test_a_note_grows_over_the_notes_before_it():
+def test_a_note_covers_earlier_notes():
     story = worker(6)
     for _ in range(3):
         climbed(story, hide_oldest, tokens(story.view().tokens - 300))
@@ -295,8 +295,8 @@ def test_a_note_grows_over_the_notes_before_it():
     assert [(entry.position, entry.last) for entry in notes] == [(2, 8)]
 
 
-def test_what_may_not_be_hidden_is_not_counted_as_freed():
-    """A long rule among the oldest messages once stood for all that had to go, and the view stayed too large."""
+def test_protected_messages_do_not_count_as_freed():
+    """A long old rule used to count as freed, and the view stayed too large."""
     story = Story(user("old"), system(text_of(900)), *(say(text_of(100, n)) for n in range(9)), user("go"))
     story.edit(Pin(Target(story.id(3))))
     budget = tokens(story.view().tokens - 350)
@@ -305,7 +305,7 @@ def test_what_may_not_be_hidden_is_not_counted_as_freed():
     assert {entry.position for entry in story.projection.entries()} >= {2, 3, 12}
 
 
-def test_an_answer_that_was_moved_before_what_was_said_earlier_is_hidden_with_it():
+def test_a_moved_answer_is_hidden_with_its_call():
     story = Story(user("go"), calls("a", "b"), user("hurry"), answer("a", text_of(300)), answer("b", text_of(300)))
     story.say(user("and on"), call("c"), answer("c", "ok"))
     climbed(story, hide_oldest, tokens(100))
@@ -317,23 +317,23 @@ def test_an_answer_that_was_moved_before_what_was_said_earlier_is_hidden_with_it
     ]
 
 
-def test_nothing_is_hidden_where_only_the_newest_unit_is_left():
+def test_a_single_unit_is_not_hidden_early():
     story = Story(system("rules"), user("go"), call("a"), answer("a", text_of(900)))
     shown = climbed(story, hide_oldest, tokens(100))
     assert shown[-2:] == ["", text_of(900)]
 
 
-# ------------------------------------------------------------------------------------------- 7. - 9. the newest unit
+# ---------------------------------------------------------------------------------------------- 7. - 9. the newest unit
 
 
-def test_the_largest_of_the_newest_unit_is_cut_first():
+def test_the_largest_part_of_the_newest_unit_is_cut_first():
     story = worker(2)
     story.say(calls("x", "y", "z"), *(answer(id, text_of(n)) for id, n in (("x", 300), ("y", 900), ("z", 500))))
     climbed(story, cut_newest, tokens(story.view().tokens - 1_000))
     assert [entry.handle for entry in story.projection.entries() if entry.shrunk] == ["m9", "m10"]
 
 
-def test_even_the_newest_results_are_cleared():
+def test_the_newest_results_are_cleared_as_last_resort():
     story = worker(2)
     climbed(story, clear_newest, tokens(10))
     results = [entry for entry in story.projection.entries() if entry.is_result]
@@ -351,7 +351,7 @@ def test_arguments_of_many_small_values_are_cut_as_a_whole():
     }
 
 
-def test_at_last_even_the_newest_unit_is_hidden_and_the_request_stays():
+def test_the_newest_unit_is_hidden_as_last_resort():
     story = Story(user("go"), thought("hm " * 4_000, call("a")), answer("a", "ok"), profile=ANTHROPIC)
     plan = make_plan(story.projection, story.frame(tokens(900)), [], FLOOR)
     assert [entry.message.text for entry in plan.after] == [
@@ -360,7 +360,7 @@ def test_at_last_even_the_newest_unit_is_hidden_and_the_request_stays():
     ]
 
 
-def test_the_newest_unit_is_left_alone_once_the_view_fits_though_it_is_above_its_target():
+def test_the_newest_unit_stays_when_the_view_fits():
     story = worker(4)
     story.say(calls("x", "y"), answer("x", text_of(1_000)), answer("y", text_of(1_000)))
     plan = make_plan(story.projection, story.frame(tokens(2_200)), [], FLOOR)
@@ -369,10 +369,10 @@ def test_the_newest_unit_is_left_alone_once_the_view_fits_though_it_is_above_its
     assert [stage.is_last_resort for stage in FLOOR] == [False] * 6 + [True] * 3
 
 
-# -------------------------------------------------------------------------------------------------------- all together
+# ----------------------------------------------------------------------------------------------------------- all stages
 
 
-def test_what_is_pinned_survives_the_whole_floor():
+def test_pins_survive_the_whole_floor():
     story = worker(12)
     story.say(user("old"), say("x" * 2_000), user("now"))
     for position in (3, 4, 6, 28):
@@ -381,18 +381,18 @@ def test_what_is_pinned_survives_the_whole_floor():
     plan = make_plan(story.projection, story.frame(tokens(1_600)), [], FLOOR)
     after = {entry.position: entry for entry in plan.after if entry.kind != "summary"}
     assert [after[n].message for n in (1, 3, 4, 28, 29)] == [before[n].message for n in (1, 3, 4, 28, 29)]
-    assert (after[6].kind, after[6].message.parts[1:]) == ("note", (Text(text_of(400, 1)),))  # its call is gone
+    assert (after[6].kind, after[6].message.parts[1:]) == ("note", (Text(text_of(400, 1)),))  # its call is hidden
     assert measure_excess(plan.after) == Excess()
 
 
-def test_pins_that_do_not_fit_are_an_error_not_a_broken_promise():
+def test_pins_that_do_not_fit_are_an_error():
     story = worker(3)
     story.edit(Pin(Target(story.id(4))))
     with pytest.raises(DoesNotFit):
         make_plan(story.projection, story.frame(tokens(300)), [], FLOOR)
 
 
-def test_every_handle_that_the_floor_leaves_names_what_it_stands_for():
+def test_every_handle_of_the_floor_names_its_original():
     story = Story(user("go"))
     for n in range(40):
         arguments = json.dumps({"n": n, "text": "y" * 3_000})
@@ -420,8 +420,8 @@ def test_every_handle_that_the_floor_leaves_names_what_it_stands_for():
     limit=st.integers(1_500, 60_000),
     pictures=st.integers(0, 3),
 )
-def test_the_floor_fits_whatever_can_be_fitted_and_the_error_is_true(history, profile, window, limit, pictures):
-    """What may not be touched, a note and what it costs to be legal: if that fits, so does the view."""
+def test_the_floor_fits_any_view_or_raises_a_true_error(history, profile, window, limit, pictures):
+    """If the untouchable messages, a note and its legal frame fit, so does the view."""
     story = Story(*history, profile=profile)
     view = story.view()
     kept = [e for e in view if e.position and (e.message.role == "system" or e.position == view.last_input)]
@@ -439,15 +439,15 @@ def test_the_floor_fits_whatever_can_be_fitted_and_the_error_is_true(history, pr
         assert bool(plan.edits) == bool(measure_excess(plan.before))
 
 
-# -------------------------------------------------------------------------------------------------------- placeholders
+# --------------------------------------------------------------------------------------------------------- placeholders
 
 
-def test_cut_text_says_how_much_is_missing_and_how_to_see_it():
+def test_cut_text_names_the_missing_part_and_the_handle():
     assert cut_text("abcdef", 2, "m3") == 'ab\n[cut: 2 of 6 characters; expand("m3") shows all]'
 
 
 @pytest.mark.parametrize("arguments", ['{"a":', "[1,2]", "nonsense", '{"a":' + "[" * 5_000, ""])
-def test_arguments_that_cannot_be_walked_through_are_cut_as_a_whole(arguments):
+def test_deeply_nested_arguments_are_cut_as_a_whole(arguments):
     assert shrink_arguments(arguments, 10, "m1") == cut_arguments(arguments, 10, "m1")
     assert list(json.loads(cut_arguments(arguments, 10, "m1"))) == ["cut_arguments"]
 
@@ -457,12 +457,12 @@ def test_arguments_without_a_long_string_stay_byte_for_byte():
         assert shrink_arguments(arguments, 10, "m1") == arguments
 
 
-# ----------------------------------------------------------------------------------------------- what was just expanded
+# ----------------------------------------------------------------------------------------------------- expanded content
 
 
 @pytest.mark.parametrize("size", [600, 12_000])
-def test_i10_what_was_expanded_for_the_coming_call_is_seen_by_it_if_it_fits(size: int):
-    """F21: shrunk again before anybody has seen it, it would be asked for again, for ever."""
+def test_the_coming_call_sees_expanded_content_if_it_fits(size: int):
+    """F21, I10: if it shrank again before a call sees it, the model would request it again, for ever."""
     one = opened(window=8_000)
     said = [user("Go."), call("a"), answer("a", "a" * size)]
     said += [message for n in range(120) for message in (call(f"c{n}"), answer(f"c{n}", f"{n} " * 150))]

@@ -1,4 +1,4 @@
-"""Finished steps become a few lines a stretch, each name is told once, and what users said stays as it is."""
+"""Folds: finished steps become a few lines for each stretch, and user inputs stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plan_of(story: Story, policy: Policy) -> Plan:
 
 
 def run_of(steps: int, tokens: int = 300, first: int = 0) -> list[Message]:
-    """Steps of an agent, each a call and its answer of so many tokens."""
+    """Return steps of an agent, each a call and its answer of so many tokens."""
     said: list[Message] = []
     for n in range(first, first + steps):
         said += [call(f"c{n}", "Read", file_path=f"/src/part_{n}.py"), answer(f"c{n}", text_of(tokens, n))]
@@ -43,10 +43,10 @@ def folds(plan: Plan) -> list[str]:
     return [entry.message.text for entry in plan.after if entry.kind == "summary"]
 
 
-# ------------------------------------------------------------------------------------------------------- what is folded
+# ------------------------------------------------------------------------------------------------------------ stretches
 
 
-def test_what_is_old_becomes_one_text_a_stretch_and_what_is_new_stays():
+def test_old_stretches_fold_and_new_steps_stay():
     story = Story(user("Go."), *run_of(8))
     plan = plan_of(story, fold(protect=620, stretch=600))
     assert shown(plan) == [
@@ -58,8 +58,8 @@ def test_what_is_old_becomes_one_text_a_stretch_and_what_is_new_stays():
     assert "m4 Read(file_path=/src/part_1.py)" in folds(plan)[0]
 
 
-def test_a_stretch_is_the_same_at_every_later_call_and_is_folded_once():
-    """Or each call would write the whole view anew."""
+def test_a_stretch_is_folded_once():
+    """Otherwise each call would write the whole view again."""
     story, policy = Story(user("Go.")), fold(protect=620, stretch=600)
     made = []
     for n in range(20):
@@ -74,7 +74,8 @@ def test_a_stretch_is_the_same_at_every_later_call_and_is_folded_once():
     assert plan_of(story, policy).edits == ()
 
 
-def test_i03_folding_at_every_call_comes_to_the_same_as_folding_once_at_the_end():
+def test_folding_at_every_call_equals_folding_once():
+    """I3."""
     policy = fold(protect=620, stretch=600)
     early, late = Story(user("Go.")), Story(user("Go."), *run_of(20))
     for n in range(20):
@@ -84,7 +85,7 @@ def test_i03_folding_at_every_call_comes_to_the_same_as_folding_once_at_the_end(
     assert said == [entry.message for entry in plan_of(late, policy).after]
 
 
-def test_what_users_said_stays_and_ends_a_stretch():
+def test_a_user_input_stays_and_ends_a_stretch():
     story = Story(user("One."), *run_of(2), user("Two."), *run_of(2, first=2), user("Three."), say("Done."))
     plan = plan_of(story, AT_ONCE)
     texts = [entry.message.text for entry in plan.after if entry.kind == "message"]
@@ -93,7 +94,7 @@ def test_what_users_said_stays_and_ends_a_stretch():
     assert shown(wide)[:4] == [("m1", "message"), ("m2", "summary"), ("m6", "message"), ("m7", "summary")]
 
 
-def test_a_stretch_that_is_not_long_enough_waits_for_more():
+def test_a_short_stretch_waits():
     story = Story(user("Go."), *run_of(4))
     assert plan_of(story, fold(protect=0, stretch=100_000)).edits == ()
 
@@ -106,13 +107,13 @@ def test_calls_and_their_answers_are_folded_together():
     assert "→ m4" in text
 
 
-def test_a_call_without_an_answer_is_never_folded():
+def test_an_open_call_is_never_folded():
     story = Story(user("Go."), call("open", "agent"), user("Meanwhile."), *run_of(3), say("Done."))
     plan = plan_of(story, fold(protect=0, stretch=100_000))
     assert ("m2", "message") in shown(plan)
 
 
-def test_pins_summaries_and_what_was_expanded_for_the_coming_call_stay():
+def test_pins_summaries_and_expanded_messages_stay():
     story = Story(user("Go."), *run_of(6), say("Done."))
     ids = [row.id for row in story.rows]
     story.edit(Pin(Target(ids[2])), Summarize(Span(ids[5], ids[6]), "The third, in short."))
@@ -128,12 +129,12 @@ def test_pins_summaries_and_what_was_expanded_for_the_coming_call_stay():
     assert Span(ids[9], ids[10]) in spans
 
 
-def test_what_folding_would_hardly_shorten_stays():
+def test_a_stretch_that_would_hardly_shrink_stays():
     story = Story(user("Go."), *(message for n in range(9) for message in (call(f"c{n}"), answer(f"c{n}"))), say("."))
     assert plan_of(story, fold(protect=1, stretch=1)).edits == ()
 
 
-def test_the_whole_comes_back_by_the_handle_of_the_stretch_and_one_step_by_its_own():
+def test_a_stretch_and_a_step_expand_by_their_handles():
     chat = opened(policy=(AT_ONCE,))
     chat.append([user("Go."), *run_of(3)])
     chat.append(user("And?"))
@@ -144,24 +145,24 @@ def test_the_whole_comes_back_by_the_handle_of_the_stretch_and_one_step_by_its_o
     assert [entry.message for entry in chat.prepare()] == [row.message for row in before]
 
 
-# ------------------------------------------------------------------------------------------------------------ the text
+# ------------------------------------------------------------------------------------------------------------- the text
 
 
 def entries_of(*said: Message):
     return plan_of(Story(*said), lambda view: ()).after.entries
 
 
-def test_a_name_is_told_once_and_what_was_told_before_is_not_told_again():
+def test_a_name_is_written_once():
     listing = "\n".join(f"src/part_{n}.py" for n in range(200))
     short = fold_steps(entries_of(call("a", "ls"), answer("a", listing), call("b", "ls"), answer("b", listing)))
     again = fold_steps(entries_of(call("a", "ls"), answer("a", listing)), named=names_of(listing))
     kept = names_of(short)
     assert len(kept) > 20
-    assert all(short.count(f"{name}\n") <= 2 for name in kept)  # Once, and in the line that says what a result is.
+    assert all(short.count(f"{name}\n") <= 2 for name in kept)  # Once, in the line that describes the result.
     assert len(again) < 200
 
 
-def test_short_texts_and_results_are_told_whole_and_failures_are_marked():
+def test_short_texts_are_whole_and_failures_are_marked():
     said = [
         Message("assistant", (Text("I look."), *calls("a", "b").parts)),
         answer("a", "ok"),
@@ -170,24 +171,24 @@ def test_short_texts_and_results_are_told_whole_and_failures_are_marked():
     assert fold_steps(entries_of(*said)) == ("m1 I look.\n  tool()\n  → m2 ok\n  tool()\n  → m3 failed no")
 
 
-def test_what_the_model_said_keeps_how_it_begins():
+def test_a_long_text_keeps_its_beginning():
     long = "The parser fails on empty input. " + "It then goes on as if nothing were wrong. " * 40
     assert fold_steps(entries_of(say(long))).startswith("m1 ")
     assert "The parser fails on empty input." in fold_steps(entries_of(say(long)))
 
 
 @pytest.mark.parametrize("arguments", ["[1, 2]", "not JSON", '{"a": ' * 3_000, '{"text": "\\ud800 lone"}', ""])
-def test_whatever_arguments_are_they_are_told(arguments):
+def test_any_arguments_are_written(arguments):
     from foveate.core.messages import ToolCall
 
     said = Message("assistant", (ToolCall("a", "tool", arguments),))
     assert fold_steps(entries_of(said, answer("a"))).startswith("m1 tool(")
 
 
-# -------------------------------------------------------------------------------------------------------- with others
+# -------------------------------------------------------------------------------------------------- with other policies
 
 
-def test_folding_waits_until_it_pays_and_nothing_inside_a_stretch_shrinks_beside_it():
+def test_folding_waits_until_it_pays():
     policy = when_it_pays([fold(protect=600, stretch=600), shrink_to_digest(protect=600, protect_reads=600, least=200)])
     clock = iter(range(1, 10**9))
     chat = open_conversation("c", window=100_000, policy=policy, options=Options(clock=lambda: next(clock)))
@@ -221,6 +222,6 @@ def test_folding_is_pure_idempotent_and_legal(history, protect, stretch):
 @pytest.mark.parametrize(
     "wrong", [{"protect": -1}, {"protect": 1.0}, {"stretch": 0}, {"min_share": 1.0}, {"framing": "[folded]"}]
 )
-def test_numbers_out_of_range_and_a_framing_without_the_steps_are_refused(wrong):
+def test_wrong_numbers_and_a_framing_without_steps_are_refused(wrong):
     with pytest.raises(BadSetting):
         fold(**wrong)

@@ -1,4 +1,4 @@
-"""What a later event made worthless is replaced by a note that names what replaced it, and nothing else is."""
+"""Superseded results become placeholders with the handle of the newer result."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def plan_of(story: Story, policy: Policy) -> Plan:
 
 
 def made(run: Run | list[Message], policy: Policy = AT_ONCE) -> dict[str, str]:
-    """What is shown in the place of superseded results, by handle."""
+    """Return the text that replaces each superseded result, by handle."""
     plan = plan_of(Story(*(run.said if isinstance(run, Run) else run)), policy)
     return {entry.handle: entry.message.text for entry in plan.after if entry.shrunk}
 
@@ -69,14 +69,14 @@ def gone(run: Run | list[Message], policy: Policy = AT_ONCE) -> list[str]:
 # ---------------------------------------------------------------------------------------------------------------- reads
 
 
-def test_a_file_that_was_read_again_is_shown_once_and_the_older_place_names_the_newer():
+def test_a_repeated_read_replaces_the_older_one():
     run = Run().read().read("/src/b.py").read()
     assert made(run) == {"m3": '[Superseded by m7: expand("m3")]'}
     plan = plan_of(Story(*run.said), AT_ONCE)
     assert [(edit.policy, edit.reason) for edit in plan.edits] == [("supersede", "read again")]
 
 
-def test_other_lines_of_the_file_are_another_read():
+def test_other_lines_of_a_file_are_another_read():
     run = Run().read(offset=1, limit=50).read(offset=51, limit=50).read().read(offset=51, limit=50)
     assert gone(run) == ["m5"]
 
@@ -84,22 +84,22 @@ def test_other_lines_of_the_file_are_another_read():
 @pytest.mark.parametrize(
     "lines", [{"limit": 50}, {"offset": 51, "limit": 50}, {"view_range": [1, 50]}, {"end_line": 9}]
 )
-def test_the_beginning_of_a_file_does_not_stand_for_all_of_it_nor_all_for_a_part(lines: dict[str, object]):
+def test_a_partial_read_does_not_replace_a_whole_one(lines: dict[str, object]):
     """A tool that shows "all" of a file may stop at its own limit."""
     assert gone(Run().read().read(**lines)) == gone(Run().read(**lines).read()) == []
     assert gone(Run().read(**lines).read(**lines)) == ["m3"]
 
 
-def test_a_tool_that_only_says_that_nothing_changed_replaces_nothing():
-    """Some tools answer a second read by a note that sends the model back to the first one."""
+def test_an_unchanged_note_replaces_nothing():
+    """Some tools answer a second read with a note that points to the first one."""
     unchanged = "File unchanged since last read; refer to the earlier result."
     run = Run().read().do("Read", unchanged, file_path="/src/a.py")
     assert gone(run) == gone(run, supersede(grace=0)) == []
     assert gone(run.read()) == ["m3"]
 
 
-def test_i02_what_was_superseded_counts_for_what_it_was():
-    """Or its note would be so short that the tiny result after it could stand for it, and would go the next time."""
+def test_a_superseded_result_counts_by_its_original_size():
+    """I2. Otherwise the tiny result after a placeholder could replace it next time."""
     story = Story(*Run().read(tokens=500).do("Read", "No change.", file_path="/src/a.py").read(tokens=500).said)
     plan = plan_of(story, supersede(grace=None, placeholder="[]"))
     story.edit(*plan.edits)
@@ -107,13 +107,13 @@ def test_i02_what_was_superseded_counts_for_what_it_was():
     assert plan_of(story, supersede(grace=None, placeholder="[]")).edits == ()
 
 
-def test_a_read_that_failed_replaces_nothing_and_is_not_replaced():
+def test_a_failed_read_replaces_nothing_and_stays():
     assert gone(Run().read().do("Read", state="error", file_path="/src/a.py")) == []
     assert gone(Run().do("Read", state="error", file_path="/src/a.py").read()) == []
     assert gone(Run().read().do("Read", state="interrupted", file_path="/src/a.py")) == []
 
 
-def test_a_read_stays_after_its_file_was_changed_until_it_is_read_again():
+def test_a_read_stays_after_a_change_until_it_is_repeated():
     assert gone(Run().read().edit()) == []
     run = Run().read().edit().read(offset=10, limit=5)
     assert gone(Run().read(offset=1, limit=9).edit().read(offset=10, limit=5)) == []
@@ -124,7 +124,7 @@ def test_a_read_stays_after_its_file_was_changed_until_it_is_read_again():
     (edit,) = AT_ONCE(Story(*Run().read().edit().read().said).view())
 
 
-def test_a_read_before_a_change_goes_a_few_turns_after_the_last_one():
+def test_a_read_before_a_change_goes_after_the_grace_period():
     """The call that made the edit is the second one; the next edit of the file is the third."""
     run = Run().read().edit().edit().do("Bash", command="make")
     assert [made(run, supersede(grace=grace)) for grace in (0, 2, 3)] == [
@@ -135,11 +135,11 @@ def test_a_read_before_a_change_goes_a_few_turns_after_the_last_one():
     assert gone(run.do("Bash", command="ls"), supersede(grace=3)) == ["m3"]
 
 
-def test_an_edit_that_failed_changes_nothing():
+def test_a_failed_edit_changes_nothing():
     assert gone(Run().read().edit(state="error"), supersede(grace=0)) == []
 
 
-def test_what_was_read_after_the_change_stays():
+def test_a_read_after_the_change_stays():
     assert gone(Run().read().edit().read(), supersede(grace=0)) == ["m3"]
     assert gone(Run().edit().read(), supersede(grace=0)) == []
 
@@ -155,13 +155,13 @@ def test_what_was_read_after_the_change_stays():
         ("src/a.py", "lib/a.py", False),
     ],
 )
-def test_a_patch_may_name_a_file_from_another_folder_than_the_read_did(read: str, changed: str, is_it: bool):
+def test_a_patch_may_name_a_file_from_another_folder(read: str, changed: str, is_it: bool):
     patch = f"*** Begin Patch\n*** Update File: {changed}\n@@\n-a\n+b\n*** End Patch"
     assert gone(Run().read(read).do("apply_patch", input=patch), supersede(grace=0)) == (["m3"] if is_it else [])
 
 
-def test_a_read_is_taken_for_another_only_if_both_name_the_same_file_for_certain():
-    """A placeholder that names another file's text would mislead; one read too many does not."""
+def test_reads_match_only_if_they_surely_name_one_file():
+    """A placeholder that names the text of another file would mislead; one read too many does not."""
     assert gone(Run().read("a.py").read("/src/a.py")) == []
     assert gone(Run().read("/src/lib/../a.py").read("/src/a.py")) == ["m3"]
 
@@ -169,25 +169,25 @@ def test_a_read_is_taken_for_another_only_if_both_name_the_same_file_for_certain
 # ------------------------------------------------------------------------------------------------------- asks and looks
 
 
-def test_of_a_command_that_was_run_again_the_newest_answer_stays_however_it_ended():
+def test_the_newest_answer_of_a_command_stays():
     run = Run().do("Bash", state="error", command="make test", description="Run").do("Bash", command="make test")
     assert made(run) == {"m3": '[Superseded by m5: expand("m3")]'}
     assert gone(run.do("Bash", "ok", command="make test", description="Once more", timeout=9)) == ["m3", "m5"]
     assert gone(Run().do("Bash", command="make").do("Bash", command="make test")) == []
 
 
-def test_a_search_with_the_same_words_in_another_order_is_the_same_search():
+def test_the_order_of_arguments_does_not_change_a_search():
     assert gone(Run().do("Grep", pattern="x", path="src").do("Grep", path="src", pattern="x")) == ["m3"]
     assert gone(Run().do("Grep", pattern="x", path="src").do("Glob", pattern="x", path="src")) == []
 
 
-def test_what_is_not_known_to_answer_anew_is_left_alone():
-    """Asking a terminal twice for what is new gives two parts of one output; a page turned twice gives two pages."""
+def test_unknown_tools_supersede_nothing():
+    """Two reads of a terminal give two parts of one output; a page turned twice gives two pages."""
     assert gone(Run().do("write_stdin", session_id=1, chars="").do("write_stdin", session_id=1, chars="")) == []
     assert gone(Run().do("next_page").do("next_page")) == []
 
 
-def test_of_pages_and_of_screenshots_the_newest_stays():
+def test_the_newest_page_and_screenshot_stay():
     run = Run().do("mcp__playwright__browser_navigate", url="a").do("browser_click", ref="1")
     run = run.do("computer", "shot", media=(SCREEN,), action="screenshot").do("browser_snapshot")
     run = run.do("computer", "shot", media=(SCREEN,), action="screenshot")
@@ -199,15 +199,15 @@ def test_of_pages_and_of_screenshots_the_newest_stays():
     assert gone(run, supersede(keep=2)) == ["m3"]
 
 
-def test_a_look_that_shows_no_page_replaces_none():
+def test_a_look_without_a_page_replaces_none():
     assert gone(Run().do("browser_snapshot").do("browser_click", "Clicked.", ref="1")) == []
     assert gone(Run().do("browser_snapshot").do("browser_snapshot", state="error")) == []
 
 
-# --------------------------------------------------------------------------------------------------- what is left alone
+# ---------------------------------------------------------------------------------------------------- untouched results
 
 
-def test_what_is_pinned_or_was_expanded_for_the_coming_call_stays():
+def test_pinned_and_expanded_results_stay():
     story = Story(*Run().read().read().read().said)
     story.edit(Pin(Target(story.id(3))), Replace(Target(story.id(5)), ()), Restore((Target(story.id(5)),)))
     assert list(AT_ONCE(story.view())) == []
@@ -215,7 +215,7 @@ def test_what_is_pinned_or_was_expanded_for_the_coming_call_stays():
     assert [edit.target.message for edit in plan_of(story, AT_ONCE).edits] == [story.id(5)]
 
 
-def test_what_others_have_shrunk_is_left_alone_and_still_counts_as_read():
+def test_shrunk_results_stay_and_count_as_reads():
     story = Story(*Run().read(tokens=9_000).read(tokens=9_000).read().said)
     plan = plan_of(story, prune_tool_outputs(protect=50, minimum=0))
     assert [edit.target.message for edit in plan.edits] == [story.id(3), story.id(5)]
@@ -223,23 +223,23 @@ def test_what_others_have_shrunk_is_left_alone_and_still_counts_as_read():
     assert plan_of(story, AT_ONCE).edits == ()
 
 
-def test_what_is_shorter_than_its_note_stays():
+def test_a_result_shorter_than_its_placeholder_stays():
     assert gone(Run().do("Bash", "ok", command="make").do("Bash", "ok", command="make")) == []
 
 
-def test_a_call_whose_arguments_were_cut_is_still_known_by_what_it_was():
+def test_a_call_with_cut_arguments_is_still_recognized():
     story = Story(*Run().read().read().said)
     story.edit(Replace(Target(story.id(4), (0,)), (answer("x", '{"cut":1}').result.content[0],)))
     assert [edit.target.message for edit in plan_of(story, AT_ONCE).edits] == [story.id(3)]
 
 
-def test_one_of_parallel_calls_may_be_superseded_by_another():
+def test_a_parallel_call_may_supersede_another():
     both = calls(call("a", "Read", file_path="x.py"), call("b", "Read", file_path="x.py"))
     said = chat(user("u"), both, answer("a", text_of(90)), answer("b", text_of(90)))
     assert gone(said) == ["m3"]
 
 
-def test_a_call_id_used_again_names_the_newer_call():
+def test_a_repeated_call_id_names_the_newer_call():
     said = chat(user("u"), call("a", "Read", file_path="x"), answer("a", text_of(90)))
     assert gone([*said, call("a", "Read", file_path="y"), answer("a", text_of(90))]) == []
     assert gone([*said, call("a", "Read", file_path="x"), answer("a", text_of(90))]) == ["m3"]
@@ -248,7 +248,7 @@ def test_a_call_id_used_again_names_the_newer_call():
 # ------------------------------------------------------------------------------------------------------------- settings
 
 
-def test_tools_of_your_own_are_named_and_those_not_named_are_not_known():
+def test_only_named_tools_are_known():
     own = supersede(reads=["Fetch"], writes=["Put"], looks=["peek"], asks=["query"], grace=0)
     run = Run().do("x__fetch", path="a").do("put", path="a").do("PEEK").do("peek").do("query", q="1").do("query", q="1")
     assert gone(run, own) == ["m3", "m7", "m11"]
@@ -261,12 +261,12 @@ def test_a_placeholder_without_handles_is_used_as_it_is():
 
 
 @pytest.mark.parametrize("wrong", [{"keep": 0}, {"grace": -1}])
-def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, int]):
+def test_wrong_numbers_are_refused(wrong: dict[str, int]):
     with pytest.raises(BadSetting, match="keep and grace of supersede are"):
         supersede(**wrong)  # type: ignore[arg-type]
 
 
-# ---------------------------------------------------------------------------------------------------------------- deeds
+# ------------------------------------------------------------------------------------------------------- kinds of calls
 
 
 @pytest.mark.parametrize(
@@ -291,33 +291,33 @@ def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, int]):
     ],
     ids=str,
 )
-def test_a_deed_is_told_by_name_and_arguments(tool: str, arguments: dict[str, object], deed: CallKind):
+def test_a_call_is_classified_by_name_and_arguments(tool: str, arguments: dict[str, object], deed: CallKind):
     assert create_classifier()(tool, json.dumps(arguments)) == deed
 
 
 @given(st.sampled_from([*READS, *WRITES, *LOOKS, *ASKS, "x"]), st.text() | st.from_type(dict).map(repr))
-def test_whatever_stands_in_the_arguments_there_is_a_deed(tool: str, arguments: str):
+def test_any_arguments_are_classified(tool: str, arguments: str):
     assert create_classifier()(tool, arguments).kind in ("read", "write", "look", "ask", "other")
 
 
 @pytest.mark.parametrize("value", [None, 5, "", [], {}, True, [[]], [1, "2"], -1, 10**30, 1.5, "\ud800"], ids=repr)
-def test_arguments_of_odd_kinds_do_no_harm(value: object):
+def test_arguments_of_odd_types_do_no_harm(value: object):
     deed_of = create_classifier()
     for key in ("file_path", "offset", "limit", "view_range", "end_line", "command", "cmd", "workdir"):
         for tool in ("Read", "Edit", "Bash", "str_replace_editor"):
             assert deed_of(tool, json.dumps({"file_path": "a", key: value})).kind in ("read", "write", "ask", "other")
 
 
-def test_paths_name_one_file_or_do_not():
+def test_is_same_file_compares_paths():
     assert is_same_file("/a/b.py", "b.py")
     assert not is_same_file("/a/bb.py", "b.py")
 
 
-# ------------------------------------------------------------------------------------------------- for any conversation
+# ----------------------------------------------------------------------------------------------------------- properties
 
 
 def of_an_agent(said: list[Message]) -> list[Message]:
-    """The same conversation, of an agent that reads, changes, asks and looks, again and again."""
+    """Return a conversation of an agent that reads, changes, asks and looks."""
     doings = [("Read", "a.py"), ("Edit", "a.py"), ("Read", "b.py"), ("ls", "src"), ("computer", "click")]
 
     def doing(part: Part, index: int) -> Part:
@@ -333,7 +333,8 @@ def of_an_agent(said: list[Message]) -> list[Message]:
 
 
 @given(histories(), st.sampled_from((None, 0, 2)))
-def test_i01_i02_i06_whatever_was_said_the_view_stays_legal_and_twice_is_once(said: list[Message], grace: int | None):
+def test_views_stay_legal_and_stable(said: list[Message], grace: int | None):
+    """I1, I2, I6."""
     policy = supersede(grace=grace, placeholder="{by}{handle}")
     chat = opened(policy=(policy,))
     chat.append(of_an_agent(said))
@@ -344,7 +345,8 @@ def test_i01_i02_i06_whatever_was_said_the_view_stays_legal_and_twice_is_once(sa
         assert [row.message for row in chat.history()] == of_an_agent(said)
 
 
-def test_i08_the_same_view_gives_the_same_edits_and_stays_as_it_was():
+def test_the_same_view_gives_the_same_edits():
+    """I8."""
     story = Story(*Run().read().read().edit().do("Bash", command="x").do("Bash", command="x").said)
     view = story.view()
     before = [(entry.handle, entry.message) for entry in view]
@@ -352,8 +354,8 @@ def test_i08_the_same_view_gives_the_same_edits_and_stays_as_it_was():
     assert [(entry.handle, entry.message) for entry in view] == before
 
 
-def test_many_reads_of_one_file_and_many_files_of_one_name_cost_no_more_each(monkeypatch: pytest.MonkeyPatch):
-    """Work is counted, not time: paths of which both are absolute are never compared."""
+def test_many_reads_and_namesakes_take_linear_work(monkeypatch: pytest.MonkeyPatch):
+    """Counts work, not time: two absolute paths are never compared."""
     compared: list[str] = []
     monkeypatch.setattr("foveate.policies.superseded_results.is_same_file", lambda *paths: compared.extend(paths))
     run = Run()
@@ -363,17 +365,17 @@ def test_many_reads_of_one_file_and_many_files_of_one_name_cost_no_more_each(mon
     assert compared == []
 
 
-def test_of_a_file_read_in_very_many_pieces_the_oldest_go_whichever_is_read_again():
+def test_the_oldest_of_many_reads_of_one_file_go():
     run = Run()
     for n in range(70):
         run.read(offset=n, limit=1)
     assert gone(run.edit().read(offset=500, limit=1)) == [f"m{2 * n + 3}" for n in range(6)]
 
 
-# ------------------------------------------------------------------------------------ pruning that spares what was read
+# -------------------------------------------------------------------------------------------- pruning that spares reads
 
 
-def test_reads_may_be_protected_longer_than_what_else_tools_said():
+def test_reads_can_be_protected_longer():
     run = (
         Run()
         .read("/a", 500)
@@ -391,8 +393,8 @@ def test_reads_may_be_protected_longer_than_what_else_tools_said():
 
 
 @pytest.mark.slow
-def test_in_recorded_sessions_what_is_superseded_leads_to_a_result_that_is_shown(transcripts: Path):
-    """And what the newest read of a file shows stays, unless the file was changed after it."""
+def test_recorded_placeholders_lead_to_shown_results(transcripts: Path):
+    """The newest read of a file stays too, unless the file was changed after it."""
     superseded = 0
     for path in sorted((transcripts / "neutral" / "entireio-cli").glob("*.jsonl")):
         story = Story(*[one.message for one in read_recording(path).messages])

@@ -1,4 +1,4 @@
-"""Names that a summary must hold because what stays still speaks of them."""
+"""Names that a summary must contain because later messages use them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def entries(*messages: object) -> tuple[Entry, ...]:
     return Story(*messages).projection.entries()  # type: ignore[arg-type]
 
 
-def test_names_of_what_goes_that_calls_and_people_still_use_the_newest_first():
+def test_needed_names_are_sorted_by_use():
     view = entries(
         user("Look at src/a.py and src/b.py; KEY_77 is old."),
         say("src/c.py too."),
@@ -29,14 +29,14 @@ def test_names_of_what_goes_that_calls_and_people_still_use_the_newest_first():
     assert names_needed_later(view[:2], view, 4_000) == ("KEY_77", "src/c.py", "src/a.py")
 
 
-def test_what_a_tool_lists_and_what_a_system_prompt_says_is_no_reference():
+def test_results_and_system_prompts_are_no_references():
     view = entries(
         system("Mind src/a.py."), user("See src/a.py."), call("x", "ls"), answer("x", "src/a.py"), user("So?")
     )
     assert names_needed_later(view[1:2], view, 4_000) == ()
 
 
-def test_there_are_twenty_names_at_most_and_they_take_an_eighth_of_the_summary():
+def test_needed_names_are_limited_to_twenty_and_an_eighth():
     many = " ".join(f"src/file_{n:02}.py" for n in range(50))
     view = entries(user(many), say("Hm."), user(many))
     assert len(names_needed_later(view[:2], view, 100_000)) == 20
@@ -49,7 +49,8 @@ def talk(one: object, last: str = "And src/a.py?") -> None:
     one.append([*said, user(last)])  # type: ignore[attr-defined]
 
 
-def test_f25_a_function_is_told_them_and_what_it_leaves_out_is_added():
+def test_missing_names_are_added_to_a_summary():
+    """F25."""
     asked = ScriptedSummarizer(["We spoke."])
     one = opened(policy=(compact_on_overflow(),), summarizer=asked, window=11_000, reserve=1_000)
     talk(one)
@@ -59,7 +60,7 @@ def test_f25_a_function_is_told_them_and_what_it_leaves_out_is_added():
     assert edit.text.endswith("\n\nWe spoke.\n\nStill referred to: src/a.py")
 
 
-def test_whoever_wants_the_bare_text_gets_nothing_beside_it():
+def test_a_bare_framing_adds_no_names():
     for policy in (
         compact_on_overflow(framing="{summary}"),
         checkpoint(trigger_at=10, keep_recent=5, template="Before: {summary}"),
@@ -72,7 +73,7 @@ def test_whoever_wants_the_bare_text_gets_nothing_beside_it():
         assert texts(one.view)[0] in ("We spoke.", "Before: We spoke.")
 
 
-def test_a_checkpoint_holds_them_too():
+def test_a_checkpoint_contains_the_needed_names():
     asked = ScriptedSummarizer(["We spoke."])
     one = opened(policy=(checkpoint(trigger_at=10, keep_recent=5),), summarizer=asked)
     talk(one)
