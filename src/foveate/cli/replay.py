@@ -46,19 +46,20 @@ def replay(
     No model is called. For each recorded answer, foveate plans, checks and bills the request that it would have sent.
     The exit code is 1 if a provider would have refused a request, or if a message was lost.
 
+    Policies: balanced, coding, frugal, browser, prune, expire, prune-and-compact, retain, recap, checkpoint,
+    keep-last-N, none (only what keeps a request within its window), off, or a .toml file. `foveate policy list`
+    describes them.
+
     Example: `foveate replay session.jsonl --compare none,keep-last-5,prune --html report.html`
 
     Parameters
     ----------
     files
-        Recordings: Claude Code, Codex, OpenCode, pi, SWE-agent, OpenHands, ATIF, or chat completions as JSON or
-        JSON Lines.
+        Recordings of Claude Code, Codex, OpenCode, pi, SWE-agent, OpenHands, ATIF or chat completions.
     last
         Replay the newest recording of Claude Code or Codex on this computer.
     policy
-        The policy: a preset (balanced, coding, frugal, browser, prune, expire, prune-and-compact, retain, recap,
-        checkpoint), keep-last-N, none (only what keeps a request within its window), off, or a .toml file (default:
-        from the settings, else balanced). foveate policy list describes them.
+        The policy (default: from the settings, else balanced).
     compare
         Several policies, separated by commas.
     window

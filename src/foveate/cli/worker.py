@@ -66,8 +66,7 @@ def work(
     patience
         Seconds that running jobs may take after a stop (default: 30).
     ages_at
-        When to apply the retention rules of the table [ages] in foveate.toml: a crontab line in UTC, such as
-        "17 3 * * *" (default: never).
+        When to apply the [ages] of foveate.toml: a crontab line in UTC, such as "17 3 * * *" (default: never).
     once
         Run the jobs that wait now, then exit.
     """

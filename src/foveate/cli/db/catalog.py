@@ -87,7 +87,7 @@ def set_action(
     description
         The description that models read.
     parameters
-        A file with the JSON Schema of the parameters; `-` for standard input, "" for none.
+        A file with the JSON Schema of the parameters; - for standard input, "" for none.
     default_compact_prompt
         The prompt for summaries of its results if the binding names none; "" for the default.
     """
@@ -185,15 +185,15 @@ def set_binding(
     agent
         The agent's name.
     action
-        The action's name; see `foveate db action list`.
+        The action's name; see foveate db action list.
     turns
-        Number of model calls that see a result before it expires: 0 or more, or `never`.
+        Number of model calls that see a result before it expires: 0 or more, or never.
     mode
-        What happens then: `none`, `remove` or `compact`.
+        What happens then: none, remove or compact.
     compact_mode
-        How results are shortened: `first_chars` or `summary`.
+        How results are shortened: first_chars or summary.
     compact_length
-        Characters of the short form or of the summary; `none` for the default.
+        Characters of the short form or of the summary; none for the default.
     compact_prompt
         The prompt of the summary; "" for the one of the action, or the default.
     """
@@ -353,7 +353,7 @@ def set_prompt(
     name
         The prompt's name. "Compact Agent Message" is the default prompt.
     file
-        A file with the text; `-` for standard input.
+        A file with the text; - for standard input.
     description
         The purpose of the prompt.
     """

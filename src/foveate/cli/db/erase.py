@@ -37,10 +37,11 @@ def erase(
     as_json: AsJson = False,
     where: Where = NOWHERE,
 ) -> int:
-    """Erase messages and everything derived from them, in every fork that shares them; without handles, all messages.
+    """Erase messages, with everything derived from them, in all forks.
 
-    This cannot be undone. Positions and hashes stay, so that `foveate db verify` still proves the rest, and a record
-    says who erased what, when and why. Vacuum afterwards: until then the file may still contain the erased bytes.
+    Without handles the command erases all messages of the conversation. This cannot be undone. Positions and hashes
+    stay, so that `foveate db verify` still proves the rest, and a record says who erased what, when and why. Vacuum
+    afterwards: until then the file may still contain the erased bytes.
 
     Example: `foveate db erase support-456 m12 --reason "request of the customer" --yes`
 
@@ -139,6 +140,9 @@ def age(
 ) -> int:
     """Count the messages that are older than their retention, and erase them with --yes.
 
+    Kinds: tool results (of one tool: tool results:grep), assistant messages, user messages, media, all, runs and
+    conversations. Ages: a time, a number of turns, or both; a time only for runs and conversations.
+
     A message stays while a view shows it, while it is pinned, and if it is a system prompt or the last user input,
     unless its rule ends with `even shown`, `even short`, `even pinned`, `even system` or `even input`. Positions and
     hashes stay. A SQLite file reuses the free space, and shrinks only by a vacuum.
@@ -150,9 +154,7 @@ def age(
     conversations
         Names of conversations (default: all of the tenant).
     older
-        A retention rule, KIND=AGE. Kinds: tool results (of one tool: tool results:grep), assistant messages, user
-        messages, media, all; and runs and conversations, which take a time only. Can be repeated (default: the table
-        [ages] in foveate.toml).
+        A rule, KIND=AGE. Can be repeated (default: the table [ages] in foveate.toml).
     every_tenant
         Apply the rules to all tenants.
     reason

@@ -71,10 +71,10 @@ def export(
 
 
 def import_(file: Path, /, *, on_conflict: Conflicts = "refuse", where: Where = NOWHERE) -> int:
-    """Import an archive into a database. The command checks the whole archive first, and skips what is already stored.
+    """Import an archive into a database.
 
-    Conversations keep their tenants unless --tenant names another one. Repeat an import that was interrupted: it
-    continues.
+    The command checks the whole archive first, and skips what is already stored. Conversations keep their tenants
+    unless --tenant names another one. Repeat an import that was interrupted: it continues.
 
     Example: `foveate db import chats.jsonl.gz --store postgresql://ann@db.example/chats`
 

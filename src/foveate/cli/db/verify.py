@@ -41,7 +41,7 @@ def verify(
     conversations
         Names of conversations (default: all).
     head
-        A head, as text or in a file; `-` for standard input. Can be repeated.
+        A head, as text or in a file; - for standard input. Can be repeated.
     erased
         Count erased messages too, and report texts derived from them that still exist.
     """
