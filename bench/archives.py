@@ -19,8 +19,8 @@ from corpus import messages
 from databases import Measured, Server, made, servers
 
 from foveate import open_store
-from foveate.archive import backup, export_archive, import_archive
 from foveate.edits import Hide, Target
+from foveate.ops.archive import backup, export_archive, import_archive
 from foveate.ports import Database
 from foveate.testing.rows import chain, record_after
 

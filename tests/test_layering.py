@@ -32,14 +32,13 @@ EXCEPTIONS = {("cli", "foveate.testing.bodies")}
 
 PACKAGES: dict[str, set[str]] = {
     "patterns": {"regex"},
-    "archive": {"zstandard"},
     "stores": {"zstandard", "psycopg", "psycopg_pool"},
     "counters": {"toktok_rs"},
     "models": {"anthropic", "openai", "genai_prices"},
     "telemetry": {"opentelemetry"},
     "agents": {"jinja2"},
     "replay": {"jinja2"},
-    "worker": {"procrastinate", "psycopg", "psycopg_pool"},
+    "ops": {"zstandard", "procrastinate", "psycopg", "psycopg_pool"},
     "inspector": {"jinja2"},
     "cli": {"cyclopts", "rich", "jinja2", "genai_prices"},
     "testing": {"hypothesis", "pytest"},

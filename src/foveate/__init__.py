@@ -39,8 +39,6 @@ from .open import Options, open_async_conversation, open_conversation, open_mode
 from .plugins import Plugin, plugin
 
 if _typing.TYPE_CHECKING:
-    from . import aging as aging
-    from . import archive as archive
     from . import expansion as expansion
     from . import policies as policies
     from . import rules as rules
@@ -121,7 +119,7 @@ _LAZY = {
 }
 """Names and their modules, imported at the first use: asyncio alone would double the time of `import foveate`."""
 
-_LAZY_MODULES = ("aging", "archive", "expansion", "policies", "rules", "summarizers", "types")
+_LAZY_MODULES = ("expansion", "ops", "policies", "rules", "summarizers", "types")
 """Public modules that are imported at the first use."""
 
 

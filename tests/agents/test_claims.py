@@ -397,7 +397,7 @@ def test_an_agent_gives_signs_of_life_while_its_model_thinks():
     def think(_: Any) -> str:
         before = chat.claim("other")
         pulse.beat()
-        seen.append(chat.claim("other") == LockHolder(before.owner, before.beats + 1))
+        seen.append(chat.claim("other") == LockHolder(before.owner, before.heartbeats + 1))
         return "Hello."
 
     with ChatAgent(ScriptedModel(think), conversation=chat) as agent:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from threading import Thread
 
-from foveate.archive import backup, export_archive
 from foveate.core.messages import user
 from foveate.errors import FoveateError
+from foveate.ops.archive import backup, export_archive
 from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain

@@ -13,8 +13,6 @@ import pytest
 from msgspec.structs import replace
 from worlds import LONG, TENANT, build, contents, furnish
 
-from foveate.archive import Count, Imported, export_archive, import_archive, reading
-from foveate.archive.lines import Tally, decode, encode
 from foveate.core import ids, wire
 from foveate.core.catalog import Prompt
 from foveate.core.edits import Hide, Record, Target
@@ -22,6 +20,8 @@ from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.stamps import Stamp
 from foveate.errors import BadSetting, BadTranscript, Damaged, MissingExtra, NoSuchConversation, StoreError
+from foveate.ops.archive import Count, Imported, export_archive, import_archive, reader
+from foveate.ops.archive.lines import Tally, decode, encode
 from foveate.ports import Changes, Head, StoredMessage, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -80,9 +80,9 @@ def first(said: list[dict[str, Any]], kind: str, nth: int = 0) -> int:
         ("message", 2, {"message": 7}, "Expected `object`|no line"),
         ("record", 0, {"id": "ab" * 20}, "the id of the record with edit 1 does not follow"),
         ("branch", 1, {"branch": 1}, "branch 1 comes after branch 1 of 2"),
-        ("archive", 0, {"version": 2}, "has version 2, and this foveate reads version 1. Upgrade"),
-        ("archive", 0, {"format": "parquet"}, "it is a 'parquet' and no"),
-        ("tree", 0, {"branches": []}, "a tree has conversations"),
+        ("archive", 0, {"version": 2}, "has version 2; this foveate reads version 1. Upgrade"),
+        ("archive", 0, {"format": "parquet"}, "it is a 'parquet', not a"),
+        ("tree", 0, {"branches": []}, "a tree needs conversations"),
         ("step", 0, {"is": "stop"}, "it is no line of an archive"),
     ],
 )
@@ -143,7 +143,7 @@ def test_file_that_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> N
 
 def test_lines_after_the_end_are_refused(path: Path) -> None:
     path.write_bytes(path.read_bytes() * 2)
-    with pytest.raises(BadTranscript, match="something follows the end"):
+    with pytest.raises(BadTranscript, match="there are lines after the end"):
         import_archive(MemoryStore(), path)
 
 
@@ -180,7 +180,7 @@ def test_import_over_another_past_is_refused(path: Path) -> None:
     head = store.open(TENANT, "begun")
     append(store, head, chain([user("something else")], head))
     before = contents(store)
-    with pytest.raises(BadSetting, match="'begun' already, and its past is another one: message 1 is not the same"):
+    with pytest.raises(BadSetting, match="'begun' already, with another past: message 1 differs"):
         import_archive(store, path)
     assert contents(store) == before
 
@@ -191,7 +191,7 @@ def test_another_past_of_edits_is_refused(store: MemoryStore, path: Path, tmp_pa
     here = store.open(TENANT, "begun")
     head = append(other, head, store.messages(here, 1, here.position))
     other.commit(head, *record_after(head, Hide(Target(head.tip), reason="for another reason")))
-    with pytest.raises(BadSetting, match="edit 1 is not the same"):
+    with pytest.raises(BadSetting, match="edit 1 differs"):
         import_archive(other, path)
 
 
@@ -201,7 +201,7 @@ def test_fork_that_ends_before_it_forked_is_another_one(store: MemoryStore, path
     head = other.open(TENANT, "fork 5")
     append(other, head, store.messages(store.open(TENANT, "begun"), 1, 2))
     before = contents(other)
-    with pytest.raises(BadSetting, match=r"'fork 5' already, .* it ends before it leaves the one"):
+    with pytest.raises(BadSetting, match=r"'fork 5' already, .* it ends before its fork point"):
         import_archive(other, path)
     assert contents(other) == before
     assert import_archive(other, path, on_conflict="rename").new == 2
@@ -271,7 +271,7 @@ def test_catalog_comes_along_where_it_was_asked_for(tmp_path: Path) -> None:
     import_archive(second, tmp_path / "a.jsonl")
     assert second.bindings(TENANT) == first.bindings(TENANT)
     third.put_prompt(TENANT, Prompt("short", "Another {{ text }}"))
-    with pytest.raises(BadSetting, match="There is a prompt 'short' already, and it is another one"):
+    with pytest.raises(BadSetting, match="There is a prompt 'short' already, and it differs"):
         import_archive(third, tmp_path / "a.jsonl")
     assert third.actions(TENANT) == []
     export_archive(first, tmp_path / "b.jsonl", tenant=TENANT)
@@ -345,7 +345,7 @@ def test_memory_does_not_grow_with_the_size(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ten_times_as_much_takes_no_more_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All messages are large and unlike, and there are edits: what is kept on the way does not grow."""
-    monkeypatch.setattr("foveate.archive.large._KEPT_MAX", 500)
+    monkeypatch.setattr("foveate.ops.archive.lines._LARGE_MAX", 500)
     peaks = []
     for count in (2_000, 20_000):
         path = tmp_path / f"{count}.jsonl"
@@ -367,7 +367,7 @@ def test_ten_times_as_much_takes_no_more_memory(tmp_path: Path, monkeypatch: pyt
 
 
 def test_large_message_far_back_is_written_in_full_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveate.archive.large._KEPT_MAX", 3)
+    monkeypatch.setattr("foveate.ops.archive.lines._LARGE_MAX", 3)
     store, other = MemoryStore(), MemoryStore()
     head = store.open(TENANT, "one")
     order = [0, 0, 1, 2, 0, 3, 4, 0, 4, 5, 6, 7, 0, 4]
@@ -479,7 +479,7 @@ def test_line_that_is_too_long_is_refused_without_reading_it_whole(
 ) -> None:
     """Fault 11: a compressed file of 256 kB took 2 GB of memory."""
     limit = "_UNPACKED_MAX" if name.endswith(".gz") else "_LINE_MAX"
-    monkeypatch.setattr(reading, limit, 4 << 20)
+    monkeypatch.setattr(reader, limit, 4 << 20)
     with gzip.open(tmp_path / name, "wb") if name.endswith(".gz") else open(tmp_path / name, "wb") as file:
         for _ in range(64):
             file.write(b" " * (1 << 20))
@@ -493,7 +493,7 @@ def test_line_that_is_too_long_is_refused_without_reading_it_whole(
 
 
 def test_line_of_several_pieces_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_PIECE", 64)
+    monkeypatch.setattr(reader, "_PIECE", 64)
     first, second = MemoryStore(), MemoryStore()
     build(first, [(2, 0, 0), (3, 1, 5), (7, 2, 3)])
     export_archive(first, tmp_path / "a.jsonl.gz", tenant=TENANT)

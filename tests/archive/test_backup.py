@@ -14,10 +14,10 @@ import pytest
 from waiting import until
 from worlds import build, contents
 
-from foveate.archive import backup, export_archive, verify_all
-from foveate.archive.files import placed
 from foveate.core.messages import user
 from foveate.errors import BadSetting, Damaged, StoreError
+from foveate.ops.archive import backup, export_archive, verify_all
+from foveate.ops.archive.files import placed
 from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
@@ -134,7 +134,7 @@ def test_copy_that_is_interrupted_leaves_nothing(path: Path, tmp_path: Path, mon
         raise KeyboardInterrupt
 
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr("foveate.archive.files._sync", interrupted)
+    monkeypatch.setattr("foveate.ops.archive.files._sync", interrupted)
     with pytest.raises(KeyboardInterrupt):
         backup(path, tmp_path / "copy.db")
     with SqliteStore(path) as store, pytest.raises(KeyboardInterrupt):
@@ -148,7 +148,7 @@ def test_copy_takes_the_place_of_another_one_only_when_it_is_whole(
 ) -> None:
     copy = tmp_path / "copy.db"
     copy.write_bytes(b"the last good one")
-    monkeypatch.setattr("foveate.archive.files._sync", lambda path: (_ for _ in ()).throw(OSError(28, "No space")))
+    monkeypatch.setattr("foveate.ops.archive.files._sync", lambda path: (_ for _ in ()).throw(OSError(28, "No space")))
     with pytest.raises(BadSetting, match="cannot be written: No space"):
         backup(path, copy, overwrite=True)
     assert copy.read_bytes() == b"the last good one"
@@ -201,7 +201,7 @@ def test_archive_never_takes_the_place_of_a_database(path: Path, tmp_path: Path)
     (tmp_path / "link.db").symlink_to(path)
     with SqliteStore(path) as store:
         for name in ("chat.db", "link.db"):
-            with pytest.raises(BadSetting, match="is a database, which nothing else may replace"):
+            with pytest.raises(BadSetting, match="is a database, and must not be replaced by another kind of file"):
                 export_archive(store, tmp_path / name, tenant="acme", overwrite=True)
     assert path.read_bytes() == before
 
@@ -211,9 +211,9 @@ def test_nothing_is_written_where_the_database_keeps_its_log(path: Path, tmp_pat
     target = tmp_path / f"chat.db{suffix}"
     with SqliteStore(path) as store:
         before = target.read_bytes() if target.exists() else None
-        with pytest.raises(BadSetting, match="is where SQLite keeps what belongs to"):
+        with pytest.raises(BadSetting, match="is a file that SQLite uses for"):
             backup(path, target, overwrite=True)
-        with pytest.raises(BadSetting, match="is where SQLite keeps what belongs to"):
+        with pytest.raises(BadSetting, match="is a file that SQLite uses for"):
             export_archive(store, target, tenant="acme", overwrite=True)
         assert (target.read_bytes() if target.exists() else None) == before
 
@@ -221,7 +221,7 @@ def test_nothing_is_written_where_the_database_keeps_its_log(path: Path, tmp_pat
 def test_folder_or_what_is_no_file_is_not_replaced(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
-    for name, said in (("", "is a folder"), (".", "is a folder"), ("pipe", "is no file that could be replaced")):
+    for name, said in (("", "is a folder"), (".", "is a folder"), ("pipe", "is not a regular file")):
         with pytest.raises(BadSetting, match=said):
             backup(path, name, overwrite=True)
         with SqliteStore(path) as store, pytest.raises(BadSetting, match=said):
@@ -242,7 +242,7 @@ def test_foreign_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_bytes(b"this is no database" * 99)
     for name, error, said in (
         ("none.db", BadSetting, "There is no database"),
-        ("other.db", BadSetting, "is no database of foveate's"),
+        ("other.db", BadSetting, "is not a database of foveate"),
         ("text.db", Damaged, "could not be copied"),
     ):
         with pytest.raises(error, match=said):

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from foveate import Text
-from foveate.archive import head_text, heads_in, verify_all, verify_head
 from foveate.core import ids
 from foveate.core.messages import user
 from foveate.core.snapshots import Facts, SlotState, Snapshot
 from foveate.edits import Hide, Replace, Target
+from foveate.ops.archive import head_text, heads_in, verify_all, verify_head
 from foveate.ports import Database, Finding, Head, append
 from foveate.stores.codec import pack
 from foveate.stores.memory import MemoryStore

@@ -11,9 +11,9 @@ import pytest
 from worlds import TENANT, contents
 
 from foveate import ConflictError
-from foveate.archive import export_archive, import_archive
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
+from foveate.ops.archive import export_archive, import_archive
 from foveate.ports import Database, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -128,7 +128,7 @@ def test_export_that_never_succeeds_is_reported_and_leaves_no_file(tmp_path: Pat
 
     positions = iter(range(1, 50))
     eager = Eager(store, 0, lambda: erasing(store, next(positions)))
-    with pytest.raises(ConflictError, match="8 times something was erased in 'middle'"):
+    with pytest.raises(ConflictError, match="Something was erased in 'middle'"):
         export_archive(eager, tmp_path / "a.jsonl", tenant=TENANT)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
     stream = io.BytesIO()

@@ -15,7 +15,6 @@ import pytest
 from msgspec.structs import replace
 
 from foveate import Text
-from foveate.archive import head_text, heads_in, verify_all, verify_head
 from foveate.core import ids, wire
 from foveate.core.catalog import Action, Prompt
 from foveate.core.edits import Hide
@@ -24,6 +23,7 @@ from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.snapshots import Facts, SlotState, Snapshot
 from foveate.core.stamps import Lease
 from foveate.edits import Replace, Target
+from foveate.ops.archive import head_text, heads_in, verify_all, verify_head
 from foveate.ports import Head, append
 from foveate.stores.codec import pack
 from foveate.stores.lineage import root_of

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from foveate.archive import KeptHead, export_archive, head_text, heads_in, import_archive, verify_head
 from foveate.core.edits import Hide, Target
 from foveate.core.messages import user
 from foveate.errors import BadSetting
+from foveate.ops.archive import KeptHead, export_archive, head_text, heads_in, import_archive, verify_head
 from foveate.ports import Head, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sql import SqlStore

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from worlds import TENANT, build, contents, furnish, moves
 
-from foveate.archive import export_archive, import_archive
 from foveate.errors import BadTranscript, FoveateError
+from foveate.ops.archive import export_archive, import_archive
 from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore

@@ -13,8 +13,8 @@ import pytest
 from worlds import TENANT, build, contents, furnish
 
 from foveate import open_async_conversation, open_conversation
-from foveate.archive import Unfinished, drop_unfinished, export_archive, import_archive, unfinished
 from foveate.errors import BadSetting, StoreError
+from foveate.ops.archive import UnfinishedImport, drop_unfinished, export_archive, find_unfinished, import_archive
 from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -48,7 +48,7 @@ def half(path: Path, store: Database) -> Database:
     for fatal in range(10, 200):
         with pytest.raises(StoreError):
             import_archive(failing_store(store, Countdown(fatal)), path)
-        if store.names(TENANT) and list(unfinished(store)):
+        if store.names(TENANT) and list(find_unfinished(store)):
             return store
     raise AssertionError("it never stopped there")
 
@@ -76,7 +76,7 @@ def test_import_with_any_failed_statement_ends_the_same(path: Path, tmp_path: Pa
         with SqliteStore(file, synchronous="normal", search=False) as store:
             import_archive(store, path)
             assert exported(store) == archive
-            assert list(unfinished(store)) == []
+            assert list(find_unfinished(store)) == []
         for left in tmp_path.glob(f"{fatal}.db*"):
             left.unlink()
     raise AssertionError("it never succeeded")
@@ -88,7 +88,7 @@ def test_killed_import_continues_and_ends_the_same(path: Path, tmp_path: Path, f
     """The process is gone in the middle of a statement, without a word to anybody."""
     program = f"""
 import os, sqlite3, sys
-from foveate.archive import import_archive
+from foveate.ops.archive import import_archive
 from foveate.stores.sqlite import SqliteStore
 left = {fatal}
 class Fatal(sqlite3.Connection):
@@ -113,18 +113,18 @@ def test_unfinished_imports_are_listed_and_removed(first: MemoryStore, path: Pat
     store = half(path, MemoryStore())
     whole = [name for name in store.names(TENANT) if not name.startswith("~importing ")]
     kept = {name: found for name, found in contents(store).items() if name in whole}
-    (told,) = unfinished(store)
+    (told,) = find_unfinished(store)
     assert (told.tenant, all(name.startswith("~importing ") for name in told.names)) == (TENANT, True)
-    assert list(unfinished(store, tenant="zeta")) == drop_unfinished(store, tenant="zeta") == []
+    assert list(find_unfinished(store, tenant="zeta")) == drop_unfinished(store, tenant="zeta") == []
     assert drop_unfinished(store, tenant=TENANT) == [told]
-    assert (list(unfinished(store)), contents(store)) == ([], kept)
+    assert (list(find_unfinished(store)), contents(store)) == ([], kept)
     import_archive(store, path)
     assert contents(store) == contents(first)
 
 
 def test_named_conversation_is_not_discarded(path: Path) -> None:
     store = half(path, MemoryStore())
-    (told,) = unfinished(store)
+    (told,) = find_unfinished(store)
     store.fork(store.open(TENANT, told.names[0]), "mine", 0, 0)
     before = contents(store)
     with pytest.raises(BadSetting, match="'mine' is in that tree"):
@@ -148,6 +148,6 @@ def test_no_conversation_can_be_named_as_what_is_unfinished() -> None:
 
 
 def test_store_in_which_nothing_is_unfinished_says_so(first: MemoryStore) -> None:
-    assert list(unfinished(first)) == drop_unfinished(first) == []
+    assert list(find_unfinished(first)) == drop_unfinished(first) == []
     first.open(TENANT, "~importing 7-1")
-    assert list(unfinished(first)) == [Unfinished(TENANT, ("~importing 7-1",), 0)]
+    assert list(find_unfinished(first)) == [UnfinishedImport(TENANT, ("~importing 7-1",), 0)]

@@ -12,12 +12,12 @@ from msgspec import structs
 
 import foveate
 from foveate import Text, ToolCall, assistant, tool_result
-from foveate.archive import Verified, verify_all, verify_view
 from foveate.core import ids
 from foveate.core.messages import user
 from foveate.core.snapshots import Snapshot
 from foveate.edits import Hide, Replace, Summarize, Target
 from foveate.errors import Damaged
+from foveate.ops.archive import Verified, verify_all, verify_view
 from foveate.ports import Finding, Head, append
 from foveate.stores.codec import pack
 from foveate.stores.memory import MemoryStore
@@ -129,7 +129,7 @@ def test_view_matches_the_journal_before_and_after_retention(policy: str) -> Non
         assert verify_view(store, chat.head) == []
         save_with_sizes(store, chat.head, snapshot, 7)
         (finding,) = verify_view(store, chat.head)
-        assert "as another one than the journal does" in finding.problem
+        assert "differs from the journal" in finding.problem
 
 
 def save_with_sizes(store: MemoryStore, head: Head, snapshot: Snapshot, size: int) -> None:
@@ -158,7 +158,7 @@ def test_changed_text_in_a_snapshot_is_found(tmp_path: Path) -> None:
             )
         connection.close()
         (one,) = verify_all(store)
-        assert one.findings == (Finding("snapshot", "it tells edit 2 as another one than the journal does"),)
+        assert one.findings == (Finding("snapshot", "its edit 2 differs from the journal"),)
 
 
 def test_view_of_another_version_is_left_alone(tmp_path: Path) -> None:

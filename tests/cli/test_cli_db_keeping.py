@@ -75,7 +75,7 @@ def test_import_refuses_or_renames_a_conflict(db, refused, here):
         append(store, head, chain([user("z")], head))
     new = ("--store", "sqlite:///new.db")
     assert refused("import", "one.jsonl", *new) == (
-        "There is a conversation 'one' already, and its past is another one: message 1 is not the same. Nothing was "
+        "There is a conversation 'one' already, with another past: message 1 differs. Nothing was "
         "imported. Import it under another name (--on-conflict rename), or into another store."
     )
     assert db("import", "one.jsonl", "--on-conflict", "rename", *new) == (
@@ -161,7 +161,7 @@ def test_tenant_that_cannot_be_stored_is_refused(refused, here, command):
 
 def test_export_does_not_overwrite_a_database(db, refused):
     output = refused("export", "chat.db", "--overwrite")
-    assert output == "chat.db is a database, which nothing else may replace. Name another file."
+    assert output == "chat.db is a database, and must not be replaced by another kind of file. Name another file."
     assert db("verify") == "3 conversations of 2 tenants verified: all is well.\n"
 
 

@@ -27,7 +27,7 @@ def test_shards_without_a_count_lets_citus_choose(run) -> None:
     [
         ("sqlite:///chat.db", "8", "Only PostgreSQL tables can be distributed"),
         ("postgresql://nowhere.example/chats", "0", "--count must be a number of shards from 1 to 32,000, not 0."),
-        ("postgresql://ann:se#cret@nowhere.example/chats", "8", "cannot be read"),
+        ("postgresql://ann:se#cret@nowhere.example/chats", "8", "cannot be parsed"),
     ],
 )
 def test_wrong_arguments_are_refused(run, store: str, count: str, expected: str) -> None:

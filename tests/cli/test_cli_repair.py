@@ -99,7 +99,7 @@ def test_pipe_is_not_replaced_even_with_force(run, recording, tmp_path):
     """As root the command would replace /dev/null."""
     os.mkfifo(tmp_path / "pipe")
     code, _, err = run("repair", recording, "--provider", "openai", "-o", tmp_path / "pipe", "--force")
-    assert (code, err) == (2, f"foveate: {tmp_path / 'pipe'} is no file that could be replaced. Name another one.\n")
+    assert (code, err) == (2, f"foveate: {tmp_path / 'pipe'} is not a regular file. Name another one.\n")
     assert (tmp_path / "pipe").is_fifo()
 
 

@@ -50,12 +50,12 @@ class TestWithAQueue:
     def test_worker_refuses_a_sqlite_file(self, run: Any) -> None:
         code, out, err = run("worker", "--store", "sqlite:///chat.db", "--summarizer", "digest")
         assert (code, out) == (2, "")
-        assert err.startswith("foveate: A queue of jobs lies in PostgreSQL, beside the conversations")
+        assert err.startswith("foveate: A queue of jobs needs a PostgreSQL store")
 
     def test_worker_runs_jobs_and_status_lists_them(self, run: Any, postgres_url: str) -> None:
         from foveate import Options, open_conversation
+        from foveate.ops.worker import enqueue
         from foveate.testing import say, text_of
-        from foveate.worker import enqueue
 
         assert run("worker", "upgrade", "--store", postgres_url) == (0, "The queue is up to date.\n", "")
         assert run("worker", "status", "--store", postgres_url)[1] == "0 waiting, 0 running, 0 done, 0 failed\n"
@@ -71,7 +71,7 @@ class TestWithAQueue:
         assert (code, out) == (0, "")
         log = [line.split(maxsplit=2)[2] for line in err.splitlines()]
         place = postgres_url.partition("@")[2]
-        assert log[0] == f"INFO working off the jobs in postgresql://postgres@{place}"
+        assert log[0] == f"INFO running the jobs in postgresql://postgres@{place}"
         assert log[1].startswith(f"INFO job {done} compact support-456: turn 7: compact made 2 edits")
         assert log[2].startswith(f"ERROR job {failed} compact nobody: attempt 1, failed for good: NoSuchConversation: ")
         assert log[3:] == ["INFO stopped"]
@@ -93,7 +93,7 @@ class TestWithAQueue:
     def test_signal_ends_the_worker(self, postgres_url: str, number: int) -> None:
         child = python("-m", "foveate", "worker", "--store", postgres_url, "--summarizer", "digest")
         assert child.stderr is not None
-        assert "working off the jobs in" in child.stderr.readline()
+        assert "running the jobs in" in child.stderr.readline()
         child.send_signal(number)
         out, err = child.communicate(timeout=120)
         assert (child.returncode, out) == (0, "")

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import ConflictError, Media, Options, StoreError, open_async_conversation, open_conversation
-from foveate.aging import age_conversation, age_database, age_tenant
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Message, Text, ToolCall, assistant, system, tool_result, user
 from foveate.core.redacted_form import ERASED
@@ -22,6 +21,7 @@ from foveate.core.stamps import Usage
 from foveate.engine.aging import Aged, AgedKind
 from foveate.errors import NotExpandable
 from foveate.open import grouped
+from foveate.ops.retention import age_conversation, age_database, age_tenant
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore

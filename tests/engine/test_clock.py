@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 import foveate
 from foveate.agents.limits import Limits
-from foveate.aging import age_conversation
-from foveate.archive import export_archive, import_archive
 from foveate.cli.app import main
 from foveate.core.economy import is_cold
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.view import Prices
+from foveate.ops.archive import export_archive, import_archive
+from foveate.ops.retention import age_conversation
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import ScriptedModel, agent_run, call

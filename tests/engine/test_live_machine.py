@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from together.mechanisms import MECHANISMS, summarizer
 
 from foveate import Conversation, FoveateError, Message, Options, Text, Usage, open_conversation
-from foveate.archive.whole import verify_all
 from foveate.core.edits import Hide, Span, Summarize
+from foveate.ops.archive.verify import verify_all
 from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore

@@ -27,10 +27,10 @@ def impatient(
     that it has now. Connections that are made meanwhile are as patient as ever.
     """
     connections = store if isinstance(store, Connections) else store._driver._connections
-    before = connections._told
+    before = connections._url
 
     def be(wait: float, answer: float) -> None:
-        connections._told = before._replace(wait=wait, answer=answer)
+        connections._url = before._replace(wait=wait, answer=answer)
         connections._pool.timeout = wait
         for connection in list(connections._pool._pool):
             connection.answer = answer

@@ -12,11 +12,11 @@ import pytest
 from foveate import Conversation, open_conversation, open_store
 from foveate.core.edits import Pin, Summarize, Target
 from foveate.open import grouped
+from foveate.ops.worker.jobs import CompactionJob, OpenSettings, compact
 from foveate.policies import compact_on_overflow
 from foveate.summarizers import SummaryRequest
 from foveate.testing import BodyChecker, say, text_of, user
 from foveate.testing.background import HandCranked
-from foveate.worker.compacting import Compaction, Opening, compacted
 
 POLICY = compact_on_overflow(ahead=0.5, keep_recent=0.25, framing="{summary}", digest=False)
 SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
@@ -124,8 +124,8 @@ def test_worker_and_conversation_do_not_both_compact(url: str) -> None:
     summarizer = Meeting(2)
     with opened(url, summarizer=summarizer) as one, open_store(url) as store:  # type: ignore[attr-defined]
         talk(one, 10)
-        wanted, opening = Compaction("c", number=0, is_wanted=True), Opening(summarizer, (POLICY,), **SIZE)
-        by_worker, by_hand = together(lambda: compacted(store, wanted, opening, is_last=True), one.compact)
+        wanted, opening = CompactionJob("c", number=0, is_wanted=True), OpenSettings(summarizer, (POLICY,), **SIZE)
+        by_worker, by_hand = together(lambda: compact(store, wanted, opening, is_last=True), one.compact)
         is_first = by_worker == "nothing to do"
         assert is_first or "compact" in by_worker
         assert [edit.span.first for edit in by_hand.edits if isinstance(edit, Summarize)] == [one.history()[0].id]
@@ -155,8 +155,8 @@ def test_message_appended_during_a_summary_stays_whole(url: str, how: str) -> No
                     one.compact() if not one.records() else one.prepare()
                 case _:
                     with open_store(url) as store:  # type: ignore[attr-defined]
-                        opening = Opening(summarizer, (POLICY,), **SIZE)
-                        compacted(store, Compaction("c", is_wanted=True), opening, is_last=True)
+                        opening = OpenSettings(summarizer, (POLICY,), **SIZE)
+                        compact(store, CompactionJob("c", is_wanted=True), opening, is_last=True)
         other.refresh()
         said = [row.message.text for row in other.history()]
     assert said.count("meanwhile") == 1

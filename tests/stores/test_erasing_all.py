@@ -8,9 +8,9 @@ from foveate.core.messages import user
 from foveate.core.redacted_form import ERASED
 from foveate.core.runs import AgentRun
 from foveate.errors import NoSuchConversation, StoreError
+from foveate.ops import retention as erasing_all
+from foveate.ops.retention import erase_conversation, erase_tenant
 from foveate.ports import Database, append
-from foveate.stores import erasing_all
-from foveate.stores.erasing_all import erase_conversation, erase_tenant
 from foveate.stores.memory import MemoryStore
 from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.rows import chain

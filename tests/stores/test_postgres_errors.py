@@ -26,26 +26,26 @@ from foveate.testing.rows import chain, record_after
 PLACE = "postgresql://ann@db/chats"
 
 ONCE = [
-    ("25006", r"takes no writes .*standby, or set to read only"),
+    ("25006", r"accepts no writes .*standby, or read-only"),
     ("25P04", r"took too long and was stopped .*transaction_timeout"),
     ("42501", r"does not let this user do it .*Grant the user"),
-    ("42P01", r"misses a table that was there"),
+    ("42P01", r"lacks a table that existed"),
     ("53100", r"disk of .* is full .*Make room on the server"),
     ("53200", r"run out of memory, or of what it sets aside for locks .*max_locks_per_transaction"),
     ("53300", r"no connection to spare .*Lower pool="),
     ("53400", r"run out of memory"),
-    ("54000", r"cannot hold something as large as this"),
+    ("54000", r"cannot store something as large as this"),
     ("55P03", r"held the same row for too long .*wait= in the URL"),
     ("57014", r"took too long and was stopped .*statement_timeout"),
     ("58030", r"could not read or write a file of its own .*its log and its disk"),
-    ("22021", r"cannot keep this .*neither NUL"),
-    ("26000", r"does not know what was prepared .*pool by sessions"),
-    ("P0001", r"failed .*See the server's log"),
+    ("22021", r"cannot store this .*cannot contain NUL"),
+    ("26000", r"lost a prepared statement .*pool by sessions"),
+    ("P0001", r"failed .*Read the server's log"),
     ("XX001", r"is damaged .*restore a backup"),
 ]
 """What is told at once."""
 AGAIN = [
-    ("08006", 3, r"connection to .* was lost again and again .*its log says"),
+    ("08006", 3, r"connection to .* was lost again and again .*its log"),
     ("25P03", 3, r"this process was silent for too long, again and again"),
     ("57P01", 3, r"connection to .* was lost again and again"),
     ("57P02", 3, r"connection to .* was lost again and again"),
@@ -134,8 +134,8 @@ def test_server_without_disk_space_refuses_writes_and_serves_reads(url: str, sta
         ("server does not support SSL, but SSL was required", "sslmode"),
         ("SSL error: certificate verify failed", "sslrootcert"),
         ("connection timeout expired", "does not answer"),
-        ("[Errno -2] Name or service not known: failed to resolve host 'nowhere'", "no host of this name"),
-        ("something that nobody has seen yet", "See that it runs, and retry"),
+        ("[Errno -2] Name or service not known: failed to resolve host 'nowhere'", "no host with this name"),
+        ("something that nobody has seen yet", "Check that it runs, then retry"),
     ],
 )
 def test_failed_connection_is_reported_with_advice(said: str, todo: str) -> None:
@@ -153,17 +153,19 @@ Multiple connection attempts failed. All failures were:
     assert str(unreachable(PLACE, 10, psycopg.OperationalError(said))) == (
         f"{PLACE} cannot be reached (host: 'a', port: '1', hostaddr: '10.0.0.1': connection to server at "
         f"\"10.0.0.1\", port 1 failed: Connection refused; host: 'b', port: '2', hostaddr: '10.0.0.2': connection "
-        f"timeout expired). It takes connections and does not answer. See whether it hangs, and what is in between."
+        f"timeout expired). It accepts connections and does not answer. Check whether it hangs, and the network "
+        f"between."
+        f"between."
     )
 
 
 def test_error_of_which_nothing_is_known_says_its_first_line() -> None:
     told = str(explain(psycopg.InternalError("made up\nDETAIL: more"), PLACE))
-    assert told == f"{PLACE} failed (made up). Nothing was written. See the server's log for what it is about."
+    assert told == f"{PLACE} failed (made up). Nothing was written. Read the server's log."
 
 
 def test_host_that_there_is_not_and_a_server_without_tls_are_named(postgres: Any) -> None:
-    with pytest.raises(StoreError, match="There is no host of this name"):
+    with pytest.raises(StoreError, match="There is no host with this name"):
         PostgresStore("postgresql://ann:secret@no-such-host.invalid/db?wait=1")
     with pytest.raises(StoreError, match=r"does not support SSL.* Set sslmode in the URL"):
         PostgresStore(postgres.url() + "?sslmode=require&wait=1")
@@ -218,7 +220,7 @@ def test_standby_connection_is_replaced_if_the_url_asks_for_the_primary(url: str
             if option:
                 assert append(store, head, chain([user("hi")], head)).position == 1
             else:
-                with pytest.raises(StoreError, match="takes no writes"):
+                with pytest.raises(StoreError, match="accepts no writes"):
                     append(store, head, chain([user("hi")], head))
 
 

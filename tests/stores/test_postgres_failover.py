@@ -23,9 +23,9 @@ from postgres_schemas import execute
 from waiting import until
 
 from foveate import open_conversation
-from foveate.archive import head_text, heads_in, verify_head
 from foveate.core.messages import user
 from foveate.errors import StoreError, StoreRolledBack
+from foveate.ops.archive import head_text, heads_in, verify_head
 from foveate.stores.postgres import PostgresStore
 from foveate.testing.rows import chain
 
@@ -191,7 +191,7 @@ def test_standby_can_be_read_and_says_that_it_takes_no_writes(pair: Pair) -> Non
             assert [entry.message.text for entry in reader.view] == ["Where is the rain?"]
             assert (len(reader.history()), reader.search("rain"), reader.verify()) == (1, found, [])
             for write in (lambda: reader.append("no"), lambda: reader.fork("two"), lambda: reader.erase("m1")):
-                with pytest.raises(StoreError, match=r"takes no writes .*it is a standby.* Nothing was written"):
+                with pytest.raises(StoreError, match=r"accepts no writes .*it is a standby.* Nothing was written"):
                     write()
             chat.append("It comes.")
             until(pair.is_even)

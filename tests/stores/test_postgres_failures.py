@@ -300,7 +300,7 @@ def test_work_that_swallows_a_database_error_is_not_committed(postgres_url: str,
                 with contextlib.suppress(psycopg.Error):
                     session._connection._pipeline.sync()
 
-        with pytest.raises(StoreError, match="undid a transaction"):
+        with pytest.raises(StoreError, match="rolled back a transaction"):
             store._driver.write(work)
         assert execute(postgres_url, "SELECT * FROM tree") == []
         assert store.open("acme", "one").position == 0

@@ -17,9 +17,9 @@ from postgres_schemas import execute, taken_apart
 from shard_rules import problems
 from shard_turns import Asked, Recording, other_work, turns
 
-from foveate.archive import export_archive, import_archive
 from foveate.core.messages import user
 from foveate.errors import BadSetting
+from foveate.ops.archive import export_archive, import_archive
 from foveate.stores.postgres import PostgresDriver, PostgresStore
 from foveate.stores.postgres.partitions import PARTITIONS_MAX, laid_out, name_of
 from foveate.stores.postgres.sql import rewritten
@@ -72,13 +72,13 @@ def test_how_many_there_are_is_settled_when_tables_are_made(postgres_url: str) -
     with PostgresStore(postgres_url) as store:
         assert store.open("acme", "one", create=False) == head
     PostgresStore(f"{postgres_url}&partitions=3").close()
-    with pytest.raises(BadSetting, match=r"lie in 3 partitions each, and the URL says partitions=4.*foveate db export"):
+    with pytest.raises(BadSetting, match=r"have 3 partitions each, and the URL says partitions=4.*foveate db export"):
         PostgresStore(f"{postgres_url}&partitions=4")
 
 
 def test_whole_tables_are_not_parted_afterwards(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
-    with pytest.raises(BadSetting, match=r"are not in partitions, and the URL says partitions=4"):
+    with pytest.raises(BadSetting, match=r"have no partitions, and the URL says partitions=4"):
         PostgresStore(f"{postgres_url}&partitions=4")
 
 
@@ -172,7 +172,7 @@ def test_conversations_move_from_whole_tables_into_partitions(postgres: Any, pos
 
 def test_jobs_run_next_to_partitioned_tables(postgres_url: str) -> None:
     pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
-    from foveate.worker import Worker, enqueue, job_states
+    from foveate.ops.worker import Worker, enqueue, job_states
 
     url = f"{postgres_url}&partitions=2"
     with PostgresStore(url) as store:

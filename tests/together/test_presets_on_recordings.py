@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from foveate import open_conversation
-from foveate.archive import verify_all
 from foveate.open import grouped
+from foveate.ops.archive import verify_all
 from foveate.policies import PRESET_NAMES, load_summarizer_name
 from foveate.replay.recordings import read_recording
 from foveate.replay.run import replay

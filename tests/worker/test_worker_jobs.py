@@ -22,33 +22,32 @@ from procrastinate.testing import InMemoryConnector
 from foveate.core.summaries import Summary, SummaryRequest
 from foveate.errors import BadSetting, NoSuchConversation, NoSummary
 from foveate.open import Options, open_conversation
+from foveate.ops.worker import Backoff, CompactionJob, ErasureJob, VacuumJob, Worker, enqueue
+from foveate.ops.worker.jobs import OpenSettings, compact, run_job
+from foveate.ops.worker.queue import QUEUE, defer
+from foveate.ops.worker.worker import make_app, until_empty
 from foveate.stores.memory import MemoryStore
 from foveate.testing import text_of
-from foveate.worker import Backoff, Compaction, ErasureJob, Vacuum, Worker, enqueue
-from foveate.worker.compacting import Opening, compacted
-from foveate.worker.jobs import done
-from foveate.worker.queue import QUEUE, deferred
-from foveate.worker.running import app_of, until_empty
 
 Told = list[tuple[int, int, str]]
 
 
 def worked_off(
-    *wanted: Compaction, work: Callable[[Compaction, bool], str], attempts: int = 3, concurrency: int = 1
+    *wanted: CompactionJob, work: Callable[[CompactionJob, bool], str], attempts: int = 3, concurrency: int = 1
 ) -> tuple[list[tuple[str, int]], Told]:
     """How each job stands in the end (status, attempts), and why attempts failed (job, attempt, reason)."""
     connector, reasons = InMemoryConnector(), []
-    begun: list[Compaction] = []
+    begun: list[CompactionJob] = []
 
     def noted(one: Any, is_last: bool) -> str:
         begun.append(one)
         return work(one, is_last)
 
     async def main() -> None:
-        app = app_of(connector, noted, Backoff(attempts, 0), lambda *told: reasons.append(told), lambda: None)
+        app = make_app(connector, noted, Backoff(attempts, 0), lambda *told: reasons.append(told), lambda: None)
         async with app.open_async():
             for one in wanted:
-                await deferred(app, one)
+                await defer(app, one)
             run = partial(
                 app.run_worker_async,
                 queues=[QUEUE],
@@ -64,13 +63,13 @@ def worked_off(
 
 
 def test_job_is_done_once() -> None:
-    done: list[tuple[Compaction, bool]] = []
+    done: list[tuple[CompactionJob, bool]] = []
 
-    def work(wanted: Compaction, is_last: bool) -> str:
+    def work(wanted: CompactionJob, is_last: bool) -> str:
         done.append((wanted, is_last))
         return "done"
 
-    wanted = Compaction("support-456", "acme", 7, True, "the API", 32_000, 2_000, "anthropic")
+    wanted = CompactionJob("support-456", "acme", 7, True, "the API", 32_000, 2_000, "anthropic")
     assert worked_off(wanted, work=work) == ([("succeeded", 1)], [])
     assert done == [(wanted, False)]
 
@@ -78,11 +77,11 @@ def test_job_is_done_once() -> None:
 def test_failing_job_is_retried_and_keeps_its_reasons() -> None:
     lasts: list[bool] = []
 
-    def work(wanted: Compaction, is_last: bool) -> str:
+    def work(wanted: CompactionJob, is_last: bool) -> str:
         lasts.append(is_last)
         raise OSError(f"no quota {len(lasts)}")
 
-    states, reasons = worked_off(Compaction("c"), work=work)
+    states, reasons = worked_off(CompactionJob("c"), work=work)
     assert (states, lasts) == ([("failed", 3)], [False, False, True])
     assert reasons == [(1, number, f"OSError: no quota {number}") for number in (1, 2, 3)]
 
@@ -90,22 +89,22 @@ def test_failing_job_is_retried_and_keeps_its_reasons() -> None:
 def test_job_that_succeeds_at_the_second_attempt_is_done() -> None:
     tries: list[int] = []
 
-    def work(wanted: Compaction, is_last: bool) -> str:
+    def work(wanted: CompactionJob, is_last: bool) -> str:
         tries.append(1)
         if len(tries) == 1:
             raise NoSummary(["model: it is down"])
         return "done"
 
-    states, reasons = worked_off(Compaction("c"), work=work)
+    states, reasons = worked_off(CompactionJob("c"), work=work)
     assert (states, reasons) == ([("succeeded", 2)], [(1, 1, "NoSummary: model: it is down")])
 
 
 @pytest.mark.parametrize("error", [NoSuchConversation("c"), BadSetting("policy= is wrong.")])
 def test_permanent_failure_is_not_retried(error: Exception) -> None:
-    def work(wanted: Compaction, is_last: bool) -> str:
+    def work(wanted: CompactionJob, is_last: bool) -> str:
         raise error
 
-    assert worked_off(Compaction("c"), work=work)[0] == [("failed", 1)]
+    assert worked_off(CompactionJob("c"), work=work)[0] == [("failed", 1)]
 
 
 def test_pauses_double() -> None:
@@ -121,7 +120,7 @@ def test_jobs_of_one_conversation_wait_for_each_other_and_others_do_not() -> Non
     most: dict[str, int] = {}
     both = threading.Barrier(2, timeout=60)  # Passed only where two conversations are worked on at once.
 
-    def work(wanted: Compaction, is_last: bool) -> str:
+    def work(wanted: CompactionJob, is_last: bool) -> str:
         name = wanted.conversation
         running[name] = running.get(name, 0) + 1
         most[name] = max(most.get(name, 0), running[name])
@@ -130,7 +129,7 @@ def test_jobs_of_one_conversation_wait_for_each_other_and_others_do_not() -> Non
         running[name] -= 1
         return "done"
 
-    jobs = [Compaction(name, focus=str(number)) for number in range(3) for name in ("a", "b")]
+    jobs = [CompactionJob(name, focus=str(number)) for number in range(3) for name in ("a", "b")]
     states, reasons = worked_off(*jobs, work=work, concurrency=4)
     assert (states, reasons, most) == ([("succeeded", 1)] * 6, [], {"a": 1, "b": 1})
 
@@ -138,22 +137,27 @@ def test_jobs_of_one_conversation_wait_for_each_other_and_others_do_not() -> Non
 def test_job_behind_another_of_its_conversation_is_done_too() -> None:
     """procrastinate's own run would end here while the first one runs, and leave the second."""
 
-    def work(wanted: Compaction, is_last: bool) -> str:
+    def work(wanted: CompactionJob, is_last: bool) -> str:
         threading.Event().wait(0.05)
         return "done"
 
-    jobs = [Compaction("c", focus=str(number)) for number in range(2)]
+    jobs = [CompactionJob("c", focus=str(number)) for number in range(2)]
     assert worked_off(*jobs, work=work, concurrency=4) == ([("succeeded", 1)] * 2, [])
 
 
 def test_equal_job_is_queued_once() -> None:
     async def main() -> None:
-        app = app_of(InMemoryConnector(), lambda wanted, is_last: "", Backoff(), lambda *told: None, lambda: None)
+        app = make_app(InMemoryConnector(), lambda wanted, is_last: "", Backoff(), lambda *told: None, lambda: None)
         async with app.open_async():
-            for other in (Compaction("c"), Compaction("c", "acme"), Compaction("c", focus="x"), Compaction("d")):
-                await deferred(app, other)
+            for other in (
+                CompactionJob("c"),
+                CompactionJob("c", "acme"),
+                CompactionJob("c", focus="x"),
+                CompactionJob("d"),
+            ):
+                await defer(app, other)
             with pytest.raises(AlreadyEnqueued):
-                await deferred(app, Compaction("c", number=9, window=5_000))
+                await defer(app, CompactionJob("c", number=9, window=5_000))
 
     asyncio.run(main())
 
@@ -162,15 +166,15 @@ def test_unfinished_job_is_returned_when_its_worker_ends() -> None:
     connector, reasons = InMemoryConnector(), []
     begun, let_go = threading.Event(), threading.Event()
 
-    def work(wanted: Compaction, is_last: bool) -> str:
+    def work(wanted: CompactionJob, is_last: bool) -> str:
         begun.set()
         let_go.wait(60)
         return "too late"
 
     async def main() -> None:
-        app = app_of(connector, work, Backoff(1, 3600), lambda *told: reasons.append(told), lambda: None)
+        app = make_app(connector, work, Backoff(1, 3600), lambda *told: reasons.append(told), lambda: None)
         async with app.open_async():
-            await deferred(app, Compaction("c"))
+            await defer(app, CompactionJob("c"))
             worker = asyncio.create_task(
                 app.run_worker_async(
                     queues=[QUEUE], install_signal_handlers=False, listen_notify=False, shutdown_graceful_timeout=0.01
@@ -185,7 +189,7 @@ def test_unfinished_job_is_returned_when_its_worker_ends() -> None:
     let_go.set()
     (job,) = connector.jobs.values()
     assert (job["status"], job["scheduled_at"] <= datetime.now(UTC)) == ("todo", True)
-    assert reasons == [(1, 1, "its worker was told to stop")]
+    assert reasons == [(1, 1, "its worker was stopped")]
 
 
 # --------------------------------------------------------------------------------------------------- doing the work
@@ -205,12 +209,12 @@ def stand_in(request: SummaryRequest) -> Summary:
 
 
 def test_fallback_summarizer_writes_only_at_the_last_attempt() -> None:
-    store, wanted = filled(), Compaction("c", is_wanted=True, window=10_000)
-    opening = Opening(stand_in, "none")
+    store, wanted = filled(), CompactionJob("c", is_wanted=True, window=10_000)
+    opening = OpenSettings(stand_in, "none")
     with pytest.raises(NoSummary, match="it is down"):
-        compacted(store, wanted, opening, is_last=False)
+        compact(store, wanted, opening, is_last=False)
     assert store.records(store.open("", "c")) == []
-    told = compacted(store, wanted, opening, is_last=True)
+    told = compact(store, wanted, opening, is_last=True)
     assert told.startswith("turn 7: compact made 2 edits")
     assert told.endswith(", by digest")
 
@@ -218,18 +222,18 @@ def test_fallback_summarizer_writes_only_at_the_last_attempt() -> None:
 def test_job_opens_no_conversation_that_there_is_not() -> None:
     store = MemoryStore()
     with pytest.raises(NoSuchConversation):
-        compacted(store, Compaction("c"), Opening("digest"), is_last=True)
+        compact(store, CompactionJob("c"), OpenSettings("digest"), is_last=True)
     assert store.names("") == []
 
 
 def test_job_that_is_not_due_is_not_done() -> None:
-    opening = Opening("digest", "none", window=100_000)
-    assert compacted(filled(), Compaction("c"), opening, is_last=False) == "nothing to do"
+    opening = OpenSettings("digest", "none", window=100_000)
+    assert compact(filled(), CompactionJob("c"), opening, is_last=False) == "nothing to do"
 
 
 def test_compact_job_needs_a_window() -> None:
-    with pytest.raises(BadSetting, match="How large is the window of 'c'"):
-        compacted(filled(), Compaction("c"), Opening("digest", "none"), is_last=False)
+    with pytest.raises(BadSetting, match="The window of 'c' is not known"):
+        compact(filled(), CompactionJob("c"), OpenSettings("digest", "none"), is_last=False)
 
 
 def test_erase_job_covers_handle_conversation_and_tenant() -> None:
@@ -238,7 +242,7 @@ def test_erase_job_covers_handle_conversation_and_tenant() -> None:
         with open_conversation("d", store=store, policy="off", options=Options(tenant=tenant)) as chat:
             chat.append("Secret.")
     orders = (ErasureJob("c", handle="m3"), ErasureJob("c"), ErasureJob("c"), ErasureJob(None, "acme"))
-    told = [done(store, order, Opening("digest"), is_last=False) for order in orders]
+    told = [run_job(store, order, OpenSettings("digest"), is_last=False) for order in orders]
     assert told == [
         "1 message erased",
         "12 messages erased",
@@ -252,7 +256,7 @@ def test_erase_job_covers_handle_conversation_and_tenant() -> None:
 
 def test_erasure_records_author_and_reason() -> None:
     store = filled()
-    done(store, ErasureJob("c", handle="m1-m2", who="ann", reason="asked to"), Opening("digest"), is_last=False)
+    run_job(store, ErasureJob("c", handle="m1-m2", who="ann", reason="asked to"), OpenSettings("digest"), is_last=False)
     (erased,) = store.erasures(store.open("", "c"))
     assert (erased.who, erased.reason, erased.handles, erased.time > 0) == ("ann", "asked to", "m1-m2", True)
 
@@ -260,32 +264,32 @@ def test_erasure_records_author_and_reason() -> None:
 def test_erasing_an_unknown_conversation_or_tenant_does_nothing() -> None:
     store = filled()
     with pytest.raises(NoSuchConversation):
-        done(store, ErasureJob("d"), Opening("digest"), is_last=False)
+        run_job(store, ErasureJob("d"), OpenSettings("digest"), is_last=False)
     with pytest.raises(BadSetting, match="Name the tenant"):
-        done(store, ErasureJob(None), Opening("digest"), is_last=False)
+        run_job(store, ErasureJob(None), OpenSettings("digest"), is_last=False)
     assert store.names("") == ["c"]
 
 
 def test_room_is_given_back() -> None:
-    assert done(filled(), Vacuum(), Opening("digest"), is_last=False) == "done"
+    assert run_job(filled(), VacuumJob(), OpenSettings("digest"), is_last=False) == "done"
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: enqueue("sqlite:///chat.db", "c"), "A queue of jobs lies in PostgreSQL"),
+        (lambda: enqueue("sqlite:///chat.db", "c"), "A queue of jobs needs a PostgreSQL store"),
         (lambda: enqueue("memory:", "c"), "background=True"),
-        (lambda: enqueue("postgresql://x", "c", "export"), "What can be enqueued is .* not 'export'"),
-        (lambda: enqueue("postgresql://x", "c", "vacuum"), "'vacuum' is about no single conversation"),
-        (lambda: enqueue("postgresql://x", "c", "erase-tenant", tenant="acme"), "is about no single conversation"),
-        (lambda: enqueue("postgresql://x", "", "erase", tenant="acme"), "Which conversation"),
+        (lambda: enqueue("postgresql://x", "c", "export"), "A job is .* not 'export'"),
+        (lambda: enqueue("postgresql://x", "c", "vacuum"), "'vacuum' is not for a single conversation"),
+        (lambda: enqueue("postgresql://x", "c", "erase-tenant", tenant="acme"), "is not for a single conversation"),
+        (lambda: enqueue("postgresql://x", "", "erase", tenant="acme"), "needs the name of a conversation"),
         (lambda: enqueue("postgresql://x", "", "erase-tenant"), "Name the tenant"),
         (lambda: enqueue("postgresql://x", 7), "The name of a conversation"),
         (lambda: enqueue("postgresql://x", "c", number=-1), "number= "),
         (lambda: Worker("postgresql://x", summarizer="nope"), "There is no summarizer 'nope'"),
         (lambda: Worker("postgresql://x", summarizer="digest", policy="nope"), "There is no policy 'nope'"),
         (lambda: Worker("postgresql://x", summarizer="digest", window=0), "window= "),
-        (lambda: Worker("postgresql://x", summarizer=""), "Somebody has to write the summaries"),
+        (lambda: Worker("postgresql://x", summarizer=""), "A worker needs a summarizer"),
         (lambda: Worker("postgresql://x", summarizer="digest", concurrency=0), "concurrency= "),
         (lambda: Worker("postgresql://x", summarizer="digest", pause=-1), "pause= and patience= are seconds"),
     ],

@@ -34,11 +34,11 @@ from foveate import Conversation, open_conversation
 from foveate.core.edits import Summarize
 from foveate.errors import StoreError
 from foveate.open import grouped
+from foveate.ops.worker import JobState, Queue, Worker, enqueue, enqueue_async, job_states, set_up
+from foveate.ops.worker.worker import _end
 from foveate.policies import compact_on_overflow
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
-from foveate.worker import JobState, Queue, Worker, enqueue, enqueue_async, job_states, set_up
-from foveate.worker.running import _ended
 
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parent.parent / "src"
@@ -228,10 +228,10 @@ class Dying:
     def __init__(self, *, answers: bool) -> None:
         self.is_asked, self._answers, self.job_manager = asyncio.Event(), answers, self
 
-    def hold(self) -> list[Dying]:
+    def lock_rescue(self) -> list[Dying]:
         return [self]
 
-    def let_go(self, held: Dying) -> None:
+    def unlock_rescue(self, held: Dying) -> None:
         raise StoreError("the connection is lost")
 
     async def get_stalled_jobs(self, **_: object) -> list[Any]:
@@ -250,10 +250,10 @@ def test_stop_request_survives_a_lost_database(postgres_url: str, answers: bool)
         database: Any = Dying(answers=answers)
         with Worker(postgres_url, summarizer=in_short, stalled=0.01) as worker:
             tables, worker._tables = worker._tables, database
-            looking = asyncio.create_task(worker._look_after(database, ends := asyncio.Event()))
+            looking = asyncio.create_task(worker._rescue_regularly(database, ends := asyncio.Event()))
             await database.is_asked.wait()
             ends.set()
-            ending = asyncio.create_task(_ended(looking, soon=0.01))
+            ending = asyncio.create_task(_end(looking, soon=0.01))
             done, _ = await asyncio.wait({ending}, timeout=60)
             worker._tables = tables
             assert done == {ending}
@@ -295,7 +295,7 @@ def test_worker_is_dead_after_two_checks_without_heartbeat(
     async def main() -> list[int | None]:
         database: Any = Paused(number, *silent)
         with Worker(postgres_url, summarizer=in_short, stalled=0.01) as worker:
-            await worker._look_after(database, database.ends)
+            await worker._rescue_regularly(database, database.ends)
         return list(database.given_back)
 
     assert asyncio.run(main()) == [number] * given_back
@@ -314,7 +314,7 @@ def test_job_whose_end_cannot_be_written_down_is_not_left_running(
         patch.setattr(JobManager, "finish_job", broken)
         with (
             Worker(postgres_url, summarizer=in_short, policy="none") as worker,
-            pytest.raises(StoreError, match=r"was lost.* What ran is given to others"),
+            pytest.raises(StoreError, match=r"was lost.* Other workers take over its running jobs"),
         ):
             asyncio.run(asyncio.wait_for(worker.run_async(signals=False), 300))
     assert stand(postgres_url) == [("running", 0, "")]
@@ -331,7 +331,7 @@ def test_worker_cut_off_during_a_check_leaves_no_connection(postgres_url: str, m
     ):
 
         async def main() -> None:
-            hold, begun, follows = worker._tables.hold, threading.Event(), threading.Event()
+            hold, begun, follows = worker._tables.lock_rescue, threading.Event(), threading.Event()
 
             def slow() -> list[Any]:
                 held = hold()
@@ -339,10 +339,10 @@ def test_worker_cut_off_during_a_check_leaves_no_connection(postgres_url: str, m
                 assert follows.wait(60)
                 return held
 
-            monkeypatch.setattr(worker._tables, "hold", slow)
-            looking = asyncio.create_task(worker._look_after(App(connector=InMemoryConnector()), asyncio.Event()))
+            monkeypatch.setattr(worker._tables, "lock_rescue", slow)
+            looking = asyncio.create_task(worker._rescue_regularly(App(connector=InMemoryConnector()), asyncio.Event()))
             await asyncio.to_thread(begun.wait, 60)
-            assert other._tables.hold() == []
+            assert other._tables.lock_rescue() == []
             looking.cancel()
             await asyncio.sleep(0)
             follows.set()
@@ -350,9 +350,9 @@ def test_worker_cut_off_during_a_check_leaves_no_connection(postgres_url: str, m
                 await looking
 
         asyncio.run(main())
-        held = other._tables.hold()
+        held = other._tables.lock_rescue()
         assert len(held) == 1
-        other._tables.let_go(held[0])
+        other._tables.unlock_rescue(held[0])
 
 
 def test_summarizer_that_fails_is_asked_again_and_the_reason_can_be_seen(postgres_url: str) -> None:

@@ -19,9 +19,9 @@ from foveate import open_conversation
 from foveate.core.edits import Summarize
 from foveate.errors import StoreError
 from foveate.open import grouped
+from foveate.ops.worker import Worker, enqueue, job_states
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
-from foveate.worker import Worker, enqueue, job_states
 
 NAMES = ("a", "b", "c", "d")
 SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}

@@ -6,7 +6,7 @@ import sys
 import threading
 
 from foveate.core.summaries import SummaryRequest
-from foveate.worker import Worker
+from foveate.ops.worker import Worker
 
 
 def hanging(request: SummaryRequest) -> str:

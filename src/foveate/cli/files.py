@@ -8,8 +8,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from ..archive.files import check_place
 from ..errors import BadSetting
+from ..ops.archive.files import check_place
 
 __all__ = ["folder_of", "read_text", "remove_database", "write_whole"]
 

@@ -19,8 +19,8 @@ from .options import description, settings_of, store_url
 from .text import printable
 
 if TYPE_CHECKING:
-    from ..worker import JobState
-    from ..worker.states import State
+    from ..ops.worker import JobState
+    from ..ops.worker.tables import State
 
 __all__ = ["worker"]
 
@@ -70,8 +70,8 @@ def work(
     once
         Run the jobs that wait now, then exit.
     """
+    from ..ops.worker import Worker
     from ..settings import load_ages
-    from ..worker import Worker
 
     settings = settings_of(policy)
     url = settings["store"] if store is None else store_url(store)
@@ -111,7 +111,7 @@ def status(
     all_
         List finished jobs too.
     """
-    from ..worker import job_states
+    from ..ops.worker import job_states
     from .output import print_table, say
 
     jobs = job_states(_url(store))
@@ -153,7 +153,7 @@ def upgrade(*, store: str | None = None) -> int:
     store
         URL of the database with the conversations (default: from the settings).
     """
-    from ..worker import set_up
+    from ..ops.worker import set_up
     from .output import say
 
     set_up(_url(store))

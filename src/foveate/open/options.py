@@ -41,7 +41,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether summaries are written while the conversation goes on.
 
     None: those that a policy requests ahead of time from a model or a function. True: all that the view can wait for.
-    False: none. A Background or a `foveate.worker.Queue` runs them instead of a thread.
+    False: none. A Background or a `foveate.ops.worker.Queue` runs them instead of a thread.
     """
     on_event: Callable[[Event], object] | None = None
     """Called with every Event. It can neither break nor change a run."""

@@ -60,7 +60,7 @@ def erase(
     yes
         Erase. Without it the command only says what it would erase.
     """
-    from ...stores.erasing_all import erase_conversation, erase_tenant
+    from ...ops.retention import erase_conversation, erase_tenant
     from ..output import say
 
     if (conversation is None) != everything:
@@ -206,7 +206,7 @@ def _each(
     who: str,
     yes: bool,
 ) -> Iterator[tuple[str, Aged]]:
-    from ...aging import age_database, age_tenant
+    from ...ops.retention import age_database, age_tenant
 
     if every_tenant:
         yield from age_database(store, ages, reason=reason, who=who, dry_run=not yes)

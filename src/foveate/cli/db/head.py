@@ -6,8 +6,8 @@ import sys
 import time
 from collections.abc import Iterator
 
-from ...archive import head_text
 from ...errors import BadSetting
+from ...ops.archive import head_text
 from ...ports import IMPORTING, Database, Head
 from .target import NOWHERE, Where, check_names, opened
 

@@ -8,11 +8,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ...archive import Count, Unfinished, drop_unfinished, export_archive, import_archive
-from ...archive import backup as back_up
-from ...archive import unfinished as list_unfinished
-from ...archive.checking import Conflicts
 from ...errors import BadSetting, ConflictError, StoreError
+from ...ops.archive import Count, UnfinishedImport, drop_unfinished, export_archive, import_archive
+from ...ops.archive import backup as back_up
+from ...ops.archive import find_unfinished as list_unfinished
+from ...ops.archive.check import Conflicts
 from ...replay.numbers import count, plural
 from ..output import status_line
 from ..text import printable
@@ -144,7 +144,7 @@ def unfinished(
     return 0
 
 
-def _label(entry: Unfinished) -> str:
+def _label(entry: UnfinishedImport) -> str:
     return printable("/".join([*([entry.tenant] if entry.tenant else []), entry.names[0]]))
 
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from msgspec import Struct
 
-from ...archive import KeptHead, Verified, heads_in, verified, verify_all
 from ...errors import BadSetting, Damaged, FoveateError
+from ...ops.archive import KeptHead, Verified, heads_in, verified, verify_all
 from ...ports import Database, Finding
 from ...replay.numbers import count, plural
 from ..files import read_text

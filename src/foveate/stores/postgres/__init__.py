@@ -1,4 +1,4 @@
-"""PostgreSQL: the driver, its pool of connections, and the index of words. Needs the extra `postgres`."""
+"""The PostgreSQL store: a driver, a pool of connections, and a word index. Needs the extra `postgres`."""
 
 from .store import PostgresDriver, PostgresStore
 

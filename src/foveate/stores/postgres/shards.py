@@ -1,7 +1,6 @@
-"""The calls that spread foveate's tables over the servers of a Citus cluster (`docs/citus.md`).
+"""The SQL statements that distribute foveate's tables over a Citus cluster (`docs/citus.md`).
 
-They are drawn from the migrations, so a table that comes later is among them. Citus is an extension that the
-coordinator has; this file knows the names of its functions, and asks nothing of a database.
+They are derived from the migrations, so they include later tables.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from ..sql.migrate import migrations
 __all__ = ["distributing", "tables"]
 
 _FIRST = "conversation"
-"""The table whose shards all others lie beside."""
+"""The table that all others are colocated with."""
 _MAKES = re.compile(r"CREATE TABLE (\w+) ")
 _REFERS = re.compile(r"\bREFERENCES (\w+) ")
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def tables() -> list[str]:
-    """Every table that has tenant and root, each behind those that its foreign keys refer to."""
+    """Return every table with tenant and root, each after the tables that its foreign keys refer to."""
     refers: dict[str, set[str]] = {}
     for migration in migrations("postgres"):
         for statement in migration.statements:
@@ -32,11 +31,11 @@ def tables() -> list[str]:
 
 
 def distributing(schema: str = "", shards: int | None = None) -> list[str]:
-    """What to run on the coordinator once the tables are made: a statement for each table, in this order.
+    """Return a statement for each table, to run on the coordinator in this order after the tables were created.
 
-    `schema`: in which they lie, where it is not on the search path of whoever runs them. `shards`: into how many each
-    is cut (Citus's own default: 32). All are cut by `root` and lie beside each other, so that of a tree of forks
-    everything is on one server. `migration` is not among them: it stays on the coordinator, where migrations are run.
+    `schema`: that of the tables, if it is not on the search path. `shards`: per table (default of Citus: 32). All
+    tables are distributed by `root` and colocated, so that a tree of forks is on one server. `migration` stays on the
+    coordinator, where migrations run.
     """
     first = _literal(schema, _FIRST)
     count = f", shard_count => {shards}" if shards is not None else ""
@@ -47,16 +46,16 @@ def distributing(schema: str = "", shards: int | None = None) -> list[str]:
 
 
 def _in_order(refers: Mapping[str, set[str]]) -> list[str]:
-    """Each behind those that it refers to, and else as they were made."""
+    """Return the tables, each after those that it refers to, else in the order of creation."""
     order = {table: place for place, table in enumerate(refers)}
     sorter = TopologicalSorter(refers)
     sorter.prepare()
-    found: list[str] = []
+    ordered: list[str] = []
     while sorter.is_active():
         ready = sorted(sorter.get_ready(), key=order.__getitem__)
-        found += ready
+        ordered += ready
         sorter.done(*ready)
-    return found
+    return ordered
 
 
 def _literal(schema: str, table: str) -> str:

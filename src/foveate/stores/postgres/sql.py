@@ -1,7 +1,4 @@
-"""Statements as PostgreSQL and psycopg want them: they are written once, for all databases, with `?` and BLOB.
-
-What stands in quotation marks or in a comment is left alone. Knows signs and words, no table.
-"""
+"""Rewrite statements for psycopg: they are written for all databases, with `?` and BLOB."""
 
 from __future__ import annotations
 
@@ -16,16 +13,16 @@ _RETURNS = re.compile(r"\s*(?:SELECT|WITH|VALUES|SHOW)\b|.*\bRETURNING\b", re.IG
 
 
 class Rewritten(NamedTuple):
-    """A statement to hand to psycopg."""
+    """A statement for psycopg."""
 
     text: bytes
     returns: bool
-    """Whether it gives back rows. One that does not need not be waited for."""
+    """Whether it returns rows. A statement that does not need not be waited for."""
 
 
 @lru_cache(maxsize=1024)
 def rewritten(statement: str) -> Rewritten:
-    """The statement with psycopg's placeholders and PostgreSQL's type for bytes."""
+    """Return the statement with psycopg's placeholders and PostgreSQL's type for bytes. Quoted text stays."""
     return Rewritten(_TOKEN.sub(_token, statement).encode(), bool(_RETURNS.match(statement)))
 
 
@@ -36,4 +33,4 @@ def _token(found: re.Match[str]) -> str:
         case word if word.upper() == "BLOB":
             return "BYTEA"
         case other:
-            return other.replace("%", "%%")  # psycopg takes a single one for the beginning of a placeholder.
+            return other.replace("%", "%%")  # A single % begins a placeholder in psycopg.

@@ -1,9 +1,9 @@
-"""PostgreSQL: one database for many processes and machines.
+"""The PostgreSQL store and its driver: one database for many processes and machines.
 
-Reading sees one consistent state (REPEATABLE READ, READ ONLY); writing is READ COMMITTED, where each statement that
-changes a branch states what it expects to find and locks its row. What fails because others wrote at the same moment is
-done again after a pause, a bounded number of times; so is what a cut connection undid. Statements travel in a pipeline:
-one that returns nothing is not waited for, so an append is two round trips. Nothing here knows a table.
+Reads see one consistent state (REPEATABLE READ, READ ONLY). Writes are READ COMMITTED; each statement that changes a
+branch states what it expects to find, and locks its row. A write that fails because of other writers is retried after a
+pause, a limited number of times, and so is one whose connection was cut. Statements are pipelined, so an append takes
+two round trips.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
-"""Not READ WRITE: where a user is set to read only, that holds."""
+"""Not READ WRITE, so that a read-only user stays read-only."""
 _COMMIT = b"COMMIT"
 
 _TABLES = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()"
@@ -72,33 +72,32 @@ _INDEXES = """
 """B-tree indexes of foveate's tables and of their partitions: the only kind that amcheck knows."""
 _PATIENT = "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)"
 _HERE = "SELECT set_config('search_path', quote_ident(current_schema()), true)"
-"""So that what drops a table finds none of another schema on the search path."""
+"""So that dropping a table never finds one of another schema on the search path."""
 _ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('foveate ' || current_schema(), 0))"
 
 _CONFLICTS_MAX = 12
-"""How often a write is begun that others get in the way of."""
+"""Attempts of a write that conflicts with others."""
 _LOST_MAX = 3
-"""How often work is begun whose connection is cut before it asked to commit."""
+"""Attempts of work whose connection is cut before its commit."""
 _PAUSE_FIRST, _PAUSE_MAX = 0.004, 0.5
-"""Seconds before the second attempt, at most, and before any."""
+"""Seconds before the second attempt, at most, and before any attempt."""
 
 
 def _wait(attempt: int) -> None:
-    """Wait for some part of a time that doubles with every attempt, so that those who collided do not do so again."""
+    """Sleep for a random part of a time that doubles with every attempt, so that writers do not collide again."""
     time.sleep(random.random() * min(_PAUSE_MAX, _PAUSE_FIRST * 2**attempt))
 
 
 class PostgresStore(SqlStore):
-    """Conversations in a PostgreSQL database, in the schema that the URL names; its tables are made if there are none.
+    """Conversations in a PostgreSQL database, in the schema that the URL names. The tables are created if missing.
 
-    `url`: `postgresql://user:password@host:port/database?schema=foveate`; see `docs/postgres.md` for its options. What
-    was acknowledged is as durable as the server makes it (`synchronous_commit`, on by default). `pause` is called with
-    the number of an attempt, from 1, before the next is made; by default it sleeps for a random time. `connection` is
-    the class that connections are made of, for tests that make one fail.
+    `url`: `postgresql://user:password@host:port/database?schema=foveate`; see `docs/postgres.md` for its options.
+    Acknowledged writes are as durable as the server makes them (`synchronous_commit`, on by default). `pause` is called
+    with the number of an attempt, from 1, before the next one; by default it sleeps for a random time. `connection`:
+    the class of connections, for tests that let them fail.
 
-    Raises BadSetting for a URL that cannot be read, MissingExtra where psycopg is not installed, and StoreError where
-    the database cannot be used, and says what to do. A store cannot be carried across a fork: close it before, open it
-    after.
+    Raises BadSetting for a URL that cannot be parsed, MissingExtra without psycopg, and StoreError, with advice, if the
+    database cannot be used. A store cannot be used across a fork of the process: close it before, and open it after.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class PostgresStore(SqlStore):
 
 
 class PostgresDriver:
-    """The Driver for one schema of one PostgreSQL database."""
+    """The `Driver` for one schema of one PostgreSQL database."""
 
     dialect: Dialect = "postgres"
 
@@ -123,15 +122,15 @@ class PostgresDriver:
     ) -> None:
         if not url.startswith(SCHEMES):
             raise BadSetting("The URL of a PostgreSQL store begins with postgresql://.")
-        told = read_url(url)
-        self.place = told.place
-        self.words: WordIndex | None = PostgresWords() if told.search else None
+        parsed = read_url(url)
+        self.place = parsed.place
+        self.words: WordIndex | None = PostgresWords() if parsed.search else None
         self._pause = pause
-        self._partitions = told.partitions
-        self._connections = Connections(told, connection)
-        if told.partitions:
+        self._partitions = parsed.partitions
+        self._connections = Connections(parsed, connection)
+        if parsed.partitions:
             try:
-                self.read(lambda session: partitions.check(session, told.partitions, told.place))
+                self.read(lambda session: partitions.check(session, parsed.partitions, parsed.place))
             except BaseException:
                 self.close()
                 raise
@@ -165,22 +164,22 @@ class PostgresDriver:
         connection = self._connections.borrow()
         refused: list[str] = []
 
-        def notice(said: psycopg.errors.Diagnostic) -> None:
-            # The server passes over a table in silence but for this. By its source: its words are translated.
-            if (said.source_function or "").startswith("vacuum_is_"):
-                refused.append(said.message_primary or "")
+        def notice(diagnostic: psycopg.errors.Diagnostic) -> None:
+            # The server skips a table with a notice only. Found by its source, because its text is translated.
+            if (diagnostic.source_function or "").startswith("vacuum_is_"):
+                refused.append(diagnostic.message_primary or "")
 
         connection.add_notice_handler(notice)
         try:
             connection.answer = None
             connection.execute(_PATIENT.replace("true", "false").encode(), prepare=False)
-            found = connection.execute(_TABLES.encode()).fetchall()
-            for (name,) in found:
-                if name in TABLES:  # FULL: a table is written anew, since room that is free still holds its bytes.
+            tables = connection.execute(_TABLES.encode()).fetchall()
+            for (name,) in tables:
+                if name in TABLES:  # FULL rewrites the table: free space still has the deleted bytes.
                     connection.execute(f'VACUUM (FULL) "{name}"'.encode(), prepare=False)
             connection.execute(b"RESET statement_timeout; RESET lock_timeout", prepare=False)
         except BaseException as error:
-            connection.close()  # It would wait for locks for ever.
+            connection.close()  # Its settings would wait for locks without a limit.
             if isinstance(error, psycopg.Error):
                 raise explain(error, self.place) from error
             raise
@@ -189,8 +188,8 @@ class PostgresDriver:
             self._connections.give_back(connection)
         if refused:
             raise StoreError(
-                f"{self.place} lets only the owner of its tables vacuum them ({refused[0]}). What was erased is still "
-                f"in its files. Vacuum as that user."
+                f"{self.place} lets only the owner of its tables vacuum them ({refused[0]}). Erased data is still in "
+                f"its files. Vacuum as that user."
             )
 
     def close(self) -> None:
@@ -221,19 +220,19 @@ class PostgresDriver:
 
 
 class _Attempt(Generic[T]):
-    """One transaction, and how it ended."""
+    """One transaction and its outcome."""
 
     def __init__(self, begin: bytes, work: Callable[[Session], T], partitions: int) -> None:
         self._begin, self._work, self._partitions = begin, work, partitions
         self.is_lost = False
         """Whether its connection was cut."""
         self.is_unknown = False
-        """Whether it had asked to commit what it wrote, so that it may be written although nobody said so."""
+        """Whether the connection was lost during the commit, so that it may have been written."""
         self.is_unreplicated = False
-        """Whether it was committed without the standby that the server was to wait for."""
+        """Whether it was committed without waiting for the standby."""
 
     def run(self, connections: Connections) -> T:
-        """What the work returns, once it is committed. Raises what it or psycopg raises, once it is undone."""
+        """Run the work, commit, and return its result. Its exceptions, and psycopg's, are raised after a rollback."""
         connection = connections.borrow()
         try:
             with _pipeline(connection) as pipeline:
@@ -241,8 +240,8 @@ class _Attempt(Generic[T]):
                 result = self._work(_Session(connection, pipeline, self._begin is _WRITE, self._partitions))
                 self.is_unknown = self._begin is _WRITE
                 ended = connection.execute(_COMMIT, prepare=False)
-            if ended.statusmessage != "COMMIT":  # PostgreSQL answers ROLLBACK to those who commit what failed.
-                raise StoreError(f"The database undid a transaction: {ended.statusmessage}. Nothing was written.")
+            if ended.statusmessage != "COMMIT":  # PostgreSQL answers ROLLBACK if the transaction failed before.
+                raise StoreError(f"The database rolled back a transaction: {ended.statusmessage}. Nothing was written.")
             self.is_unreplicated, connection.is_unreplicated = connection.is_unreplicated, False
             return result
         except BaseException as error:
@@ -257,12 +256,12 @@ class _Attempt(Generic[T]):
             with suppress(psycopg.Error):
                 connection.rollback()
                 return
-        connection.close()  # It may be anywhere in its transaction; the server undoes that when it is gone.
+        connection.close()  # Its transaction is in an unknown state; the server rolls it back.
 
 
 @contextmanager
 def _pipeline(connection: Patient) -> Iterator[psycopg.Pipeline]:
-    """psycopg's pipeline. Where something failed in it, its end fails too, and tells nothing new."""
+    """Run psycopg's pipeline. After an error its end fails too, without new information."""
     context = connection.pipeline()
     pipeline = context.__enter__()
     try:
@@ -275,7 +274,7 @@ def _pipeline(connection: Patient) -> Iterator[psycopg.Pipeline]:
 
 
 class _Session:
-    """The Session over a connection with an open transaction, in a pipeline."""
+    """The `Session` of a connection with an open transaction, in a pipeline."""
 
     __slots__ = ("_connection", "_partitions", "_pipeline", "_writes")
 
@@ -287,13 +286,13 @@ class _Session:
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         return self.ask((statement, values))[0]
 
-    def ask(self, *asked: tuple[str, Sequence[Any]]) -> list[list[Row]]:
-        sent = [(self._connection.cursor(binary=True), rewritten(statement), values) for statement, values in asked]
+    def ask(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        sent = [(self._connection.cursor(binary=True), rewritten(statement), values) for statement, values in queries]
         for cursor, wanted, values in sent:
             cursor.execute(wanted.text, values)
         if any(wanted.returns for _, wanted, _ in sent):
-            # A fetch would do. But only behind a sync does the server count how long this process keeps it waiting,
-            # and ends the transaction of one that hangs (idle_in_transaction_session_timeout).
+            # A fetch would suffice. But only after a sync the server counts how long this process keeps it waiting, and
+            # ends the transaction of a process that hangs (idle_in_transaction_session_timeout).
             self._pipeline.sync()
         return [cursor.fetchall() if wanted.returns else [] for cursor, wanted, _ in sent]
 
@@ -301,10 +300,10 @@ class _Session:
         self._connection.cursor().executemany(rewritten(statement).text, many)
 
     def scrub(self) -> None:
-        """PostgreSQL keeps what is deleted until a vacuum, whatever one asks for."""
+        """Do nothing: PostgreSQL keeps deleted data until a vacuum."""
 
     def tables(self) -> set[str]:
-        if self._writes:  # Who asks this in order to make some is alone with it until its transaction ends.
+        if self._writes:  # A migration is the only one until its transaction ends.
             self._connection.answer = None
             self.rows(_PATIENT)
             self.rows(_HERE)
@@ -312,5 +311,5 @@ class _Session:
         return {name for (name,) in self.rows(_TABLES)}
 
     def define(self, statement: str) -> None:
-        for one in partitions.laid_out(statement, partitions.count(self, self._partitions)):
-            self.rows(one)
+        for part in partitions.laid_out(statement, partitions.count(self, self._partitions)):
+            self.rows(part)

@@ -1,7 +1,6 @@
-"""The URL of a PostgreSQL store: what of it is foveate's, what libpq's, and what may be shown.
+"""Parse the URL of a PostgreSQL store into foveate's options and libpq's connection string.
 
-A password never leaves this file but in the connection string: neither by an error nor by the name of the place. Opens
-nothing.
+The password is in the connection string only: never in an error or in the name of the database.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ...errors import BadSetting
 from .partitions import PARTITIONS_MAX
 
-__all__ = ["SCHEMES", "Told", "read_url"]
+__all__ = ["SCHEMES", "PostgresUrl", "read_url"]
 
 SCHEMES = ("postgresql://", "postgres://")
 
@@ -30,39 +29,37 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "30000",
 }
-"""Of the connection, where the URL says nothing else: a server that vanished without a word is noticed in a minute."""
+"""Defaults of the connection: a server that vanished is noticed within a minute."""
 _IDLE_SECONDS = 60
-"""How long a transaction may wait for its own process, so that one that hangs does not stop all others for good."""
+"""How long a transaction may wait for its own process, so that a hanging process does not block others forever."""
 
 
-class Told(NamedTuple):
-    """What a URL says."""
+class PostgresUrl(NamedTuple):
+    """The parts of a URL."""
 
     place: str
-    """How to call the database in an error: without the password."""
+    """The name of the database in errors, without the password."""
     conninfo: str
     """For libpq, with the password."""
     schema: str
-    """Empty: whatever schema the server takes for this user."""
+    """Empty: the server's default for this user."""
     pool: int
     search: bool
     wait: float
     partitions: int
-    """Of each table, where tables are made; 0: whole tables."""
+    """Partitions of each new table; 0: none."""
     answer: float = 70.0
-    """Seconds of silence after which a server is taken to hang. Waiting for a row is among them."""
+    """Seconds of silence after which a server counts as hanging. They include waiting for a row."""
     is_for_primary: bool = False
-    """Whether connections are only made to a server that takes writes."""
+    """Whether only a server that accepts writes is used."""
 
 
-def read_url(url: str) -> Told:
-    """What `postgresql://user:password@host:port/database?schema=&pool=&search=&wait=&answer=&partitions=`
-    says. Else BadSetting.
+def read_url(url: str) -> PostgresUrl:
+    """Parse `postgresql://user:password@host:port/database?schema=&pool=&search=&wait=&answer=&partitions=`.
 
-    Other options are libpq's own, such as `sslmode`. `pool`: connections at most (8). `wait`: seconds to wait for a
-    connection, and for a row that another writer holds (10). `answer`: seconds of silence beyond that, after which
-    a server is taken to hang (60). `search=off`: no index of words. `partitions`: into how many each table is parted
-    when it is made.
+    Other options are libpq's, such as `sslmode`. `pool`: connections at most (8). `wait`: seconds to wait for a
+    connection, and for a row that another writer has locked (10). `answer`: seconds of silence after that until a
+    server counts as hanging (60). `search=off`: no word index. `partitions`: of each new table. Raises BadSetting.
     """
     try:
         split = urlsplit(url)
@@ -70,13 +67,14 @@ def read_url(url: str) -> Told:
         schema, search = options.pop("schema", ""), options.pop("search", "on")
         pool, wait = options.pop("pool", "8"), options.pop("wait", "10")
         parts, answer = options.pop("partitions", "0"), options.pop("answer", "60")
-        found = conninfo_to_dict(urlunsplit(split._replace(query=urlencode(options, quote_via=quote))))
-        if split.fragment or "@" in split.path or not _PORTS.fullmatch(str(found.get("port") or "")):
-            raise ValueError  # The rest of a password, whose first half would be taken for a host or a port.
+        parsed = conninfo_to_dict(urlunsplit(split._replace(query=urlencode(options, quote_via=quote))))
+        if split.fragment or "@" in split.path or not _PORTS.fullmatch(str(parsed.get("port") or "")):
+            raise ValueError  # Part of a password with special characters, which would be read as a host or a port.
     except (ValueError, ProgrammingError):
-        # libpq quotes what it cannot read, which may be the end of a password; so neither it nor the cause is shown.
+        # libpq's error quotes the text, which may be part of a password, so neither it nor the cause is shown.
         raise BadSetting(
-            f"The URL of a PostgreSQL store cannot be read. It looks like {_EXAMPLE}; signs such as @ / : # ? % in a "
+            f"The URL of a PostgreSQL store cannot be parsed. It looks like {_EXAMPLE}; characters such as @ / : # ? % "
+            f"in a "
             f"user's name or a password are written as %40 %2F %3A %23 %3F %25; an option after ? is one of libpq's, "
             f"or schema, pool, search, wait, answer or partitions."
         ) from None
@@ -86,17 +84,21 @@ def read_url(url: str) -> Told:
         raise BadSetting(f"pool= in the URL of a store is a number of connections, 1 to {_POOL_MAX}, not {pool!r}.")
     if parts != "0" and not (parts.isdecimal() and len(parts) < 9 and 2 <= int(parts) <= PARTITIONS_MAX):
         raise BadSetting(
-            f"partitions= in the URL of a store is how many each table is parted into, 2 to {PARTITIONS_MAX}, not "
-            f"{parts!r}."
+            f"partitions= in the URL of a store is a number of partitions, 2 to {PARTITIONS_MAX}, not {parts!r}."
         )
     seconds, silence = _seconds("wait", wait), _seconds("answer", answer)
     if "\0" in schema or len(schema.encode()) > 63:
         raise BadSetting(f"schema= in the URL of a store is the name of a schema, of 63 bytes at most, not {schema!r}.")
-    told = {name: str(value) for name, value in found.items() if value is not None}
-    settings = _settings(schema, seconds, told.pop("options", ""))
-    waiting = {"connect_timeout": str(max(2, round(seconds))), **_DEFAULTS, **told, "client_encoding": "utf8"}
-    return Told(
-        _place(told, schema),
+    options_of_libpq = {name: str(value) for name, value in parsed.items() if value is not None}
+    settings = _settings(schema, seconds, options_of_libpq.pop("options", ""))
+    waiting = {
+        "connect_timeout": str(max(2, round(seconds))),
+        **_DEFAULTS,
+        **options_of_libpq,
+        "client_encoding": "utf8",
+    }
+    return PostgresUrl(
+        _place(options_of_libpq, schema),
         make_conninfo(**waiting, options=settings),
         schema,
         int(pool),
@@ -104,7 +106,7 @@ def read_url(url: str) -> Told:
         seconds,
         int(parts),
         seconds + silence,
-        told.get("target_session_attrs") in ("read-write", "primary"),
+        options_of_libpq.get("target_session_attrs") in ("read-write", "primary"),
     )
 
 
@@ -118,12 +120,12 @@ def _seconds(name: str, text: str) -> float:
     return seconds
 
 
-def _place(told: dict[str, str], schema: str) -> str:
-    user, host, port, database = (told.get(name, "") for name in ("user", "host", "port", "dbname"))
+def _place(options: dict[str, str], schema: str) -> str:
+    user, host, port, database = (options.get(name, "") for name in ("user", "host", "port", "dbname"))
     at = f"{quote(user, '')}@" if user else ""
     hosts, ports = host.split(","), port.split(",")
     ports = ports * len(hosts) if len(ports) == 1 else ports
-    names = [f"[{one}]" if ":" in one else quote(one, "") for one in hosts]
+    names = [f"[{host}]" if ":" in host else quote(host, "") for host in hosts]
     each = [f"{name}:{number}" if number else name for name, number in zip(names, ports, strict=False)]
     return f"postgresql://{at}{','.join(each)}/{quote(database, '')}" + (
         f"?schema={quote(schema, '')}" if schema else ""
@@ -131,19 +133,19 @@ def _place(told: dict[str, str], schema: str) -> str:
 
 
 def _settings(schema: str, wait: float, more: str) -> str:
-    """The session's settings, in libpq's own way of writing them. What the URL says comes last, and so holds."""
+    """Return the session's settings in libpq's syntax. Those of the URL come last, so they win."""
     settings = {
         "lock_timeout": f"{round(wait * 1000)}ms",
         "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS}s",
-        # For the server: how it notices that this process vanished without a word, and lets go of what it held.
+        # For the server: it notices that this process vanished, and releases its locks.
         "tcp_keepalives_idle": "30",
         "tcp_keepalives_interval": "10",
         "tcp_keepalives_count": "3",
     }
     if schema:
         settings["search_path"] = '"' + schema.replace('"', '""') + '"'
-    said = [f"-c {name}={_escaped(value)}" for name, value in settings.items()]
-    return " ".join([*said, more]).strip()
+    options = [f"-c {name}={_escaped(value)}" for name, value in settings.items()]
+    return " ".join([*options, more]).strip()
 
 
 def _escaped(value: str) -> str:

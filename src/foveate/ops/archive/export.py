@@ -1,10 +1,9 @@
-"""Writes conversations, and what belongs to them, to an archive: a piece at a time, whatever their size.
+"""Export conversations to an archive, a piece at a time.
 
-Reads a store through its port alone, and while others write to it: where each conversation of a tree ends is looked up
-once, and what comes later is left out. What is erased in a tree while it is written would be there in one place and
-gone in another, so its lines are put aside until it is known that nothing was; else they are dropped and written anew.
-Messages and records are read through the store's own checks, so what is damaged stops the export. Snapshots and the
-index of words are not exported: they are made again.
+Others may write meanwhile: the end of each conversation is read once, and later changes are left out. If something is
+erased in a tree during its export, its lines are discarded and written again, because the archive would contain it in
+one place and not in another. The store checks all messages and records, so damaged ones stop the export. Saved views
+and the word index are not exported.
 """
 
 from __future__ import annotations
@@ -20,25 +19,24 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from ..core import wire
-from ..core.edits import Record
-from ..errors import ConflictError, Damaged
-from ..ports import IMPORTING, Branch, Database, Erasure, Head, StoredMessage
+from ...core import wire
+from ...core.edits import Record
+from ...errors import ConflictError, Damaged
+from ...ports import IMPORTING, Branch, Database, Erasure, Head, StoredMessage
 from . import lines
 from .files import writing
-from .large import LARGE, Large
-from .lines import Count, Fork, Line, Tally
+from .lines import LARGE, Count, Fork, LargeBodies, Line, Tally
 
 __all__ = ["export_archive", "records_of"]
 
 _MESSAGES, _EDITS = 100, 500
 """Read at a time."""
 _BYTES = 4_000_000
-"""Of messages read at a time, about."""
-_ASIDE = 1_000_000
-"""Bytes of a tree that are put aside in memory; more of them lie in a file of no name until they are written."""
+"""Bytes of messages read at a time, about."""
+_BUFFER = 1_000_000
+"""Bytes of a tree that are buffered in memory; more go to a temporary file without a name."""
 _ATTEMPTS = 8
-"""How often a tree is written in which something was erased meanwhile."""
+"""Attempts to write a tree in which something is erased meanwhile."""
 
 
 def export_archive(
@@ -51,18 +49,14 @@ def export_archive(
     overwrite: bool = False,
     on_progress: Callable[[Count], object] | None = None,
 ) -> Count:
-    """Write a conversation with all its forks, or all of a tenant's conversations, to an archive; tell how much it was.
+    """Write a conversation with all its forks, or all conversations of a tenant, to an archive; return its size.
 
-    `target`: a file, which appears once it is whole (`.gz` and `.zst` are compressed), or something open for writing
-    bytes. `catalog`: the tenant's actions, bindings and prompts too. `overwrite`: a file that there is. `on_progress`
-    is called now and then with what was written so far.
+    `target`: a file, which appears when it is complete (`.gz` and `.zst` are compressed), or a file object for bytes.
+    `catalog`: also write the tenant's actions, bindings and prompts. `overwrite`: replace an existing file.
+    `on_progress` is called from time to time with the size so far.
 
-    A tree of forks in which something is erased meanwhile is written anew, so that an archive never says in one place
-    what it says in another to be erased; until it is whole, its lines are put aside, in the folder of `target`.
-
-    Raises NoSuchConversation, Damaged where something that was to be exported is, ConflictError where something is
-    erased
-    in the same tree again and again, and BadSetting where the file cannot be written; then there is no new file.
+    Raises NoSuchConversation, Damaged if a conversation is damaged, ConflictError if something is erased in the same
+    tree again and again, and BadSetting if the file cannot be written. There is no new file then.
     """
     if isinstance(target, str | Path):
         path = Path(target).expanduser()
@@ -72,17 +66,19 @@ def export_archive(
 
 
 def records_of(store: Database, head: Head, after: int) -> Iterator[tuple[str, Record]]:
-    """The records of a conversation behind edit `after`, where one ends, each with its id; some at a time."""
+    """Yield the records of a conversation after edit `after`, the last of a record, each with its id; some at a
+    time.
+    """
     while after < head.number:
         some = store.records(replace(head, number=min(after + _EDITS, head.number)), after)
         if not some:
-            raise Damaged(f"Edit {after + 1} of {head.name!r} is missing. Run `verify` to see what else is.")
+            raise Damaged(f"Edit {after + 1} of {head.name!r} is missing. Run `verify` to see what else is missing.")
         yield from some
         after = some[-1][1].last
 
 
 class _Output:
-    """Lines on their way to a file, counted."""
+    """Writes lines to a file, and counts them."""
 
     def __init__(
         self,
@@ -91,29 +87,27 @@ class _Output:
         folder: Path | None = None,
         tally: Tally | None = None,
     ) -> None:
-        """`folder`: where lines are put aside; None: where the system has room for such. `tally`: of what came before
-        in the archive.
-        """
+        """`folder`: for temporary files; None: the folder of the system. `tally`: of the lines before."""
         self._file, self._on_progress, self._folder = file, on_progress, folder
         self._tally = tally or Tally()
 
-    def put(self, found: Iterable[Line]) -> None:
-        for line in found:
+    def put(self, some: Iterable[Line]) -> None:
+        for line in some:
             raw = lines.encode(line)
             self._file.write(raw)
             self._tally.add(line, raw)
             if self._on_progress and self._tally.lines % 1000 == 0:
                 self._on_progress(self._tally.count)
 
-    def put_if(self, found: Iterable[Line], is_wanted: Callable[[], bool]) -> bool:
-        """Put them aside, and then in their place, all or none: if they still are wanted once they are there."""
-        with SpooledTemporaryFile(_ASIDE, dir=str(self._folder) if self._folder else None) as aside:
-            trial = _Output(cast("BinaryIO", aside), self._on_progress, tally=self._tally.copy())
-            trial.put(found)
+    def put_if(self, some: Iterable[Line], is_wanted: Callable[[], bool]) -> bool:
+        """Write lines to a buffer, and then to the file if they are still wanted; return whether they were."""
+        with SpooledTemporaryFile(_BUFFER, dir=str(self._folder) if self._folder else None) as buffer:
+            trial = _Output(cast("BinaryIO", buffer), self._on_progress, tally=self._tally.copy())
+            trial.put(some)
             if not is_wanted():
                 return False
-            aside.seek(0)
-            shutil.copyfileobj(aside, self._file, _ASIDE)
+            buffer.seek(0)
+            shutil.copyfileobj(buffer, self._file, _BUFFER)
         self._tally = trial._tally
         return True
 
@@ -136,18 +130,18 @@ def _written(output: _Output, store: Database, tenant: str, conversation: str | 
 
 
 def _with_tree_of(store: Database, tenant: str, name: str, output: _Output) -> list[str]:
-    """Write the conversation with this name and its forks, as they are at one moment. The names of them all; of
-    one without forks none.
-    """
+    """Write the tree of a conversation as it is at one moment. Return its names, or none if it has no forks."""
     for _ in range(_ATTEMPTS):
         head = store.open(tenant, name, create=False)
         erased = store.erasures(head)
         tree, is_all = _related(store.branches(head), head.branch)
         if output.put_if(_tree(store, tree, erased if is_all else None), partial(_is_still, store, head, erased)):
-            return [branch.head.name for branch in tree if len(tree) > 1]  # Few names are kept: most have no forks.
+            return [
+                branch.head.name for branch in tree if len(tree) > 1
+            ]  # Most have no forks, so few names are remembered.
     raise ConflictError(
-        f"{_ATTEMPTS} times something was erased in {name!r}, or in a fork of it, before it was written to its end. "
-        "Nothing was exported. Export it when that is done."
+        f"Something was erased in {name!r}, or in a fork of it, during each of {_ATTEMPTS} attempts. Nothing was "
+        "exported. Export it when the erasing has ended."
     )
 
 
@@ -157,8 +151,10 @@ def _is_still(store: Database, head: Head, erased: list[Erasure]) -> bool:
 
 
 def _related(whole: list[Branch], wanted: int) -> tuple[list[Branch], bool]:
-    """Those that have a past in common with the wanted branch: what was begun anew under an erased name lies beside.
-    And whether what the tree has as a whole goes with them.
+    """Return the branches with a common past with the wanted one, and whether the data of the whole tree goes with
+    them.
+
+    A conversation that started again under a name that was freed by renaming may be in the same tree without one.
     """
     origin: dict[int, int] = {}
     for branch in whole:
@@ -168,11 +164,11 @@ def _related(whole: list[Branch], wanted: int) -> tuple[list[Branch], bool]:
 
 
 def _tree(store: Database, tree: list[Branch], erased: Sequence[Erasure] | None) -> Iterator[Line]:
-    """`erased`: what was erased in the tree, with which its runs are written; None: neither is."""
-    # Numbered anew, so that an archive is the same wherever the tree lies.
+    """Yield the lines of a tree. `erased`: its erasures, which are written with its runs; None: neither is written."""
+    # Numbered from 1, so that the archive is the same for each store.
     numbers = {branch.head.branch: number for number, branch in enumerate(tree, 1)}
     yield lines.TreeLine(tuple(_fork(branch, numbers) for branch in tree))
-    large = Large[str, tuple[int, int]]()
+    large = LargeBodies[str, tuple[int, int]]()
     for branch in tree:
         number = numbers[branch.head.branch]
         yield lines.BranchLine(number)
@@ -203,7 +199,7 @@ def _messages(store: Database, head: Head, after: int) -> Iterator[StoredMessage
         yield from some
         after = some[-1].position
         size = sum(len(row.body) for row in some)
-        count = max(1, min(_MESSAGES, len(some) * _BYTES // max(size, 1)))  # Fewer of large ones.
+        count = max(1, min(_MESSAGES, len(some) * _BYTES // max(size, 1)))  # Fewer large ones.
 
 
 def _message(row: StoredMessage, first: tuple[int, int] | None, name: str) -> Line:
@@ -215,5 +211,7 @@ def _message(row: StoredMessage, first: tuple[int, int] | None, name: str) -> Li
     try:
         wire.decode_message(row.body)
     except (msgspec.DecodeError, ValueError) as error:
-        raise Damaged(f"Message {row.position} of {name!r} is as it was stored, but no message: {error}.") from error
+        raise Damaged(
+            f"Message {row.position} of {name!r} matches its hash, but is not a valid message: {error}."
+        ) from error
     return replace(line, message=Raw(row.body))

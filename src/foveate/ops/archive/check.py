@@ -1,7 +1,7 @@
-"""Looks at a whole archive before anything of it is imported: whether it is sound, and what of it there is already.
+"""Check a whole archive before it is imported: its chains, and its conflicts with the store.
 
-Where a conversation of a name is there already, the archive's may be the same, or the one the beginning of the other;
-anything else is a conflict, which is refused, or decided by another name. Nothing is written here.
+If a conversation of the same name exists, one of the two must be the beginning of the other. Anything else is a
+conflict, which is refused or solved by another name. Nothing is written.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.catalog import Action, Binding, Prompt, validated
-from ..errors import BadSetting, BadTranscript, FoveateError, NoSuchConversation
-from ..ports import Database, Head
+from ...core.catalog import Action, Binding, Prompt, validated
+from ...errors import BadSetting, BadTranscript, FoveateError, NoSuchConversation
+from ...ports import Database, Head
 from .chains import Chains, Point
-from .exporting import records_of
+from .export import records_of
 from .lines import (
     ActionLine,
     BindingLine,
@@ -34,46 +34,45 @@ from .lines import (
     StepLine,
     TreeLine,
 )
-from .reading import CRAFTED, each_line
+from .reader import CRAFTED, each_line
 
-__all__ = ["Conflicts", "check", "opened"]
+__all__ = ["Conflicts", "check", "find_head"]
 
 Conflicts = Literal["refuse", "rename"]
 
 T = TypeVar("T", Action, Binding, Prompt)
 
 _TRIES_MAX = 100
-"""Other names that are tried for one tree."""
+"""Names that are tried for one tree."""
 
 
 def check(
     path: Path, store: Database, tenant: str, conflicts: Conflicts, on_line: Callable[[int], object]
 ) -> dict[int, str]:
-    """What has to be added to the names of which trees, counted from 1; those that are not there keep their names.
+    """Return the suffix for the names of each tree that must be renamed, by its number from 1.
 
-    Raises BadTranscript where the archive is not sound, naming the line, and BadSetting where something of it is there
-    already and differs.
+    Raises BadTranscript with the line if the archive is not sound, and BadSetting if it differs from the store.
     """
-    checking = _Checking(store, tenant, conflicts)
+    check = _Check(store, tenant, conflicts)
     for number, line in each_line(path):
         try:
-            checking.take(line)
+            check.take(line)
         except FoveateError:
             raise
         except (ValueError, *CRAFTED) as error:
             raise BadTranscript(str(path), number, f"{error}.", "Nothing was imported.") from error
         on_line(number)
     try:
-        checking.finish()
+        check.finish()
     except FoveateError:
         raise
     except ValueError as error:
         raise BadTranscript(str(path), 0, f"{error}.", "Nothing was imported.") from error
-    return checking.suffixes
+    return check.suffixes
 
 
-def opened(store: Database, tenant: str, name: str) -> Head | None:
-    """The conversation of this name, or None."""
+def find_head(store: Database, tenant: str, name: str) -> Head | None:
+    """Return the head of a conversation; None if there is none of this name."""
     try:
         return store.open(tenant, name, create=False)
     except NoSuchConversation:
@@ -81,29 +80,29 @@ def opened(store: Database, tenant: str, name: str) -> Head | None:
 
 
 class _Wanted(Struct, frozen=True):
-    """What the archive must say at some points, so that its tree may go under these names."""
+    """The links that the archive must have, so that its tree may get these names."""
 
     suffix: str
     links: tuple[tuple[Point, tuple[str, str], str], ...]
-    """Where, which id and seal, and what it says where they differ."""
+    """The point, its id and seal, and the error if they differ."""
     records: tuple[tuple[Point, str, str], ...]
     short: str
-    """What it says where something that is there ends before it could be continued; "" if nothing does."""
+    """The error if an existing conversation ends too early to be continued; else ""."""
 
     def problem(self, chains: Chains) -> str:
-        """What differs; "" if nothing."""
+        """Return the first difference; "" if there is none."""
         if self.short:
             return self.short
-        for point, link, said in self.links:
+        for point, link, error in self.links:
             if chains.links.get(point) != link:
-                return said
-        for point, record, said in self.records:
+                return error
+        for point, record, error in self.records:
             if chains.records.get(point) != record:
-                return said
+                return error
         return ""
 
 
-class _Checking:
+class _Check:
     def __init__(self, store: Database, tenant: str, conflicts: Conflicts) -> None:
         self.suffixes: dict[int, str] = {}
         self._store, self._tenant, self._conflicts = store, tenant, conflicts
@@ -112,7 +111,7 @@ class _Checking:
         self._wanted: list[_Wanted] = []
         self._run, self._erasures = "", 0
         self._over = False
-        """Whether the messages of this tree were all read."""
+        """Whether all messages of this tree were read."""
 
     def take(self, line: Line) -> None:
         match line:
@@ -141,7 +140,7 @@ class _Checking:
                 self._run = run.id
             case StepLine(step=step):
                 if not self._over or step.run != self._run:
-                    raise ValueError(f"step {step.number} does not stand with its run")
+                    raise ValueError(f"step {step.number} is not next to its run")
             case ErasureLine(erasure=erased):
                 self.finish()
                 self._run = ""
@@ -150,7 +149,7 @@ class _Checking:
                     raise ValueError(f"erasure {self._erasures} is missing: the next is erasure {erased.number}")
 
     def finish(self) -> None:
-        """The messages of the tree, if there is one, are all read."""
+        """End the messages of the tree, if there is one."""
         if self._chains is None or self._over:
             return
         self._over = True
@@ -174,30 +173,32 @@ class _Checking:
         return self._chains
 
     def _candidates(self, tree: TreeLine, chains: Chains) -> list[_Wanted]:
-        """Names for the tree, the best first, up to the first that nobody has."""
-        found: list[_Wanted] = []
+        """Return names for the tree, best first, up to the first that is free."""
+        candidates: list[_Wanted] = []
         for tried in range(_TRIES_MAX):
             suffix = "" if not tried else "~imported" if tried == 1 else f"~imported{tried}"
-            there = [(fork, opened(self._store, self._tenant, fork.name + suffix)) for fork in tree.branches]
-            found.append(self._wanting(suffix, [(fork, head) for fork, head in there if head is not None], chains))
-            if self._conflicts == "refuse" or not any(head for _, head in there):
+            existing = [(fork, find_head(self._store, self._tenant, fork.name + suffix)) for fork in tree.branches]
+            candidates.append(
+                self._links_for(suffix, [(fork, head) for fork, head in existing if head is not None], chains)
+            )
+            if self._conflicts == "refuse" or not any(head for _, head in existing):
                 break
-        return found
+        return candidates
 
-    def _wanting(self, suffix: str, there: Iterable[tuple[Fork, Head]], chains: Chains) -> _Wanted:
+    def _links_for(self, suffix: str, existing: Iterable[tuple[Fork, Head]], chains: Chains) -> _Wanted:
         links, records, short = [], [], ""
-        for fork, head in there:
-            said = f"There is a conversation {head.name!r} already, and its past is another one: "
+        for fork, head in existing:
+            error = f"There is a conversation {head.name!r} already, with another past: "
             if head.position < fork.after or head.number < fork.after_edit:
-                short = f"{said}it ends before it leaves the one that it is a fork of."
+                short = f"{error}it ends before its fork point."
             position = min(fork.position, head.position)
             if position:
                 link = self._link(head, position)
-                links.append((chains.ask(fork.branch, position), link, f"{said}message {position} is not the same."))
+                links.append((chains.want(fork.branch, position), link, f"{error}message {position} differs."))
             number = min(fork.number, head.number)
             if number:
                 record = self._record(head, number)
-                records.append((chains.ask_edit(fork.branch, number), record, f"{said}edit {number} is not the same."))
+                records.append((chains.want_edit(fork.branch, number), record, f"{error}edit {number} differs."))
         return _Wanted(suffix, tuple(links), tuple(records), short)
 
     def _link(self, head: Head, position: int) -> tuple[str, str]:
@@ -220,11 +221,11 @@ class _Checking:
         for other in known:
             if key_of(other) == key_of(value) and other != value:
                 raise BadSetting(
-                    f"There is a {kind} {'/'.join(key_of(value))!r} already, and it is another one. Nothing was "
-                    f"imported. Make them the same, or export without the catalog."
+                    f"There is a {kind} {'/'.join(key_of(value))!r} already, and it differs. Nothing was "
+                    f"imported. Make them equal, or export without the catalog."
                 )
 
 
 def key_of(value: Action | Binding | Prompt) -> tuple[str, ...]:
-    """What a tenant has one of."""
+    """Return the key of a value within its tenant."""
     return (value.agent, value.action) if isinstance(value, Binding) else (value.name,)

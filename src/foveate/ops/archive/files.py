@@ -1,7 +1,6 @@
-"""Files that appear whole or not at all, and are read and written compressed where their name says so.
+"""Files that are written whole or not at all, and compressed according to their names.
 
-`.gz` is gzip and `.zst` zstd, which needs Python 3.14 or the extra `zstd`; anything else is plain. What goes wrong with
-a file is told as BadSetting. Nothing here knows what is in them.
+`.gz` is gzip and `.zst` is zstd, which needs Python 3.14 or the extra `zstd`. Errors of files are raised as BadSetting.
 """
 
 from __future__ import annotations
@@ -16,80 +15,80 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from ..errors import BadSetting, MissingExtra
+from ...errors import BadSetting, MissingExtra
 
 __all__ = ["UNREADABLE", "check_place", "is_compressed", "placed", "reading", "writing"]
 
 UNREADABLE = (OSError, EOFError, zlib.error)
-"""What reading a damaged or cut compressed file raises; zstd's own error comes out as OSError."""
+"""Errors of reading a damaged or cut compressed file; zstd's own error is raised as OSError."""
 
 _DATABASE = b"SQLite format 3\0"
-"""How a SQLite file begins: https://www.sqlite.org/fileformat2.html#magic_header_string."""
-_BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite appends to the name of a database for what it keeps beside it: https://www.sqlite.org/tempfiles.html."""
+"""The beginning of a SQLite file: https://www.sqlite.org/fileformat2.html#magic_header_string."""
+_COMPANIONS = ("-wal", "-shm", "-journal")
+"""Suffixes of the files that SQLite creates for a database: https://www.sqlite.org/tempfiles.html."""
 
 
 def check_place(path: Path, *, database: bool = False) -> None:
-    """Raises BadSetting where no file may be put, whatever is to be overwritten: in the place of a folder, of a device,
-    of what SQLite keeps beside a database, and, unless one is to be written (`database`), of a SQLite database.
+    """Raise BadSetting if no file may be written here, even with `overwrite`.
+
+    Folders, devices and the companion files of a SQLite database are refused; a SQLite database too, unless `database`.
     """
     if path.is_dir():
         raise BadSetting(f"{path} is a folder; name a file in it.")
-    for suffix in _BESIDE:
+    for suffix in _COMPANIONS:
         owner = path.with_name(path.name.removesuffix(suffix) or path.name)
         if owner != path and owner.exists():
-            raise BadSetting(f"{path} is where SQLite keeps what belongs to {owner}. Name another file.")
+            raise BadSetting(f"{path} is a file that SQLite uses for {owner}. Name another file.")
     if not path.exists():
         return
     if not path.is_file():
-        raise BadSetting(f"{path} is no file that could be replaced. Name another one.")
+        raise BadSetting(f"{path} is not a regular file. Name another one.")
     if not database and _begins(path) == _DATABASE:
-        raise BadSetting(f"{path} is a database, which nothing else may replace. Name another file.")
+        raise BadSetting(f"{path} is a database, and must not be replaced by another kind of file. Name another file.")
 
 
 @contextmanager
 def placed(path: Path, *, overwrite: bool = False, database: bool = False) -> Iterator[Path]:
-    """The path of an empty file beside `path`, which takes its place once all is well, and is on the disk then.
+    """Yield the path of an empty temporary file, which is synced and renamed to `path` at the end.
 
-    Raises BadSetting where there is a file already, unless `overwrite`, and where nothing can be written there; see
-    `check_place` for `database`.
+    Raises BadSetting if the file exists, unless `overwrite`, or if it cannot be written; `database`: see `check_place`.
     """
     check_place(path, database=database)
     if path.exists() and not overwrite:
-        raise BadSetting(f"There is a file {path} already. Name another one, or say that it is to be overwritten.")
+        raise BadSetting(f"There is a file {path} already. Name another one, or allow to overwrite it.")
     if not path.parent.is_dir():
         raise BadSetting(f"There is no folder {path.parent} to write {path.name} to.")
-    beside = None
+    temporary = None
     try:
-        beside = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.tmp")
-        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # Less what the user's umask takes.
+        temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.tmp")
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # Minus the user's umask.
         if path.exists():
-            beside.chmod(path.stat().st_mode & 0o7777)
-        yield beside
-        _sync(beside)
+            temporary.chmod(path.stat().st_mode & 0o7777)
+        yield temporary
+        _sync(temporary)
         if overwrite:
-            os.replace(beside, path)
+            os.replace(temporary, path)
         else:
-            os.link(beside, path)  # Refused where somebody else made the file meanwhile.
+            os.link(temporary, path)  # Fails if another process created the file meanwhile.
         _sync(path.parent)
     except FileExistsError as error:
-        raise BadSetting(f"{path} was made by somebody else meanwhile. Name another file.") from error
+        raise BadSetting(f"{path} was created by another process meanwhile. Name another file.") from error
     except OSError as error:
         raise BadSetting(f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
-        if beside is not None:
-            for suffix in ("", *_BESIDE):  # SQLite leaves its journal where the disk was full.
+        if temporary is not None:
+            for suffix in ("", *_COMPANIONS):  # SQLite leaves its journal if the disk is full.
                 with suppress(OSError):
-                    beside.with_name(beside.name + suffix).unlink()
+                    temporary.with_name(temporary.name + suffix).unlink()
 
 
 @contextmanager
 def writing(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """A file to write to, compressed as its name says. Raises as `placed` does, and MissingExtra."""
+    """Open a file for writing, compressed according to its name. Raises as `placed` does, and MissingExtra."""
     zstd = _zstd() if path.suffix == ".zst" else None
-    with placed(path, overwrite=overwrite) as beside, open(beside, "wb") as raw:
+    with placed(path, overwrite=overwrite) as temporary, open(temporary, "wb") as raw:
         if path.suffix == ".gz":
-            # Neither the name nor the time: the same content makes the same file.
+            # Without name and time: the same content gives the same file.
             with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
                 yield cast("BinaryIO", packed)
         elif zstd is not None:
@@ -101,9 +100,9 @@ def writing(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[BinaryIO]:
-    """A file to read from, unpacked as its name says. Raises BadSetting where it cannot be opened, and MissingExtra.
+    """Open a file for reading, unpacked according to its name. Raises BadSetting, and MissingExtra.
 
-    What reading it raises where it is damaged is one of `UNREADABLE`.
+    Reading a damaged file raises one of `UNREADABLE`.
     """
     try:
         raw = open(path, "rb")  # noqa: SIM115 - closed below.
@@ -126,7 +125,7 @@ def is_compressed(path: Path) -> bool:
 
 
 class _Unpacking(io.RawIOBase):
-    """A file as zstd unpacks it, with errors that do not depend on whose zstd it is."""
+    """A file unpacked by zstd, with the same errors for each zstd module."""
 
     def __init__(self, raw: BinaryIO, zstd: Any) -> None:
         self._error: type[Exception] = zstd.ZstdError
@@ -148,7 +147,7 @@ def _begins(path: Path) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read(len(_DATABASE))
-    except OSError:  # It cannot be read, so it cannot be told what it is; writing may be allowed all the same.
+    except OSError:  # It cannot be read; it may be writable all the same.
         return b""
 
 
@@ -161,7 +160,7 @@ def _sync(path: Path) -> None:
 
 
 def _zstd() -> Any:
-    """The standard library's zstd where Python has it, else the `zstandard` package."""
+    """Return the zstd module of Python 3.14 or newer, else the `zstandard` package."""
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
     except ImportError:

@@ -1,7 +1,4 @@
-"""Reads an archive line by line, and tells a whole one from one that was cut, changed or is something else.
-
-Knows the first line, the last, and what a line may be; not how lines have to follow each other.
-"""
+"""Read an archive line by line, and detect one that is cut, changed, or no archive at all."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ..errors import BadTranscript
+from ...errors import BadTranscript
 from . import lines
 from .files import UNREADABLE, is_compressed, reading
 from .lines import Ending, Line, Opening, Tally
@@ -17,7 +14,7 @@ from .lines import Ending, Line, Opening, Tally
 __all__ = ["CRAFTED", "each_line", "opening_of"]
 
 CRAFTED = (OverflowError, RecursionError)
-"""What else reading a line raises that somebody made up: numbers too large, brackets too deep."""
+"""Errors of reading a crafted line: numbers too large, brackets too deep."""
 
 _LINE_MAX = 1 << 30
 """Bytes of a line in an uncompressed file. A longer line is no archive."""
@@ -28,17 +25,17 @@ _PIECE = 1 << 20
 
 
 def opening_of(path: Path) -> Opening:
-    """The first line of an archive. Raises BadTranscript where the file is none, or of a later version."""
+    """Return the first line of an archive. Raises BadTranscript if the file is none, or of a later version."""
     for _, line in each_line(path):
         if isinstance(line, Opening):
             return line
-    raise BadTranscript(str(path), 0, "it is empty, and no archive of foveate.")
+    raise BadTranscript(str(path), 0, "it is empty, so it is no archive of foveate.")
 
 
 def each_line(path: Path) -> Iterator[tuple[int, Line]]:
-    """Every line but the last, numbered from 1. Raises BadTranscript, naming the line, where one cannot be read.
+    """Yield every line but the last, numbered from 1. Raises BadTranscript with the line if one cannot be read.
 
-    Only who reads to the end knows that the file is whole.
+    The file is known to be whole only when all lines were read.
     """
     tally, number, ended = Tally(), 0, False
     longest = _UNPACKED_MAX if is_compressed(path) else _LINE_MAX
@@ -46,14 +43,15 @@ def each_line(path: Path) -> Iterator[tuple[int, Line]]:
         while raw := _next(file, path, number + 1, longest):
             number += 1
             if ended:
-                raise BadTranscript(str(path), number, "something follows the end of the archive.")
+                raise BadTranscript(str(path), number, "there are lines after the end of the archive.")
             line = _line(raw, path, number)
             if isinstance(line, Ending):
                 if line != tally.ending():
                     raise BadTranscript(
                         str(path),
                         number,
-                        f"the file was changed: the lines above are not the {line.count.lines:,} that it ended with.",
+                        f"the file was changed: the lines above are not the {line.count.lines:,} that its last line "
+                        f"names.",
                         "Export again, or find an intact copy.",
                     )
                 ended = True
@@ -61,7 +59,7 @@ def each_line(path: Path) -> Iterator[tuple[int, Line]]:
                 tally.add(line, raw)
                 yield number, line
     if not number:
-        raise BadTranscript(str(path), 0, "it is empty, and no archive of foveate.")
+        raise BadTranscript(str(path), 0, "it is empty, so it is no archive of foveate.")
     if not ended:
         raise _cut(path, number)
 
@@ -95,18 +93,18 @@ def _line(raw: bytes | bytearray, path: Path, number: int) -> Line:
     try:
         line = lines.decode(raw)
     except (ValueError, *CRAFTED) as error:
-        whole = "and so it is no archive of foveate." if number == 1 else "The file was damaged."
-        raise BadTranscript(str(path), number, f"it is no line of an archive ({error}),", whole) from error
+        advice = "so it is no archive of foveate." if number == 1 else "The file was damaged."
+        raise BadTranscript(str(path), number, f"it is no line of an archive ({error}),", advice) from error
     if isinstance(line, Opening) != (number == 1):
-        problem = "an archive begins here, where another one goes on." if number > 1 else "no archive begins here."
+        problem = "an archive begins in the middle of another one." if number > 1 else "no archive begins here."
         raise BadTranscript(str(path), number, problem)
     if isinstance(line, Opening) and line.format != lines.FORMAT:
-        raise BadTranscript(str(path), number, f"it is a {line.format!r} and no {lines.FORMAT!r}.")
+        raise BadTranscript(str(path), number, f"it is a {line.format!r}, not a {lines.FORMAT!r}.")
     if isinstance(line, Opening) and line.version != lines.VERSION:
         raise BadTranscript(
             str(path),
             number,
-            f"the archive has version {line.version}, and this foveate reads version {lines.VERSION}.",
+            f"the archive has version {line.version}; this foveate reads version {lines.VERSION}.",
             "Upgrade foveate.",
         )
     return line

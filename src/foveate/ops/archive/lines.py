@@ -1,27 +1,28 @@
-"""The lines of an archive: what each kind holds, to bytes and back. Version 1.
+"""The lines of an archive, version 1: their fields, and conversion to bytes and back.
 
-An archive is JSON Lines. The first line says what it is, the last how many lines there were and what they hash to, so
-that a file that was cut or changed is found. Between them lies the catalog, if it was asked for, and then tree after
-tree: which conversations it has, each one's own messages and edits, the runs of its agents. What is hashed stands in
-the very bytes that were hashed. Values only; nothing here knows a file or a store.
+An archive is JSON Lines. The first line names the format; the last has the number and the hash of all lines, so that a
+cut or changed file is detected. Between them are the catalog, if it was exported, and the trees of forks: their
+conversations, each with its own messages and edits, the runs of agents, and the erasures. Hashed content is written in
+the bytes that were hashed.
 """
 
 from __future__ import annotations
 
 import json
 from hashlib import blake2b
-from typing import cast
+from typing import TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from ..core.catalog import Action, Binding, Prompt
-from ..core.runs import AgentRun, AgentRunStep
-from ..core.stamps import Stamp
-from ..ports import Erasure
+from ...core.catalog import Action, Binding, Prompt
+from ...core.runs import AgentRun, AgentRunStep
+from ...core.stamps import Stamp
+from ...ports import Erasure
 
 __all__ = [
     "FORMAT",
+    "LARGE",
     "VERSION",
     "ActionLine",
     "BindingLine",
@@ -30,6 +31,7 @@ __all__ = [
     "Ending",
     "ErasureLine",
     "Fork",
+    "LargeBodies",
     "Line",
     "MessageLine",
     "Opening",
@@ -45,6 +47,12 @@ __all__ = [
 
 FORMAT = "foveate archive"
 VERSION = 1
+LARGE = 4096
+"""Bytes above which a message is large: an equal one later only names its position."""
+_LARGE_MAX = 10_000
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Opening(Struct, frozen=True, tag="archive", tag_field="is"):
@@ -54,7 +62,7 @@ class Opening(Struct, frozen=True, tag="archive", tag_field="is"):
     version: int
     tenant: str
     conversation: str | None
-    """The one whose tree this is; None where it is all of the tenant's."""
+    """The conversation whose tree this is; None for all conversations of the tenant."""
     catalog: bool
 
 
@@ -71,19 +79,19 @@ class BindingLine(Struct, frozen=True, tag="binding", tag_field="is"):
 
 
 class Fork(Struct, frozen=True):
-    """One conversation of a tree: what it left, and where it ends."""
+    """One conversation of a tree: its fork point and its end."""
 
     branch: int
-    """From 1 on, in the order in which they were begun."""
+    """From 1, in the order of their creation."""
     name: str
     parent: int
-    """The branch it left; 0 where it began with nothing."""
+    """The parent branch; 0 if it started empty."""
     after: int
     """The last message that it shares with its parent."""
     after_edit: int
-    """The last edit, likewise."""
+    """The last edit that it shares with its parent."""
     position: int
-    """Its newest message, and so on, as in `ports.Head`."""
+    """Its newest message; this and the next fields are as in `ports.Head`."""
     tip: str
     seal: str
     number: int
@@ -91,30 +99,30 @@ class Fork(Struct, frozen=True):
 
 
 class TreeLine(Struct, frozen=True, tag="tree", tag_field="is"):
-    """A tree of forks begins."""
+    """The beginning of a tree of forks."""
 
     branches: tuple[Fork, ...]
 
 
 class BranchLine(Struct, frozen=True, tag="branch", tag_field="is"):
-    """What follows are the messages and edits that this branch does not share with the one it left."""
+    """The beginning of a branch's own messages and edits, without those that it shares with its parent."""
 
     branch: int
 
 
 class MessageLine(Struct, frozen=True, tag="message", tag_field="is", kw_only=True):
-    """A message in its place, with what it said in one of three forms."""
+    """A message at its position, with its content in one of three forms."""
 
     position: int
     id: str
     seal: str
     stamp: Stamp
     message: Raw | UnsetType = UNSET
-    """Its canonical bytes, as they are."""
+    """Its canonical bytes."""
     same: tuple[int, int] | UnsetType = UNSET
-    """Branch and position of a message above, of which it is a large repetition."""
+    """Branch and position of an equal large message above."""
     erased: str | UnsetType = UNSET
-    """The hash of what was erased."""
+    """The hash of the erased body."""
 
 
 class RecordLine(Struct, frozen=True, tag="record", tag_field="is"):
@@ -133,13 +141,13 @@ class StepLine(Struct, frozen=True, tag="step", tag_field="is"):
 
 
 class ErasureLine(Struct, frozen=True, tag="erasure", tag_field="is"):
-    """Of the tree: what was erased in it, by whom and why. What is left of the messages stands in their lines."""
+    """The record of an erasure in the tree: by whom and why. The messages' own lines show what is left of them."""
 
     erasure: Erasure
 
 
 class Count(Struct, frozen=True, forbid_unknown_fields=True):
-    """How much there is in an archive."""
+    """The size of an archive."""
 
     lines: int = 0
     conversations: int = 0
@@ -179,15 +187,15 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode(line: Line) -> bytes:
-    """One line, with its line feed."""
+    """Return a line as bytes, with its line feed."""
     try:
         return _encoder.encode(line) + b"\n"
-    except UnicodeEncodeError:  # Of runs, whose texts may hold halves of surrogate pairs: only an escape carries them.
+    except UnicodeEncodeError:  # Texts of runs may have unpaired surrogates, which need an escape.
         return json.dumps(msgspec.to_builtins(line), separators=(",", ":")).encode() + b"\n"
 
 
 def decode(line: bytes | bytearray) -> Line:
-    """The line with these bytes. Raises msgspec.DecodeError, which a ValueError is too, where they are none."""
+    """Return the line with these bytes. Raises msgspec.DecodeError, a ValueError, if they are none."""
     try:
         return cast("Line", _decoder.decode(line))
     except msgspec.ValidationError:
@@ -202,14 +210,14 @@ def decode(line: bytes | bytearray) -> Line:
 
 
 class Tally:
-    """Counts lines and hashes them, in their order."""
+    """Counts and hashes lines, in their order."""
 
     def __init__(self) -> None:
         self._hash = blake2b(digest_size=20, person=b"foveate file 1")
         self._counts = dict.fromkeys(Count.__struct_fields__, 0)
 
     def add(self, line: Line, raw: bytes | bytearray) -> None:
-        """Take in a line, in its bytes."""
+        """Add a line and its bytes."""
         self._hash.update(raw)
         self._counts["lines"] += 1
         match line:
@@ -227,21 +235,35 @@ class Tally:
                 self._counts["erasures"] += 1
 
     def copy(self) -> Tally:
-        """The same, which counts on by itself."""
+        """Return an independent copy."""
         twin = Tally()
         twin._hash, twin._counts = self._hash.copy(), self._counts.copy()
         return twin
 
     @property
     def lines(self) -> int:
-        """How many."""
+        """The number of lines so far."""
         return self._counts["lines"]
 
     @property
     def count(self) -> Count:
-        """What was taken in."""
+        """The counts so far."""
         return Count(**self._counts)
 
     def ending(self) -> Ending:
-        """The line that these lines end with."""
+        """Return the last line for these lines."""
         return Ending(self.count, self._hash.hexdigest())
+
+
+class LargeBodies(dict[K, V]):
+    """The newest large messages of an archive, oldest first.
+
+    Writer and reader keep the same ones, so that a position which the writer names is known to the reader. Older ones
+    are dropped and written again, so that an archive of any length needs little memory.
+    """
+
+    def keep(self, key: K, value: V) -> None:
+        """Add a large message that was written in full."""
+        self[key] = value
+        if len(self) > _LARGE_MAX:
+            del self[next(iter(self))]

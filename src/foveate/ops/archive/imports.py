@@ -1,26 +1,26 @@
-"""Brings an archive into a store: checked as a whole first, then written a tree at a time.
+"""Import an archive into a store: checked as a whole first, then written tree by tree.
 
-New conversations are written under names of their own and get theirs at the very end, in one transaction, so that
-nobody meets half of one. An import that broke off is made again and goes on where it was. What is there already is left
-as it is; what was erased there stays erased.
+New conversations get temporary names, and their final names at the end, in one transaction, so that no reader sees an
+incomplete one. An interrupted import continues when it is started again. Existing conversations are not changed, and
+erased messages stay erased.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from ..core import ids, wire
-from ..core.edits import Record
-from ..core.runs import AgentRun, AgentRunStep
-from ..errors import BadSetting, StoreError
-from ..ports import IMPORTING, Database, Erasure, Head, StoredMessage, append
+from ...core import ids, wire
+from ...core.edits import Record
+from ...core.runs import AgentRun, AgentRunStep
+from ...errors import BadSetting, StoreError
+from ...ports import IMPORTING, Database, Erasure, Head, StoredMessage, append
 from . import lines
-from .checking import Conflicts, check, opened
+from .check import Conflicts, check, find_head
 from .lines import (
     ActionLine,
     BindingLine,
@@ -35,26 +35,26 @@ from .lines import (
     StepLine,
     TreeLine,
 )
-from .reading import each_line, opening_of
+from .reader import each_line, opening_of
 
-__all__ = ["Imported", "import_archive"]
+__all__ = ["Imported", "UnfinishedImport", "drop_unfinished", "find_unfinished", "import_archive"]
 
 _ROWS, _BYTES = 500, 4_000_000
-"""Messages, or records, and bytes of them, up to which they are written in one transaction."""
+"""Messages or records, and their bytes, per transaction."""
 
 
 class Imported(Struct, frozen=True):
-    """What an import came to."""
+    """The result of an import."""
 
     conversations: int = 0
-    """Of the archive."""
+    """Conversations in the archive."""
     new: int = 0
-    """Of these, how many were not there before."""
+    """Those that were not in the store before."""
     messages: int = 0
-    """How many were written; the others were there."""
+    """Messages that were written; the others were in the store."""
     records: int = 0
     renamed: dict[str, str] = {}
-    """Conversations that got another name, from the archive's name to theirs."""
+    """New names of conversations, by their names in the archive."""
 
 
 def import_archive(
@@ -65,30 +65,28 @@ def import_archive(
     on_conflict: Conflicts = "refuse",
     on_progress: Callable[[str, int], object] | None = None,
 ) -> Imported:
-    """Bring what an archive holds into a store, and tell what it came to.
+    """Write the conversations of an archive to a store, and return the result.
 
-    The file is read twice: all of it is checked before anything is written, every hash computed again. `tenant`: whose
-    it becomes (default: whose it was). What is there already and the same is passed over; a conversation that is there
-    and stops earlier is continued. `on_conflict`: where one of the same name has another past, `"refuse"` it all, or
-    `"rename"` its whole tree (`NAME~imported`). `on_progress` is called now and then with `check` or `write` and the
-    number of the line.
+    The file is read twice: all hashes are checked before anything is written. `tenant`: the new owner (default: the
+    tenant of the archive). Equal conversations are skipped; one that ends earlier is continued. `on_conflict`: if a
+    conversation of the same name has another past, `"refuse"` the whole import, or `"rename"` its tree
+    (`NAME~imported`). `on_progress` is called from time to time with `check` or `write` and the number of the line.
 
-    Raises BadTranscript where the file is not sound, naming the line, and BadSetting where something that is there
-    already differs; then nothing was written. Raises StoreError where the store cannot go on: import again, and it goes
-    on from there.
+    Raises BadTranscript with the line if the file is not sound, and BadSetting if it differs from the store; nothing is
+    written then. Raises StoreError if the store fails: start the import again, and it continues.
     """
     if on_conflict not in ("refuse", "rename"):
         raise BadSetting(f'on_conflict is "refuse" or "rename", not {on_conflict!r}.')
     file = Path(path).expanduser()
-    whose = opening_of(file).tenant if tenant is None else tenant
-    suffixes = check(file, store, whose, on_conflict, _telling(on_progress, "check"))
-    told = _telling(on_progress, "write")
-    importing = _Importing(store, whose, suffixes)
+    owner = opening_of(file).tenant if tenant is None else tenant
+    suffixes = check(file, store, owner, on_conflict, _reporter(on_progress, "check"))
+    report = _reporter(on_progress, "write")
+    importer = _Importer(store, owner, suffixes)
     for number, line in each_line(file):
-        importing.take(line)
-        told(number)
-    importing.finish()
-    return importing.result
+        importer.take(line)
+        report(number)
+    importer.finish()
+    return importer.result
 
 
 class _Tree:
@@ -98,7 +96,7 @@ class _Tree:
         self.forks = {fork.branch: fork for fork in line.branches}
         self.heads: dict[int, Head] = {}
         self.renaming: dict[str, str] = {}
-        """From the name under which it is written to the name it shall have."""
+        """Final names, by temporary names."""
         self.fork = line.branches[0]
         self.runs: dict[str, AgentRun] | None = None
         self.steps: dict[int, AgentRunStep] = {}
@@ -116,21 +114,21 @@ class _Tree:
     def begin(self, fork: Fork) -> None:
         self.fork = fork
         name = fork.name + self._suffix
-        head = opened(self._store, self._tenant, name)
+        head = find_head(self._store, self._tenant, name)
         if head is None:
-            beside = f"{IMPORTING}{self._tag}-{fork.branch}"
-            self.renaming[beside] = name
-            head = opened(self._store, self._tenant, beside)
+            temporary = f"{IMPORTING}{self._tag}-{fork.branch}"
+            self.renaming[temporary] = name
+            head = find_head(self._store, self._tenant, temporary)
             if head is None and fork.parent:
-                head = self._store.fork(self.heads[fork.parent], beside, fork.after, fork.after_edit)
+                head = self._store.fork(self.heads[fork.parent], temporary, fork.after, fork.after_edit)
             elif head is None:
-                head = self._store.open(self._tenant, beside)
+                head = self._store.open(self._tenant, temporary)
         self.heads[fork.branch] = head
 
     def message(self, line: MessageLine) -> None:
         if line.position <= self.head.position:
             return
-        body, digest = self._said(line)
+        body, digest = self._body(line)
         self._rows.append(StoredMessage(line.position, line.id, line.seal, line.stamp, body, digest))
         self._added(len(body))
 
@@ -144,23 +142,23 @@ class _Tree:
     def run(self, run: AgentRun) -> None:
         if self.runs is None:
             self.runs = {run.id: run for run in self._store.runs(self.heads[1])}
-        there = self.runs.get(run.id)
-        self.steps = {step.number: step for step in self._store.steps(self.heads[1], run.id)} if there else {}
-        if there is None or (there.state == "running" and there != run):
+        known = self.runs.get(run.id)
+        self.steps = {step.number: step for step in self._store.steps(self.heads[1], run.id)} if known else {}
+        if known is None or (known.state == "running" and known != run):
             self._store.put_run(self.heads[1], run)
 
     def step(self, step: AgentRunStep) -> None:
-        there = self.steps.get(step.number)
-        if there is None or (there.state == "running" and there != step):
+        known = self.steps.get(step.number)
+        if known is None or (known.state == "running" and known != step):
             self._store.put_step(self.heads[1], step)
 
     def erasure(self, erased: Erasure) -> None:
-        # A tree that was there has records of its own, and lacks what was erased elsewhere.
+        # A tree that existed before has its own records.
         if self.heads[1].name in self.renaming:
             self._store.add_erasure(self.heads[1], erased)
 
     def flush(self) -> None:
-        """Write what was gathered: first messages, since the records that follow tell of them."""
+        """Write the collected rows: messages first, because records refer to them."""
         if self._rows:
             self.heads[self.fork.branch] = append(self._store, self.head, self._rows)
         if self._records:
@@ -170,11 +168,11 @@ class _Tree:
         self._rows, self._records, self._size = [], [], 0
 
     def end(self) -> None:
-        """Give the new conversations their names."""
+        """Give the new conversations their final names."""
         for branch, head in self.heads.items():
             fork = self.forks[branch]
             if head.name in self.renaming and _ends(head) != _ends(fork):
-                raise StoreError(f"Somebody else wrote to {fork.name!r} while it was imported. Import again.")
+                raise StoreError(f"Another program wrote to {fork.name!r} during the import. Import again.")
         if self.renaming:
             self._store.rename(self._tenant, self.renaming)
 
@@ -183,24 +181,24 @@ class _Tree:
         if len(self._rows) + len(self._records) >= _ROWS or self._size >= _BYTES:
             self.flush()
 
-    def _said(self, line: MessageLine) -> tuple[bytes, str]:
+    def _body(self, line: MessageLine) -> tuple[bytes, str]:
         if isinstance(line.message, msgspec.Raw):
             body = bytes(line.message)
             return body, ids.body_hash(body)
         if isinstance(line.same, tuple):
             branch, position = line.same
             if branch == self.fork.branch and position > self.head.position:
-                self.flush()  # It is not written yet.
+                self.flush()  # The message that it repeats is not written yet.
             (row,) = self._store.get_many(self.heads[branch], [position])
             return row.body, row.body_hash
         return b"", str(line.erased)
 
 
-class _Importing:
+class _Importer:
     def __init__(self, store: Database, tenant: str, suffixes: dict[int, str]) -> None:
         self._store, self._tenant, self._suffixes = store, tenant, suffixes
         self._trees = 0
-        self._now: _Tree | None = None
+        self._tree: _Tree | None = None
         self._counts = dict.fromkeys(("conversations", "new", "messages", "records"), 0)
         self._renamed: dict[str, str] = {}
 
@@ -222,13 +220,13 @@ class _Importing:
                 suffix = self._suffixes.get(self._trees, "")
                 if suffix:
                     self._renamed.update((fork.name, fork.name + suffix) for fork in branches)
-                self._now = _Tree(self._store, self._tenant, line, suffix)
-            case _ if self._now is not None:
-                _into(self._now, line)
+                self._tree = _Tree(self._store, self._tenant, line, suffix)
+            case _ if self._tree is not None:
+                _into(self._tree, line)
 
     def finish(self) -> None:
-        """The tree is read to its end, if there is one."""
-        tree, self._now = self._now, None
+        """End the current tree, if there is one."""
+        tree, self._tree = self._tree, None
         if tree is not None:
             tree.flush()
             tree.end()
@@ -260,9 +258,49 @@ def _ends(end: Head | Fork) -> tuple[int, str, str, int, str]:
     return end.position, end.tip, end.seal, end.number, end.record
 
 
-def _telling(on_progress: Callable[[str, int], object] | None, doing: str) -> Callable[[int], object]:
-    def tell(number: int) -> None:
+def _reporter(on_progress: Callable[[str, int], object] | None, phase: str) -> Callable[[int], object]:
+    def report(number: int) -> None:
         if on_progress is not None and number % 1000 == 0:
-            on_progress(doing, number)
+            on_progress(phase, number)
 
-    return tell
+    return report
+
+
+class UnfinishedImport(Struct, frozen=True):
+    """A tree of forks that an import started and did not finish."""
+
+    tenant: str
+    names: tuple[str, ...]
+    """Its conversations, which begin with `~importing `."""
+    messages: int
+    """Messages written so far; those that forks share count once."""
+
+
+def find_unfinished(store: Database, *, tenant: str | None = None) -> Iterator[UnfinishedImport]:
+    """Yield the unfinished imports of one tenant or of all. An import that is running now is among them."""
+    return (unfinished for unfinished, _ in _unfinished(store, tenant))
+
+
+def drop_unfinished(store: Database, *, tenant: str | None = None) -> list[UnfinishedImport]:
+    """Delete the unfinished imports, and return them.
+
+    An import that is running now fails, and must be started again. Finished imports are not touched. Raises BadSetting
+    if a conversation of such a tree was renamed.
+    """
+    dropped = []
+    for unfinished, head in _unfinished(store, tenant):
+        store.discard(head, IMPORTING)
+        dropped.append(unfinished)
+    return dropped
+
+
+def _unfinished(store: Database, tenant: str | None) -> Iterator[tuple[UnfinishedImport, Head]]:
+    for owner in store.tenants() if tenant is None else (tenant,):
+        known: set[str] = set()
+        for name in store.names(owner):
+            if name.startswith(IMPORTING) and name not in known:
+                tree = store.branches(store.open(owner, name, create=False))
+                names = tuple(branch.head.name for branch in tree)
+                known.update(names)
+                messages = sum(branch.head.position - branch.position for branch in tree)
+                yield UnfinishedImport(owner, names, messages), tree[0].head

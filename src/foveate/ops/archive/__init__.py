@@ -1,0 +1,29 @@
+"""Archives of conversations, backups of a database in use, and proofs that a history is unchanged."""
+
+from __future__ import annotations
+
+from .backup import backup
+from .export import export_archive
+from .heads import KeptHead, head_text, heads_in
+from .imports import Imported, UnfinishedImport, drop_unfinished, find_unfinished, import_archive
+from .lines import Count
+from .verify import Verified, verified, verify_all, verify_head, verify_view
+
+__all__ = [
+    "Count",
+    "Imported",
+    "KeptHead",
+    "UnfinishedImport",
+    "Verified",
+    "backup",
+    "drop_unfinished",
+    "export_archive",
+    "find_unfinished",
+    "head_text",
+    "heads_in",
+    "import_archive",
+    "verified",
+    "verify_all",
+    "verify_head",
+    "verify_view",
+]

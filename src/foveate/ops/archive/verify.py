@@ -1,0 +1,215 @@
+"""Verify conversations and whole databases: chains, saved views, stored heads, and the database itself.
+
+The whole database is read through the store's census, one conversation at a time, so it needs little memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...core.edits import Edit, Hide, Replace, Summarize
+from ...core.redacted_form import erased_edit
+from ...core.snapshots import Snapshot
+from ...errors import Damaged, NoSuchConversation, StoreError
+from ...ports import Database, Finding, Head
+from .export import records_of
+from .heads import KeptHead, hash_of_erasures
+
+__all__ = ["Proof", "Verified", "prove_head", "verified", "verify_all", "verify_head", "verify_view"]
+
+_Sized = Replace | Hide | Summarize
+"""Edits with token counts."""
+
+
+class Verified(Struct, frozen=True):
+    """The result for one conversation, or for something that belongs to no conversation."""
+
+    tenant: str
+    name: str
+    """The name of the conversation; "" for everything else."""
+    messages: int = 0
+    findings: tuple[Finding, ...] = ()
+    """The faults."""
+    notes: tuple[str, ...] = ()
+    """Facts that are not faults: what was added since a head was taken, or a check that could not run."""
+
+
+def verify_all(store: Database, *, tenant: str | None = None, heads: Sequence[KeptHead] = ()) -> Iterator[Verified]:
+    """Verify every conversation of a store, or of one tenant, and find the rows that belong to none.
+
+    All hashes are computed again, as `Store.verify` does, and every saved view is compared with its journal. Rows and
+    names that lead nowhere, branches without a name, incomplete trees, and unreadable runs and catalogs are found too.
+    `heads`: heads that were stored elsewhere; each conversation must still run through its heads. If no tenant is
+    named, the database also checks its own files (`Store.check_database`). Nothing is changed. Others may write
+    meanwhile.
+    """
+    expected: dict[tuple[str, str], list[KeptHead]] = {}
+    for head in heads:
+        expected.setdefault((head.tenant, head.name), []).append(head)
+    try:
+        for entry in store.census(tenant):
+            if isinstance(entry, Head):
+                yield verified(store, entry, expected.pop((entry.tenant, entry.name), ()))
+            else:
+                yield Verified(entry.tenant, "", findings=(Finding(entry.where, entry.problem),))
+    except Damaged as error:
+        yield Verified(tenant or "", "", findings=(Finding("database", str(error)),))
+    for some in expected.values():  # Their conversations are gone, or belong to another tenant.
+        yield verified(store, None, some)
+    if tenant is None:
+        yield from _database(store)
+
+
+def verified(store: Database, head: Head | None, heads: Sequence[KeptHead] = ()) -> Verified:
+    """Verify one conversation, its saved view, and that it runs through `heads`. None: only through `heads`."""
+    findings: list[Finding] = []
+    notes: list[str] = []
+    opened: Head | None = None
+    for kept in heads:
+        proof = prove_head(store, kept)
+        findings += proof.findings
+        notes += [proof.note] if proof.note else []
+        opened = proof.head or opened
+    if head is not None and (opened is None or (opened.root, opened.branch) != (head.root, head.branch)):
+        try:
+            findings += [*store.verify(head), *verify_view(store, head)]
+        except (Damaged, NoSuchConversation) as error:
+            findings.append(Finding("head", str(error)))
+    of = head or opened or heads[0]
+    return Verified(of.tenant, of.name, of.position, tuple(dict.fromkeys(findings)), tuple(notes))
+
+
+def _database(store: Database) -> Iterator[Verified]:
+    """The check that the database makes of its own files."""
+    try:
+        findings, notes = store.check_database()
+    except StoreError as error:
+        findings, notes = [Finding("database", str(error))], []
+    if findings or notes:
+        yield Verified("", "", findings=tuple(findings), notes=tuple(notes))
+
+
+class Proof(NamedTuple):
+    """The comparison of a conversation with a head that was taken from it."""
+
+    head: Head | None
+    """The head of the conversation now; None if there is no such conversation, or it cannot be opened."""
+    findings: list[Finding]
+    """The faults; empty if the history runs through the head."""
+    note: str = ""
+    """What was added since the head was taken; "" if nothing was, or if there are faults in the head."""
+
+
+def verify_head(store: Database, head: Head | KeptHead) -> list[Finding]:
+    """Return the faults of a conversation whose history must run through `head`; an empty list if there are none.
+
+    All hashes of the conversation are computed again, as `Store.verify` does, and its saved view is compared with its
+    journal. Messages and edits that were added since are no fault. If the conversation was set back by a fork, the
+    store kept its former branch under another name; a head on that branch is valid too.
+    """
+    return prove_head(store, head).findings
+
+
+def prove_head(store: Database, head: Head | KeptHead) -> Proof:
+    """Compare a conversation with a head that was taken from it: see `verify_head`."""
+    try:
+        now = store.open(head.tenant, head.name, create=False)
+        others = [branch.head for branch in store.branches(now) if branch.head.branch != now.branch]
+    except NoSuchConversation:
+        return Proof(None, [Finding("name", f"there is no conversation {head.name!r} any more")])
+    except Damaged as error:
+        return Proof(None, [Finding("head", str(error))])
+    findings, branch = store.verify(_with_ends_of(now, head)), now
+    if any(finding.where == "head" for finding in findings):
+        for other in others:
+            if _has_tip(store, other, head) and not store.verify(_with_ends_of(other, head)):
+                findings, branch = store.verify(now), other
+                break
+    note = "" if any(finding.where == "head" for finding in findings) else _since(branch, now, head)
+    if isinstance(head, KeptHead):
+        findings += _erasures(store, now, head)
+    return Proof(now, [*findings, *verify_view(store, now)], note)
+
+
+def _since(branch: Head, now: Head, head: Head | KeptHead) -> str:
+    """Describe what a branch has that its head does not: for a person who wonders what is new."""
+    counts = (
+        (branch.position - head.position, "message"),
+        (branch.number - head.number, "edit"),
+        (now.erased - head.erased, "erasure"),
+    )
+    added = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count > 0]
+    listed = f"{', '.join(added[:-1])} and {added[-1]}" if len(added) > 1 else "".join(added)
+    if branch.branch != now.branch:
+        left = f"the conversation was set back since, and its former branch is called {branch.name!r}"
+        return f"{left}; {listed} added there since" if added else left
+    return f"{listed} added since the head was taken" if added else ""
+
+
+def _erasures(store: Database, now: Head, head: KeptHead) -> Iterator[Finding]:
+    """Compare the erasures that the head knows with the stored ones."""
+    if not head.erased:
+        return
+    erasures = store.erasures(now)
+    if len(erasures) < head.erased:
+        problem = f"the head given knows records of {head.erased} erasures; there are {len(erasures)}"
+        yield Finding("erasures", problem)
+    elif hash_of_erasures(erasures[: head.erased]) != head.erasures:
+        yield Finding("erasures", f"the first {head.erased} records are not those that the head given knows")
+
+
+def _with_ends_of(now: Head, head: Head | KeptHead) -> Head:
+    return replace(now, position=head.position, tip=head.tip, seal=head.seal, number=head.number, record=head.record)
+
+
+def _has_tip(store: Database, branch: Head, head: Head | KeptHead) -> bool:
+    """Whether a branch has the tip of the head, without a check of its chains."""
+    if branch.position < head.position or branch.number < head.number:
+        return False
+    try:
+        rows = store.get_many(branch, [head.position]) if head.position else []
+    except Damaged:
+        return False
+    return [row.id for row in rows] == ([head.tip] if head.position else [])
+
+
+def verify_view(store: Database, head: Head) -> list[Finding]:
+    """Compare the edits in the saved view of a conversation with its journal, and return the faults.
+
+    The hash of a saved view detects damage, but someone who falsifies it can compute another hash. Whether the view
+    shows the right messages is not checked: that would need the whole history. A view of another version of foveate is
+    ignored, because it is never used.
+    """
+    try:
+        saved = store.snapshot(head)
+        snapshot = Snapshot.decode(saved[2]) if saved else None
+        if snapshot is None:
+            return []
+        edits = _edits_of(snapshot)
+        for _, record in records_of(store, head, 0) if edits else ():
+            for number, edit in record.numbered():
+                if number in edits and not _is_same(edits.pop(number), edit):
+                    return [Finding("snapshot", f"its edit {number} differs from the journal")]
+    except Damaged as error:
+        return [Finding("snapshot", f"it cannot be compared with the journal: {error}")]
+    if edits:
+        return [Finding("snapshot", f"it has an edit {min(edits)} that the journal does not have")]
+    return []
+
+
+def _is_same(saved: Edit, edit: Edit) -> bool:
+    """Whether an edit of a saved view equals that of the journal. Old versions saved views without token counts."""
+    bare, proven = erased_edit(saved), erased_edit(edit)
+    if isinstance(bare, _Sized) and isinstance(proven, _Sized) and not (bare.tokens_before or bare.tokens_after):
+        proven = replace(proven, tokens_before=0, tokens_after=0)
+    return bare == proven
+
+
+def _edits_of(snapshot: Snapshot) -> dict[int, Edit]:
+    """Return the effective edits of a saved view, by number."""
+    edits: dict[int, Edit] = {number: edit for slot in snapshot.kept for number, edit in slot.edits}
+    return edits | {cover.number: cover.edit for cover in snapshot.covers}

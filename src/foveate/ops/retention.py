@@ -1,0 +1,149 @@
+"""Retention and erasing for many conversations: one by name, all of a tenant, or all of a database.
+
+`Conversation.age` applies the rules to each one; conversations without old messages are not opened. Each erasure is a
+transaction of its own, and erased messages are skipped, so an interrupted call can be repeated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..core.retention import Age, Ages, read_ages
+from ..errors import ConflictError
+from ..open import Options, open_conversation
+from ..ports import IMPORTING, Clock, Database, Erasure
+
+if TYPE_CHECKING:
+    from ..engine.aging import Aged
+
+__all__ = ["age_conversation", "age_database", "age_tenant", "erase_conversation", "erase_tenant"]
+
+_MESSAGES = 5_000
+"""Messages erased by one transaction, which also reads the whole tree of forks."""
+
+
+def age_conversation(
+    store: Database,
+    name: str,
+    ages: Ages,
+    *,
+    tenant: str = "",
+    reason: str = "age",
+    who: str = "",
+    dry_run: bool = False,
+    clock: Clock | None = None,
+) -> Aged:
+    """Apply retention rules to one conversation, and return the result: see `Conversation.age`.
+
+    `clock`: the time for the ages, by default that of this computer. Raises NoSuchConversation.
+    """
+    head = store.open(tenant, name, create=False)
+    now = clock or _now
+    if not _may_be_old(store, head.tenant, name, read_ages(ages), now()):
+        from ..engine.aging import Aged
+
+        return Aged(name)
+    with open_conversation(
+        name, store=store, policy="off", expand=False, options=Options(tenant=tenant, background=False, clock=now)
+    ) as chat:
+        return chat.age(ages, reason=reason, who=who, dry_run=dry_run)
+
+
+def age_tenant(
+    store: Database,
+    ages: Ages,
+    tenant: str = "",
+    *,
+    names: Sequence[str] = (),
+    reason: str = "age",
+    who: str = "",
+    dry_run: bool = False,
+    clock: Clock | None = None,
+) -> Iterator[Aged]:
+    """Apply retention rules to all conversations of a tenant, or to those with these names; yield each result.
+
+    Unfinished imports are skipped. Raises NoSuchConversation before any change if a name does not exist, and
+    ConflictError after all others if the view of a conversation kept changing.
+    """
+    rules, conflict = read_ages(ages), None
+    for name in names:
+        store.open(tenant, name, create=False)  # All of them exist before the first is changed.
+    for name in names or [name for name in store.names(tenant) if not name.startswith(IMPORTING)]:
+        try:
+            result = age_conversation(
+                store, name, rules, tenant=tenant, reason=reason, who=who, dry_run=dry_run, clock=clock
+            )
+        except ConflictError as error:
+            conflict = error
+        else:
+            yield result
+    if conflict:
+        raise conflict
+
+
+def age_database(
+    store: Database,
+    ages: Ages,
+    *,
+    reason: str = "age",
+    who: str = "",
+    dry_run: bool = False,
+    clock: Clock | None = None,
+) -> Iterator[tuple[str, Aged]]:
+    """Apply retention rules to all conversations of all tenants; yield each result with its tenant."""
+    rules, conflict = read_ages(ages), None
+    for tenant in store.tenants():
+        try:
+            for result in age_tenant(store, rules, tenant, reason=reason, who=who, dry_run=dry_run, clock=clock):
+                yield tenant, result
+        except ConflictError as error:
+            conflict = error
+    if conflict:
+        raise conflict
+
+
+def erase_conversation(
+    store: Database, name: str, *, tenant: str = "", reason: str = "", who: str = "", clock: Clock | None = None
+) -> list[Erasure]:
+    """Erase every message of a conversation, all data derived from them, and the texts of its agents' runs.
+
+    Forks lose the messages that they share with it, and keep their own. The name, the positions and the hashes stay.
+    `clock` dates the erasures, by default this computer's. Raises NoSuchConversation.
+    """
+    erasures: list[Erasure] = []
+    first = 1
+    while True:
+        head = store.open(tenant, name, create=False)
+        last = min(first + _MESSAGES - 1, head.position)
+        is_end = last == head.position
+        span = (first, last) if first <= last else (1, 0)
+        erasures.append(store.erase(head, [span], runs=is_end, who=who, reason=reason, time=(clock or _now)()))
+        first = last + 1
+        if is_end and store.open(tenant, name, create=False).position < first:
+            return [erasure for erasure in erasures if erasure.number]
+
+
+def erase_tenant(
+    store: Database, tenant: str, *, reason: str = "", who: str = "", clock: Clock | None = None
+) -> dict[str, list[Erasure]]:
+    """Erase all conversations of a tenant; return the erasures by name. Names and the catalog stay."""
+    return {
+        name: erase_conversation(store, name, tenant=tenant, reason=reason, who=who, clock=clock)
+        for name in store.names(tenant)
+    }
+
+
+def _may_be_old(store: Database, tenant: str, name: str, ages: tuple[Age, ...], now: int) -> bool:
+    """Whether any message can be too old: by every rule the oldest message is the first."""
+    head = store.open(tenant, name, create=False)
+    oldest, newest = store.stamps(head, 1, 1), store.stamps(head, head.position, head.position)
+    if not oldest:
+        return False
+    turns = newest[0].stamp.turn - oldest[0].stamp.turn + 1  # A call may be open that is not answered yet.
+    return any(age.is_over(turns, now - oldest[0].stamp.time) for age in ages)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
