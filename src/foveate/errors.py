@@ -1,29 +1,29 @@
-"""Everything foveate raises, as one tree.
+"""All errors that foveate raises on purpose, as one tree.
 
     FoveateError
-    ├── BadInput             what was handed in cannot be used; nothing was changed
-    │   ├── BadMessage       a message, part or tool result is malformed
-    │   ├── BadTranscript    a recorded conversation is damaged: file and line
-    │   ├── UnknownFormat    no reader or format recognises it; says what was seen
-    │   ├── UnknownHandle    nothing in this conversation answers to that handle
-    │   ├── NotExpandable    what a handle names is shown whole, or is kept from the model
-    │   ├── BadEdit          an edit names nothing, or asks for what its target cannot be
-    │   └── BadSetting       a setting is missing or has a value that is not allowed
-    ├── DoesNotFit           even the least possible view is larger than the budget
-    ├── CompactionFailed     a conversation outgrew its window, and no summary of it could be had
-    ├── NoSummary            no summarizer that was asked wrote a summary that can be taken
-    ├── Refused              the provider refused a prompt that was already replanned
-    ├── BrokenStream         an answer broke off before it was whole; nothing of it was recorded
-    ├── StoreError           the store could not do it; the conversation is as it was
-    │   ├── NoSuchConversation   there is no conversation, or branch, of that name
-    │   ├── ConflictError    another writer extended this conversation, or changed its view, first
-    │   ├── ConversationBusy another agent is at work in this conversation, or has taken it over
-    │   ├── StoreRolledBack the store lacks what it had acknowledged: a failover, or an old backup
-    │   └── Damaged          stored bytes do not match their recorded hash
-    ├── IllegalView          a view breaks a rule of its provider: a bug of foveate
-    └── MissingExtra         an optional package is not installed; names the extra
+    ├── BadInput                 an argument, message or setting is not allowed; nothing was changed
+    │   ├── BadMessage           a message, part or tool result is malformed
+    │   ├── BadTranscript        a recorded conversation is damaged; names file and line
+    │   ├── UnknownFormat        no reader or format recognises the input; describes it
+    │   ├── UnknownHandle        no message or part of this conversation has the handle
+    │   ├── NotExpandable        the target of a handle is shown whole, or kept from the model
+    │   ├── BadEdit              an edit names no target, or does not fit its target
+    │   └── BadSetting           a setting is missing or has a value that is not allowed
+    ├── DoesNotFit               even the smallest possible view is larger than the budget
+    ├── CompactionFailed         a conversation outgrew its window, and its summary failed
+    ├── NoSummary                no summarizer wrote an acceptable summary
+    ├── Refused                  the provider refused a prompt that was already made smaller
+    ├── BrokenStream             a streamed answer ended early; nothing of it was recorded
+    ├── StoreError               the store failed; the conversation is unchanged
+    │   ├── NoSuchConversation   the store holds no conversation, or branch, of that name
+    │   ├── ConflictError        another writer changed the conversation first
+    │   ├── ConversationBusy     another agent runs in the conversation, or has taken it over
+    │   ├── StoreRolledBack      the store lost data that it had acknowledged
+    │   └── Damaged              stored bytes do not match their recorded hash
+    ├── IllegalView              a view breaks a rule of its provider: a bug of foveate
+    └── MissingExtra             an optional package is not installed; names the extra
 
-Each says what happened, whose fault it is and what to do next, and carries its facts as attributes.
+Each error says what happened and what to do next, and carries its facts as attributes.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ __all__ = [
 
 
 class FoveateError(Exception):
-    """The root of the tree: catch this to catch everything foveate raises on purpose."""
+    """The root of the tree. Catch it to catch everything that foveate raises on purpose."""
 
 
 class BadInput(FoveateError):
-    """What was handed in cannot be used. Nothing was changed; mend the input and call again."""
+    """An argument, message or setting is not allowed. Nothing was changed: correct it and call again."""
 
 
 class BadMessage(BadInput):
-    """A message, part or tool result is malformed."""
+    """A message, part or tool result is malformed. Correct it and append it again."""
 
 
 class BadTranscript(BadInput):
-    """A recorded conversation is damaged. `path` and `line` (from 1; 0: the whole file) say where."""
+    """A recorded conversation is damaged. Correct the file at `path` and `line` (from 1; 0: the whole file)."""
 
     def __init__(self, path: str, line: int, problem: str, remedy: str = "") -> None:
         self.path, self.line, self.problem = path, line, problem
@@ -78,15 +78,15 @@ class BadTranscript(BadInput):
 
 
 class UnknownFormat(BadInput):
-    """No reader or format recognises what was given. `saw` describes it."""
+    """No reader or format recognises the input. Use one of the formats in `known`; `saw` describes the input."""
 
     def __init__(self, what: str, saw: str, known: Sequence[str]) -> None:
         self.what, self.saw, self.known = what, saw, tuple(known)
-        super().__init__(f"{what}: not a format I know. I saw {saw}. Known: {', '.join(known)}.")
+        super().__init__(f"{what}: not a known format. It holds {saw}. Known: {', '.join(known)}.")
 
 
 class UnknownHandle(BadInput):
-    """Nothing in this conversation answers to that handle."""
+    """No message or part of this conversation has the handle. Use a handle that the view or a placeholder names."""
 
     def __init__(self, handle: str, hint: str = "") -> None:
         self.handle = handle
@@ -94,7 +94,7 @@ class UnknownHandle(BadInput):
 
 
 class NotExpandable(BadInput):
-    """What a handle names is shown whole already, or the policy that shrank it keeps the original from the model."""
+    """The target of a handle is shown whole already, or its policy keeps the original from the model."""
 
     def __init__(self, handle: str, why: str) -> None:
         self.handle = handle
@@ -102,17 +102,18 @@ class NotExpandable(BadInput):
 
 
 class BadEdit(BadInput):
-    """An edit names nothing in this conversation, or asks for what its target cannot be."""
+    """An edit names no target in this conversation, or does not fit its target. Correct the target or the edit."""
 
 
 class BadSetting(BadInput, ValueError):
-    """A setting is missing or has a value that is not allowed. A ValueError too, as Python calls it."""
+    """A setting is missing or has a value that is not allowed. The message names its source and the allowed values."""
 
 
 class DoesNotFit(FoveateError):
-    """Even the least possible view (system prompt, pending request and pins) is larger than the budget.
+    """Even the smallest possible view (system prompt, pending request and pins) is larger than the budget.
 
-    `needed` and `usable` are in `unit` (tokens, bytes or images).
+    Shorten one of them, or use a model with a larger window. `needed` and `usable` are in `unit` (tokens, bytes or
+    images).
     """
 
     def __init__(self, needed: int, usable: int, unit: str) -> None:
@@ -124,10 +125,10 @@ class DoesNotFit(FoveateError):
 
 
 class CompactionFailed(FoveateError):
-    """A conversation outgrew its window, and no summary of it could be had. It is as it was before the call.
+    """A conversation outgrew its window, and its summary failed. The conversation is unchanged.
 
-    The next request would take `occupied` of `usable` tokens; `attempt` (a number, from 1) failed for `reason`, and
-    `is_final` says that there will be no other until the user speaks again. `task`: what the journal has of it then.
+    Call again for another attempt, unless `is_final`: then the next one follows new input of the user. The next request
+    would take `occupied` of `usable` tokens; `attempt` (from 1) failed for `reason`. `task`: its record in the journal.
     """
 
     def __init__(
@@ -143,7 +144,7 @@ class CompactionFailed(FoveateError):
 
 
 class NoSummary(FoveateError):
-    """No summarizer that was asked wrote a summary that can be taken. `refused` says of each who it was, and why."""
+    """No summarizer wrote an acceptable summary. `refused` names each one, with the reason."""
 
     def __init__(self, refused: Sequence[str]) -> None:
         self.refused = tuple(refused)
@@ -151,19 +152,19 @@ class NoSummary(FoveateError):
 
 
 class Refused(FoveateError):
-    """The provider refused a prompt that had already been replanned to a smaller size."""
+    """The provider refused a prompt that was already made smaller. Read the provider's error: it is the cause."""
 
 
 class BrokenStream(FoveateError, ConnectionError):
-    """A streamed answer ended before it was whole. Nothing of it was recorded: ask again. A ConnectionError too."""
+    """A streamed answer ended early. Nothing of it was recorded: send the request again."""
 
 
 class StoreError(FoveateError):
-    """The store could not do it. The conversation is as it was before the call."""
+    """The store failed. The conversation is as it was before the call, so the call can be repeated."""
 
 
 class NoSuchConversation(StoreError):
-    """There is no conversation, or branch, of that name in this store."""
+    """The store holds no conversation, or branch, of that name. Check the name and the tenant."""
 
     def __init__(self, name: str, store: str = "this store") -> None:
         self.name = name
@@ -175,39 +176,40 @@ class ConflictError(StoreError):
 
 
 class StoreRolledBack(StoreError):
-    """The store does not hold any more what it had acknowledged: it failed over to a server that was behind, or an
-    older backup took its place. No message was written.
+    """The store lost data that it had acknowledged, after a failover or from an older backup. Nothing was written.
 
-    `known` and `now` are (messages, edits): how many were acknowledged, and how many there are.
+    Open the conversation again and append the missing messages. `known` and `now` count messages and edits: those that
+    were acknowledged, and those that the store holds.
     """
 
     def __init__(self, name: str, known: tuple[int, int], now: tuple[int, int]) -> None:
         self.name, self.known, self.now = name, known, now
         is_short = now[0] < known[0] or now[1] < known[1]
-        there = f"there are {now[0]} and {now[1]}" if is_short else "what is there now are others"
+        there = f"holds {now[0]} and {now[1]}" if is_short else "holds others"
         super().__init__(
-            f"The database went back: of {name!r}, {known[0]} messages and {known[1]} edits were acknowledged, and "
-            f"{there}. It failed over to a server that was behind, or an older backup took its place. Open the "
-            f"conversation again to go on from what is there, and say again what is missing."
+            f"The database was rolled back: of {name!r}, {known[0]} messages and {known[1]} edits were acknowledged, "
+            f"and it {there}. It failed over to a server that was behind, or an older backup replaced it. Open the "
+            f"conversation again, then append the missing messages."
         )
 
 
 class ConversationBusy(StoreError):
-    """Another agent is at work in this conversation. Wait until it is done, or resume later. `owner` is whose claim it
-    is; "" where nobody has one any more.
+    """Another agent runs in this conversation, or has taken it over. Wait until it ends, or resume later.
+
+    `owner`: the owner of the lock; "" if no owner is left.
     """
 
-    def __init__(self, said: str, owner: str = "") -> None:
+    def __init__(self, message: str, owner: str = "") -> None:
         self.owner = owner
-        super().__init__(said)
+        super().__init__(message)
 
 
 class Damaged(StoreError):
-    """Stored bytes do not match their recorded hash. Run `verify` to see what is wrong and where."""
+    """Stored bytes do not match their recorded hash. Run `verify` to find the damaged rows."""
 
 
 class IllegalView(FoveateError):
-    """A view breaks a rule of its provider. This is a bug of foveate; `violations` tells which rules."""
+    """A view breaks a rule of its provider. This is a bug of foveate: report it with `violations`, the broken rules."""
 
     def __init__(self, violations: Sequence[object]) -> None:
         self.violations = tuple(violations)
@@ -215,7 +217,7 @@ class IllegalView(FoveateError):
 
 
 class MissingExtra(FoveateError, ImportError):
-    """An optional package is not installed."""
+    """An optional package is not installed. Install the extra that the message names."""
 
     def __init__(self, need: str, extra: str) -> None:
         self.extra = extra

@@ -143,7 +143,7 @@ def test_last_chooses_the_newest_recording(run, recording, tmp_path, monkeypatch
         (b"", "the file is empty"),
         (b"  \n\n", "only white space"),
         (b"hello\nworld\n", "not JSON"),
-        (b'{"a": 1}\n{"b": 2}\n', "not a format I know"),
+        (b'{"a": 1}\n{"b": 2}\n', "not a known format"),
         (b'{"role": "user", "content": "hi"}\n{"role": "assis', "line 2"),
         (b'{"role": "user", "content": "\xff"}\n{"role": "user", "content": "x"}\n', "UTF-8"),
         (b"SQLite format 3\0" + b"\0" * 100, "SQLite"),

@@ -172,7 +172,7 @@ def test_lost_edit_raises_though_others_committed_another(others: list[str]) -> 
     chat = talking(store)
     said(chat, "a", "b", "-")
     store.now = behind("a", "b", *others)
-    with pytest.raises(StoreRolledBack, match="what is there now are others"):
+    with pytest.raises(StoreRolledBack, match="it holds others"):
         chat.refresh()
 
 
@@ -207,5 +207,5 @@ def test_lost_erasure_raises() -> None:
     said(chat, "a", "secret", "c")
     chat.erase("m2")
     store.now = behind("a", "secret", "c")
-    with pytest.raises(StoreRolledBack, match="what is there now are others"):
+    with pytest.raises(StoreRolledBack, match="it holds others"):
         chat.refresh()

@@ -127,7 +127,7 @@ class Parts(NamedTuple):
             given.callable_("background=, if not True or False,", options.background)
         if options.counter is not None:
             given.callable_("counter=", options.counter)
-            given.whole("What counter= returns (tokens)", options.counter("four"))
+            given.whole("The result of counter= (tokens)", options.counter("four"))
 
 
 def _needs_no_model(summarizer: str | Summarizer) -> bool:
@@ -138,7 +138,7 @@ def _needs_no_model(summarizer: str | Summarizer) -> bool:
 
 def _checked_clock(clock: Clock) -> Clock:
     """Refuse times that are no whole numbers: they could not be read again."""
-    return lambda: given.whole("What clock= returns (milliseconds since 1970)", clock())
+    return lambda: given.whole("The result of clock= (milliseconds since 1970)", clock())
 
 
 def _wall_clock() -> int:

@@ -1,6 +1,6 @@
-"""Leaves by their names: which store is behind a URL, which model, summarizer and format have this name.
+"""Registry of leaves: opens stores, models, summarizers and formats by their names.
 
-Each is imported when it is asked for, so that nobody pays for what he does not use.
+Each leaf is imported when it is first opened.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ __all__ = [
 ]
 
 _SUMMARY_TIMEOUT = 60.0
-"""Seconds that a model may take for an answer when it writes a summary: less than the whole summary may take."""
+"""Seconds for one answer of a model that writes a summary: less than the limit of the whole summary."""
 
 
 def open_store(url: str) -> Database:
-    """The store behind a URL: `memory:`, `sqlite:///PATH` or `postgresql://...`. Raises BadSetting for another one.
+    """Open the store of a URL: `memory:`, `sqlite:///PATH` or `postgresql://...`. Raises BadSetting for any other URL.
 
-    It keeps conversations (`ports.Store`) and what was set up for agents (`ports.Catalog`).
+    The store keeps conversations and the catalog of agents.
 
-    `sqlite:///PATH?search=off` keeps no index of words: the file is smaller by about 40 %, and `search` is refused.
-    `?wait=30`: seconds to wait while another process writes (10). `?synchronous=normal`: a power cut may undo the last
-    moments (docs/durability.md). Several are joined by `&`.
-    `postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME` needs the extra `postgres`; MissingExtra where it is missing.
+    `sqlite:///PATH?search=off` keeps no index of words: the file is about 40 % smaller, and `search` is refused.
+    `?wait=30`: seconds to wait while another process writes (default: 10). `?synchronous=normal`: a power cut may undo
+    the last moments (docs/durability.md). Join several with `&`.
+    `postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME` needs the extra `postgres`. Raises MissingExtra without it.
     """
     given.text("The URL of a store", url)
     place = place_of(url)
@@ -67,14 +67,13 @@ def open_model(
     options: Mapping[str, Any] | None = None,
     api_key: str | None = None,
 ) -> AnthropicModel | OpenAIModel | DemoModel:
-    """The model of this name, through its provider's official SDK: `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini`,
-    `google:gemini-2.5-flash`, `xai:grok-4.7`, ... (`foveate.models.PROVIDERS`).
+    """Open a model by its name, through its provider's official SDK.
 
-    Its `format` is the one to open a conversation with. Its key is `api_key`, or is found where the SDK finds it, when
-    the first request is sent. `asynchronous`: its answers are awaited. `max_tokens`: of one answer (default 8,192).
-    `timeout`: seconds until the answer, or the next piece of a stream (600). `max_retries`: the SDK's (2). `options`:
-    said with every request, such as `{"temperature": 0}`. Raises BadSetting for another name, and MissingExtra where
-    the SDK is not installed.
+    `name`: such as `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini`, `google:gemini-2.5-flash` or `xai:grok-4.7`
+    (see `foveate.models.PROVIDERS`). `asynchronous`: the answers are awaitable. `max_tokens`: of one answer (default:
+    8,192). `timeout`: seconds until the answer, or the next piece of a stream (600). `max_retries`: those of the SDK
+    (2). `options`: sent with every request, such as `{"temperature": 0}`. `api_key`: default: the SDK finds the key
+    when it sends the first request. Raises BadSetting for any other name, and MissingExtra without the SDK.
     """
     from ..models import model_named
 
@@ -90,8 +89,9 @@ def open_model(
 
 
 def cost_of(name: str) -> Cost | None:
-    """What tokens of the model with this name cost in US dollars, as a function of a `Usage`; None where that is not
-    known, or `genai-prices` is not installed (`pip install "foveate[prices]"`).
+    """Return the cost of a model in US dollars, as a function of a `Usage`.
+
+    Returns None if the price is not known, or `genai-prices` is not installed (`pip install "foveate[prices]"`).
     """
     from ..models.prices import cost_of as found
 
@@ -99,12 +99,11 @@ def cost_of(name: str) -> Cost | None:
 
 
 def open_summarizer(name: str, *, prompts: Mapping[str, str] | None = None) -> Summarizer:
-    """The summarizer of this name: `digest` or `first-characters`, which need no model, or a model.
+    """Open a summarizer by its name: `digest` or `first-characters`, which need no model, or a model.
 
-    A model is named as in `anthropic:claude-haiku-4-5` or `openai:gpt-4.1-mini`. What it wrote is kept for the same
-    question, and where it fails, or writes what cannot be taken, the digest answers. `prompts`: a model's, by their
-    names, beside the shipped ones or in their places. Raises BadSetting for another name, and MissingExtra where the
-    SDK is not installed.
+    A model is named as in `anthropic:claude-haiku-4-5`. Its summaries are cached, and the digest answers if it fails or
+    writes no acceptable summary. `prompts`: texts by the names of prompts; they replace the shipped ones of the same
+    names, or add to them. Raises BadSetting for any other name, and MissingExtra without the SDK.
     """
     from ..models import is_model_name, model_named
     from ..summarizers import fallback, first_characters, summarizer_named
@@ -138,7 +137,7 @@ def summarizer_of(summarizer: str | Summarizer) -> Summarizer | None:
 
 
 def summarize_without_model(request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
-    """The summarizer that answers where the conversation's own did not do."""
+    """Summarise by code, if the conversation's own summarizer failed."""
     from ..summarizers import summarizer_named  # Few conversations ever need it.
 
     return summarizer_named("digest")(request)

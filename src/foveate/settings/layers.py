@@ -43,7 +43,7 @@ class General(Struct, frozen=True, kw_only=True):
     window: Annotated[int, Meta(ge=1, le=MOST, description="The model's window in tokens")] | None = None
     reserve: Annotated[int, Meta(ge=0, le=MOST, description="Tokens kept free for the answer")] | None = None
     tenant: Annotated[str, Meta(description="The owner of the conversation in a shared store")] = ""
-    summarizer: Annotated[str, Meta(description="Who writes summaries: digest, first-characters or a model")] = ""
+    summarizer: Annotated[str, Meta(description="The writer of summaries: digest, first-characters or a model")] = ""
     expand: Annotated[bool, Meta(description="Whether the model is offered the tool `expand`")] = False
     expand_where: Annotated[
         Literal["view", "tail", "auto"], Meta(description="Where an expanded original is shown")
@@ -53,7 +53,7 @@ class General(Struct, frozen=True, kw_only=True):
 GENERAL: Mapping[str, Field] = {
     name: replace(field, kind=next(iter(members_of(field.kind)))) for name, field in fields_of(General).items()
 }
-"""The fields of `General` by name. None is no value: it stands for a setting that nobody sets."""
+"""The fields of `General` by name. None is no value: it stands for a setting without a source."""
 
 
 class Spoken(Struct, frozen=True):

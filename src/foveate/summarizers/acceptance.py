@@ -1,4 +1,4 @@
-"""Acceptance: whether a text can be used as a summary, whoever wrote it.
+"""Acceptance: whether a text can be used as a summary.
 
 A summary is not empty, no error text, shorter than its source and at most twice as long as requested. It ascribes to
 the user only what the user said, and it holds the names that are still referred to: missing ones are added in one line

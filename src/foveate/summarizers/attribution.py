@@ -161,7 +161,7 @@ def _checked(line: str, statements: Statements, is_users: bool) -> tuple[str, li
 
 def _find_invention(sentence: str, statements: Statements, is_users: bool) -> str:
     if _OVERRIDES.search(sentence) and not statements.is_quoted(sentence.strip(" \t-*•")):
-        return "an order to whoever reads it"
+        return "an order to the reader"
     names_user = _USER.search(sentence) is not None
     quotes = list(_quotes(sentence)) if is_users or names_user else []
     for before, quote in quotes:

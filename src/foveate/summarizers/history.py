@@ -285,7 +285,7 @@ def digest_history() -> Summarizer:
 
     Its sections: the goal and the requests in the users' words, nearly whole; the steps by tool and target; errors;
     names that were found, each in its line; and the end of the last answer. The previous summary is carried on section
-    by section, whoever wrote it. A single message becomes its digest (`foveate.digest`).
+    by section. A single message becomes its digest (`foveate.digest`).
     """
     return _Digest()
 
