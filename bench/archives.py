@@ -1,6 +1,6 @@
-"""How fast conversations go to an archive and back, on SQLite and PostgreSQL; and a copy of a SQLite file.
+"""Speed of archives on SQLite and PostgreSQL (export, import), and of a copy of a SQLite file.
 
-Wall-clock time, in megabytes of the archive's own text a second, so that both databases have the same to do.
+Wall-clock time, in megabytes of archive text per second, so that both databases do the same work.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from foveate.ports import append
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import messages
-from databases import Measured, Server, made, servers
+from databases import FigureRow, Server, new_schema, shared_server
 
 from foveate import open_store
 from foveate.edits import Hide, Target
@@ -28,13 +28,13 @@ EDITED = 20
 """Messages for each record of the journal."""
 
 
-def measured(folder: Path, quick: bool) -> Iterator[Measured]:
-    """All figures; those of PostgreSQL have SQLite's as their floor."""
-    with servers() as server:
-        yield from _measured(folder, quick, server)
+def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
+    """Yield all figures; those of PostgreSQL have SQLite's as their floor."""
+    with shared_server() as server:
+        yield from _figures(folder, quick, server)
 
 
-def _measured(folder: Path, quick: bool, server: Server | None) -> Iterator[Measured]:
+def _figures(folder: Path, quick: bool, server: Server | None) -> Iterator[FigureRow]:
     path, floors = folder / "archive.jsonl", dict[str, float]()
     store = open_store(f"sqlite:///{folder}/archive.db")
     fill(store, 5_000 if quick else 20_000)
@@ -50,7 +50,10 @@ def _measured(folder: Path, quick: bool, server: Server | None) -> Iterator[Meas
         "sqlite, no search": f"sqlite:///{folder}/plain.db?search=off",
     }
     if server:
-        urls |= {"postgres": made(server, "archive"), "postgres, no search": f"{made(server, 'plain')}&search=off"}
+        urls |= {
+            "postgres": new_schema(server, "archive"),
+            "postgres, no search": f"{new_schema(server, 'plain')}&search=off",
+        }
     for kind, url in urls.items():
         store = open_store(url)
         began = perf_counter()
@@ -65,7 +68,7 @@ def _measured(folder: Path, quick: bool, server: Server | None) -> Iterator[Meas
 
 
 def writing(store: Database, path: Path) -> Iterator[tuple[str, float, str]]:
-    """An export, plain; and packed, counted as what was packed."""
+    """Export plain text, then compressed; both count the bytes of the plain text or the file."""
     began = perf_counter()
     export_archive(store, path)
     yield "export", path.stat().st_size / (perf_counter() - began) / 1e6, "MB/s"
@@ -75,11 +78,11 @@ def writing(store: Database, path: Path) -> Iterator[tuple[str, float, str]]:
 
 
 def fill(store: Database, count: int) -> None:
-    """Ten conversations with so many messages together, edits in each, and a fork of each."""
-    said = messages()
+    """Create ten conversations with `count` messages together, with edits and a fork each."""
+    source = messages()
     for number in range(10):
         head = store.open("", f"bench {number}")
         while head.position < count // 10:
-            head = append(store, head, chain(list(islice(said, EDITED)), head))
+            head = append(store, head, chain(list(islice(source, EDITED)), head))
             head = store.commit(head, *record_after(head, Hide(Target(head.tip), reason="to have an edit")))
         store.fork(head, f"fork {number}", head.position // 2, 0)

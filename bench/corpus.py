@@ -1,7 +1,6 @@
-"""Conversations to measure with: real recordings where they are at hand, otherwise the project's own demo recording.
+"""Messages for benchmarks: real recordings if available, else the project's demo recording.
 
-Messages are never repeated word for word: each one is numbered, so that neither a cache nor a compressor sees the same
-text twice.
+Every message has a number, so that no cache or compressor sees the same text twice.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def recordings() -> list[Path]:
-    """Chat-completions JSONL files, the same order everywhere."""
+    """Return chat-completions JSONL files, in a stable order."""
     folder = Path(os.environ.get("FOVEATE_TRANSCRIPTS", ROOT.parent / "shared" / "transcripts")) / "neutral"
     files = sorted(folder.glob("*/*.jsonl"))
     return files or sorted((ROOT / "examples" / "data").glob("*.jsonl"))
 
 
 def messages() -> Iterator[Message]:
-    """Messages without end, every call answered, no two alike."""
+    """Yield messages without end; every call is answered, and no two messages are equal."""
     format = get_format("openai")
-    read = [
+    conversations = [
         [message for line in path.open(encoding="utf-8") for message in format.parse(json.loads(line))]
         for path in recordings()
     ]
     number = 0
     while True:
-        for conversation in read:
+        for conversation in conversations:
             for message in conversation:
                 number += 1
                 if message.role != "system":
@@ -43,7 +42,7 @@ def messages() -> Iterator[Message]:
 
 
 def _numbered(message: Message, number: int) -> Message:
-    """The same message, saying its number first; calls keep their ids apart from other rounds by it."""
+    """Return the message with its number at the beginning. It also makes the call ids of each round unique."""
     parts = []
     for part in message.parts:
         match part:
@@ -59,7 +58,7 @@ def _numbered(message: Message, number: int) -> Message:
 
 
 def cut(message: Message, characters: int) -> Message:
-    """The same message with so much of each text: a past that is quickly made."""
+    """Return the message with the first `characters` of each text, to build a long past quickly."""
     parts = []
     for part in message.parts:
         match part:
@@ -73,7 +72,7 @@ def cut(message: Message, characters: int) -> Message:
 
 
 def turns() -> Iterator[tuple[Message, Message]]:
-    """Turns without end: an answer with one call, and its result."""
+    """Yield turns without end: an answer with one call, and its result."""
     before: Message | None = None
     for message in messages():
         if before is not None and message.role == "tool" and len(before.calls) == 1:

@@ -1,7 +1,7 @@
-"""SQLite and PostgreSQL side by side: writes by one and by many processes.
+"""SQLite and PostgreSQL compared: writes by one process and by many.
 
-Wall-clock time, since a server works where a process's CPU time does not show; and in one run, so that the machine is
-the same for both. Both are as durable as by default: every write is on the disk when it is acknowledged.
+Wall-clock time, because a server's work is not in the process's CPU time; in one run, so that both have the same
+machine. Both are as durable as by default: an acknowledged write is on disk.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from foveate import open_store
 from foveate.errors import ConflictError, StoreError
 from foveate.testing.rows import chain
 
-Measured = tuple[str, float, str, float | None, None, str]
+FigureRow = tuple[str, float, str, float | None, None, str]
 """The fields of a Figure of `run.py`."""
 
 WRITERS = 8
 
 
-def measured(folder: Path, quick: bool) -> Iterator[Measured]:
-    """All figures; those of PostgreSQL have SQLite's as their floor."""
+def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
+    """Yield all figures; those of PostgreSQL have SQLite's as their floor."""
     seconds = 0.3 if quick else 4.0
     floors: dict[str, float] = {}
-    with servers() as server:
+    with shared_server() as server:
         for kind in ("sqlite", "postgres") if server else ("sqlite",):
-            of_kind = partial(place, kind, folder, server)
+            of_kind = partial(new_store, kind, folder, server)
             yield f"bare commits, 1 writer, {kind}", bare(of_kind("bare"), seconds), "1/s", None, None, "an INSERT each"
             for what, value, unit in writing(of_kind, seconds):
                 yield f"{what}, {kind}", value, unit, floors.get(what), None, ""
@@ -49,8 +49,8 @@ def measured(folder: Path, quick: bool) -> Iterator[Measured]:
 
 
 @contextmanager
-def servers() -> Iterator[Server | None]:
-    """A PostgreSQL server for as long as it is needed; None, and a word why, where none can be run."""
+def shared_server() -> Iterator[Server | None]:
+    """Provide a PostgreSQL server. Yields None and prints the reason if none can run."""
     try:
         server = Server.shared(Path(tempfile.gettempdir()) / f"foveate-postgres-{uuid.uuid4().hex[:8]}")
     except NoServer as error:
@@ -63,16 +63,16 @@ def servers() -> Iterator[Server | None]:
         server.let_go()
 
 
-def place(kind: str, folder: Path, server: Server | None, name: str) -> str:
-    """The URL of a new store in one of the two databases."""
+def new_store(kind: str, folder: Path, server: Server | None, name: str) -> str:
+    """Return the URL of a new store in one of the two databases."""
     if kind == "sqlite":
         return f"sqlite:///{folder}/{name}.db"
     assert server is not None, "only a server has schemas"
-    return f"{made(server, name)}&pool=4"
+    return f"{new_schema(server, name)}&pool=4"
 
 
-def made(server: Server, name: str) -> str:
-    """The URL of a new schema."""
+def new_schema(server: Server, name: str) -> str:
+    """Return the URL of a new schema."""
     import psycopg
 
     with psycopg.connect(server.url(), autocommit=True) as connection:
@@ -81,7 +81,7 @@ def made(server: Server, name: str) -> str:
 
 
 def bare(url: str, seconds: float) -> float:
-    """Commits a second that do nothing but insert a text: what the disk lets anybody do, while this is measured."""
+    """Return how many commits per second only insert a text: the limit of the disk during this run."""
     if url.startswith("sqlite"):
         connection: Any = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
         connection.execute("PRAGMA journal_mode = wal")
@@ -103,7 +103,7 @@ def bare(url: str, seconds: float) -> float:
 
 
 def writing(url: Callable[[str], str], seconds: float) -> Iterator[tuple[str, float, str]]:
-    """Appends of one message each, per second."""
+    """Yield appends of one message each, per second."""
     for count, shared, what in (
         (1, False, "appends, 1 writer"),
         (WRITERS, False, f"appends, {WRITERS} processes, a conversation each"),
@@ -128,21 +128,21 @@ def writing(url: Callable[[str], str], seconds: float) -> Iterator[tuple[str, fl
             child.stdin.write("\n")
             child.stdin.flush()
         done = [child.communicate() for child in children]
-        yield what, sum(int(said) for said, _ in done) / seconds, "1/s"
+        yield what, sum(int(output) for output, _ in done) / seconds, "1/s"
 
 
 def write(store_url: str, name: str, seconds: float) -> int:
-    """Append for so long, all processes at once; how many were acknowledged."""
+    """Append for `seconds`, all processes at once. Returns how many appends were acknowledged."""
     count = 0
-    said = list(islice(messages(), 500))
+    texts = list(islice(messages(), 500))
     with open_store(store_url) as store:  # type: ignore[attr-defined]
         head = store.open("bench", name)
         print("ready", flush=True)
         sys.stdin.readline()
         ends = monotonic() + seconds
         while monotonic() < ends:
-            message = said[count % len(said)]
-            try:  # As a conversation does it: behind whatever others have said by then.
+            message = texts[count % len(texts)]
+            try:  # Like a conversation: after all messages that others have appended.
                 head = store.extend(head, lambda tail, message=message: chain([message], tail.head)).head
                 count += 1
             except ConflictError:  # Others were hundreds of messages ahead.

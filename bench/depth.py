@@ -1,8 +1,8 @@
-"""What a past of any length costs those who go on behind it, on SQLite and PostgreSQL (`past.py` makes it).
+"""Costs of work after a past of any length, on SQLite and PostgreSQL (`past.py` builds the past).
 
-The sizes are always measured in turn, one thing at each before the next thing at any: what else the machine and its
-disk do meanwhile befalls all of them alike. It would not if a whole run of turns were made at one size after the other:
-the slowest hundredth of those is whatever the disk did in the worst moment.
+The sizes alternate: each step runs at every size before the next step. So other work of the machine and its disk
+affects all sizes alike. With all turns of one size in sequence, the slowest percent would show only the worst moment of
+the disk.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from time import perf_counter, process_time
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import turns
-from databases import Measured, place, servers
-from past import LIVE, build, settled
+from databases import FigureRow, new_store, shared_server
+from past import LIVE, build, settle
 
 from foveate import Conversation, Message, open_conversation, open_store
 from foveate.edits import Edit, Span, Summarize
@@ -33,17 +33,20 @@ from foveate.ports import Database
 
 HUGE = 1_000_000_000
 _WARM = 10
-"""Turns before those that are measured: they fill caches, and make the edits that were left open."""
+"""Turns before the measured ones. They fill caches, and make the pending edits."""
 _COLLECT = 50
-"""Turns between two collections of garbage, which happen while nothing is measured."""
+"""Turns between two garbage collections, which run outside the measured time."""
 
 
-def measured(folder: Path, quick: bool) -> Iterator[Measured]:
-    """All figures, each beside that of the shortest history in the same database."""
+def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
+    """Yield all figures, each with that of the shortest history in the same database."""
     sizes = (1_000, 3_000) if quick else (1_000, 100_000, 1_000_000)
-    with servers() as server:
+    with shared_server() as server:
         kinds = ("sqlite", "postgres") if server else ("sqlite",)
-        urls = {kind: {size: _plain(place(kind, folder, server, f"depth{size}")) for size in sizes} for kind in kinds}
+        urls = {
+            kind: {size: without_search(new_store(kind, folder, server, f"depth{size}")) for size in sizes}
+            for kind in kinds
+        }
         for size in sizes:
             stores = [open_store(urls[kind][size]) for kind in kinds]
             began = perf_counter()
@@ -51,25 +54,25 @@ def measured(folder: Path, quick: bool) -> Iterator[Measured]:
             yield f"filling, {size:,} messages", (perf_counter() - began), "s", None, None, "in all databases"
             for kind, store in zip(kinds, stores, strict=True):
                 store.close()  # type: ignore[attr-defined]
-                settled(urls[kind][size])
+                settle(urls[kind][size])
         count, resumes = (10, 2) if quick else (500, 30)
         for kind in kinds:
             stores_of = urls[kind]
-            yield from _of_turns(kind, "first after resume", resuming(stores_of, resumes))
-            yield from _of_turns(kind, "steady", turning(stores_of, "none", count))
+            yield from turn_figures(kind, "first after resume", resuming(stores_of, resumes))
+            yield from turn_figures(kind, "steady", turning(stores_of, "none", count))
             if kind == "postgres":
-                yield from _of_log(stores_of, 5 if quick else 100)
-            yield from _of_resuming(kind, stores_of, 1 if quick else 5)
-            yield from _of_looking(kind, stores_of)
-            yield from _of_turns(kind, "editing", turning(stores_of, "keep-last-5", count))
+                yield from log_figures(stores_of, 5 if quick else 100)
+            yield from resume_figures(kind, stores_of, 1 if quick else 5)
+            yield from operation_figures(kind, stores_of)
+            yield from turn_figures(kind, "editing", turning(stores_of, "keep-last-5", count))
 
 
-def _plain(url: str) -> str:
-    """Without an index of words, which follows at a distance: here it would lie behind by all that was filled in."""
+def without_search(url: str) -> str:
+    """Return the URL without a word index. The index is updated later, so here the whole filling would be pending."""
     return f"{url}{'&' if '?' in url else '?'}search=off"
 
 
-def _of_turns(kind: str, what: str, took: dict[int, Took]) -> Iterator[Measured]:
+def turn_figures(kind: str, what: str, took: dict[int, Timings]) -> Iterator[FigureRow]:
     least = min(took)
     for size, one in took.items():
         name = f"{what} turn, {LIVE:,} of {size:,}, {kind}"
@@ -79,31 +82,31 @@ def _of_turns(kind: str, what: str, took: dict[int, Took]) -> Iterator[Measured]
             yield f"{name}, p{share * 100:.0f}", one.p(share), "ms", floor, None, note
 
 
-def _of_resuming(kind: str, stores: dict[int, str], times: int) -> Iterator[Measured]:
-    found: dict[int, list[tuple[float, float, int]]] = {size: [] for size in stores}
+def resume_figures(kind: str, stores: dict[int, str], times: int) -> Iterator[FigureRow]:
+    results: dict[int, list[tuple[float, float, int]]] = {size: [] for size in stores}
     for _ in range(times):
         for size, url in stores.items():
-            found[size].append(resumed(url))
-    least = found[min(found)]
-    for size, some in found.items():
+            results[size].append(resumed(url))
+    least = results[min(results)]
+    for size, some in results.items():
         name = f"resume {size:,}, {some[0][2]:,} live, {kind}"
         yield f"{name}, CPU", min(one[0] for one in some), "ms", min(one[0] for one in least), None, ""
         yield f"{name}, memory", some[0][1], "MB", least[0][1], None, ""
 
 
-def _of_log(stores: dict[int, str], count: int) -> Iterator[Measured]:
-    """Bytes that steady turns write into the server's log right after a checkpoint: a page whole when it is first
-    touched, so most of them for the index of ids, whose pages are touched in no order.
+def log_figures(stores: dict[int, str], count: int) -> Iterator[FigureRow]:
+    """Yield the bytes that steady turns write into the server's log right after a checkpoint. PostgreSQL writes a whole
+    page when it is first touched, so most bytes belong to the index of ids, whose pages are touched in random order.
     """
     import psycopg
 
     floor = None
     for size, url in stores.items():
-        with psycopg.connect(url.partition("?")[0], autocommit=True) as connection, opened(url) as chat:
+        with psycopg.connect(url.partition("?")[0], autocommit=True) as connection, open_chat(url) as chat:
 
             def end(connection: psycopg.Connection[tuple[int]] = connection) -> int:
-                told = connection.execute("SELECT CAST(pg_current_wal_insert_lsn() - '0/0' AS BIGINT)").fetchone()
-                return told[0] if told else 0
+                row = connection.execute("SELECT CAST(pg_current_wal_insert_lsn() - '0/0' AS BIGINT)").fetchone()
+                return row[0] if row else 0
 
             connection.execute("CHECKPOINT")
             began = end()
@@ -114,7 +117,7 @@ def _of_log(stores: dict[int, str], count: int) -> Iterator[Measured]:
         floor = floor or value
 
 
-def _of_looking(kind: str, stores: dict[int, str]) -> Iterator[Measured]:
+def operation_figures(kind: str, stores: dict[int, str]) -> Iterator[FigureRow]:
     sizes = [size for size in stores if size > 2 * LIVE]
     first: dict[str, float] = {}
     for size in sizes:
@@ -123,12 +126,12 @@ def _of_looking(kind: str, stores: dict[int, str]) -> Iterator[Measured]:
             first.setdefault(what, value)
 
 
-def opened(store: str | Database, policy: str = "none") -> Conversation:
+def open_chat(store: str | Database, policy: str = "none") -> Conversation:
     return open_conversation("bench", store=store, format="openai", policy=policy, window=HUGE)
 
 
-class Took:
-    """Wall-clock and CPU milliseconds of one thing that was done many times."""
+class Timings:
+    """Wall-clock and CPU milliseconds of repeated work."""
 
     def __init__(self) -> None:
         self.wall: list[float] = []
@@ -159,28 +162,28 @@ def turn(chat: Conversation, exchange: tuple[Message, Message]) -> None:
     chat.format.body(chat.prepare(), profile=chat.profile)
 
 
-def turning(stores: dict[int, str], policy: str, count: int) -> dict[int, Took]:
-    """So many turns at each size, the same ones at all. Each time another size is the first."""
-    chats = {size: opened(url, policy) for size, url in stores.items()}
-    took = {size: Took() for size in stores}
+def turning(stores: dict[int, str], policy: str, count: int) -> dict[int, Timings]:
+    """Take `count` turns at each size, the same ones at all. Each round begins with another size."""
+    chats = {size: open_chat(url, policy) for size, url in stores.items()}
+    took = {size: Timings() for size in stores}
     order = list(stores)
     for n, exchange in enumerate(islice(turns(), _WARM + count)):
         if n % _COLLECT == 0:
             gc.collect()
         for size in order[n % len(order) :] + order[: n % len(order)]:
-            one = took[size] if n >= _WARM else Took()
+            one = took[size] if n >= _WARM else Timings()
             one.time(partial(turn, chats[size], exchange))
     for chat in chats.values():
         chat.close()
     return took
 
 
-def resuming(stores: dict[int, str], rounds: int) -> dict[int, Took]:
-    """The first turn of a program that opens its store and goes on, the sizes in turn."""
-    took = {size: Took() for size in stores}
+def resuming(stores: dict[int, str], rounds: int) -> dict[int, Timings]:
+    """Take the first turn of a program that opens its store, alternating the sizes."""
+    took = {size: Timings() for size in stores}
 
     def begin(url: str, exchange: tuple[Message, Message]) -> None:
-        with opened(url) as chat:
+        with open_chat(url) as chat:
             turn(chat, exchange)
 
     for n, exchange in enumerate(islice(turns(), rounds + 1)):
@@ -188,13 +191,15 @@ def resuming(stores: dict[int, str], rounds: int) -> dict[int, Took]:
             gc.collect()
             if n:
                 took[size].time(partial(begin, url, exchange))
-            else:  # What is imported on demand is imported now.
+            else:  # Lazy imports happen now.
                 begin(url, exchange)
     return took
 
 
 def resumed(store: str) -> tuple[float, float, int]:
-    """CPU milliseconds, the peak of what is allocated in megabytes, and messages shown: opening in a new process."""
+    """Return CPU milliseconds, the peak allocation in megabytes, and the messages shown, for opening in a new
+    process.
+    """
     child = subprocess.run(
         [sys.executable, __file__, store], stdout=subprocess.PIPE, text=True, check=True, env=os.environ
     )
@@ -203,16 +208,16 @@ def resumed(store: str) -> tuple[float, float, int]:
 
 
 def looking(url: str, size: int) -> Iterator[tuple[str, float]]:
-    """Milliseconds that other things take once, in front of a past of this length, by what is done."""
+    """Yield milliseconds of other operations after a past of this length, with their names."""
     took: list[tuple[str, float]] = []
 
     def timed(what: str, work: Callable[[], object], times: int = 1) -> None:
-        one = Took()
+        one = Timings()
         for _ in range(times):
             one.time(work)
         took.append((what, one.cpu_p(0.5)))
 
-    with opened(url, "off") as chat:
+    with open_chat(url, "off") as chat:
         ids = [row.id for row in chat.history(size // 2, size // 2 + 19)]
         store, head = chat._engine.store, chat.head
         timed("find 20 messages by their ids", lambda: store.locate(head, ids), 9)
@@ -229,27 +234,27 @@ def looking(url: str, size: int) -> Iterator[tuple[str, float]]:
 
 
 def _older(chat: Conversation) -> Edit:
-    """A summary of all that is hidden and a hundred messages more."""
+    """Return a summary of all hidden messages and a hundred more."""
     entries = [entry for entry in chat.view.entries if entry.kind == "message"]
     return Summarize(Span(chat.history(1, 1)[0].id, entries[100].id), "All that came before, and a little more.")
 
 
 def _resume(store: str) -> None:
-    """The child of `resumed`."""
+    """The child process of `resumed`."""
     with tempfile.TemporaryDirectory() as folder:
-        for warm in 2 * [f"sqlite:///{folder}/warm-up.db"]:  # What is imported on demand is imported now.
-            with opened(warm) as chat:
+        for warm in 2 * [f"sqlite:///{folder}/warm-up.db"]:  # Lazy imports happen now.
+            with open_chat(warm) as chat:
                 chat.append("hi")
                 chat.prepare()
                 chat._do(chat._engine.save_snapshot())
     if not store.startswith("sqlite"):
         open_store(store).close()  # type: ignore[attr-defined]
     began = process_time()
-    with opened(store) as chat:
+    with open_chat(store) as chat:
         chat.view  # noqa: B018 - it is made when it is looked at.
         cpu = (process_time() - began) * 1000
     tracemalloc.start()
-    with opened(store) as chat:
+    with open_chat(store) as chat:
         live = len(chat.view)
         print(json.dumps([cpu, tracemalloc.get_traced_memory()[1] / 1_000_000, live]))
 

@@ -1,6 +1,6 @@
-"""One process that goes on for thousands of turns while its window is managed: what it holds must not grow.
+"""Memory of one process over thousands of turns with a managed window; it must not grow.
 
-Measured in a process of its own: what Python holds after the first tenth of the turns and after all of them.
+A separate process reports Python's allocations after a tenth of the turns and after all.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import cut, turns
-from databases import Measured
+from databases import FigureRow
 
 from foveate import open_conversation
 
 _WINDOW = 16_000
-"""Tokens: some dozen turns, so that summaries are made all the time."""
+"""Tokens: a dozen turns, so that summaries are made all the time."""
 _TEXT = 1_000
 """Characters of each text."""
 
 
-def measured(folder: Path, quick: bool) -> Iterator[Measured]:
-    """Megabytes held after a tenth of the turns, and after all."""
+def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
+    """Yield megabytes allocated after a tenth of the turns, and after all."""
     count = 200 if quick else 5_000
     command = [sys.executable, __file__, f"sqlite:///{folder}/long.db", str(count)]
     child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    told = json.loads(child.stdout.splitlines()[-1])
-    note = f"{told['messages']:,} messages, {told['edits']:,} edits, {told['live']} live"
-    yield f"held after {count // 10:,} turns", told["early"], "MB", None, None, f"{told['early_live']} live"
-    yield f"held after {count:,} turns", told["late"], "MB", told["early"], None, note
+    report = json.loads(child.stdout.splitlines()[-1])
+    note = f"{report['messages']:,} messages, {report['edits']:,} edits, {report['live']} live"
+    yield f"held after {count // 10:,} turns", report["early"], "MB", None, None, f"{report['early_live']} live"
+    yield f"held after {count:,} turns", report["late"], "MB", report["early"], None, note
     yield (
         "held by the caches of the process",
-        told["caches"],
+        report["caches"],
         "MB",
         None,
         None,
@@ -48,25 +48,25 @@ def measured(folder: Path, quick: bool) -> Iterator[Measured]:
 
 
 def main(store: str, count: int) -> None:
-    said = [(cut(call, _TEXT), cut(result, _TEXT)) for call, result in islice(turns(), count)]
+    exchanges = [(cut(call, _TEXT), cut(result, _TEXT)) for call, result in islice(turns(), count)]
     gc.collect()
     tracemalloc.start()
-    told: dict[str, float] = {}
+    report: dict[str, float] = {}
     with open_conversation(
         "long", store=store, format="openai", policy="prune-and-compact", summarizer="digest", window=_WINDOW
     ) as chat:
         chat.append("Do all of it, one after the other.")
-        for n, (call, result) in enumerate(said, 1):
+        for n, (call, result) in enumerate(exchanges, 1):
             chat.record(call)
             chat.append(result)
             chat.format.body(chat.prepare(), profile=chat.profile)
             if n in (count // 10, count):
                 held = _held()
                 _empty_caches()
-                told |= {"late": _held()} if n == count else {"early": _held(), "early_live": len(chat.view)}
-                told["caches"] = held - _held()
-        told |= {"messages": len(chat), "edits": chat.head.number, "live": len(chat.view)}
-    print(json.dumps(told))
+                report |= {"late": _held()} if n == count else {"early": _held(), "early_live": len(chat.view)}
+                report["caches"] = held - _held()
+        report |= {"messages": len(chat), "edits": chat.head.number, "live": len(chat.view)}
+    print(json.dumps(report))
 
 
 def _held() -> float:
@@ -75,10 +75,10 @@ def _held() -> float:
 
 
 def _empty_caches() -> None:
-    """Empty what policies remember of the newest some thousand messages, whichever conversation they are of."""
-    for one in gc.get_objects():
-        if isinstance(one, functools._lru_cache_wrapper):
-            one.cache_clear()
+    """Empty the caches of policies, which hold about a thousand recent messages of any conversation."""
+    for cache in gc.get_objects():
+        if isinstance(cache, functools._lru_cache_wrapper):
+            cache.cache_clear()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Ten thousand conversations in one process, open at once over one store: memory, latency, throughput, handles.
+"""Ten thousand conversations, open at once in one process over one store: memory, latency, throughput, handles.
 
-Half of them are for threads, half for asyncio. All are opened; then each in turn is told something, answered and
-prompted, so that no two turns in a row are of the same conversation.
+Half of them are synchronous, half asynchronous. After all are opened, each in turn gets a message, an answer and a
+prompt, so that consecutive turns belong to different conversations.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from time import perf_counter, process_time
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import cut, messages
-from databases import Measured, place, servers
+from databases import FigureRow, new_store, shared_server
 
 from foveate import Message, open_async_conversation, open_conversation, open_store
 
 _TURNS = 2
-"""Turns that each conversation has had when it is measured, so that it has something to hold."""
+"""Turns of each conversation before the measured ones."""
 _TEXT = 400
 """Characters of each text."""
 _THREADS = 8
 _TASKS = 64
-"""Async conversations that have a turn at the same time."""
+"""Async conversations with a turn at the same time."""
 
 
-def measured(folder: Path, quick: bool) -> Iterator[Measured]:
-    """What it costs to have so many open, in a process of its own; PostgreSQL beside SQLite."""
+def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
+    """Yield the costs of so many open conversations, in a separate process, with PostgreSQL next to SQLite."""
     count = 100 if quick else 10_000
     floors: dict[str, float] = {}
-    with servers() as server:
+    with shared_server() as server:
         for kind in ("sqlite", "postgres") if server else ("sqlite",):
-            command = [sys.executable, __file__, place(kind, folder, server, "many"), str(count)]
+            command = [sys.executable, __file__, new_store(kind, folder, server, "many"), str(count)]
             child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             for line in child.stdout.splitlines():
                 what, value, unit = json.loads(line)
@@ -50,15 +50,15 @@ def measured(folder: Path, quick: bool) -> Iterator[Measured]:
 
 
 def main(url: str, count: int) -> None:
-    said = [cut(message, _TEXT) for message in islice(messages(), 2_000) if message.role in ("user", "assistant")]
+    inputs = [cut(message, _TEXT) for message in islice(messages(), 2_000) if message.role in ("user", "assistant")]
     with open_store(url) as store:  # type: ignore[attr-defined]
-        asyncio.run(_run(store, count, said))
+        asyncio.run(_run(store, count, inputs))
 
 
-async def _run(store: object, count: int, said: list[Message]) -> None:
-    """Says each figure as a line of JSON."""
-    users = [message for message in said if message.role == "user"]
-    replies = [message for message in said if message.role == "assistant" and not message.calls]
+async def _run(store: object, count: int, inputs: list[Message]) -> None:
+    """Print each figure as a line of JSON."""
+    users = [message for message in inputs if message.role == "user"]
+    replies = [message for message in inputs if message.role == "assistant" and not message.calls]
     number = iter(range(10**9))
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_THREADS))
@@ -70,7 +70,7 @@ async def _run(store: object, count: int, said: list[Message]) -> None:
     before, began = _resident(), perf_counter()
     plain = [open_conversation(f"plain {n}", store=store, window=100_000) for n in range(count // 2)]
     tasks = [await open_async_conversation(f"async {n}", store=store, window=100_000) for n in range(count // 2)]
-    _tell("opened", count / (perf_counter() - began), "1/s")
+    report("opened", count / (perf_counter() - began), "1/s")
 
     async def turn(chat: object) -> float:
         question, answer = exchange()
@@ -102,22 +102,22 @@ async def _run(store: object, count: int, said: list[Message]) -> None:
 
         took = sorted(await asyncio.gather(*map(gated, tasks)))
         together = len(took) / (perf_counter() - began)
-    _tell("turn, one at a time, p50", alone[len(alone) // 2], "ms")
-    _tell("turn, one at a time, p99", alone[int(len(alone) * 0.99)], "ms")
-    _tell("turn, one at a time, CPU", cpu * 1000 / len(alone), "ms")
-    _tell("turns, one at a time", alone_rate, "1/s")
-    _tell(f"turn, {_TASKS} at a time (async), p50", took[len(took) // 2], "ms")
-    _tell(f"turn, {_TASKS} at a time (async), p99", took[int(len(took) * 0.99)], "ms")
-    _tell(f"turns, {_TASKS} at a time (async)", together, "1/s")
+    report("turn, one at a time, p50", alone[len(alone) // 2], "ms")
+    report("turn, one at a time, p99", alone[int(len(alone) * 0.99)], "ms")
+    report("turn, one at a time, CPU", cpu * 1000 / len(alone), "ms")
+    report("turns, one at a time", alone_rate, "1/s")
+    report(f"turn, {_TASKS} at a time (async), p50", took[len(took) // 2], "ms")
+    report(f"turn, {_TASKS} at a time (async), p99", took[int(len(took) * 0.99)], "ms")
+    report(f"turns, {_TASKS} at a time (async)", together, "1/s")
     gc.collect()
-    _tell("memory for each open conversation", (_resident() - before) / count / 1_000, "kB")
+    report("memory for each open conversation", (_resident() - before) / count / 1_000, "kB")
     handles = Path("/proc/self/fd")
     if handles.is_dir():
-        _tell("open files of the process", len(list(handles.iterdir())), "")
+        report("open files of the process", len(list(handles.iterdir())), "")
 
 
 def _resident() -> float:
-    """Bytes that the process holds now; where that is not told, the most it ever held."""
+    """Return the bytes that the process holds now, or its maximum if the system does not report the current size."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -125,7 +125,7 @@ def _resident() -> float:
         return size if sys.platform == "darwin" else size * 1024
 
 
-def _tell(what: str, value: float, unit: str) -> None:
+def report(what: str, value: float, unit: str) -> None:
     print(json.dumps([what, value, unit]), flush=True)
 
 

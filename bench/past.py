@@ -1,9 +1,8 @@
-"""A past of any length in front of the same live window, in as many databases as are compared.
+"""A past of any length before the same live window, built in several databases.
 
-It is real text, cut short, that was managed as it came: every 200 messages a record of the journal shrinks results and
-moves a summary on, so that a million messages have 5,000 records with 100,000 edits, and 1,000 are shown. What is left
-behind is what a program leaves that did the same: the snapshot it would have saved last, and a database that has
-settled.
+The past is real text, shortened, and was managed as it grew: every 200 messages a journal record shrinks results and
+moves a summary, so that a million messages have 5,000 records with 100,000 edits, and 1,000 messages are shown. The
+builder leaves the same state as a program: its last snapshot, and a settled database.
 """
 
 from __future__ import annotations
@@ -35,28 +34,31 @@ from foveate.ports import Database, Head, StoredMessage
 from foveate.testing.rows import chain
 
 LIVE = 1_000
-"""Messages that are shown, however long the history is."""
+"""Messages that are shown, at any length of the history."""
 _RECORD = 200
 """Messages between two records of the journal."""
 _EDITS = 20
 """Edits in each record."""
 _TEXT = 240
-"""Characters that a message of the past keeps of each text."""
+"""Characters of each text in the past."""
 
 
 def build(stores: Sequence[Database], name: str, size: int) -> None:
-    """The same conversation of `size` messages in each of these stores, with the snapshot a program would have left."""
+    """Build the same conversation of `size` messages in each store, with the snapshot of a program."""
     heads = [store.open("", name) for store in stores]
     format = get_format("openai")
     shown = Projection(profile_for(format.name, ""), EstimatingCounter())
     first = ""
     recent: list[StoredMessage] = []
-    past, live = messages(), messages()  # What is shown is the same at each size: only what lies behind it differs.
+    # The shown messages are the same at each size; only the past before them differs.
+    past, live = messages(), messages()
     while heads[0].position < size:
         count = min(_RECORD, size - heads[0].position)
         is_past = heads[0].position < size - LIVE
-        said = [cut(message, _TEXT) for message in islice(past, count)] if is_past else list(islice(live, count))
-        rows = chain(said, heads[0])
+        new_messages = (
+            [cut(message, _TEXT) for message in islice(past, count)] if is_past else list(islice(live, count))
+        )
+        rows = chain(new_messages, heads[0])
         heads = [append(store, head, rows) for store, head in zip(stores, heads, strict=True)]
         for row in rows:
             shown.append(row_of(row))
@@ -65,7 +67,8 @@ def build(stores: Sequence[Database], name: str, size: int) -> None:
         if heads[0].position > LIVE:
             record = _record(heads[0], first, recent)
             shown.apply(record, {first: 1})
-            shown.forget()  # As a program does before it saves a snapshot: else all that was ever hidden is in it.
+            # As a program does before it saves a snapshot; otherwise the snapshot would hold all hidden messages.
+            shown.forget()
             id = record_id(heads[0].record, redacted_record(record))
             heads = [store.commit(head, record, id) for store, head in zip(stores, heads, strict=True)]
     shot = shown.snapshot()
@@ -74,19 +77,19 @@ def build(stores: Sequence[Database], name: str, size: int) -> None:
 
 
 def _record(head: Head, first: str, recent: Sequence[StoredMessage]) -> Record:
-    """One record: older results are told in short, and what lies behind the live window is summed up."""
+    """Return one record: older results are shortened, and the messages before the live window are summarized."""
     hidden = recent[len(recent) - LIVE - 1]
     results = [row for row in recent[-LIVE:] if row.stamp.origin == "tool"][: _EDITS - 1]
     gone = (Text("[cleared]"),)
     edits: list[Edit] = [Replace(Target(row.id, (0,)), gone, "bench", "older than others") for row in results]
-    said = f"What was said and done up to message {hidden.position}. " * 8
-    edits.append(Summarize(Span(first, hidden.id), said, policy="bench", reason="the window moves on"))
+    summary = f"What was said and done up to message {hidden.position}. " * 8
+    edits.append(Summarize(Span(first, hidden.id), summary, policy="bench", reason="the window moves on"))
     stamp = recent[-1].stamp
     return Record(head.number + 1, tuple(edits), stamp.turn, stamp.time, head.tip, head.position, author="plan")
 
 
-def settled(url: str) -> None:
-    """Do now what the database would do while something is measured, because of how it was filled."""
+def settle(url: str) -> None:
+    """Run the database's deferred work now, so that it does not run during a measurement."""
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///").partition("?")[0])) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

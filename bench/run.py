@@ -1,7 +1,7 @@
-"""What foveate costs, measured in one run: `make bench`, or `python bench/run.py [NAME ...] [--json] [--quick]`.
+"""Benchmarks of foveate in one run: `make bench`, or `python bench/run.py [NAME ...] [--json] [--quick]`.
 
-CPU time, medians and 99th percentiles. Shared machines are noisy, so figures stand beside a floor that is measured in
-the same run: what a program would need that does the bare work and nothing else. Quote the ratios.
+CPU time, medians and 99th percentiles. Shared machines are noisy, so each figure has a floor from the same run: the
+time of a program that does only the bare work. Quote the ratios.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HUGE = 1_000_000_000
 
 
 class Figure(NamedTuple):
-    """One measured number, its floor of the same run, and what is aimed at."""
+    """One measured number, with its floor from the same run and its target."""
 
     what: str
     value: float
@@ -51,26 +51,28 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
-def opened(store: str, policy: str = "none", window: int = HUGE, format: str = "openai") -> Conversation:
+def open_chat(store: str, policy: str = "none", window: int = HUGE, format: str = "openai") -> Conversation:
     return open_conversation("bench", store=store, format=format, policy=policy, window=window)
 
 
-def filled(chat: Conversation, count: int) -> Conversation:
-    """Append so many messages; in few transactions, since that is not what is measured here."""
-    said = messages()
+def fill(chat: Conversation, count: int) -> Conversation:
+    """Append `count` messages, in few transactions, because appending is not measured here."""
+    source = messages()
     while len(chat) < count:
-        chat.append(list(islice(said, min(500, count - len(chat)))))
+        chat.append(list(islice(source, min(500, count - len(chat)))))
     return chat
 
 
-def windowed(chat: Conversation, live: int) -> None:
+def hide_all_but(chat: Conversation, live: int) -> None:
     """Hide all but the newest `live` messages behind one summary."""
     rows = chat.history(1, len(chat) - live)
     chat.edit(Summarize(Span(rows[0].id, rows[-1].id), "What came before, in short."))
 
 
 def take_turns(chat: Conversation, count: int) -> list[float]:
-    """CPU milliseconds of so many turns: record a call, append its result, plan, commit, check, render to bytes."""
+    """Return CPU milliseconds of `count` turns: record a call, append its result, plan, commit, check, render
+    to bytes.
+    """
     took = []
     for call, result in islice(turns(), count):
         began = process_time()
@@ -82,10 +84,12 @@ def take_turns(chat: Conversation, count: int) -> list[float]:
     return took
 
 
-def plain_turns(said: list[Message], count: int) -> list[float]:
-    """What a program pays that keeps a plain list, manages nothing, and writes it as JSON for each request."""
+def plain_turns(history: list[Message], count: int) -> list[float]:
+    """Return the times of a program that keeps a plain list without management and writes it as JSON for each
+    request.
+    """
     format = get_format("openai")
-    sent = format.render(said)
+    sent = format.render(history)
     took = []
     for call, result in islice(turns(), count):
         sent += format.render([call, result])
@@ -104,32 +108,32 @@ def turn(folder: Path, quick: bool) -> Iterator[Figure]:
     for policy in ("none", "prune", "balanced", "keep-last-5"):
         for store, aim in (("memory:", 2.0), (f"sqlite:///{folder}/turn-{policy}.db", 4.0)):
             kind = store.partition(":")[0]
-            with filled(opened(store, policy), 1_000) as chat:
+            with fill(open_chat(store, policy), 1_000) as chat:
                 chat.prepare()
                 took = take_turns(chat, count)
             middle = percentile(took, 0.5)
             yield Figure(f"turn, 1,000 live, {policy}, {kind}, p50", middle, "ms", low, aim)
             yield Figure(f"turn, 1,000 live, {policy}, {kind}, p99", percentile(took, 0.99), "ms", high)
-    with filled(opened("memory:"), 10_000) as chat:
+    with fill(open_chat("memory:"), 10_000) as chat:
         chat.prepare()
         yield Figure("turn, 10,000 live, memory, p50", percentile(take_turns(chat, count), 0.5), "ms")
 
 
 def append(folder: Path, quick: bool) -> Iterator[Figure]:
-    """Appending one message in its own transaction, against the bare INSERT of its JSON."""
-    said = list(islice(messages(), 300 if quick else 1_500))
+    """Appends of one message in a transaction, compared with the bare INSERT of its JSON."""
+    source = list(islice(messages(), 300 if quick else 1_500))
     bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
     bare.executescript("PRAGMA journal_mode=wal; PRAGMA synchronous=full; CREATE TABLE m (n INTEGER PRIMARY KEY, body)")
     floor = []
-    for message in said:
+    for message in source:
         began = process_time()
         bare.execute("INSERT INTO m (body) VALUES (?)", (encode_message(message),))
         floor.append((process_time() - began) * 1000)
     bare.close()
     for kind, store in (("memory", "memory:"), ("sqlite", f"sqlite:///{folder}/append.db")):
         took = []
-        with opened(store, "off") as chat:
-            for message in said:
+        with open_chat(store, "off") as chat:
+            for message in source:
                 began = process_time()
                 chat.append(message)
                 took.append((process_time() - began) * 1000)
@@ -139,7 +143,7 @@ def append(folder: Path, quick: bool) -> Iterator[Figure]:
 
 
 def on_disk(path: Path) -> int:
-    """Bytes of a file once its log is in it."""
+    """Return the bytes of a file after a checkpoint of its log."""
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
@@ -147,17 +151,17 @@ def on_disk(path: Path) -> int:
 
 
 def prompt(folder: Path, quick: bool) -> Iterator[Figure]:
-    """The keyword arguments for an SDK, for 1,000 messages: fresh dictionaries each time."""
+    """The keyword arguments for an SDK, for 1,000 messages: new dictionaries each time."""
     for format in ("openai", "anthropic"):
-        with filled(opened("memory:", format=format), 1_000) as chat:
+        with fill(open_chat("memory:", format=format), 1_000) as chat:
             chat.prompt()
             took = []
             for _ in range(30):
                 began = process_time()
-                given = chat.prompt()
+                kwargs = chat.prompt()
                 took.append((process_time() - began) * 1000)
             began = process_time()
-            msgspec.json.decode(msgspec.json.encode(given))
+            msgspec.json.decode(msgspec.json.encode(kwargs))
             floor = (process_time() - began) * 1000
         yield Figure(
             f"prompt(), 1,000 live, {format}, p50", percentile(took, 0.5), "ms", floor, None, "floor: JSON copy"
@@ -175,11 +179,11 @@ QUERIES = (
 
 
 def search(folder: Path, quick: bool) -> Iterator[Figure]:
-    """Searching messages that are hidden behind one summary: rare words, common ones, some that stand together."""
+    """Searches in messages hidden behind one summary: rare words, common words, phrases."""
     history = 10_000 if quick else 100_000
     path = folder / "search.db"
-    with filled(opened(f"sqlite:///{path}"), history) as chat:
-        windowed(chat, 300)
+    with fill(open_chat(f"sqlite:///{path}"), history) as chat:
+        hide_all_but(chat, 300)
         store, size = chat._engine.store, on_disk(path)
         began = process_time()
         store.search(chat.head, "nothing-of-the-kind")
@@ -208,7 +212,7 @@ HOSTILE = {
 
 
 def digesting(folder: Path, quick: bool) -> Iterator[Figure]:
-    """The digest of a result of usual length, and of ten million characters of what is hard to read."""
+    """Digests of a result of usual length, and of ten million characters that are hard to read."""
     took = []
     for number in range(100):
         text = "".join([f"    value_{n} = self.table_{n % 7}.get(key_{n + number}, default)\n" for n in range(130)])
@@ -225,7 +229,7 @@ def digesting(folder: Path, quick: bool) -> Iterator[Figure]:
 
 
 def importing(folder: Path, quick: bool) -> Iterator[Figure]:
-    """Importing the package, in a process of its own, over importing nothing."""
+    """The import of the package in a separate process, compared with an empty program."""
 
     def cpu(code: str) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -239,45 +243,45 @@ def importing(folder: Path, quick: bool) -> Iterator[Figure]:
 
 
 def databases(folder: Path, quick: bool) -> Iterator[Figure]:
-    """Appends by one and by many, on SQLite and PostgreSQL, in wall-clock time (`databases.py`)."""
-    from databases import measured
+    """Appends one by one and in parallel, on SQLite and PostgreSQL, in wall-clock time (`databases.py`)."""
+    from databases import figures
 
-    yield from starmap(Figure, measured(folder, quick))
+    yield from starmap(Figure, figures(folder, quick))
 
 
 def depth(folder: Path, quick: bool) -> Iterator[Figure]:
-    """Turns, resumes and other looks in front of 1,000, 100,000 and a million messages (`depth.py`)."""
-    from depth import measured
+    """Turns, resumes and other operations after 1,000, 100,000 and a million messages (`depth.py`)."""
+    from depth import figures
 
-    yield from starmap(Figure, measured(folder, quick))
+    yield from starmap(Figure, figures(folder, quick))
 
 
 def many(folder: Path, quick: bool) -> Iterator[Figure]:
     """Ten thousand conversations in one process (`many.py`)."""
-    from many import measured
+    from many import figures
 
-    yield from starmap(Figure, measured(folder, quick))
+    yield from starmap(Figure, figures(folder, quick))
 
 
 def long(folder: Path, quick: bool) -> Iterator[Figure]:
-    """What a process holds that goes on for thousands of turns (`long.py`)."""
-    from long import measured
+    """Memory of a process over thousands of turns (`long.py`)."""
+    from long import figures
 
-    yield from starmap(Figure, measured(folder, quick))
+    yield from starmap(Figure, figures(folder, quick))
 
 
 def sizes(folder: Path, quick: bool) -> Iterator[Figure]:
     """Bytes on disk for each message, in both databases (`sizes.py`)."""
-    from sizes import measured
+    from sizes import figures
 
-    yield from starmap(Figure, measured(folder, quick))
+    yield from starmap(Figure, figures(folder, quick))
 
 
 def archives(folder: Path, quick: bool) -> Iterator[Figure]:
-    """Exporting, importing and backing up, in wall-clock time (`archives.py`)."""
-    from archives import measured
+    """Export, import and backup, in wall-clock time (`archives.py`)."""
+    from archives import figures
 
-    yield from starmap(Figure, measured(folder, quick))
+    yield from starmap(Figure, figures(folder, quick))
 
 
 EVERY = (turn, append, search, digesting, prompt, importing, long, sizes, databases, many, archives, depth)
@@ -289,18 +293,18 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHES)} (default: all)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
-    given = parser.parse_args()
-    if unknown := [name for name in given.names if name not in BENCHES]:
+    arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in BENCHES]:
         parser.error(f"there is no {unknown[0]!r}; choose of {', '.join(BENCHES)}")
     print(machine(), file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
-        for name in given.names or BENCHES:
-            for figure in BENCHES[name](Path(folder), given.quick):
-                print(json.dumps(figure._asdict()) if given.json else line(figure), flush=True)
+        for name in arguments.names or BENCHES:
+            for figure in BENCHES[name](Path(folder), arguments.quick):
+                print(json.dumps(figure._asdict()) if arguments.json else line(figure), flush=True)
 
 
 def machine() -> str:
-    """What the figures were measured on, and how busy it was."""
+    """Return a description of the machine and its load."""
     cores = os.cpu_count() or 1
     busy = f"load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "load unknown"
     python, sqlite = platform.python_version(), sqlite3.sqlite_version

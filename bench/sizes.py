@@ -1,4 +1,4 @@
-"""Bytes on disk for each message beyond those of an empty store, with the index of words and without it."""
+"""Bytes on disk for each message, compared with an empty store, with and without the word index."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import messages
-from databases import Measured, place, servers
-from past import settled
+from databases import FigureRow, new_store, shared_server
+from past import settle
 
 from foveate import Message, open_conversation
 from foveate.core.wire import encode_message
@@ -22,39 +22,39 @@ _KINDS: dict[str, Callable[[int], bool]] = {
     "all kinds": lambda size: True,
 }
 _AIMS = {("small messages", "sqlite"): 1.2, ("long results", "sqlite"): 0.6}
-"""For SQLite without the index of words, over the bytes of the messages' JSON."""
+"""Targets for SQLite without the word index, relative to the bytes of the messages' JSON."""
 
 
-def measured(folder: Path, quick: bool) -> Iterator[Measured]:
-    """Kilobytes a message, and as a note how much of its JSON that is."""
+def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
+    """Yield the size relative to the messages' JSON, with the bytes of a message as a note."""
     number = count()
     wanted = 200 if quick else 3_000
-    with servers() as server:
+    with shared_server() as server:
         for kind in ("sqlite", "postgres") if server else ("sqlite",):
             for what, fits in _KINDS.items():
-                said = list(islice((one for one in messages() if fits(len(encode_message(one)))), wanted))
-                written = sum(len(encode_message(one)) for one in said)
+                inputs = list(islice((message for message in messages() if fits(len(encode_message(message)))), wanted))
+                written = sum(len(encode_message(message)) for message in inputs)
                 for search in (False, True):
-                    empty, full = (place(kind, folder, server, f"size-{n}") for n in (next(number), next(number)))
-                    size = filled(_for(full, search), said) - filled(_for(empty, search), said[:1])
+                    empty, full = (new_store(kind, folder, server, f"size-{n}") for n in (next(number), next(number)))
+                    size = fill(store_url(full, search), inputs) - fill(store_url(empty, search), inputs[:1])
                     ratio = size / written
                     name = f"disk, {what}, {kind}{', index of words' if search else ''}"
                     aim = None if search else _AIMS.get((what, kind))
                     yield name, ratio, "x JSON", None, aim, f"{size / wanted:,.0f} bytes of {written / wanted:,.0f}"
 
 
-def filled(url: str, said: list[Message]) -> int:
-    """Bytes of a new store with these messages in it, once it has settled."""
+def fill(url: str, inputs: list[Message]) -> int:
+    """Return the bytes of a new, settled store with these messages."""
     with open_conversation("bench", store=url, policy="off") as chat:
-        for start in range(0, len(said), 50):
-            chat.append(said[start : start + 50])
+        for start in range(0, len(inputs), 50):
+            chat.append(inputs[start : start + 50])
         if "search=off" not in url:
             chat._engine.store.search(chat.head, "whatever")  # Brings the index up to date.
-    settled(url)
+    settle(url)
     return _on_disk(url)
 
 
-def _for(url: str, search: bool) -> str:
+def store_url(url: str, search: bool) -> str:
     return url if search else f"{url}{'&' if '?' in url else '?'}search=off"
 
 
@@ -68,5 +68,5 @@ def _on_disk(url: str) -> int:
         SELECT sum(pg_total_relation_size(oid)) FROM pg_class
         WHERE relkind = 'r' AND relnamespace = CAST(%s AS regnamespace)"""
     with psycopg.connect(url.partition("?")[0]) as connection:
-        found = connection.execute(statement, (f'"{schema}"',)).fetchone()
-    return int(found[0]) if found else 0
+        row = connection.execute(statement, (f'"{schema}"',)).fetchone()
+    return int(row[0]) if row else 0

@@ -1,11 +1,11 @@
-"""Records the demo: a scripted agent works on the sample project with real tools.
+"""Recorder of the demo: a scripted agent works on the sample project with real tools.
 
     python examples/record_demo.py [OUT]        (default: examples/data/demo.jsonl)
 
-What the agent says and does is written down in `demo_story.txt`; no model is called. The tools are real: they read,
-search and change a copy of `sample_project/` and run its tests, and what they answer is recorded as it comes. The
-recording is one chat-completions message a line. Nothing in it depends on the time, the machine or the folder: run it
-again and the same bytes come out (on the Python versions that foveate supports).
+`demo_story.txt` holds the agent's texts and calls; no model is called. The tools are real: they read, search and change
+a copy of `sample_project/` and run its tests, and their results are recorded unchanged. The recording has one
+chat-completions message a line. It does not depend on the time, the machine or the folder: every run writes the same
+bytes (on the Python versions that foveate supports).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ SAMPLE = HERE / "sample_project"
 RECORDING = HERE / "data" / "demo.jsonl"
 
 CONTEXT = 3
-"""Lines that `edit_file` shows around what it changed."""
+"""Lines that `edit_file` shows around its change."""
 
 
 def main(arguments: list[str]) -> None:
-    """Make the recording and write it to the file named, or in its place in the repository."""
+    """Make the recording and write it to the given file, or to its place in the repository."""
     out = Path(arguments[0]) if arguments else RECORDING
     text = record()
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> None:
 
 
 def record() -> str:
-    """The whole recording as JSON Lines."""
+    """Return the whole recording as JSON Lines."""
     with tempfile.TemporaryDirectory() as folder:
         # Resolved, because tests print paths and a temporary folder may be a link.
         root = Path(folder).resolve() / "granary"
@@ -57,7 +57,7 @@ def record() -> str:
 
 
 def play(line: Line, tools: Tools) -> list[dict[str, Any]]:
-    """One line of the screenplay as chat-completions messages: what was said, and what each tool answered."""
+    """Return one line of the screenplay as chat-completions messages: its text, and the result of each tool."""
     if line.speaker != "agent":
         return [{"role": line.speaker, "content": line.text}]
     if not line.calls:
@@ -82,15 +82,15 @@ def play(line: Line, tools: Tools) -> list[dict[str, Any]]:
 
 @dataclass
 class Tools:
-    """The tools, working on one folder. A mistake of the agent is an answer that begins with `error:`."""
+    """The tools for one folder. A mistake of the agent gives a result that begins with `error:`."""
 
     root: Path
     calls: int = 0
 
     def run(self, call: Call) -> tuple[str, str]:
-        """Use a tool. Returns the id of the call and what the tool answered."""
+        """Use a tool. Returns the id of the call and the result."""
         self.calls += 1
-        # Looks like a provider's id, and is the same each time.
+        # Looks like a provider's id, and is reproducible.
         number = "call_" + hashlib.sha256(f"demo {self.calls}".encode()).hexdigest()[:20]
         tool: Callable[..., str] = getattr(self, call.tool)
         try:
@@ -149,7 +149,7 @@ class Tools:
         return self._python("-m", "granary.cli", *arguments)
 
     def _python(self, *arguments: str) -> str:
-        # -B: an edit within the same second leaves a file's time as it was, and old bytecode would be taken for new.
+        # -B: an edit within the same second keeps the file's time, so Python would use the old bytecode.
         environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "PYTHONPATH": str(self.root)}
         command = [sys.executable, "-B", *arguments]
         done = subprocess.run(
@@ -176,7 +176,7 @@ class Tools:
 
 
 class ToolError(Exception):
-    """What a tool answers when it was used wrongly."""
+    """The result of a tool that was used wrongly."""
 
 
 if __name__ == "__main__":

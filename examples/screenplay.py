@@ -1,4 +1,4 @@
-"""Reads a screenplay: what is said in a session, and which tools are called, written down as plain text.
+"""Parser for screenplays: the texts and tool calls of a session, as plain text.
 
     @user
     Why is the total wrong?
@@ -16,8 +16,8 @@
         return sum(lines) + freight
     ---- end
 
-Each `@name` begins one message. The calls stand below its text, one `>` line each; calls of one message are made
-together. It knows how the arguments of each tool are written, and nothing of what the tools do.
+Each `@name` begins one message. The calls follow its text, one `>` line each; calls of one message run together. The
+parser knows the arguments of each tool, but not its work.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Line:
-    """One message: who speaks, what is said, which tools are called."""
+    """One message: the speaker, the text and the tool calls."""
 
     speaker: str
     text: str
@@ -47,7 +47,7 @@ class Line:
 
 
 def read(play: str) -> list[Line]:
-    """The messages of a screenplay, in order. Raises ValueError, with the number of the line that makes no sense."""
+    """Return the messages of a screenplay, in order. Raises ValueError with the number of an invalid line."""
     found: list[Line] = []
     speaker, text = "", list[str]()
     calls: list[Call] = []
@@ -78,7 +78,7 @@ def _call(row: str, rows: Iterator[tuple[int, str]], number: int) -> Call:
         case "read_file", [path, first, last]:
             return Call(tool, {"path": path, "first": int(first), "last": int(last)})
         case "search", [folder, _, *_]:
-            # The pattern is the rest of the line, blanks and all.
+            # The pattern is the rest of the line, including blanks.
             return Call(tool, {"folder": folder, "pattern": rest.partition(" ")[2]})
         case "run_tests", _:
             names = [word for word in words if word != "quiet"]
@@ -93,7 +93,7 @@ def _call(row: str, rows: Iterator[tuple[int, str]], number: int) -> Call:
 
 
 def _until(rows: Iterator[tuple[int, str]], mark: str) -> str:
-    """The lines before `mark`, each with its line end."""
+    """Return the lines before `mark`, each with its line end."""
     taken: list[str] = []
     for _, row in rows:
         if row == mark:
