@@ -1,6 +1,4 @@
-"""What a program costs in processor time, beside what this machine takes for a known one: a slow or busy machine makes
-both dearer. Knows nothing of what is measured.
-"""
+"""CPU time of programs, compared with a known program, because a slow or busy machine slows both."""
 
 from __future__ import annotations
 
@@ -13,11 +11,11 @@ from collections.abc import Callable, Mapping
 __all__ = ["is_cheap", "processor_seconds"]
 
 YARDSTICK = "import asyncio, dataclasses, email, inspect, json, logging, sqlite3, unittest, urllib.request"
-"""It takes about as long as importing foveate, whatever the machine."""
+"""It takes about as long as importing foveate on any machine."""
 
 
 def processor_seconds(*arguments: str, env: Mapping[str, str] | None = None) -> float:
-    """What a Python takes that is run with these arguments. Fails where that fails."""
+    """Return the CPU time of a Python with these arguments. Fails if it fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, *arguments]
     done = subprocess.run(command, env=dict(env or os.environ), capture_output=True, text=True, timeout=300)
@@ -27,7 +25,9 @@ def processor_seconds(*arguments: str, env: Mapping[str, str] | None = None) -> 
 
 
 def is_cheap(measured: Callable[[], float], seconds: float, yardsticks: float, tries: int = 12) -> bool:
-    """Whether it once takes less than so many seconds, or than so many times the yardstick, measured right after it."""
+    """Return whether one measurement is below `seconds`, or below the yardstick times `yardsticks` measured directly
+    after.
+    """
     return any(
         (cost := measured()) < seconds or cost < yardsticks * processor_seconds("-c", YARDSTICK) for _ in range(tries)
     )

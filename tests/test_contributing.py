@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md are run as they stand there: each in the package that its first line names."""
+"""The examples of CONTRIBUTING.md run unchanged, each in the package that its first line names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foveate.testing.builders import answer, call, calls, say
 PAGE = Path(__file__).resolve().parent.parent / "CONTRIBUTING.md"
 
 
-def test_the_example_of_a_policy_clears_old_results_of_its_tool_only():
+def test_the_example_policy_clears_old_results_of_its_tool():
     expire_tool = example("policies/expire_tool.py")["expire_tool"]
     with foveate.open_conversation("try", window=100_000, policy=expire_tool(tool="search", turns=2)) as chat:
         chat.append(user("Where is it?"))
@@ -37,7 +37,7 @@ def test_the_example_of_a_policy_clears_old_results_of_its_tool_only():
     ]
 
 
-def test_the_example_of_a_reader_reads_and_names_damage(tmp_path):
+def test_the_example_reader_reads_and_reports_damage(tmp_path):
     reader = example("replay/recordings/chat_log.py")["READER"]
     path = tmp_path / "log.jsonl"
     path.write_text('{"who": "user", "said": "hi", "at": 1700000000}\n{"who": "agent", "said": "hello"}\n')
@@ -51,7 +51,7 @@ def test_the_example_of_a_reader_reads_and_names_damage(tmp_path):
         reader.read(Source(path))
 
 
-def test_the_example_of_a_rule_names_what_breaks_it():
+def test_the_example_rule_reports_violations():
     rule = example("core/rules.py")["CallsAreFew"]()
     many = [f"c{number}" for number in range(129)]
     with foveate.open_conversation("try", window=100_000) as chat:
@@ -61,7 +61,7 @@ def test_the_example_of_a_rule_names_what_breaks_it():
 
 
 def example(path: str) -> dict[str, Any]:
-    """What the example for this file of the package defines."""
+    """Return the definitions of the example for this file."""
     (code,) = re.findall(rf"```python\n# src/foveate/{re.escape(path)}\n(.*?)```\n", PAGE.read_text("utf-8"), re.DOTALL)
     package = "foveate." + path.rpartition("/")[0].replace("/", ".")
     names: dict[str, Any] = {"__name__": f"{package}.example", "__package__": package}

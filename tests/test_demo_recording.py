@@ -1,4 +1,4 @@
-"""The recording that ships with the project: made by its script, and fit for what it is to show."""
+"""The recording that ships with the project: its script makes it, and it fits its purpose."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def recorded() -> list[dict[str, Any]]:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="the recording quotes messages of Python 3.11 to 3.13")
-def test_recording_again_gives_the_same_bytes(tmp_path):
-    """Wherever it runs: another folder, another locale, another order of hashes."""
+def test_the_script_gives_the_same_bytes_again(tmp_path):
+    """In another folder, with another locale and another hash seed."""
     environment = {**os.environ, "PYTHONHASHSEED": "77", "LC_ALL": "C", "TZ": "Pacific/Auckland", "COLUMNS": "40"}
     script = [sys.executable, str(EXAMPLES / "record_demo.py"), str(tmp_path / "again.jsonl")]
     done = subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
@@ -33,7 +33,7 @@ def test_recording_again_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "again.jsonl").read_bytes() == RECORDING.read_bytes()
 
 
-def test_it_is_large_enough_to_show_something_and_small_enough_to_ship(recorded):
+def test_the_recording_has_a_useful_size(recorded):
     calls = [call for message in recorded for call in message.get("tool_calls", ())]
     texts = [text for message in recorded for text in prompt_texts(message)]
     assert len(calls) >= 80
@@ -42,7 +42,7 @@ def test_it_is_large_enough_to_show_something_and_small_enough_to_ship(recorded)
     assert sum(message["role"] == "user" for message in recorded) >= 4
 
 
-def test_every_call_has_its_answer_next(recorded):
+def test_every_answer_follows_its_call(recorded):
     waiting: list[str] = []
     for message in recorded:
         if message["role"] == "tool":
@@ -53,7 +53,7 @@ def test_every_call_has_its_answer_next(recorded):
     assert waiting == []
 
 
-def test_it_ends_with_all_tests_of_the_sample_passing(recorded):
+def test_the_recording_ends_with_passing_tests(recorded):
     runs = [
         message["content"] for message in recorded if message["role"] == "tool" and " passed, " in message["content"]
     ]
@@ -63,8 +63,8 @@ def test_it_ends_with_all_tests_of_the_sample_passing(recorded):
     )
 
 
-def test_a_rule_given_first_is_kept_in_each_change_of_the_changelog(recorded):
-    """What makes forgetting the beginning costly: the ticket is named once, by the user, in the first request."""
+def test_each_changelog_entry_keeps_the_first_rule(recorded):
+    """The user names the ticket only once, in the first request, so forgetting it has a cost."""
     edits = [
         json.loads(call["function"]["arguments"])
         for message in recorded
@@ -76,7 +76,7 @@ def test_a_rule_given_first_is_kept_in_each_change_of_the_changelog(recorded):
     assert all(change.rstrip().endswith("(GR-4127)") for change in changes)
 
 
-def test_nothing_in_it_names_the_machine_it_was_made_on():
+def test_the_recording_does_not_name_its_machine():
     text = RECORDING.read_text(encoding="utf-8")
     assert [word for word in ("/home/", "/root/", "/tmp/", "/private/", "/Users/", "0x7") if word in text] == []
 
@@ -89,7 +89,7 @@ def test_nothing_in_it_names_the_machine_it_was_made_on():
         ("@agent\n> edit_file a.py\n---- old\nx\n---- end\n", "'---- new' is missing"),
     ],
 )
-def test_a_screenplay_that_makes_no_sense_is_refused(play, said):
+def test_an_invalid_screenplay_is_refused(play, said):
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         screenplay().read(play)
 
@@ -117,7 +117,7 @@ def prompt_texts(message: dict[str, Any]) -> list[str]:
 
 
 def screenplay() -> ModuleType:
-    """The module beside the script, which is not a package."""
+    """Return the module next to the script, which is not part of a package."""
     spec = importlib.util.spec_from_file_location("screenplay", EXAMPLES / "screenplay.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

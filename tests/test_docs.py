@@ -1,7 +1,7 @@
-"""The documentation is run: every Python block of README and `docs/`, page by page, in the order it stands there.
+"""The documentation runs: every Python block of README and `docs/`, page by page, in order.
 
-A `text` block right after a Python block is what that block prints, to the letter. Clients of providers are stubs that
-refuse what the provider would.
+A `text` block directly after a Python block is its exact output. Clients of providers are stubs that refuse illegal
+requests.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*^```text\n(.*?)^```\n)?", re.M
 
 
 def run_tools(reply: Any) -> list[dict[str, Any]]:
-    """The reader's own function: one result block for every call."""
+    """The reader's function: one result block for every call."""
     calls = [block for block in reply.content if block.type == "tool_use"]
     return [{"type": "tool_result", "tool_use_id": c.id, "content": "3 passed, 1 failed: test_login"} for c in calls]
 
 
 def ask_a_cheap_model(request: Any) -> str:
-    """The reader's own function: the answer to a SummaryRequest."""
+    """The reader's function: the answer to a SummaryRequest."""
     return "They looked for the cookie."
 
 
 def setting() -> dict[str, Any]:
-    """What a page may take for granted: names of the reader's own, and SDKs that are stubs."""
+    """Return the names that a page may use: the reader's own names, and stub SDKs."""
     script = [call("toolu_1", "run_tests", path="tests"), say("The cookie is never set.")]
     anthropic = types.ModuleType("anthropic")
     anthropic.Anthropic = lambda: StubAnthropic(list(script))  # type: ignore[attr-defined]
@@ -61,13 +61,13 @@ def setting() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_examples_of_a_page_run_and_print_what_it_says(page: Path, tmp_path: Path, monkeypatch, request):
+def test_the_examples_of_a_page_run_and_print_their_output(page: Path, tmp_path: Path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
-    if "DATABASE_URL" in page.read_text(encoding="utf-8"):  # Skipped where no PostgreSQL server can be had.
+    if "DATABASE_URL" in page.read_text(encoding="utf-8"):  # Skipped without a PostgreSQL server.
         monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url"))
     if page.name == "worker.md":
         pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
-    if page.name == "models.md":  # It is about the real SDKs, against a server of its own.
+    if page.name == "models.md":  # This page uses the real SDKs with its own server.
         pytest.importorskip("openai")
         pytest.importorskip("genai_prices")
         names: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(page: Path, tmp_path:
             assert out.getvalue() == printed
 
 
-def test_the_page_of_rules_has_every_rule_as_the_code_states_it():
+def test_the_page_of_rules_has_every_rule():
     page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
     for rule in RULES:
         assert f"`{rule.__name__}`" in page
@@ -96,7 +96,7 @@ def test_the_page_of_rules_has_every_rule_as_the_code_states_it():
         assert rule.__doc__.splitlines()[0] in page
 
 
-def test_the_page_of_replay_names_every_policy_figure_and_reader():
+def test_the_page_of_replay_names_policies_figures_and_readers():
     page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
     assert [name for name in PRESET_NAMES if f"`{name}`" not in page] == []
     titles = [column.title.removesuffix(" p50 / p99").replace("ms", "milliseconds") for column in COLUMNS]

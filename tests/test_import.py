@@ -1,4 +1,4 @@
-"""What it costs to import foveate, what the base install can do alone, and whether its public names are explained."""
+"""Import of foveate: its cost, the base install, and docstrings of public names."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ SOURCE = Path(foveate.__file__).resolve().parent.parent
 MISSING = 'The command line needs: pip install "foveate[cli]".\n'
 
 
-def test_importing_foveate_brings_in_no_third_party_package_but_msgspec():
-    """Where `typing_extensions` is installed, msgspec itself takes it; see below for where nothing is."""
+def test_importing_foveate_loads_only_msgspec():
+    """If `typing_extensions` is installed, msgspec itself imports it. A test below covers an install without it."""
     code = "import sys; before = set(sys.modules); import foveate; print(*set(sys.modules) - before)"
     loaded = {name.partition(".")[0] for name in python("-c", code).stdout.split()}
     assert loaded - sys.stdlib_module_names - {"typing_extensions"} == {"foveate", "msgspec"}
 
 
 def test_importing_foveate_takes_less_than_200_ms_of_cpu():
-    """On a computer that is neither slow nor busy; elsewhere no more than some modules of the standard library."""
+    """On a fast and idle computer; elsewhere at most as long as some modules of the standard library."""
     assert is_cheap(lambda: processor_seconds("-c", "import foveate", env=environment()), seconds=0.200, yardsticks=4)
 
 
-def test_foveate_imports_where_only_msgspec_is_installed(base_install):
+def test_foveate_imports_with_only_msgspec_installed(base_install):
     assert python("-S", "-c", "import foveate", path=base_install).returncode == 0
 
 
@@ -40,7 +40,7 @@ def test_the_bare_command_names_the_extra_it_needs(base_install):
 
 
 @pytest.mark.parametrize("package", ["cyclopts", "rich", "jinja2"])
-def test_the_command_names_the_extra_when_one_of_its_packages_is_missing(package):
+def test_the_command_names_the_extra_for_a_missing_package(package):
     hidden = f"import sys; sys.modules['{package}'] = None; from foveate.__main__ import main; sys.exit(main())"
     done = python("-c", hidden)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", MISSING)
@@ -55,14 +55,14 @@ def test_every_public_class_and_function_is_documented():
     assert [name for name in foveate.__all__ if explained(getattr(foveate, name)) is False] == []
 
 
-def test_what_is_imported_into_the_package_is_public_or_private_on_purpose():
-    """A name that a user can reach as `foveate.name` without a promise would become a promise all the same."""
+def test_every_name_in_the_package_is_public_or_private():
+    """A reachable name such as `foveate.name` would be part of the public surface."""
     modules = {name.rpartition(".")[2] for name in sys.modules if name.startswith("foveate.")}
     visible = {name for name in vars(foveate) if not name.startswith("_")} - modules - {"annotations"}
     assert visible - set(foveate.__all__) == set()
 
 
-def test_a_class_without_a_docstring_of_its_own_is_found():
+def test_a_class_without_its_own_docstring_is_reported():
     class Bare(ValueError):
         pass
 
@@ -73,10 +73,10 @@ def test_a_class_without_a_docstring_of_its_own_is_found():
 
 
 def explained(thing: object) -> bool | None:
-    """Whether a class, function or module says what it is; None for a plain value, which cannot."""
+    """Return whether a class, function or module has a docstring; None for a plain value, which cannot have one."""
     if not (inspect.isclass(thing) or inspect.isroutine(thing) or inspect.ismodule(thing)):
         return None
-    # A class inherits its docstring like anything else, and its parent's says nothing of it.
+    # A class inherits its docstring, but the docstring of the parent does not describe it.
     text = vars(thing).get("__doc__") if inspect.isclass(thing) else thing.__doc__
     return bool((text or "").strip())
 
@@ -87,7 +87,7 @@ def base_install(tmp_path):
 
 
 def base_path(folder: Path) -> str:
-    """A search path that holds msgspec and foveate, and nothing else; for a Python run with -S."""
+    """Return a search path with only msgspec and foveate, for a Python run with -S."""
     for package in (foveate, msgspec):
         (folder / package.__name__).symlink_to(Path(package.__file__).parent)
     return str(folder)

@@ -1,4 +1,4 @@
-"""The server that tests and benchmarks share: one for all who ask, and gone when all of them are."""
+"""The PostgreSQL server that tests and benchmarks share. It stops after its last user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sys.stdin.read()
 """
 
 
-def test_a_server_is_shared_and_gone_when_the_last_who_asked_is_even_if_killed(postgres: Any) -> None:
+def test_a_shared_server_stops_after_its_last_user(postgres: Any) -> None:
     folder = Path(tempfile.gettempdir()) / f"foveate-postgres-{uuid.uuid4().hex[:12]}"
     ours = type(postgres).shared(folder)
     other = subprocess.Popen(
@@ -36,7 +36,7 @@ def test_a_server_is_shared_and_gone_when_the_last_who_asked_is_even_if_killed(p
         assert other.stdout is not None
         assert other.stdout.readline().strip() == ours.port
         ours.let_go()
-        again = type(postgres).shared(folder)  # Still there: the other one needs it.
+        again = type(postgres).shared(folder)  # Still running: the other process uses it.
         assert (again.port, again.is_ready()) == (ours.port, True)
         again.let_go()
         other.kill()

@@ -1,6 +1,4 @@
-"""Waiting for what another thread or process does: for a time, and then it is a failure. And stories in which one thing
-is to come too late, and another one in time.
-"""
+"""Waiting for other threads and processes, with a time limit, and tests of time limits."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ __all__ = ["until", "with_time"]
 
 
 def until(holds: Callable[[], object], seconds: float = 60.0, pause: float = 0.002) -> None:
-    """Look again and again, every `pause` seconds, until it holds. Fails where it does not within so many seconds."""
+    """Check every `pause` seconds until it holds. Fails if it does not hold within `seconds`."""
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it does not come"
@@ -22,16 +20,16 @@ def until(holds: Callable[[], object], seconds: float = 60.0, pause: float = 0.0
 
 
 def with_time(story: Callable[[float], object], *seconds: float) -> None:
-    """Tell a story with a short time, and with longer ones where it does not come out as it should.
+    """Run a test with a short time limit, and with longer ones if it fails.
 
-    Something in it takes too long whatever the time is, and something else does not, which a machine that stands still
-    for a moment makes untrue. What is wrong is so with the longest time too.
+    In such a test one operation must exceed the limit and another one must not. A machine that stalls for a moment can
+    break the second part. A real fault also fails with the longest limit.
     """
     *short, long = seconds or (0.05, 1.0, 30.0)
     for time_out in short:
         try:
             story(time_out)
-        except (Exception, pytest.fail.Exception):  # The latter is no Exception.
+        except (Exception, pytest.fail.Exception):  # The latter is not a subclass of Exception.
             continue
         return
     story(long)

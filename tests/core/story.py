@@ -1,7 +1,7 @@
-"""A conversation as the core sees it, without a store: messages in their places, a journal, a projection.
+"""A conversation for tests of the core, without a store.
 
-`Story` does in memory what the engine does with a store, so that a test can tell what happened, then ask what is shown
-now, what is shown when all is folded again from the beginning, and what goes on from a snapshot.
+`Story` does in memory what a conversation does with a store. A test appends and edits, then reads the current view, the
+view after a fold from the beginning, or the view after a resume from a snapshot.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PLENTY = Budget(1_000_000, 0, 10**9, 10**6)
 
 
 class Story:
-    """What was said and edited, in order."""
+    """Messages and edits, in order."""
 
     def __init__(self, *messages: Message, profile: Profile = OPENAI) -> None:
         self.profile = profile
@@ -40,7 +40,7 @@ class Story:
     # ----------------------------------------------------------------------------------------------------- telling
 
     def say(self, *messages: Message, turn: int | None = None) -> list[str]:
-        """Append messages; each of the assistant answers a call of its own. Returns their ids."""
+        """Append messages and return their ids. Each message of the assistant answers its own call."""
         said = []
         for message in messages:
             now = self.turn + (message.role == "assistant") if turn is None else turn
@@ -59,7 +59,7 @@ class Story:
         return (result.name if result else "") or (called[-1].name if called else "")
 
     def edit(self, *edits: Edit, turn: int | None = None) -> Record:
-        """Commit edits, for the call after the last one if `turn` is not given."""
+        """Commit edits, by default for the next call."""
         record = self.record_of(*edits, turn=turn)
         self.fold_in(self.projection, record, self.records)
         self.records.append(record)
@@ -74,14 +74,14 @@ class Story:
 
     @property
     def turn(self) -> int:
-        """Calls begun."""
+        """Return the number of calls begun."""
         return max((row.stamp.turn for row in self.rows), default=0)
 
     def id(self, position: int) -> str:
         return self.rows[position - 1].id
 
     def where(self, ids: Iterable[str]) -> dict[str, int]:
-        """What a store answers when it is asked where messages stand."""
+        """Return the positions of messages, as a store does."""
         wanted = set(ids)
         return {row.id: row.position for row in self.rows if row.id in wanted}
 
@@ -94,7 +94,7 @@ class Story:
     # ------------------------------------------------------------------------------------------------ folding again
 
     def fold_in(self, projection: Projection, record: Record, earlier: list[Record]) -> None:
-        """Apply a record, and bring back what it shows again."""
+        """Apply a record and load the messages that it shows again."""
         where = self.where(id for id in named_messages(record.edits) if not projection.holds(id))
         runs = projection.needs(record, where)
         projection.apply(record, where)
@@ -105,7 +105,7 @@ class Story:
             projection.reveal([self.rows[position - 1] for position in missing], records, self.where(ends))
 
     def folded(self, start: Snapshot | None = None) -> Projection:
-        """The same story folded anew: from the beginning, or from a snapshot."""
+        """Return a new projection of the story: from the beginning, or from a snapshot."""
         if start is None:
             projection = Projection(self.profile, estimate)
         else:
@@ -131,7 +131,7 @@ def texts(projection: Projection) -> list[str]:
 
 
 def values(projection: Projection) -> list[tuple[object, ...]]:
-    """Everything an entry says, for comparing entries of different projections."""
+    """Return all fields of all entries, to compare entries of different projections."""
     return [value_of(entry) for entry in projection.entries()]
 
 

@@ -1,4 +1,4 @@
-"""What may be sent, and how policies and the floor get there: sizes, order, honesty, and a rest after each edit."""
+"""The budget and the planner: sizes, order of policies, honest edits, and a pause after each edit."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def says(*made: Edit):
 # ------------------------------------------------------------------------------------------------------------- counting
 
 
-def test_a_text_is_a_quarter_of_its_characters_rounded_up():
+def test_a_text_counts_a_quarter_of_its_characters_rounded_up():
     assert [estimate("x" * n) for n in (0, 1, 4, 5, 8, 9)] == [0, 1, 1, 2, 2, 3]
     assert estimate("żółw") == 1
 
 
-def test_a_message_is_its_parts_and_four_tokens_more():
+def test_a_message_counts_its_parts_plus_four_tokens():
     assert tokens_of(Message("user")) == 4
     assert tokens_of(Message("user", (Text("x" * 8), Text("y")))) == 4 + 2 + 1
     assert tokens_of(assistant("", ToolCall("id", "grep", '{"a":1}'))) == 4 + 3  # "grep {"a":1}"
@@ -65,7 +65,7 @@ def test_a_message_is_its_parts_and_four_tokens_more():
     assert tokens_of(Message("user", (Text("one two"),)), lambda text: len(text.split())) == 4 + 2
 
 
-def test_images_are_counted_wherever_they_are_and_documents_are_none():
+def test_images_count_anywhere_and_documents_do_not():
     assert images_of(Message("user", (PIXEL, Text("x"), Media("", "file", "f")))) == 2
     assert images_of(answer("a", "x", PIXEL, Media("application/pdf", "base64", ""))) == 1
 
@@ -73,7 +73,7 @@ def test_images_are_counted_wherever_they_are_and_documents_are_none():
 # --------------------------------------------------------------------------------------------------------------- budget
 
 
-def test_usable_is_window_less_reserve_corrected_by_scale_less_what_travels_beside():
+def test_usable_is_window_minus_reserve_by_scale_minus_overhead():
     assert Budget(10_000, 1_000, 500, 5).usable == 9_000
     assert Budget(10_000, 1_000, 500, 5, overhead=200).usable == 8_800
     assert Budget(10_000, 1_000, 500, 5, overhead=200, scale=2.0).usable == 4_300
@@ -82,7 +82,7 @@ def test_usable_is_window_less_reserve_corrected_by_scale_less_what_travels_besi
     assert Budget(10_000, 0, 500, 5, overhead_bytes=120).usable_bytes == 380
 
 
-def test_the_answer_keeps_a_tenth_of_the_window_and_at_most_20_000_tokens():
+def test_the_reserve_is_a_tenth_of_the_window_up_to_20_000():
     assert [default_reserve(window) for window in (1_000, 128_000, 200_000, 1_000_000)] == [100, 12_800, 20_000, 20_000]
 
 
@@ -91,14 +91,14 @@ def sized(tokens: int, size: int, images: int, budget: Budget) -> View:
     return View((entry,), 1, budget)
 
 
-def test_a_view_is_over_only_by_what_is_above_what_is_usable():
+def test_the_excess_is_the_size_above_the_usable_budget():
     budget = Budget(1_100, 100, 2_000, 4)
     assert measure_excess(sized(1_000, 2_000, 4, budget)) == Excess()
     assert not measure_excess(sized(1_000, 2_000, 4, budget))
     assert measure_excess(sized(1_001, 2_003, 6, budget)) == Excess(1, 3, 2)
 
 
-def test_the_target_is_three_quarters_in_the_units_that_were_over_and_untouched_in_the_others():
+def test_the_target_lowers_only_the_units_in_excess():
     budget = Budget(2_200, 200, 4_000, 8, overhead=500, overhead_bytes=400, scale=1.0)
     view = sized(1_400, 3_500, 7, budget)
     assert TARGET == 0.75
@@ -116,7 +116,7 @@ def test_the_target_is_three_quarters_in_the_units_that_were_over_and_untouched_
 # ------------------------------------------------------------------------------------------------------------- policies
 
 
-def test_policies_run_in_order_and_each_sees_what_the_former_did():
+def test_each_policy_sees_the_edits_of_the_policies_before_it():
     story = Story(user("go"), say("a long answer " * 9), user("on"))
     seen: list[list[str]] = []
 
@@ -130,7 +130,7 @@ def test_policies_run_in_order_and_each_sees_what_the_former_did():
     assert plan.after.entries[1].edits == (1, 2)
 
 
-def test_a_plan_changes_nothing_until_it_is_applied_and_then_just_that():
+def test_a_plan_changes_nothing_until_it_is_applied():
     story = Story(user("go"), say("a long answer " * 9), user("on"))
     before = values(story.projection)
     plan = make_plan(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [shortens(2)], FLOOR)
@@ -140,14 +140,14 @@ def test_a_plan_changes_nothing_until_it_is_applied_and_then_just_that():
     assert [entry.message for entry in plan.after] == [entry.message for entry in story.projection.entries()]
 
 
-def test_no_policies_and_nothing_over_is_an_empty_plan():
+def test_a_plan_without_policies_and_excess_is_empty():
     story = Story(user("go"))
     plan = make_plan(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [], FLOOR)
     assert not plan
     assert (plan.edits, plan.tokens_saved, plan.before is plan.after) == ((), 0, True)
 
 
-def test_sizes_before_and_after_are_those_of_the_view():
+def test_edits_carry_the_sizes_before_and_after():
     story = Story(system("rules"), user("go"), *(m for n in range(4) for m in (say("x" * 400), user("y" * 40))))
     span = Span(story.id(3), story.id(8))
     plan = plan_of(story, says(Summarize(span, "told " * 4, "p")), shortens(9), says(Pin(Target(story.id(2)))))
@@ -160,7 +160,7 @@ def test_sizes_before_and_after_are_those_of_the_view():
     assert plan.before.bytes - plan.after.bytes > 1_000
 
 
-def test_what_a_span_spares_counts_before_and_after():
+def test_messages_kept_in_a_span_count_before_and_after():
     story = Story(user("go"), say("x" * 400), say("y" * 400), user("on"))
     story.edit(Pin(Target(story.id(2))))
     plan = plan_of(story, says(Hide(Span(story.id(1), story.id(3)))))
@@ -219,7 +219,7 @@ def left_out() -> Story:
         lambda s: Unpin(Target(s.id(2))),
     ],
 )
-def test_what_a_policy_may_not_touch_or_does_not_see_or_changes_nothing_is_left_out(edit):
+def test_forbidden_unknown_and_ineffective_edits_are_left_out(edit):
     story = left_out()
     made = edit(story)
     assert not plan_of(story, says(made))
@@ -234,7 +234,7 @@ def test_what_a_policy_may_not_touch_or_does_not_see_or_changes_nothing_is_left_
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda s: Replace(Target(s.id(2)), (Text("old"),)),  # the mark that it was looked at
+        lambda s: Replace(Target(s.id(2)), (Text("old"),)),  # the mark of a check without a change
         lambda s: Restore((Target(s.id(4)),)),
         lambda s: Restore((Target(s.id(2)),)),  # a new lease
         lambda s: Unpin(Target(s.id(8))),
@@ -244,7 +244,7 @@ def test_what_a_policy_may_not_touch_or_does_not_see_or_changes_nothing_is_left_
         lambda s: Replace(Target(s.id(3), (1,)), (Text("{}"),)),
     ],
 )
-def test_what_changes_anything_is_kept(edit):
+def test_effective_edits_stay_in_the_plan(edit):
     story = left_out()
     plan = plan_of(story, says(edit(story)))
     assert len(plan.edits) == 1
@@ -254,8 +254,8 @@ def test_what_changes_anything_is_kept(edit):
     assert [entry.message for entry in again.projection.entries()] == [entry.message for entry in plan.after]
 
 
-def test_the_same_edit_every_time_is_recorded_once():
-    """A policy that need not remember what it did: nothing new, no new record, no rewritten prefix."""
+def test_a_repeated_edit_is_recorded_once():
+    """A policy without memory leads to no new record and no rewritten prefix."""
     story = Story(user("go"), say("a long answer " * 9), user("on"))
     story.edit(*plan_of(story, shortens(2)).edits)
     assert not plan_of(story, shortens(2))
@@ -263,7 +263,7 @@ def test_the_same_edit_every_time_is_recorded_once():
 
 @MANY
 @given(history=histories(max_size=12), data=st.data())
-def test_any_edits_of_a_policy_leave_a_legal_view_that_is_the_same_when_folded_again(history, data):
+def test_any_edits_of_a_policy_leave_a_legal_stable_view(history, data):
     story = Story(*history, profile=ANTHROPIC)
     for _ in range(3):
         made = data.draw(edits([row.id for row in story.rows], max_size=5))
@@ -289,7 +289,7 @@ def results(count: int, size: int = 400) -> Story:
     return story
 
 
-def test_the_floor_is_not_climbed_where_nothing_is_over():
+def test_the_floor_does_not_run_without_excess():
     def never(view: View) -> Iterator[Edit]:
         raise AssertionError("not needed")
         yield
@@ -297,7 +297,7 @@ def test_the_floor_is_not_climbed_where_nothing_is_over():
     assert not plan_of(results(3), floor=[Stage(never)], budget=Budget(10_000, 0, 10**9, 9))
 
 
-def test_a_rung_sees_the_target_as_its_budget_and_a_drastic_one_the_whole_budget():
+def test_a_stage_sees_the_target_and_a_last_resort_the_budget():
     story = results(4)
     seen: list[tuple[int, int, int]] = []
 
@@ -311,7 +311,7 @@ def test_a_rung_sees_the_target_as_its_budget_and_a_drastic_one_the_whole_budget
     assert seen == [(750, 10**6, 8), (1_000, 10**6, 8)]
 
 
-def test_rungs_are_climbed_until_the_target_and_drastic_ones_only_until_it_fits():
+def test_stages_run_until_the_target_and_last_resorts_until_it_fits():
     story, climbed = results(9, 100), []
 
     def clears(position: int):
@@ -321,14 +321,14 @@ def test_rungs_are_climbed_until_the_target_and_drastic_ones_only_until_it_fits(
 
         return policy
 
-    budget = Budget(950, 0, 10**9, 9)  # the view holds 9 x (104 + 6) + 5 = 995, the target is 712
+    budget = Budget(950, 0, 10**9, 9)  # the view has 9 x (104 + 6) + 5 = 995 tokens, the target is 712
     stages = [Stage(clears(3)), Stage(clears(5), is_last_resort=True), *(Stage(clears(n)) for n in (7, 9, 11, 13))]
     plan = plan_of(story, floor=stages, budget=budget)
     assert climbed == [3, 7, 9]
     assert plan.after.tokens == 995 - 3 * 98 == 701
 
 
-def test_a_rung_that_does_not_shrink_is_passed_over():
+def test_a_stage_that_does_not_shrink_is_skipped():
     story = results(3)
     budget = Budget(1_000, 0, 10**9, 9)
     grows = shortens(3, "longer " * 900)
@@ -337,8 +337,8 @@ def test_a_rung_that_does_not_shrink_is_passed_over():
     assert [edit.target for edit in plan.edits] == [Target(story.id(5)), Target(story.id(7))]
 
 
-def test_a_rung_that_frees_one_unit_at_the_cost_of_another_that_is_over_is_passed_over():
-    """Fewer bytes for more images, where there are too many of both, is no progress."""
+def test_a_stage_that_trades_one_excess_for_another_is_skipped():
+    """Fewer bytes for more images are no progress if both are in excess."""
     story = Story(user("go"), say("x" * 3_000), Message("user", (PIXEL, PIXEL, PIXEL)), user("on"))
     budget = Budget(10**6, 0, 2_000, 2)
 
@@ -360,7 +360,7 @@ def test_a_rung_that_frees_one_unit_at_the_cost_of_another_that_is_over_is_passe
         (Budget(10**6, 0, 5_000, 9, overhead_bytes=70), 8_051 + 70, 5_000, "bytes"),
     ],
 )
-def test_what_cannot_fit_names_what_is_needed_and_what_is_usable_in_its_unit(budget, needed, usable, unit):
+def test_does_not_fit_names_needed_and_usable_size(budget, needed, usable, unit):
     story = Story(user("x" * 8_000))
     assert story.view().bytes == 8_051
     with pytest.raises(DoesNotFit) as caught:
@@ -369,22 +369,23 @@ def test_what_cannot_fit_names_what_is_needed_and_what_is_usable_in_its_unit(bud
     assert f"{needed:,} {unit}" in str(caught.value)
 
 
-def test_too_many_images_in_the_pending_request_are_named_as_images():
+def test_too_many_images_are_reported_as_images():
     story = Story(Message("user", (PIXEL,) * 5))
     with pytest.raises(DoesNotFit) as caught:
         plan_of(story, floor=FLOOR, budget=Budget(10**6, 0, 10**9, 3))
     assert (caught.value.needed, caught.value.usable, caught.value.unit) == (5, 3, "images")
 
 
-def test_without_a_floor_what_is_over_stays_over():
+def test_without_a_floor_the_excess_stays():
     plan = plan_of(results(3), budget=Budget(100, 0, 10**9, 9))
     assert measure_excess(plan.after).tokens > 1_000
 
 
 @pytest.mark.parametrize("shape", ["results", "talk", "mixed", "tiny"])
-def test_after_the_floor_the_next_messages_do_not_trigger_it_until_the_gap_is_used_up(shape):
-    """Trigger and target are apart. Once older results were all placeholders, the floor used to free just enough to be
-    under the budget, and rewrote the prefix on almost every turn."""
+def test_the_floor_leaves_room_for_further_messages(shape):
+    """Trigger and target differ. Otherwise the floor frees just enough once older results are placeholders, and
+    rewrites the prefix on almost every turn.
+    """
     said, given = {"results": (5, 400), "talk": (300, 60), "mixed": (300, 400), "tiny": (40, 10)}[shape]
     budget = Budget(8_000, 0, 10**9, 9)
     story = Story(user("go"))

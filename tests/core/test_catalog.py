@@ -1,4 +1,4 @@
-"""What an application sets up for its agents: what is filled in, and what follows from it for results and summaries."""
+"""The catalog of an application: defaults, leases and prompts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def binding(mode: str, *more: object) -> Binding:
 
 
 @pytest.mark.parametrize(
-    ("said", "comes_to"),
+    ("value", "comes_to"),
     [
         (binding("compact"), binding("compact", "first_chars", 500)),
         (binding("compact", None, 80), binding("compact", "first_chars", 80)),
@@ -52,19 +52,19 @@ def binding(mode: str, *more: object) -> Binding:
         (binding("none", None, 80), binding("none")),
     ],
 )
-def test_what_a_binding_leaves_open_is_filled_in(said: Binding, comes_to: Binding) -> None:
-    assert complete_binding(said) == comes_to
+def test_an_incomplete_binding_gets_defaults(value: Binding, comes_to: Binding) -> None:
+    assert complete_binding(value) == comes_to
 
 
 @given(BINDINGS)
-def test_a_completed_binding_may_be_kept_and_says_the_same(said: Binding) -> None:
-    """What a result becomes does not depend on whether the binding was completed before."""
-    whole = validated(complete_binding(said))
+def test_a_completed_binding_is_valid_and_stays_the_same(value: Binding) -> None:
+    """The lease of a result does not depend on whether the binding was completed before."""
+    whole = validated(complete_binding(value))
     assert complete_binding(whole) == whole
-    assert effective_lease(lease_of(whole)) == effective_lease(lease_of(said))
+    assert effective_lease(lease_of(whole)) == effective_lease(lease_of(value))
 
 
-def test_a_lease_names_the_prompt_of_the_binding_then_that_of_the_action() -> None:
+def test_a_lease_prefers_the_prompt_of_the_binding() -> None:
     action = Action("look", default_compact_prompt="of the action")
     own, none = binding("compact", "summary", 80, "its own"), binding("compact", "summary", 80)
     assert lease_of(own, action) == Lease(
@@ -76,20 +76,20 @@ def test_a_lease_names_the_prompt_of_the_binding_then_that_of_the_action() -> No
 
 
 @pytest.mark.parametrize("value", [True, 1.0, "3", 2**63])
-def test_turns_are_whole_numbers(value: object) -> None:
+def test_turns_must_be_whole_numbers(value: object) -> None:
     with pytest.raises(BadSetting, match=r"result_expiration_turns of the binding 'support/look' is .*whole number"):
         validated(Binding("support", "look", value))  # type: ignore[arg-type]
 
 
-def test_what_a_catalog_does_not_know_is_refused() -> None:
+def test_a_value_of_another_type_is_refused() -> None:
     with pytest.raises(BadSetting, match="an Action, a Binding or a Prompt, not 'look'"):
         validated("look")  # type: ignore[type-var]
     with pytest.raises(BadSetting, match="name of the action is 7; allowed: a str"):
         validated(Action(7))  # type: ignore[arg-type]
 
 
-def test_the_prompts_of_a_catalog_write_summaries() -> None:
-    """The one of the system's name stands for those that name none."""
+def test_a_summarizer_uses_the_prompts_of_a_catalog() -> None:
+    """The prompt with the default name serves requests without a name."""
     prompts = [Prompt(SYSTEM_PROMPT, "Usual: {{ text }}"), Prompt("Ordre", "Own: {{ text }}")]
     templates = Templates(prompt_texts(prompts))
     usual = SummaryRequest("expire", (), 100, facts={"originalLength": 900})

@@ -1,4 +1,4 @@
-"""The meter: what a window holds by kind, what was billed, and what was saved; small stories added up by hand."""
+"""The context meter: content by kind, bill and savings, in small stories with sums by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def told(chat) -> dict[str, int]:
     return dict(chat.context().kinds)
 
 
-def test_a_conversation_that_nobody_spoke_in_holds_nothing():
+def test_an_empty_conversation_has_an_empty_context():
     context = opened().context()
     assert (context.kinds, context.tokens, context.share) == ({}, 0, 0.0)
     assert (context.window, context.reserve, context.free) == (10_000, 1_000, 9_000)
@@ -54,7 +54,7 @@ def test_each_token_of_a_request_belongs_to_one_kind():
     assert sum(kinds.values()) == chat.view.tokens + chat.budget.overhead
 
 
-def test_what_was_shrunk_and_what_is_shown_again_is_told_apart_from_what_is_whole():
+def test_shrunk_and_expanded_content_have_their_own_kinds():
     chat = opened(policy="keep-last-1")
     chat.append("Read them.")
     for name in ("a", "b", "c"):
@@ -69,7 +69,7 @@ def test_what_was_shrunk_and_what_is_shown_again_is_told_apart_from_what_is_whol
     assert chat.context().tokens_whole == sum(row.stamp.tokens for row in chat.history())
 
 
-def test_a_copy_at_the_end_is_shown_again_and_was_not_said_again():
+def test_a_copy_at_the_end_counts_as_expanded():
     chat = opened(policy="keep-last-1")
     chat.append("Read them.")
     for name in ("a", "b"):
@@ -83,7 +83,7 @@ def test_a_copy_at_the_end_is_shown_again_and_was_not_said_again():
     assert chat.context().tokens_whole == before
 
 
-def test_what_could_not_be_shown_again_is_a_result_as_any_other():
+def test_a_refused_expansion_counts_as_a_result():
     chat = opened(expand=True)
     chat.append("Have it back.")
     chat.prepare()
@@ -92,7 +92,7 @@ def test_what_could_not_be_shown_again_is_a_result_as_any_other():
     assert told(chat)["results"] > 10
 
 
-def test_a_summary_is_a_kind_of_its_own():
+def test_a_summary_has_its_own_kind():
     chat = opened(summarizer=lambda request: "They talked about the weather.")
     for number in range(12):
         chat.append(f"What of day {number}? " * 20)
@@ -103,7 +103,7 @@ def test_a_summary_is_a_kind_of_its_own():
     assert sum(kinds.values()) == chat.view.tokens
 
 
-def test_what_plugins_add_is_told_apart_from_what_the_user_said():
+def test_parts_of_plugins_have_their_own_kind():
     chat = opened(policy="retain")
     chat.append(
         {"role": "user", "content": [{"type": "text", "text": "Why?"}, {"type": "text", "text": "page: " + "p" * 94}]},
@@ -112,19 +112,19 @@ def test_what_plugins_add_is_told_apart_from_what_the_user_said():
     assert told(chat) == {"user": 1, "plugins": 29}
 
 
-def test_shares_are_of_the_window_and_what_is_kept_free_is_not_free():
+def test_shares_relate_to_the_window_and_free_excludes_the_reserve():
     context = Context({"user": 1_500, "system": 500}, 10_000, 1_000, 1, 1, 500, 1_500, None, Totals(), Prices())
     assert (context.tokens, context.tokens_shown, context.share, context.free) == (2_000, 1_500, 0.2, 7_000)
 
 
-def test_without_a_window_there_is_no_share():
+def test_share_is_none_without_a_window():
     chat = opened(window=None, policy="off")
     chat.append("Hello.")
     context = chat.context()
     assert (context.window, context.share, context.free, context.tokens) == (None, None, None, 6)
 
 
-def test_the_share_of_the_cache_is_that_of_the_newest_call_and_of_all():
+def test_cached_covers_the_newest_call_and_all_calls():
     chat = opened()
     for usage in (Usage(100, 0, 100, 10), Usage(50, 150, 0, 10)):
         chat.append("Hello.")
@@ -136,7 +136,7 @@ def test_the_share_of_the_cache_is_that_of_the_newest_call_and_of_all():
     assert context.cost == 150 + 0.1 * 150 + 1.25 * 100 + 5 * 20
 
 
-def test_a_call_that_did_not_tell_of_its_cache_has_no_share():
+def test_cached_is_none_if_the_provider_does_not_report_it():
     chat = opened()
     chat.append("Hello.")
     chat.prepare()
@@ -151,24 +151,24 @@ def view(scale: float = 1.0) -> View:
     return View((), 1, Budget(10_000, 1_000, 10**6, 10, scale=scale), CallContext(prices=Prices(0.1, 1.25)))
 
 
-def test_saved_is_what_was_not_read_less_what_was_written_again():
+def test_saved_is_unread_minus_rewritten_tokens():
     context = measure_context(view(), TOTALS, messages=0)
     assert context.saved == pytest.approx(0.1 * 30_000 - 1.15 * 1_000)
 
 
-def test_saved_is_told_as_the_provider_counts():
+def test_saved_is_scaled_to_the_provider():
     assert measure_context(view(2.0), TOTALS, messages=0).saved == pytest.approx(2 * (0.1 * 30_000 - 1.15 * 1_000))
 
 
-def test_what_was_said_is_told_as_the_provider_counts():
+def test_the_history_is_scaled_to_the_provider():
     context = measure_context(view(2.0), Totals(tokens_history=300), messages=0, cost=dollars)
     assert context.tokens_whole == 600
     doubled = measure_context(view(2.0), TOTALS, messages=0, cost=dollars)
     assert doubled.dollars_saved == pytest.approx(doubled.saved * 3 / 1_000_000)
-    assert doubled.dollars == pytest.approx(3.0)  # What was billed was counted by the provider already.
+    assert doubled.dollars == pytest.approx(3.0)  # The provider already counted the bill.
 
 
-def test_edits_that_cost_more_than_they_saved_are_told_so():
+def test_saved_is_negative_if_edits_cost_more_than_they_save():
     assert measure_context(view(), Totals(tokens_whole=100, tokens_sent=100, tokens_rebilled=50), messages=0).saved < 0
 
 
@@ -178,7 +178,7 @@ def dollars(usage: Usage) -> float:
 
 
 def billed(policy: str, window: int) -> Context:
-    """The meter of a run of 60 calls under this policy, billed by a provider with a cache, as it would bill."""
+    """Return the context of 60 calls under this policy, billed by a provider with a cache."""
     chat, meter = opened(format="anthropic", policy=policy, window=window), Meter(marks=True)
     for message in agent_run(60, seed=3):
         if message.role == "assistant":
@@ -190,24 +190,24 @@ def billed(policy: str, window: int) -> Context:
 
 
 @pytest.mark.parametrize("policy", ["balanced", "frugal", "keep-last-5", "keep-last-1", "prune"])
-def test_what_the_meter_says_was_saved_is_what_a_provider_would_have_billed_less(policy):
+def test_saved_equals_the_difference_of_two_bills(policy):
     whole, small = billed("off", 10**7), billed(policy, 20_000)
     assert small.saved == pytest.approx(whole.cost - small.cost, rel=0.15)
     assert (whole.saved, whole.totals.tokens_saved) == (0, 0)
 
 
-def test_in_dollars_saved_is_the_same_sum_at_the_prices_of_the_model():
+def test_dollars_saved_uses_the_prices_of_the_model():
     context = measure_context(view(), TOTALS, messages=0, cost=dollars)
     assert context.dollars == pytest.approx(3.0)
     assert context.dollars_saved == pytest.approx(context.saved * 3 / 1_000_000)
 
 
-def test_where_the_price_is_not_known_there_are_no_dollars():
+def test_dollars_are_none_without_a_price():
     context = measure_context(view(), TOTALS, messages=0, cost=lambda usage: None)
     assert (context.dollars, context.dollars_saved) == (None, None)
 
 
-def test_a_conversation_with_asyncio_tells_the_same():
+def test_an_async_conversation_has_the_same_context():
     async def ask() -> Context:
         from foveate import open_async_conversation
 
@@ -222,7 +222,7 @@ def test_a_conversation_with_asyncio_tells_the_same():
 
 
 @given(histories(), st.sampled_from(["anthropic", "openai"]), st.sampled_from(["none", "keep-last-1", "balanced"]))
-def test_whatever_was_said_the_kinds_come_to_the_whole_request(messages, format, policy):
+def test_the_kinds_sum_to_the_whole_request(messages, format, policy):
     with opened(format=format, policy=policy, window=50_000) as chat:
         for message in messages:
             chat.append(message)

@@ -1,4 +1,4 @@
-"""When an edit pays, and edits that wait until then: held against somebody who remembers every call."""
+"""Break-even of edits, and deferred edits, compared with a reference that remembers every call."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PIXEL = Media("image/png", "base64", "AAAA")
 
 
 def result(call_id: str, tokens: int) -> Message:
-    """A result that counts for so many tokens."""
+    """Return a result of this many tokens."""
     return answer(call_id, text_of(tokens - 4))
 
 
 def steps(*sizes: int) -> list[Message]:
-    """A request, then a call and its result for each size: the result of call n has the position 2n + 1."""
+    """Return a request, then a call and its result for each size. The result of call n has the position 2n + 1."""
     said = [user("u")]
     for n, tokens in enumerate(sizes, 1):
         said += [call(f"c{n}"), result(f"c{n}", tokens)]
@@ -49,7 +49,7 @@ def warm(story: Story, budget: Budget = PLENTY, call: CallContext = WARM) -> Vie
 
 
 def clears(*positions: int, after: int = 0) -> Policy:
-    """Wants the results at these positions as `[x]`, which are 5 tokens, from the call `after` on."""
+    """Return a policy that replaces the results at these positions by `[x]` (5 tokens), from the call `after` on."""
 
     def policy(view: View) -> Iterator[Edit]:
         for entry in view.entries:
@@ -66,26 +66,26 @@ def handles(view: View, edits: list[Edit]) -> list[str]:
 # ----------------------------------------------------------------------------------------------------------- arithmetic
 
 
-def test_an_edit_at_anthropics_prices_pays_after_eleven_and_a_half_times_the_tail_over_what_it_saves():
+def test_break_even_at_anthropic_is_11_5_times_tail_over_savings():
     assert break_even(1_000, 1_000, PRICES) == pytest.approx(11.5)
     assert break_even(10_000, 20_000, PRICES) == pytest.approx(23)
     assert break_even(1_000, 1_000, Prices(read=0.1, write=1.0)) == pytest.approx(9)
 
 
-def test_at_the_tail_an_edit_pays_at_once_and_one_that_saves_nothing_never():
+def test_an_edit_at_the_end_pays_at_once():
     assert break_even(1, 0, PRICES) == 0
     assert break_even(0, 0, PRICES) == 0
     assert break_even(0, 1, PRICES) == inf
     assert break_even(-5, 1, PRICES) == inf
 
 
-def test_where_writing_costs_no_more_than_reading_every_edit_is_free():
+def test_every_edit_is_free_if_writing_costs_no_more_than_reading():
     assert flush_cost(1_000, Prices(read=1.0, write=1.0)) == 0
     assert break_even(1, 1_000, Prices(read=1.0, write=0.5)) == 0
     assert (flush_cost(-3, PRICES), saving(1_000, PRICES)) == (0, 100)
 
 
-def test_a_cache_is_cold_once_it_is_older_than_it_lives_and_before_the_first_request():
+def test_a_cache_is_cold_after_its_lifetime_and_at_first():
     view = Story(user("u")).view()
     ages = (None, 0.0, 300.0, 300.1)
     assert [is_cold(replace(view, call=CallContext(0, age)), PRICES) for age in ages] == [True, False, False, True]
@@ -95,9 +95,9 @@ def test_a_cache_is_cold_once_it_is_older_than_it_lives_and_before_the_first_req
 # -------------------------------------------------------------------------------------------------- when edits are made
 
 
-def test_edits_are_made_when_what_they_wasted_has_come_to_what_they_cost():
-    """m3 saves 995 tokens, 99.5 a call, and is due from the fourth call on. Then 2,305 stand behind it that were sent
-    before, and 30 more with each call: 99.5 (T - 3) >= 1.15 (2,305 + 30 (T - 4)) holds from T = 44 on.
+def test_edits_are_made_when_the_waste_equals_their_cost():
+    """m3 saves 995 tokens, 99.5 per call, and is due from the fourth call on. After it, 2,305 tokens were sent before,
+    and 30 more with each call: 99.5 (T - 3) >= 1.15 (2,305 + 30 (T - 4)) holds from T = 44 on.
     """
     story, patient = Story(*steps(1_000, 2_294)), when_it_pays(clears(3, after=4))
     made = []
@@ -107,20 +107,20 @@ def test_edits_are_made_when_what_they_wasted_has_come_to_what_they_cost():
     assert made == [44, 45, 46, 47, 48, 49, 50]
 
 
-def test_what_was_just_said_costs_nothing_to_take_away():
-    """The tail is written in any case, so nothing is gained by waiting."""
+def test_removing_new_messages_costs_nothing():
+    """The end of the view is written in any case, so waiting gains nothing."""
     view = warm(Story(*steps(1_000, 9_000, 1_000)))
     assert [handles(view, when_it_pays(clears(at))(view)) for at in (7, 5, 3)] == [["m7"], ["m5"], []]
 
 
-def test_an_edit_that_saves_nothing_waits_until_it_costs_nothing():
+def test_an_edit_without_savings_waits_until_it_is_free():
     view = warm(Story(*steps(5, 9_000, 10)))
     assert when_it_pays(clears(3))(view) == []
     assert len(when_it_pays(clears(3))(replace(view, call=CallContext(0, 301.0)))) == 1
 
 
-def test_f26_a_warm_prefix_is_not_rewritten_for_little():
-    """Elsewhere 219,000 cached tokens were written anew to save a few thousand."""
+def test_a_warm_prefix_is_not_rewritten_for_little():
+    """F26: other systems rewrote 219,000 cached tokens to save a few thousand."""
     story = Story(*steps(3_000, *[10_000] * 20))
     view = warm(story, call=CallContext(0, 20.0))
     assert len(list(clears(3)(view))) == 1
@@ -129,8 +129,8 @@ def test_f26_a_warm_prefix_is_not_rewritten_for_little():
     assert handles(view, when_it_pays(clears(3), prices=Prices(cache_seconds=19))(view)) == ["m3"]
 
 
-def test_f16_edits_never_wait_for_ever():
-    """Writing costs so much here that it never pays: what is over the bound, or over the budget, goes all the same."""
+def test_edits_never_wait_forever():
+    """F16: writing never pays at these prices, but excess edits and an excess view do not wait."""
     dear = Prices(write=1e9)
     view = warm(Story(*steps(1_000, 1_000, 1_000, 100)), Budget(10_000, 0, 10**9, 10**6))
     assert view.budget.usable * MAX_DEFERRED == 5_000
@@ -144,13 +144,13 @@ def test_f16_edits_never_wait_for_ever():
 
 
 @pytest.mark.parametrize("budget", [Budget(10**6, 0, 10, 10**6), Budget(10**6, 0, 10**9, 0)], ids=["bytes", "images"])
-def test_bytes_and_images_that_do_not_fit_wait_for_nobody(budget: Budget):
+def test_excess_bytes_and_images_never_wait(budget: Budget):
     story = Story(user("u"), call("a"), answer("a", text_of(2_000), PIXEL), *steps(9_000)[1:])
     assert len(when_it_pays(clears(3), prices=Prices(write=1e9))(warm(story, budget))) == 1
     assert when_it_pays(clears(3), prices=Prices(write=1e9))(warm(story)) == []
 
 
-def test_pins_restores_and_the_wish_for_a_summary_never_wait():
+def test_pins_restores_and_summary_requests_never_wait():
     story = Story(*steps(1_000, 9_000, 10))
     wish = NeedsSummary(SummaryRequest("test", (user("u"),), 100), lambda answer: ())
     pin, shown = Pin(Target(story.id(2))), Restore((Target(story.id(3)),))
@@ -158,8 +158,8 @@ def test_pins_restores_and_the_wish_for_a_summary_never_wait():
     assert when_it_pays(lambda view: [pin, soft, wish, shown])(warm(story)) == [pin, wish, shown]
 
 
-def test_a_clock_or_a_memory_is_not_needed():
-    """Asked twice of one view, or of the same conversation folded anew, it answers the same."""
+def test_deferral_needs_neither_clock_nor_state():
+    """Called twice for one view, or for the same conversation folded again, it returns the same edits."""
     story, patient = Story(*steps(*[1_000] * 12)), when_it_pays(prune_tool_outputs(protect=3_000, minimum=0))
     view = warm(story)
     again = replace(view, entries=tuple(story.folded().entries()))
@@ -170,7 +170,7 @@ def test_a_clock_or_a_memory_is_not_needed():
 
 
 class Remembers:
-    """The rule as somebody would write it who may keep a sum from call to call."""
+    """A reference policy that keeps a sum from call to call."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -194,8 +194,8 @@ class Remembers:
     st.lists(st.integers(10, 3_000), min_size=1, max_size=40),
     st.sampled_from((prune_tool_outputs(protect=2_000, minimum=0), filter_tool_results(keep=3))),
 )
-def test_the_edits_come_at_the_very_call_at_which_one_who_remembers_makes_them(sizes: list[int], policy: Policy):
-    """Where it would take many questions to be sure, it may answer when a little is missing, or a little late."""
+def test_edits_come_at_the_same_call_as_with_a_remembered_sum(sizes: list[int], policy: Policy):
+    """If certainty would take many calls of the policy, it may be a little early or late."""
     story, patient, remembers = Story(user("u")), when_it_pays(policy), Remembers(policy)
     for n, tokens in enumerate(sizes):
         story.say(call(f"c{n}"), result(f"c{n}", tokens))
@@ -208,7 +208,7 @@ def test_the_edits_come_at_the_very_call_at_which_one_who_remembers_makes_them(s
 
 
 def test_an_edit_counts_from_the_first_call_at_which_it_was_due():
-    """m7 was due when it was new, but not alone: for m3, which saves nothing, what stands between would be written."""
+    """m7 was due when it was new, but not alone: for m3, which saves nothing, the tokens between would be written."""
     story, patient, remembers = Story(*steps(5, 9_000)), when_it_pays(clears(3, 7)), Remembers(clears(3, 7))
     made, would = [], []
     for n, tokens in enumerate([1_000, *[10] * 150]):
@@ -219,8 +219,8 @@ def test_an_edit_counts_from_the_first_call_at_which_it_was_due():
     assert made.index(True) > 80
 
 
-def test_what_was_expanded_counts_from_then_on():
-    """Its earlier turns were not wasted: it was small then. Even where the policy does not look at that."""
+def test_an_expanded_message_counts_from_its_expansion():
+    """Its earlier turns were not wasted, because it was small then. The policy itself does not consider that."""
     sizes = [1_000, *[30] * 60]
     story, untouched = Story(*steps(*sizes)), Story(*steps(*sizes))
     story.edit(Replace(Target(story.id(3)), (Text("[x]"),)), turn=10)
@@ -230,7 +230,7 @@ def test_what_was_expanded_counts_from_then_on():
     assert len(when_it_pays(clears(3))(warm(untouched))) == 1
 
 
-def test_a_policy_is_asked_about_few_earlier_calls_however_many_there_are():
+def test_a_policy_runs_for_few_earlier_calls():
     asked: list[int] = []
     prune = prune_tool_outputs(protect=4_000, minimum=0)
 
@@ -255,7 +255,7 @@ def test_a_policy_is_asked_about_few_earlier_calls_however_many_there_are():
 
 
 def saves(made: Callable[[Story], Edit], *said: Message, most: int = 2_000) -> int:
-    """About how many tokens the edit is taken to save: the least bound at which it still waits."""
+    """Return the estimated savings of an edit: the smallest bound at which it still waits."""
     story = Story(*said, *steps(5_000, 10)[1:])
     edit = made(story)
     view, dear = warm(story), Prices(write=1e9)
@@ -265,7 +265,7 @@ def saves(made: Callable[[Story], Edit], *said: Message, most: int = 2_000) -> i
     return next(waits, most)
 
 
-def test_what_an_edit_saves_is_what_it_takes_off_the_view():
+def test_the_savings_of_an_edit_are_its_effect_on_the_view():
     said = chat(user("u"), call("a"), answer("a", text_of(400), PIXEL), say(text_of(100)))
 
     def at(position: int, *path: int) -> Callable[[Story], Target]:
@@ -287,16 +287,16 @@ def test_what_an_edit_saves_is_what_it_takes_off_the_view():
     assert saves(kept, *said) == call_tokens + 104 - 14
 
 
-def test_an_edit_of_a_place_that_is_not_there_saves_nothing_and_stops_nobody():
+def test_an_edit_of_an_unknown_place_saves_nothing():
     story = Story(*steps(1_000, 9_000))
     nowhere = [Replace(Target("nobody"), ()), Hide(Span("no", "body"))]
     odd = [*nowhere, Hide(Target(story.id(3), (7, 7)))]
-    assert when_it_pays(lambda view: nowhere)(warm(story)) == nowhere  # The planner drops them, as ever.
+    assert when_it_pays(lambda view: nowhere)(warm(story)) == nowhere  # The planner drops them, as always.
     assert when_it_pays(lambda view: odd)(warm(story)) == []
     assert when_it_pays(lambda view: [*odd, *clears(5)(view)])(warm(story)) == [*odd, *clears(5)(warm(story))]
 
 
-def test_recaps_wait_too():
+def test_recaps_are_deferred():
     said = [message for n in range(12) for message in (user(f"Step {n}."), say(f"recap - step {n}\n{text_of(150, n)}"))]
     story = Story(*said, user("Go on."))
     recap = recap_batches(keep_first_user=True)
@@ -309,7 +309,7 @@ def test_recaps_wait_too():
 # ----------------------------------------------------------------------------------------------------- several policies
 
 
-def test_several_policies_wait_together_and_the_first_to_want_a_message_has_it():
+def test_several_policies_wait_together_and_the_first_wins():
     story = Story(*steps(1_000, 1_000, 100))
     other = lambda view: [Replace(Target(story.id(p)), (Text("[y]"),), "other") for p in (3, 5)]  # noqa: E731
     view = replace(warm(story), call=CallContext(0, None))
@@ -317,8 +317,8 @@ def test_several_policies_wait_together_and_the_first_to_want_a_message_has_it()
     assert [(edit.policy, edit.target.message) for edit in edits] == [("clears", story.id(3)), ("other", story.id(5))]
 
 
-def test_what_alone_would_still_wait_goes_with_what_pays():
-    """The prefix is rewritten from m3 on for one of them; the other rides along."""
+def test_edits_that_pay_take_the_others_along():
+    """One of them rewrites the prefix from m3 on; the other one costs nothing more."""
     story = Story(*steps(4_000, 300, *[40] * 30))
     view = warm(story)
     assert len(when_it_pays(clears(3))(view)) == 1
@@ -331,19 +331,19 @@ def test_what_alone_would_still_wait_goes_with_what_pays():
 
 
 @pytest.mark.parametrize("wrong", [{"max_deferred": 0}, {"max_deferred": -1}, {"threshold": 0}, {"threshold": 1.1}])
-def test_bounds_that_are_none_are_refused(wrong: dict[str, float]):
+def test_invalid_bounds_are_refused(wrong: dict[str, float]):
     with pytest.raises(BadSetting, match="max_deferred and threshold of when_it_pays are"):
         when_it_pays(clears(3), **wrong)
 
 
-def test_what_policies_say_of_themselves_is_true_of_them_together_too():
+def test_flags_of_policies_hold_for_the_deferred_policy():
     both = when_it_pays([clears(3), filter_tool_results(keep=7)])
     assert (both.tool_results_keep, both.__name__) == (7, "when_it_pays")
     assert (both.needs_summarizer, both.optional) == (False, False)
 
 
-def test_f34_a_frontier_that_slides_at_every_call_moves_in_batches():
-    """Elsewhere "keep the last ten" wrote a part of the prefix anew before every call, and cost more than nothing."""
+def test_a_sliding_limit_moves_in_batches():
+    """F34: "keep the last ten" rewrote a part of the prefix before every call and cost more than no policy."""
     run = agent_run(100, seed=4)
     slides, waits = (
         replay(run, policy=(policy,)).row
@@ -359,7 +359,7 @@ def test_f34_a_frontier_that_slides_at_every_call_moves_in_batches():
 
 
 def first_made(policy: Policy, calls: int = 160) -> tuple[int, list[str]]:
-    """At which call something is done first, and what; a call of 24 tokens comes with each."""
+    """Return the call of the first edits, and these edits. Each call adds 24 tokens."""
     story = Story(*steps(1_000, 2_294))
     for n in range(3, calls):
         story.say(call(f"c{n}"), result(f"c{n}", 24))
@@ -369,9 +369,9 @@ def first_made(policy: Policy, calls: int = 160) -> tuple[int, list[str]]:
     return 0, []
 
 
-def test_patience_waits_until_a_multiple_of_what_the_edits_cost_was_wasted():
-    """What was taken away too early is asked for again, and that has its price too. As above, with 2 x 1.15:
-    99.5 (T - 3) >= 2.3 (2,305 + 30 (T - 4)) holds from T = 175 on; with 0.5 x 1.15 from T = 19 on.
+def test_patience_multiplies_the_cost_to_wait_for():
+    """The model may request removed content again, which also costs. As above, with 2 x 1.15: 99.5 (T - 3) >= 2.3
+    (2,305 + 30 (T - 4)) holds from T = 175 on; with 0.5 x 1.15 from T = 19 on.
     """
     due = clears(3, after=4)
     assert [first_made(when_it_pays(due, patience=patience), 200)[0] for patience in (0.5, 1.0, 2.0)] == [19, 44, 175]
@@ -380,8 +380,8 @@ def test_patience_waits_until_a_multiple_of_what_the_edits_cost_was_wasted():
         when_it_pays(due, patience=-1)
 
 
-def test_partly_what_stands_near_the_end_goes_before_what_stands_deep_pays():
-    """Result 3 stands before 20,000 tokens; results 9 and 11, right behind them, have little behind."""
+def test_partly_edits_near_the_end_go_first():
+    """20,000 tokens follow result 3; few tokens follow the results 9 and 11."""
     said = steps(300, 20_000, 20, 2_000, 2_000)
     wanted = clears(3, 9, 11)
     whole, partly = [], []

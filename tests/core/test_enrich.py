@@ -1,4 +1,4 @@
-"""One stored message of what was said and what plugins add: its parts, and how long each is shown."""
+"""Enriched messages: their parts, and how long each part is shown."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def one(text: str, save: bool | int = False, display: bool = True) -> Additional
 
 
 @pytest.mark.parametrize("plugins", [[], [("screen", [])]])
-def test_3_4_01_without_plugins_what_is_shown_and_saved_is_what_was_said(plugins: list):
+def test_3_4_01_without_plugins_the_message_is_unchanged(plugins: list):
     made = enrich(SAID, plugins)
     assert made == EnrichedMessage(SAID, (PartRetention(),))
     assert shown(made) == SAID.parts
@@ -62,20 +62,20 @@ def test_3_4_02_the_documented_example():
     assert made.message == Message("user", parts)
 
 
-def test_3_4_03_one_content_that_is_shown_and_saved_is_the_same_now_and_later():
+def test_3_4_03_shown_and_saved_content_is_the_same_now_and_later():
     made = added(one("txt", 3))
     assert saved(made) == (shown(made), (None, 3, 3, 3))
     assert shown(made) == (*SAID.parts, HEADER, Text("txt"), SPACE)
 
 
-def test_3_4_04_a_header_stays_as_long_as_the_longest_of_its_contents():
+def test_3_4_04_a_header_stays_as_long_as_its_longest_content():
     made = added(one("a", 2), one("b", 5))
     assert saved(made)[1] == (None, 5, 2, 2, 5, 5)
     assert added(one("a", 2), one("b", True)).kept[1] == PartRetention(True, None, "screen")
     assert added(one("a", 2, display=False), one("b")).kept[1] == PartRetention(True, 2, "screen")
 
 
-def test_3_4_05_what_is_only_shown_is_not_saved_and_what_is_only_saved_is_not_shown():
+def test_3_4_05_content_can_be_only_shown_or_only_saved():
     only_shown, only_saved = added(one("now")), added(one("later", True, display=False))
     assert saved(only_shown) == (SAID.parts, (None,))
     assert shown(only_shown) == (*SAID.parts, HEADER, Text("now"), SPACE)
@@ -84,14 +84,14 @@ def test_3_4_05_what_is_only_shown_is_not_saved_and_what_is_only_saved_is_not_sh
 
 
 @pytest.mark.parametrize("save", [False, 0, -1, -(10**30)])
-def test_3_4_06_what_is_saved_for_no_call_is_not_saved_and_has_no_header_for_good(save: int):
+def test_3_4_06_content_saved_for_no_call_leaves_no_header(save: int):
     assert saved(added(one("a", save))) == (SAID.parts, (None,))
     assert added(one("a", save, display=False)) == EnrichedMessage(SAID, (PartRetention(),))
     assert saved(added(one("a", save), one("b", 2)))[1] == (None, 2, 2, 2)
 
 
 @pytest.mark.parametrize("save", [2.0, float("nan"), "2", None])
-def test_another_kind_of_number_of_calls_is_refused(save: object):
+def test_an_invalid_number_of_calls_is_refused(save: object):
     with pytest.raises(BadSetting, match="save_to_history= must be True, False or a whole number"):
         AdditionalContent("a", True, save)  # type: ignore[arg-type]
 
@@ -100,13 +100,13 @@ def test_another_kind_of_number_of_calls_is_refused(save: object):
     ("field", "value"),
     [("display_on_current_message", 1), ("content", 7), ("content", ("a",)), ("content", {"type": "text"})],
 )
-def test_other_fields_of_the_wrong_kind_are_refused(field: str, value: object):
+def test_a_field_of_the_wrong_type_is_refused(field: str, value: object):
     with pytest.raises(BadSetting, match=f"{field}= must be"):
         AdditionalContent(**{"content": "a", field: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("blank", ["", " \n\t"])
-def test_3_4_12_blank_blocks_are_dropped_before_times_are_given_so_each_block_has_its_own(blank: str):
+def test_3_4_12_blank_blocks_are_dropped_and_get_no_retention(blank: str):
     made = added(one("a", 2), AdditionalContent((Text("b"), Text(blank), Text("c")), True, 5), one(blank, True))
     assert list(zip(made.message.parts, made.kept, strict=True)) == [
         (SAID.parts[0], PartRetention()),
@@ -125,7 +125,7 @@ def test_3_4_13_texts_are_never_joined():
     assert made.message.parts[2:5] == (Text("a"), Text("b"), Text("c"))
 
 
-def test_3_4_18_a_part_without_a_time_is_an_error_and_never_a_guess():
+def test_3_4_18_a_part_without_retention_is_an_error():
     made = added(one("a", 2))
     for kept in (made.kept[:-1], (*made.kept, PartRetention()), ()):
         with pytest.raises(BadMessage, match=f"has 4 parts, but {len(kept)} retentions"):
@@ -137,24 +137,24 @@ def test_3_4_18_a_part_without_a_time_is_an_error_and_never_a_guess():
 # -------------------------------------------------------------------------------------------------------- and the rest
 
 
-def test_a_content_without_blocks_has_neither_header_nor_spacing():
+def test_content_without_blocks_has_no_header_and_spacing():
     assert added(one("", 3), AdditionalContent((), True, True)) == EnrichedMessage(SAID, (PartRetention(),))
 
 
-def test_each_plugin_has_its_header_in_the_order_they_were_asked():
+def test_each_plugin_has_its_header_in_order():
     made = enrich(user("Hi."), [("b {x}", [one("1")]), ("a", [one("", 2)]), ("a", [one("2", 1, display=False)])])
     texts = [part.text for part in made.message.parts if isinstance(part, Text)]
     assert texts == ["Hi.", "\n### PLUGIN b {x} CONTEXT ###\n", "1", "\n", "\n### PLUGIN a CONTEXT ###\n", "2", "\n"]
     assert [kept.plugin for kept in made.kept] == ["", "b {x}", "b {x}", "b {x}", "a", "a", "a"]
 
 
-def test_headers_and_spacings_may_be_others_or_none():
+def test_header_and_spacing_are_configurable():
     made = enrich(SAID, [("screen", [one("a")])], header="[{name}]", spacing="--")
     assert shown(made)[1:] == (Text("[screen]"), Text("a"), Text("--"))
     assert shown(enrich(SAID, [("screen", [one("a")])], header="", spacing="")) == (*SAID.parts, Text("a"))
 
 
-def test_into_a_tool_result_is_added_what_it_holds():
+def test_content_is_added_inside_a_tool_result():
     made = enrich(answer("c1", "ok"), [("screen", [AdditionalContent((SHOT,), True, 2)])])
     assert made.message == Message("tool", (ToolResult("c1", (Text("ok"), HEADER, SHOT, SPACE)),))
     assert [kept.calls for kept in made.kept] == [None, 2, 2, 2]
@@ -162,12 +162,12 @@ def test_into_a_tool_result_is_added_what_it_holds():
 
 
 @pytest.mark.parametrize("message", [say("I think."), system("You mend tests.")])
-def test_nothing_is_added_to_what_the_model_says_nor_to_prompts(message: Message):
+def test_adding_to_assistant_and_system_messages_is_refused(message: Message):
     with pytest.raises(BadMessage, match=f"cannot add to a message of role {message.role}"):
         enrich(message, [])
 
 
-def test_a_list_that_a_plugin_changes_later_changes_no_message():
+def test_changing_the_plugins_list_changes_no_message():
     blocks = [Text("a")]
     made = added(AdditionalContent(blocks))  # type: ignore[arg-type]
     blocks[:] = [Text("changed")]
@@ -180,7 +180,7 @@ def test_a_list_that_a_plugin_changes_later_changes_no_message():
     ),
     into=st.sampled_from([SAID, answer("c1", "ok"), Message("user"), user("Look.", SHOT)]),
 )
-def test_what_was_said_comes_first_for_good_and_is_found_again(contents: list, into: Message):
+def test_own_parts_come_first_and_are_recovered(contents: list, into: Message):
     made = enrich(into, [("p", contents), ("q", contents)])
     own = len(retained_parts(into))
     assert len(made.kept) == len(retained_parts(made.message))

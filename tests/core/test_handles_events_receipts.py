@@ -1,4 +1,4 @@
-"""What people and models read of all this: handles, events, receipts, and the story of one entry."""
+"""Handles, events, receipts and explanations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ONE, TWO = "1" * 40, "2" * 40
         ("m999999999999", Handle(999_999_999_999, 999_999_999_999)),
     ],
 )
-def test_a_handle_names_a_message_a_part_or_a_run(text, named):
+def test_a_handle_names_a_message_a_part_or_a_span(text, named):
     assert parse_handle(text) == named
 
 
@@ -46,12 +46,12 @@ def test_a_handle_names_a_message_a_part_or_a_run(text, named):
         *("m-1", "m1.", "m1234567890123", 'expand("m1")', "m1 m2", "m1.5.x", "\x00", "m" * 10_000, None, 12, ["m1"]),
     ],
 )
-def test_what_is_no_handle_is_refused_and_says_how_one_looks(text):
+def test_an_invalid_handle_is_refused_with_an_example(text):
     with pytest.raises(UnknownHandle, match=r"m12, m12\.1 or m3-m17"):
         parse_handle(text)
 
 
-def test_the_handle_in_a_placeholder_names_the_part_it_stands_for():
+def test_the_handle_in_a_placeholder_names_its_part():
     entry = Story(user("a"), say("b")).projection.entries()[1]
     assert [handle_of(entry), handle_of(entry, (0,)), handle_of(entry, (0, 2))] == ["m2", "m2.1", "m2.1.3"]
     assert parse_handle(handle_of(entry, (0, 2))) == Handle(2, 2, (0, 2))
@@ -98,7 +98,7 @@ def test_each_edit_of_a_commit_is_an_event_with_its_number():
     assert added_event(3, ONE, Stamp(2, 8, 9, "user")) == Event("message-added", 2, 8, ONE, 3)
 
 
-def test_the_end_of_a_lease_and_the_state_of_a_compaction_are_events_of_their_own():
+def test_leases_and_compactions_have_their_own_events():
     why = EXPIRED.format(turns=3, limit=2)
     edits = (
         Hide(Target(ONE), "expire", why, 50, 0),
@@ -119,7 +119,7 @@ def test_the_end_of_a_lease_and_the_state_of_a_compaction_are_events_of_their_ow
     ]
 
 
-def test_a_receipt_says_what_a_commit_did_and_how_to_take_it_back():
+def test_a_receipt_names_the_changes_and_the_undo():
     receipt = receipt_of(RECORD)
     assert receipt == Receipt(4, 11, 7, 5, "plan", ("prune", "other", "floor"), RECORD.edits, 1_500, 500, 6_000, 2_000)
     assert receipt.tokens_saved == 1_000
@@ -128,7 +128,7 @@ def test_a_receipt_says_what_a_commit_did_and_how_to_take_it_back():
     assert str(by_hand) == "turn 2: pin made 1 edit, 0 -> 0 tokens (undo: edits 1-1)"
 
 
-def test_a_receipt_tells_who_wrote_its_summaries_and_why_others_did_not():
+def test_a_receipt_names_the_authors_of_summaries():
     edits = (
         Summarize(Span(ONE, TWO), "told", "compact", by="digest", refused=("a model: down", "another: it is empty")),
         Replace(Target(ONE), (Text("x"),), "expire", by="digest", refused=("a model: down",)),
@@ -145,23 +145,23 @@ def test_a_receipt_tells_who_wrote_its_summaries_and_why_others_did_not():
 # ------------------------------------------------------------------------------------------------------------- explain
 
 
-def told(story: Story) -> list[str]:
+def explained(story: Story) -> list[str]:
     records = {number: record for record in story.records for number, _ in record.numbered()}
     return [explain(entry, records) for entry in story.projection.entries()]
 
 
-def test_an_entry_without_a_story_is_shown_as_it_was_appended():
-    assert told(Story(user("hi"))) == [
+def test_an_unchanged_entry_is_explained_as_appended():
+    assert explained(Story(user("hi"))) == [
         "m1 is a message of role user, 5 tokens, recorded in turn 0.\nIt is shown as it was appended."
     ]
 
 
-def test_the_story_of_an_entry_names_each_edit_that_shaped_it_its_reason_and_its_sizes():
+def test_an_explanation_names_each_edit_with_reason_and_sizes():
     story = Story(user("go"), call("a"), answer("a", "long " * 40), user("on"))
     story.edit(Replace(Target(story.id(3), (0, 0)), (Text("short"),), "prune", "too old", 54, 6))
     story.edit(Hide(Target(story.id(3), (0, 0))))
     story.edit(Pin(Target(story.id(3))))
-    assert told(story)[2] == (
+    assert explained(story)[2] == (
         "m3 is a message of role tool, 4 tokens, recorded in turn 1.\n"
         "Edit 1, turn 2: prune replaced it (54 -> 6 tokens): too old.\n"
         "Edit 2, turn 2: an edit hid a part of it.\n"
@@ -169,11 +169,11 @@ def test_the_story_of_an_entry_names_each_edit_that_shaped_it_its_reason_and_its
     )
 
 
-def test_summaries_notes_and_stand_ins_say_what_they_are():
+def test_summaries_notes_and_stand_ins_are_explained():
     story = Story(user("go"), say("a"), say("b"), call("c"))
     story.say(user("hurry"), answer("c", "late"), turn=9)
     story.edit(Summarize(Span(story.id(2), story.id(3)), "told", "by hand", "to save room"))
-    assert told(story)[1:] == [
+    assert explained(story)[1:] == [
         "m2-m3 are shown as one text, 5 tokens, recorded in turn 10.\n"
         "Edit 1, turn 10: by hand summarised it: to save room.",
         "m4 is a message of role assistant, 6 tokens, recorded in turn 3.\nIt is shown as it was appended.",
@@ -185,7 +185,7 @@ def test_summaries_notes_and_stand_ins_say_what_they_are():
     ]
 
 
-def test_an_edit_whose_record_is_not_at_hand_is_named_by_its_number():
+def test_an_edit_without_its_record_is_named_by_number():
     story = Story(user("go"), say("a"), user("on"))
     story.edit(Replace(Target(story.id(2)), (Text("b"),)))
     assert explain(story.projection.entries()[1], {}).endswith("recorded in turn 1.\nEdit 1 changed it.")

@@ -1,4 +1,4 @@
-"""What messages, stamps and records are called, to the last digit, and what becomes of bytes that are read again."""
+"""Ids of messages, stamps and records, to the last digit, and round trips of their bytes."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ RECORD = Record(
 # ------------------------------------------------------------------------------------------------------------ identity
 
 
-def test_a_chain_of_messages_is_called_what_it_has_always_been_called():
-    """Whoever changes one of these digits changes the name of every stored conversation. Do not: add a version."""
+def test_message_ids_stay_the_same_across_versions():
+    """Changing one of these digits changes the ids of all stored conversations. Add a version instead."""
     bodies = [wire.encode_message(message) for message in (SAID, ANSWER)]
     assert (
         bodies[0]
@@ -90,7 +90,7 @@ def test_a_chain_of_messages_is_called_what_it_has_always_been_called():
     assert ids.message_id(first, hashes[1]) == "877861fbd3d3fe470f1a4133fd429123c6eec324"
 
 
-def test_a_chain_of_stamps_is_called_what_it_has_always_been_called():
+def test_stamp_links_stay_the_same_across_versions():
     stamp = wire.encode_stamp(STAMP)
     assert stamp.hex() == "9703cf0000018bcfe568002aa9617373697374616e74a572756e2d31950a14c005021f"
     first = ids.seal(ids.NO_PARENT, ONE, stamp)
@@ -107,7 +107,7 @@ def test_a_chain_of_stamps_is_called_what_it_has_always_been_called():
     assert (wire.decode_stamp(longer), wire.decode_stamp(stamp)) == (said, STAMP)
 
 
-def test_a_chain_of_records_is_called_what_it_has_always_been_called():
+def test_record_ids_stay_the_same_across_versions():
     body = wire.encode_record(RECORD)
     assert (
         body
@@ -127,7 +127,7 @@ def test_a_chain_of_records_is_called_what_it_has_always_been_called():
     assert ids.legacy_record_id(first, body) == "51de83175687bd567e4cb1c85c3e919ce3948571"
 
 
-def test_the_same_bytes_have_another_name_in_every_chain_and_after_every_parent():
+def test_equal_bytes_differ_by_chain_and_parent():
     body = wire.encode_message(user("hi"))
     names = [
         ids.body_hash(body),
@@ -150,7 +150,7 @@ def test_the_same_bytes_have_another_name_in_every_chain_and_after_every_parent(
 
 @MANY
 @given(messages())
-def test_any_message_comes_back_as_it_was_and_has_the_same_bytes_again(message):
+def test_any_message_survives_a_round_trip(message):
     body = wire.encode_message(message)
     assert wire.decode_message(body) == message
     assert wire.encode_message(wire.decode_message(body)) == body
@@ -158,7 +158,7 @@ def test_any_message_comes_back_as_it_was_and_has_the_same_bytes_again(message):
 
 @MANY
 @given(edits([ONE, TWO]), st.integers(1, 10**6))
-def test_any_record_comes_back_as_it_was(made, number):
+def test_any_record_survives_a_round_trip(made, number):
     record = Record(number, tuple(made), 1, 2, ONE, 3)
     assert wire.decode_record(wire.encode_record(record)) == record
     assert record.last == number + len(made) - 1
@@ -180,11 +180,11 @@ def test_any_record_comes_back_as_it_was(made, number):
         stop=st.none() | st.builds(Stop, st.sampled_from(["end", "length", "other"]), st.sampled_from(["", "x"])),
     )
 )
-def test_any_stamp_comes_back_as_it_was(stamp):
+def test_any_stamp_survives_a_round_trip(stamp):
     assert wire.decode_stamp(wire.encode_stamp(stamp)) == stamp
 
 
-def test_ten_megabytes_of_text_are_a_message_like_any_other():
+def test_ten_megabytes_of_text_survive_a_round_trip():
     message = user('żółw 🐢 \\ " \n' * 900_000)
     body = wire.encode_message(message)
     assert len(message.text) > 10_000_000
@@ -211,18 +211,18 @@ def test_nul_and_control_characters_survive():
         Message("user", (Media("image/png", "url", "https://\ud800"),)),
     ],
 )
-def test_half_of_a_surrogate_pair_is_refused_wherever_it_is_and_the_mending_is_named(message):
+def test_half_of_a_surrogate_pair_is_refused_anywhere(message):
     with pytest.raises(BadMessage, match="surrogatepass"):
         wire.encode_message(message)
 
 
-def test_the_mending_that_the_error_names_mends_and_keeps_whole_pairs():
+def test_the_repair_in_the_error_keeps_whole_pairs():
     mended = "a\ud83d\ude00b\ud83dc".encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     assert mended == "a😀b\ufffdc"
     wire.encode_message(user(mended))
 
 
-def test_half_of_a_surrogate_pair_in_an_edit_is_refused_as_an_edit():
+def test_half_of_a_surrogate_pair_in_an_edit_is_a_bad_edit():
     for edit in (
         Pin(Target(ONE), reason="\ud800"),
         Summarize(Span(ONE, TWO), "\ud800"),
@@ -239,7 +239,7 @@ def from_later(**parts: object) -> bytes:
     return json.dumps({"role": "assistant", "parts": [{"type": "text", "text": "hi"}, parts]}).encode()
 
 
-def test_fields_of_a_later_version_are_passed_over():
+def test_unknown_fields_are_ignored():
     later = {"role": "user", "mood": "calm", "parts": [{"type": "text", "text": "hi", "lang": "en"}]}
     assert wire.decode_message(json.dumps(later).encode()) == user("hi")
     record = json.loads(wire.encode_record(RECORD)) | {"cause": "why"}
@@ -249,11 +249,11 @@ def test_fields_of_a_later_version_are_passed_over():
     assert wire.decode_stamp(msgspec.msgpack.encode(packed)) == STAMP
 
 
-def test_stamps_of_an_earlier_version_that_said_less_are_read():
+def test_shorter_stamps_of_earlier_versions_are_read():
     assert wire.decode_stamp(msgspec.msgpack.encode([3, 5, 42, "user"])) == Stamp(3, 5, 42, "user")
 
 
-def test_a_stamp_keeps_the_bytes_that_earlier_versions_gave_it_so_that_their_chains_verify():
+def test_a_stamp_keeps_its_bytes_of_earlier_versions():
     leased = replace(STAMP, lease=Lease(2), metadata="{}")
     expanded = replace(STAMP, expanded=Expansion("lines", "m3", "0" * 40))
     stepped = replace(STAMP, step="run/3")
@@ -262,12 +262,12 @@ def test_a_stamp_keeps_the_bytes_that_earlier_versions_gave_it_so_that_their_cha
     packed = [wire.encode_stamp(stamp) for stamp in every]
     assert [len(msgspec.msgpack.decode(one)) for one in packed] == [7, 10, 11, 12, 13]
     assert [wire.decode_stamp(one) for one in packed] == every
-    # As it was written before there were stops: all twelve fields, in their order.
+    # The form before stamps had stops: all twelve fields, in order.
     earlier = (3, 1_700_000_000_000, 42, "assistant", "run-1", (10, 20, None, 5, 2), 31, None, None, "", None, "run/3")
     assert packed[3] == msgspec.msgpack.encode(earlier)
 
 
-def test_a_part_of_an_unknown_kind_becomes_opaque_and_keeps_all_it_says():
+def test_a_part_of_an_unknown_kind_becomes_opaque():
     body = from_later(type="hologram", content={"żółw": [1, 2.5, None]}, depth=3)
     message = wire.decode_message(body)
     assert message.parts[0] == Text("hi")
@@ -291,7 +291,7 @@ def test_an_unknown_kind_inside_a_result_becomes_opaque_there():
     )
 
 
-def test_a_known_part_that_says_something_new_becomes_opaque_too():
+def test_a_known_part_with_an_unknown_value_becomes_opaque():
     for part in (
         {"type": "media", "mime": "image/png", "source": "torrent", "data": "x"},
         {"type": "tool_result", "call_id": "a", "state": "postponed"},
@@ -303,7 +303,7 @@ def test_a_known_part_that_says_something_new_becomes_opaque_too():
         assert message.parts[1] == Opaque("foveate", str(part.get("type")), json.dumps(part, separators=(",", ":")))
 
 
-def test_what_is_no_message_at_all_is_not_made_one():
+def test_an_invalid_message_raises():
     for body in (
         b"",
         b"{",

@@ -1,4 +1,4 @@
-"""What has to differ from what was appended so that a provider takes it, case by case; nothing is ever dropped."""
+"""Legal views: each required difference from the appended messages, case by case. No content is lost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MANY = settings(max_examples=settings.default.max_examples * 4)
 
 
 def shown(*said: Message, profile=ANTHROPIC) -> list[Entry]:
-    """Entries behind a first user's message."""
+    """Return the entries after a first user's message."""
     story = Story(GO, *said, profile=profile)
     assert check(story.projection.entries(), profile) == []
     return list(story.projection.entries()[1:])
@@ -46,7 +46,7 @@ def alone(said: Message, profile=ANTHROPIC) -> Entry:
 
 
 @PROVIDERS
-def test_what_nothing_is_wrong_with_is_the_message_itself(profile):
+def test_a_legal_message_stays_the_same_object(profile):
     said = Message("assistant", (Text("well"), ToolCall("a", "t", '{"a": 1}')), "bot", Extra("other", "{}"))
     entry = alone(said, profile)
     assert entry.message is entry.source is said
@@ -54,7 +54,7 @@ def test_what_nothing_is_wrong_with_is_the_message_itself(profile):
 
 
 @PROVIDERS
-def test_blank_text_goes_and_the_rest_stays(profile):
+def test_blank_text_is_removed(profile):
     entry = alone(Message("user", (Text(" \n"), Text("words"), Text(""), PIXEL)), profile)
     assert entry.message == Message("user", (Text("words"), PIXEL))
     assert entry.legalized == "blank text is refused"
@@ -62,11 +62,11 @@ def test_blank_text_goes_and_the_rest_stays(profile):
 
 @PROVIDERS
 @pytest.mark.parametrize("parts", [(), (Text(""),), (Text(" "), Text("\n")), (SIGNED,), (Reasoning(),)])
-def test_a_message_of_which_nothing_is_left_is_not_shown(parts, profile):
+def test_a_message_without_content_is_not_shown(parts, profile):
     assert shown(Message("assistant", parts), say("ok"), profile=profile)[0].message == say("ok")
 
 
-def test_white_space_at_the_end_of_an_answer_goes_only_where_it_is_refused():
+def test_trailing_space_is_removed_only_if_refused():
     said = assistant("so: \n", ToolCall("a", "t"))
     assert alone(said).message == assistant("so:", ToolCall("a", "t"))
     assert alone(said).legalized == "white space at the end of the assistant's text is refused"
@@ -74,7 +74,7 @@ def test_white_space_at_the_end_of_an_answer_goes_only_where_it_is_refused():
     assert alone(user("so: \n")).message == user("so: \n")
 
 
-def test_what_is_said_or_thought_behind_a_call_moves_before_it_only_where_it_is_refused():
+def test_content_after_a_call_moves_before_it_only_if_refused():
     one, two = ToolCall("a", "t"), ToolCall("b", "t")
     said = Message("assistant", (one, Text("and"), SIGNED, two, Text("then")))
     assert alone(said).message.parts == (Text("and"), SIGNED, Text("then"), one, two)
@@ -94,18 +94,19 @@ def test_what_is_said_or_thought_behind_a_call_moves_before_it_only_where_it_is_
         (Reasoning(encrypted="eHg=", format="anthropic"), ""),
     ],
 )
-def test_reasoning_is_sent_back_only_to_who_thought_it_and_only_signed(thoughts, why):
+def test_reasoning_returns_only_to_its_provider_and_signed(thoughts, why):
     entry = alone(Message("assistant", (thoughts, Text("so"))))
     assert entry.message.parts == ((Text("so"),) if why else (thoughts, Text("so")))
     assert (entry.legalized, entry.source.parts[0]) == (why, thoughts)
 
 
-def test_unsigned_reasoning_returns_to_a_provider_that_signs_nothing():
+def test_unsigned_reasoning_returns_to_a_provider_without_signatures():
     said = Message("assistant", (Reasoning("hm", format="openai"), Text("so")))
     assert alone(said, OPENAI).message is said
 
 
-def test_f05_stale_reasoning_is_left_out_and_says_why():
+def test_stale_reasoning_is_left_out_with_a_reason():
+    """F05."""
     story = Story(GO, thought("one", call("a")), answer("a"), thought("two", call("b")), answer("b"), profile=BINDING)
     story.edit(Replace(Target(story.id(3)), (Text("x"),)))
     first, *_, last = [entry for entry in story.projection.entries() if entry.message.calls]
@@ -117,7 +118,7 @@ def test_f05_stale_reasoning_is_left_out_and_says_why():
 
 @PROVIDERS
 @pytest.mark.parametrize("arguments", ['{"path": "src/a', "[1, 2]", '"text"', "null", "7", "NaN", '{"half":"\\ud83d"}'])
-def test_arguments_that_are_no_object_are_wrapped_in_one_and_kept(arguments, profile):
+def test_arguments_that_are_no_object_are_wrapped(arguments, profile):
     (shown_call,) = alone(Message("assistant", (ToolCall("a", "t", arguments),)), profile).message.calls
     assert json.loads(shown_call.arguments) == {"invalid_arguments": arguments}
 
@@ -135,7 +136,7 @@ def test_blank_arguments_are_an_empty_object(profile):
         assert entry.legalized == "its call had refused arguments or a refused name"
 
 
-def test_names_of_tools_are_made_plain_and_cut_to_what_the_provider_takes():
+def test_tool_names_are_made_legal():
     for name, plain in (("functions.bash", "functions_bash"), ("read file", "read_file"), ("", "unnamed_tool")):
         assert alone(Message("assistant", (ToolCall("a", name),))).message.calls[0].name == plain
     long = Message("assistant", (ToolCall("a", "t" * 200),))
@@ -144,14 +145,14 @@ def test_names_of_tools_are_made_plain_and_cut_to_what_the_provider_takes():
 
 
 @PROVIDERS
-def test_an_error_without_content_says_so_and_other_empty_results_stay_empty(profile):
+def test_only_an_empty_error_gets_a_text(profile):
     for state, content in (("error", (Text(NO_ERROR_TEXT),)), ("ok", ()), ("interrupted", ())):
         for said in ((), (Text(" "),)):
             entry = shown(call("a"), Message("tool", (ToolResult("a", said, state),)), profile=profile)[1]
             assert entry.message.result == ToolResult("a", content, state)
 
 
-def test_blocks_of_other_providers_are_left_out_of_messages_and_results():
+def test_blocks_of_other_providers_are_left_out():
     own, foreign = Opaque("anthropic", "own", "{}"), Opaque("openai", "foreign", "{}")
     assert alone(Message("user", (Text("see"), own, foreign))).message.parts == (Text("see"), own)
     result = Message("tool", (ToolResult("a", (foreign, Text("x"), own), name="t", extra=Extra("other", "{}")),))
@@ -160,7 +161,7 @@ def test_blocks_of_other_providers_are_left_out_of_messages_and_results():
     )
 
 
-def test_names_and_unknown_fields_survive_a_mend():
+def test_names_and_unknown_fields_survive_legalization():
     said = Message("assistant", (Text("so ", Extra("anthropic", "{}")),), "bot", Extra("openai", '{"x":1}'))
     assert alone(said).message == replace(said, parts=(Text("so", Extra("anthropic", "{}")),))
 
@@ -185,7 +186,7 @@ def test_long_and_empty_ids_are_replaced_in_call_and_answer(profile):
     assert [one.call_id for one in asked.source.calls] == ["x" * 90, ""]
 
 
-def test_odd_ids_are_made_plain_only_where_they_are_refused_and_stay_apart():
+def test_odd_ids_are_made_plain_only_if_refused_and_stay_distinct():
     said = (calls("call 3", "call_3", "call#3"), *(answer(id, id) for id in ("call_3", "call#3", "call 3")))
     asked, *answers = shown(*said)
     ids = [one.call_id for one in asked.message.calls]
@@ -197,7 +198,7 @@ def test_odd_ids_are_made_plain_only_where_they_are_refused_and_stay_apart():
 
 
 @PROVIDERS
-def test_a_reused_id_is_told_apart_by_its_place(profile):
+def test_a_reused_id_gets_its_place_as_suffix(profile):
     entries = shown(call("a"), answer("a", "1"), calls("a", "a"), answer("a", "2"), answer("a", "3"), profile=profile)
     assert [one.call_id for entry in entries for one in entry.message.calls] == ["a", "a_4_0", "a_4_1"]
     assert [(e.message.result.call_id, e.message.text) for e in entries if e.message.result] == [
@@ -209,8 +210,8 @@ def test_a_reused_id_is_told_apart_by_its_place(profile):
 
 @PROVIDERS
 @pytest.mark.parametrize("before", [True, False])
-def test_an_id_that_looks_like_one_of_ours_is_no_second_use(before, profile):
-    """It was: a server that numbers its calls call_4_0 and one empty id made a view that was refused."""
+def test_an_id_that_looks_generated_is_no_second_use(before, profile):
+    """A regression: a server with call ids such as call_4_0, together with one empty id, made an illegal view."""
     own = [call("call_4_0"), answer("call_4_0")] if before else [call("z"), answer("z")]
     later = [] if before else [call("call_4_0"), answer("call_4_0")]
     entries = shown(*own, call(""), answer(""), *later, profile=profile)
@@ -223,7 +224,7 @@ def test_an_id_that_looks_like_one_of_ours_is_no_second_use(before, profile):
 
 
 @PROVIDERS
-def test_answers_stand_behind_their_calls_and_what_was_said_between_behind_them(profile):
+def test_answers_directly_follow_their_calls(profile):
     entries = shown(calls("a", "b"), user("hurry"), answer("b", "2"), system("rule"), answer("a", "1"), profile=profile)
     assert [entry.message.text for entry in entries] == ["", "2", "1", "hurry", "rule"]
     assert [entry.position for entry in entries] == [2, 4, 6, 3, 5]
@@ -241,7 +242,7 @@ def test_a_call_without_an_answer_gets_a_stand_in_until_the_answer_comes(profile
 
 
 @PROVIDERS
-def test_an_answer_that_comes_after_the_model_was_asked_again_is_told_as_a_note(profile):
+def test_an_answer_after_the_next_model_call_is_a_note(profile):
     story = Story(GO, call("a", "grep"), profile=profile)
     story.say(answer("a", "found"), turn=2)
     *_, stand_in, note = story.projection.entries()
@@ -255,7 +256,7 @@ def test_an_answer_that_comes_after_the_model_was_asked_again_is_told_as_a_note(
 
 
 @PROVIDERS
-def test_second_answers_and_answers_to_nobody_are_told_as_notes_with_all_they_hold(profile):
+def test_second_and_orphan_answers_are_notes_with_all_content(profile):
     entries = shown(
         call("a"),
         answer("a", "1"),
@@ -275,7 +276,7 @@ def test_second_answers_and_answers_to_nobody_are_told_as_notes_with_all_they_ho
 
 
 @PROVIDERS
-def test_what_is_hidden_around_a_pair_never_leaves_half_of_it_refused(profile):
+def test_hiding_half_of_a_pair_leaves_a_legal_view(profile):
     said = [GO, calls("a", "b"), answer("a", "1"), answer("b", "2"), call("c"), answer("c", "3"), user("on")]
     for first in range(2, 7):
         for last in range(first, 7):
@@ -287,7 +288,7 @@ def test_what_is_hidden_around_a_pair_never_leaves_half_of_it_refused(profile):
 # -------------------------------------------------------------------------------------------------------- who is first
 
 
-def test_a_view_that_would_begin_with_the_assistant_begins_with_a_note_where_that_is_refused():
+def test_a_note_precedes_an_assistant_at_the_start_if_required():
     story = Story(system("rules"), say("hello"), user("hi"), profile=ANTHROPIC)
     rules, opener, hello, _ = story.projection.entries()
     assert opener.message == user(OPENING)
@@ -303,13 +304,13 @@ def test_a_view_that_would_begin_with_the_assistant_begins_with_a_note_where_tha
     assert texts(Story(say("hello"), user("hi"), profile=OPENAI).projection) == ["hello", "hi"]
 
 
-def test_no_note_where_the_user_is_first_or_nobody_speaks():
+def test_no_note_precedes_a_user_or_an_empty_view():
     assert texts(Story(user("hi"), say("hello"), profile=ANTHROPIC).projection) == ["hi", "hello"]
     assert texts(Story(system("rules"), profile=ANTHROPIC).projection) == ["rules"]
     assert texts(Story(profile=ANTHROPIC).projection) == []
 
 
-def test_a_view_whose_first_user_input_is_hidden_begins_with_the_note():
+def test_a_view_with_a_hidden_first_input_begins_with_a_note():
     story = Story(user("old"), say("hello"), user("hi"), profile=ANTHROPIC)
     story.edit(Hide(Target(story.id(1))))
     assert texts(story.projection) == [OPENING, "hello", "hi"]
@@ -320,7 +321,7 @@ def test_a_view_whose_first_user_input_is_hidden_begins_with_the_note():
 
 @MANY
 @given(history=histories(), profile=st.sampled_from([OPENAI, ANTHROPIC]))
-def test_nothing_that_can_be_told_is_dropped_or_told_twice(history, profile):
+def test_no_visible_content_is_dropped_or_repeated(history, profile):
     story = Story(*history, profile=profile)
     entries = story.projection.entries()
     positions = [entry.position for entry in entries if entry.kind != "stand-in"]
@@ -342,7 +343,7 @@ def test_nothing_that_can_be_told_is_dropped_or_told_twice(history, profile):
 
 @MANY
 @given(history=histories(), profile=st.sampled_from([OPENAI, ANTHROPIC]))
-def test_the_sizes_of_an_entry_are_those_of_what_it_shows(history, profile):
+def test_the_sizes_of_an_entry_match_its_message(history, profile):
     story = Story(*history, profile=profile)
     story.edit(*(Replace(Target(row.id), (Text("[cleared]"),)) for row in story.rows[::3]))
     for entry in story.projection.entries():
@@ -356,8 +357,8 @@ def test_the_sizes_of_an_entry_are_those_of_what_it_shows(history, profile):
 
 @MANY
 @given(history=histories(), profile=st.sampled_from([OPENAI, ANTHROPIC]))
-def test_what_is_shown_never_moves_when_more_is_said(history, profile):
-    """Only a stand-in gives way, to the answer that it stood in for; an answer moves to its call within its turn."""
+def test_visible_entries_never_move_when_messages_are_appended(history, profile):
+    """Only a stand-in disappears when its answer comes, and an answer moves to its call within its turn."""
     story = Story(profile=profile)
     for message in history:
         before = [entry for entry in story.projection.entries() if entry.kind != "stand-in"]
@@ -367,6 +368,6 @@ def test_what_is_shown_never_moves_when_more_is_said(history, profile):
         assert [e.message for e in after if e not in added] == [e.message for e in before]
 
 
-def test_reasoning_at_the_end_of_an_answer_is_put_before_it_for_anthropic():
+def test_reasoning_at_the_end_moves_to_the_front_for_anthropic():
     thought_last = Message("assistant", (Text("done"), Reasoning("because", "c2ln", format="anthropic")))
     assert [type(part) for part in alone(thought_last).message.parts] == [Reasoning, Text]

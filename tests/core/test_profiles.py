@@ -1,4 +1,4 @@
-"""What is known of models by their names: windows, and what their providers demand."""
+"""Windows and requirements of models, by their names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from foveate.core.profiles import PROFILES, WINDOWS, profile_for, window_of
         ("", None),
     ],
 )
-def test_the_longest_beginning_that_is_known_tells_the_window(name: str, window: int | None):
+def test_the_longest_known_prefix_gives_the_window(name: str, window: int | None):
     assert window_of(name) == window
 
 
@@ -40,15 +40,15 @@ def test_the_longest_beginning_that_is_known_tells_the_window(name: str, window:
         ("ollama:llama3.2:1b", None),
     ],
 )
-def test_a_model_may_be_named_as_its_server_names_it_and_with_its_provider(name: str, window: int | None):
+def test_a_model_name_may_have_a_path_and_a_provider(name: str, window: int | None):
     assert window_of(name) == window
 
 
-def test_models_that_bind_reasoning_are_known_by_any_of_their_names():
+def test_models_that_bind_reasoning_are_known_by_any_name():
     for name in ("claude-opus-5-5", "anthropic:claude-opus-5-5-20260901", "anthropic/claude-opus-5.5"):
         assert profile_for("anthropic", name).binds_reasoning
     assert profile_for("anthropic", "claude-opus-5") == PROFILES["anthropic"]
 
 
-def test_no_entry_of_the_windows_says_what_a_shorter_one_says_already():
+def test_no_window_repeats_the_one_of_a_shorter_prefix():
     assert [name for name, window in WINDOWS.items() if window_of(name[:-1]) == window] == []

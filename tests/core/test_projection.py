@@ -1,4 +1,4 @@
-"""What the fold of a history and a journal shows, sentence by sentence; then the same for anything at all."""
+"""The projection: the meaning of each edit, then properties of any history and journal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MANY = settings(max_examples=settings.default.max_examples * 4)
 
 
 def talk(count: int, **options: object) -> Story:
-    """So many messages of two speakers, each saying its handle."""
+    """Return a story of two speakers with this many messages. Each message is its own handle."""
     return Story(*((user if n % 2 else say)(f"m{n}") for n in range(1, count + 1)), **options)
 
 
@@ -42,7 +42,7 @@ def run(story: Story, first: int, last: int) -> Span:
 # ------------------------------------------------------------------------------------------------------------- replace
 
 
-def test_a_replaced_message_of_one_part_keeps_its_call_and_its_state():
+def test_a_replaced_message_of_one_part_keeps_call_and_state():
     story = Story(user("go"), call("a"), answer("a", "long", state="error", name="grep"), user("on"))
     story.edit(Replace(at(story, 3), (Text("[cleared]"),)))
     entry = story.projection.entries()[2]
@@ -50,14 +50,14 @@ def test_a_replaced_message_of_one_part_keeps_its_call_and_its_state():
     assert (entry.shrunk, entry.edits, entry.source) == (((0,),), (1,), story.rows[2].message)
 
 
-def test_a_replaced_message_of_several_parts_shows_the_new_ones_in_place_of_all():
+def test_replacing_a_message_replaces_all_its_parts():
     story = Story(Message("user", (Text("look"), PIXEL, Text("there"))), user("on"))
     story.edit(Replace(at(story, 1), (Text("a picture"), Text("and words"))))
     assert story.projection.entries()[0].message == Message("user", (Text("a picture"), Text("and words")))
     assert story.projection.entries()[0].shrunk == ((),)
 
 
-def test_a_replaced_part_leaves_its_neighbours_and_media_may_become_text_and_text_media():
+def test_a_replaced_part_leaves_its_neighbours():
     story = Story(Message("user", (Text("look"), PIXEL)), user("on"))
     story.edit(Replace(at(story, 1, 1), (Text("[an image]"),)), Replace(at(story, 1, 0), (PIXEL, Text("see"))))
     assert story.projection.entries()[0].message == Message("user", (PIXEL, Text("see"), Text("[an image]")))
@@ -71,13 +71,13 @@ def test_a_replaced_nested_part_leaves_the_rest_of_its_result():
     assert story.projection.entries()[2].images == 1
 
 
-def test_replaced_arguments_are_the_calls_new_json_and_nothing_else_of_it():
+def test_replaced_arguments_change_only_the_json_of_the_call():
     story = Story(user("go"), assistant("Well.", ToolCall("a", "write", '{"text":"long"}')), answer("a"), user("on"))
     story.edit(Replace(at(story, 2, 1), (Text('{"text":"l"}'),)))
     assert story.projection.entries()[1].message == assistant("Well.", ToolCall("a", "write", '{"text":"l"}'))
 
 
-def test_a_later_edit_of_the_same_part_wins_and_both_are_named():
+def test_a_later_edit_of_the_same_part_wins():
     story = Story(Message("user", (Text("a"), Text("b"))), user("on"))
     for text in ("first", "second"):
         story.edit(Replace(at(story, 1, 1), (Text(text),)))
@@ -89,7 +89,7 @@ def test_a_later_edit_of_the_same_part_wins_and_both_are_named():
     assert texts(story.projection)[0] == "a\nthird"
 
 
-def test_what_is_replaced_as_a_whole_is_not_opened_again_by_an_edit_of_a_part():
+def test_an_edit_of_a_part_does_not_reopen_a_replaced_message():
     story = Story(user("go"), call("a"), answer("a", "seen", PIXEL), user("on"))
     story.edit(Replace(at(story, 3), (Text("[cleared]"),)))
     story.edit(Replace(at(story, 3, 0, 1), (Text("[image]"),)))
@@ -125,7 +125,7 @@ def test_what_is_replaced_as_a_whole_is_not_opened_again_by_an_edit_of_a_part():
         lambda s: Unpin(at(s, 2)),
     ],
 )
-def test_what_cannot_apply_is_passed_over(edit):
+def test_edits_that_cannot_apply_are_skipped(edit):
     story = Story(user("go"), thought("hm", call("a")), answer("a", "seen", PIXEL), user("on"), profile=ANTHROPIC)
     before = [entry.message for entry in story.projection.entries()]
     story.edit(edit(story))
@@ -138,14 +138,14 @@ def test_what_cannot_apply_is_passed_over(edit):
 # --------------------------------------------------------------------------------------------------- hide, summarize
 
 
-def test_hiding_takes_away_a_part_a_message_or_a_span():
+def test_hide_removes_a_part_a_message_or_a_span():
     story = talk(6)
     story.say(Message("assistant", (Text("one"), Text("two"))), user("m8"))
     story.edit(Hide(at(story, 7, 0)), Hide(at(story, 2)), Hide(run(story, 4, 5)))
     assert texts(story.projection) == ["m1", "m3", "m6", "two", "m8"]
 
 
-def test_hiding_a_call_leaves_its_answer_as_a_note_and_hiding_an_answer_leaves_a_stand_in():
+def test_hiding_half_of_a_pair_leaves_a_note_or_a_stand_in():
     story = Story(user("go"), call("a"), answer("a", "1"), call("b"), answer("b", "2"), user("on"))
     story.edit(Hide(at(story, 2)), Hide(at(story, 5)))
     assert [(entry.kind, entry.position) for entry in story.projection.entries()] == [
@@ -157,7 +157,7 @@ def test_hiding_a_call_leaves_its_answer_as_a_note_and_hiding_an_answer_leaves_a
     ]
 
 
-def test_a_summary_stands_where_its_span_began_and_knows_what_it_stands_for():
+def test_a_summary_is_at_the_start_of_its_span():
     story = talk(6)
     story.edit(Summarize(run(story, 2, 4), "so far", "by hand"))
     entry = story.projection.entries()[1]
@@ -167,7 +167,7 @@ def test_a_summary_stands_where_its_span_began_and_knows_what_it_stands_for():
     assert (entry.stamp.origin, entry.stamp.source, entry.stamp.turn) == ("summary", "by hand", 4)
 
 
-def test_a_summary_of_a_wider_span_swallows_the_ones_inside_and_gives_them_back_when_it_goes():
+def test_a_wider_summary_covers_inner_ones_until_it_is_undone():
     story = talk(9)
     story.edit(Summarize(run(story, 2, 3), "a"))
     story.edit(Summarize(run(story, 5, 6), "b"))
@@ -177,7 +177,7 @@ def test_a_summary_of_a_wider_span_swallows_the_ones_inside_and_gives_them_back_
     assert texts(story.projection) == ["m1", "a", "m4", "b", "m7", "m8", "m9"]
 
 
-def test_a_summary_over_the_same_span_takes_the_place_of_the_older_one():
+def test_a_summary_of_the_same_span_replaces_the_older_one():
     story = talk(6)
     story.edit(Summarize(run(story, 2, 4), "long"))
     story.edit(Summarize(run(story, 2, 4), "short"))
@@ -187,7 +187,7 @@ def test_a_summary_over_the_same_span_takes_the_place_of_the_older_one():
 
 
 @pytest.mark.parametrize(("older", "newer"), [((2, 5), (4, 7)), ((4, 7), (2, 5))])
-def test_summaries_that_overlap_are_both_shown_and_nothing_of_either_is_lost(older, newer):
+def test_overlapping_summaries_are_both_visible(older, newer):
     story = talk(9)
     story.edit(Summarize(run(story, *older), str(older)))
     story.edit(Summarize(run(story, *newer), str(newer)))
@@ -197,8 +197,8 @@ def test_summaries_that_overlap_are_both_shown_and_nothing_of_either_is_lost(old
     assert texts(story.projection) == [*left[older], "m8", "m9"]
 
 
-def test_a_summary_of_less_that_begins_at_the_same_message_does_not_push_the_wider_one_out():
-    """It did once: what only the wider one told was then neither shown nor told."""
+def test_a_narrower_summary_keeps_the_wider_one_visible():
+    """A regression: content of the wider summary was neither visible nor summarized."""
     story = talk(8)
     story.edit(Summarize(run(story, 2, 6), "wide"))
     story.edit(Summarize(run(story, 2, 4), "narrow"))
@@ -208,11 +208,11 @@ def test_a_summary_of_less_that_begins_at_the_same_message_does_not_push_the_wid
     assert texts(story.projection) == ["m1", "wide", "m7", "m8"]
 
 
-def test_a_span_that_is_hidden_can_be_named_by_its_ends_again():
+def test_a_hidden_span_can_be_named_by_its_ends():
     story = talk(8)
     story.edit(Hide(run(story, 2, 4)))
     record = story.record_of(Summarize(run(story, 2, 6), "wider"))
-    story.projection.apply(record)  # nobody says where the hidden ends are
+    story.projection.apply(record)  # without the positions of the hidden ends
     assert texts(story.projection) == ["m1", "wider", "m7", "m8"]
 
 
@@ -223,7 +223,7 @@ def test_a_blank_summary_hides_its_span():
     assert values(story.folded(story.projection.snapshot())) == values(story.projection)
 
 
-def test_hiding_what_a_summary_tells_hides_the_summary_and_the_summary_comes_back_first():
+def test_hiding_a_summarized_span_hides_the_summary():
     story = talk(7)
     story.edit(Summarize(run(story, 2, 4), "told"))
     story.edit(Hide(run(story, 2, 5)))
@@ -232,7 +232,7 @@ def test_hiding_what_a_summary_tells_hides_the_summary_and_the_summary_comes_bac
     assert texts(story.projection) == ["m1", "told", "m5", "m6", "m7"]
 
 
-def test_what_was_hidden_inside_a_summary_stays_hidden_when_the_summary_goes():
+def test_hidden_messages_stay_hidden_when_a_summary_goes():
     story = talk(7)
     story.edit(Summarize(run(story, 2, 5), "told"))
     story.edit(Hide(at(story, 3)))
@@ -243,13 +243,13 @@ def test_what_was_hidden_inside_a_summary_stays_hidden_when_the_summary_goes():
 # --------------------------------------------------------------------------------------------- what is never covered
 
 
-def test_system_prompts_pins_and_the_last_user_input_stay_where_a_span_is_summarised():
+def test_protected_messages_stay_in_a_summarized_span():
     story = Story(system("rules"), user("m2"), say("m3"), system("more rules"), say("m5"), user("m6"), say("m7"))
     story.edit(Pin(at(story, 3)))
     story.edit(Summarize(run(story, 1, 7), "told"))
     assert texts(story.projection) == ["told", "rules", "m3", "more rules", "m6"]
     story.say(user("m8"))
-    assert texts(story.projection)[-2:] == ["m6", "m8"]  # what was spared stays spared
+    assert texts(story.projection)[-2:] == ["m6", "m8"]  # spared messages stay visible
     story.edit(Restore((), (2,)))
     assert texts(story.projection) == ["rules", "m2", "m3", "more rules", "m5", "m6", "m7", "m8"]
 
@@ -263,14 +263,14 @@ def test_no_edit_touches_a_system_prompt_or_the_last_user_input(edit):
     assert texts(story.projection)[0] != "old"
 
 
-def test_the_last_user_input_is_the_last_one_that_says_something():
+def test_the_last_user_input_is_the_last_one_with_content():
     story = Story(user("real"), say("ok"), user("  "), Message("user", (Opaque("other", "x", "{}"),)))
     story.edit(Hide(at(story, 1)))
     assert texts(story.projection) == ["real", "ok"]
 
 
-def test_a_record_that_was_planned_before_a_new_input_came_spares_the_input_it_knew():
-    """Two processes: one appends while the other's plan is under way. All folds must agree on what was protected."""
+def test_an_older_plan_protects_the_input_it_knew():
+    """Two processes: one appends while the other one plans. All folds must agree on the protected input."""
     story = talk(3)
     record = story.record_of(Hide(run(story, 1, 3)))
     story.say(say("m4"), user("m5"))
@@ -280,7 +280,7 @@ def test_a_record_that_was_planned_before_a_new_input_came_spares_the_input_it_k
     assert values(story.folded()) == values(story.projection)
 
 
-def test_a_pin_holds_from_its_edit_to_its_unpin():
+def test_a_pin_holds_until_its_unpin():
     story = talk(5)
     story.edit(Pin(at(story, 2)))
     assert [entry.is_pinned() for entry in story.projection.entries()] == [False, True, False, False, False]
@@ -293,7 +293,7 @@ def test_a_pin_holds_from_its_edit_to_its_unpin():
 # ------------------------------------------------------------------------------------------------------------- restore
 
 
-def test_restoring_a_target_a_part_a_span_or_a_number_shows_the_originals_of_just_that():
+def test_restore_shows_the_originals_of_its_targets_only():
     def shrunk() -> Story:
         story = Story(user("go"), call("a"), answer("a", "1", PIXEL), call("b"), answer("b", "2"), user("on"))
         story.edit(Replace(at(story, 3, 0, 0), (Text("x"),)), Replace(at(story, 3, 0, 1), (Text("[image]"),)))
@@ -320,8 +320,8 @@ def test_restoring_a_target_a_part_a_span_or_a_number_shows_the_originals_of_jus
         assert values(story.folded()) == values(story.projection)
 
 
-def test_restoring_a_part_of_what_was_replaced_as_a_whole_shows_the_whole():
-    """A handle such as m3.1 names the first part; showing it takes the placeholder of m3 away."""
+def test_restoring_a_part_of_a_replaced_message_shows_all_of_it():
+    """A handle such as m3.1 names the first part. Restoring it removes the placeholder of m3."""
     story = Story(user("go"), call("a"), answer("a", "long", PIXEL), user("on"))
     for path in ((0,), (0, 0), (0, 1)):
         story.edit(Replace(at(story, 3), (Text("[cleared]"),)))
@@ -331,8 +331,8 @@ def test_restoring_a_part_of_what_was_replaced_as_a_whole_shows_the_whole():
 
 @pytest.mark.parametrize("hiding", [Hide, lambda span: Summarize(span, "told")])
 @pytest.mark.parametrize("named", [(3, 9), (1, 6), (3, 6), (1, 9), (4, 5), (2, 3), (6, 8)])
-def test_restoring_a_span_shows_all_of_it_wherever_its_ends_are(hiding, named):
-    """A span with one end visible once lost what was hidden of it: neither shown nor told any more."""
+def test_restoring_a_span_shows_all_of_it(hiding, named):
+    """A regression: a span with one visible end lost its hidden messages."""
     story = talk(10)
     story.edit(hiding(run(story, 3, 6)))
     story.edit(Restore((run(story, *named),)))
@@ -344,7 +344,7 @@ def test_restoring_a_span_shows_all_of_it_wherever_its_ends_are(hiding, named):
     assert values(story.folded()) == values(story.projection)
 
 
-def test_one_message_restored_from_a_summary_stands_behind_it():
+def test_a_message_restored_from_a_summary_follows_it():
     story = talk(7)
     story.edit(Summarize(run(story, 2, 5), "told"))
     story.edit(Restore((at(story, 4),)))
@@ -355,7 +355,7 @@ def test_one_message_restored_from_a_summary_stands_behind_it():
     assert texts(story.projection) == ["m1", "told", "m4", "m6", "m7"]
 
 
-def test_what_comes_back_is_as_its_edits_left_it_unless_these_were_taken_back_too():
+def test_a_restored_message_keeps_its_effective_edits():
     story = Story(user("go"), call("a"), answer("a", "1"), call("b"), answer("b", "2"), user("on"))
     story.edit(Replace(at(story, 3), (Text("x"),)), Replace(at(story, 5), (Text("y"),)), Pin(at(story, 5)))
     story.edit(Restore((run(story, 1, 3),)))
@@ -367,7 +367,7 @@ def test_what_comes_back_is_as_its_edits_left_it_unless_these_were_taken_back_to
     assert values(story.folded()) == values(story.projection)
 
 
-def test_an_edit_of_a_hidden_message_waits_until_it_is_shown():
+def test_an_edit_of_a_hidden_message_applies_when_it_is_shown():
     story = talk(6)
     story.edit(Hide(run(story, 2, 4)))
     story.edit(Replace(at(story, 3), (Text("changed"),)), Pin(at(story, 2)))
@@ -387,8 +387,8 @@ def reasoners(profile=BINDING) -> Story:
     return Story(*said, user("on"), profile=profile)
 
 
-def minds(story: Story) -> list[int]:
-    """Positions of the messages whose reasoning is shown."""
+def positions_with_reasoning(story: Story) -> list[int]:
+    """Return the positions of messages with visible reasoning."""
     return [
         e.position for e in story.projection.entries() if e.message.role == "assistant" and len(e.message.parts) > 1
     ]
@@ -398,7 +398,7 @@ def minds(story: Story) -> list[int]:
     ("edit", "left"),
     [
         (lambda s: Replace(at(s, 5), (Text("x"),)), [2, 4]),
-        (lambda s: Replace(at(s, 5), (Text("r1"),)), [2, 4, 6, 8]),  # A mark: the same is shown once more.
+        (lambda s: Replace(at(s, 5), (Text("r1"),)), [2, 4, 6, 8]),  # A mark: it shows the same content once more.
         (lambda s: Replace(at(s, 4, 1), (Text('{"a":1}'),)), [2, 4]),
         (lambda s: Hide(at(s, 3)), [2]),
         (lambda s: Hide(run(s, 2, 3)), []),
@@ -408,47 +408,50 @@ def minds(story: Story) -> list[int]:
         (lambda s: Hide(Target("0" * 40)), [2, 4, 6, 8]),
     ],
 )
-def test_f05_after_an_edit_all_later_reasoning_goes_and_none_before_it(edit, left):
+def test_an_edit_voids_only_later_reasoning(edit, left):
+    """F05."""
     story = reasoners()
     story.edit(edit(story))
-    assert minds(story) == left
+    assert positions_with_reasoning(story) == left
     story.say(thought("new", say("done")))
-    assert minds(story)[-1] == len(story.rows)  # a reply to the edited view is bound to that
+    assert positions_with_reasoning(story)[-1] == len(story.rows)  # a reply to the edited view is bound to that view
     assert values(story.folded()) == values(story.projection)
     assert values(story.folded(story.projection.snapshot())) == values(story.projection)
 
 
-def test_f05_other_models_keep_their_reasoning_after_an_edit():
+def test_models_without_binding_keep_their_reasoning():
+    """F05."""
     story = reasoners(ANTHROPIC)
     kept = story.projection.entries()[3:]
     story.edit(Replace(at(story, 3), (Text("x"),)))
-    assert minds(story) == [2, 4, 6, 8]
+    assert positions_with_reasoning(story) == [2, 4, 6, 8]
     assert [a is b for a, b in zip(story.projection.entries()[3:], kept, strict=True)] == [True] * len(kept)
 
 
-def test_f05_reasoning_that_went_stays_away_when_its_edit_is_taken_back():
-    """The provider checked it against a past that was shown otherwise in between; better none than a refused one."""
+def test_voided_reasoning_stays_away_after_an_undo():
+    """F05: the provider compared it with a past that had changed in between. No reasoning is better than a refusal."""
     story = reasoners()
     story.edit(Hide(at(story, 3)))
     story.edit(Restore((), (1,)))
-    assert minds(story) == [2]
+    assert positions_with_reasoning(story) == [2]
     assert values(story.folded()) == values(story.projection)
 
 
-def test_f05_a_reply_that_comes_after_an_edit_its_call_did_not_see_is_bound_to_the_past_before_it():
+def test_a_reply_after_an_unseen_edit_is_bound_to_the_older_past():
+    """F05."""
     story = reasoners()
-    story.edit(Replace(at(story, 3), (Text("x"),)), turn=6)  # while call 5 is under way
+    story.edit(Replace(at(story, 3), (Text("x"),)), turn=6)  # while call 5 is in progress
     story.say(thought("of the past", say("five")), turn=5)
     story.say(thought("of now", say("six")), turn=6)
-    assert minds(story) == [2, 12]
+    assert positions_with_reasoning(story) == [2, 12]
     assert values(story.folded()) == values(story.projection)
     assert values(story.folded(story.projection.snapshot())) == values(story.projection)
 
 
 @MANY
 @given(data=st.data())
-def test_f05_bound_reasoning_is_shown_only_behind_exactly_what_it_was_thought_behind(data):
-    """The provider checks a signed block against everything before it, whatever became of that in between."""
+def test_bound_reasoning_needs_exactly_its_original_past(data):
+    """F05: the provider compares a signed block with everything before it, even if that was restored in between."""
     story = Story(user("go"), profile=BINDING)
     thought_behind: dict[int, list[Message]] = {}
     for n in range(data.draw(st.integers(1, 9))):
@@ -469,15 +472,15 @@ def test_f05_bound_reasoning_is_shown_only_behind_exactly_what_it_was_thought_be
 # --------------------------------------------------------------------------------------------------------------- facts
 
 
-def test_facts_are_what_the_newest_messages_say_of_the_whole():
+def test_facts_come_from_the_newest_messages():
     said = [
         (user("go"), Stamp(0, 10, 5, "user")),
         (say("one"), Stamp(1, 20, 5, "assistant", "", Usage(100, 20, None, 7), 60)),
         (user("on"), Stamp(1, 30, 5, "user")),
         (user("a hint"), Stamp(1, 31, 5, "plugin")),
         (user(" "), Stamp(1, 32, 5, "user")),
-        (say("two"), Stamp(2, 40, 5, "assistant", "", Usage(500, 0, 0, 7))),  # nobody had estimated this prompt
-        (say("three"), Stamp(3, 50, 5, "assistant", "", Usage(None, 90), 70)),  # nobody says how large it was
+        (say("two"), Stamp(2, 40, 5, "assistant", "", Usage(500, 0, 0, 7))),  # no estimate of this prompt
+        (say("three"), Stamp(3, 50, 5, "assistant", "", Usage(None, 90), 70)),  # an unknown size
         (answer("a"), Stamp(3, 60, 5, "tool")),
     ]
     facts = Facts()
@@ -489,7 +492,7 @@ def test_facts_are_what_the_newest_messages_say_of_the_whole():
 # ----------------------------------------------------------------------------------------------------------- identity
 
 
-def test_an_edit_behind_messages_that_show_nothing_is_seen_at_once():
+def test_an_edit_after_empty_messages_is_visible_at_once():
     story = Story(*[user(" ")] * 4, user("go"), say("a"), say("b"), say("c"), user("on"))
     assert texts(story.projection) == ["go", "a", "b", "c", "on"]
     story.edit(Replace(at(story, 7), (Text("x"),)))
@@ -498,7 +501,7 @@ def test_an_edit_behind_messages_that_show_nothing_is_seen_at_once():
     assert texts(story.projection) == ["go", "x", "c", "on"]
 
 
-def test_entries_that_did_not_change_are_the_same_objects():
+def test_unchanged_entries_are_the_same_objects():
     story = talk(6)
     before = story.projection.entries()
     assert story.projection.entries() is before
@@ -506,11 +509,11 @@ def test_entries_that_did_not_change_are_the_same_objects():
     assert all(a is b for a, b in zip(before, story.projection.entries(), strict=False))
     story.edit(Hide(at(story, 3)))
     after = story.projection.entries()
-    assert [entry in before for entry in after] == [True] * 5 + [False]  # m7 is new, all others are as they were
+    assert [entry in before for entry in after] == [True] * 5 + [False]  # m7 is new, all others are unchanged
     assert [entry.position for entry in after] == [1, 2, 4, 5, 6, 7]
 
 
-def test_what_had_to_be_mended_is_made_only_once_too():
+def test_legalized_entries_are_made_only_once():
     story = Story(
         user("go"),
         calls("a", "a", "b"),
@@ -531,7 +534,7 @@ def test_what_had_to_be_mended_is_made_only_once_too():
     assert [a is b for a, b in zip(after, before, strict=False)] == [False] + [True] * (len(before) - 1)
 
 
-def test_a_copy_goes_its_own_way():
+def test_a_copy_is_independent():
     story = talk(6)
     story.edit(Summarize(run(story, 2, 3), "told"))
     before = values(story.projection)
@@ -544,10 +547,10 @@ def test_a_copy_goes_its_own_way():
 
 
 class Watched(str):
-    """A text that tells when it is gone."""
+    """A text that reports its deletion."""
 
 
-def test_hidden_messages_are_let_go():
+def test_hidden_messages_are_released():
     projection = Projection(OPENAI, len)
     for n in range(1, 53):
         message = Message("assistant", (Text(Watched(f"m{n}")),))
@@ -562,7 +565,7 @@ def test_hidden_messages_are_let_go():
 # ----------------------------------------------------------------------------------------------------------- snapshots
 
 
-def test_a_snapshot_names_what_is_visible_in_runs_and_says_only_what_is_not_as_appended():
+def test_a_snapshot_has_visible_ranges_and_changed_messages():
     story = talk(12)
     story.edit(Hide(run(story, 3, 5)), Replace(at(story, 7), (Text("x"),)), Pin(at(story, 8)))
     snapshot = story.projection.snapshot()
@@ -572,13 +575,13 @@ def test_a_snapshot_names_what_is_visible_in_runs_and_says_only_what_is_not_as_a
     assert snapshot.positions() == [1, 2, *range(6, 13)]
 
 
-def test_a_snapshot_of_another_version_is_none():
+def test_a_snapshot_of_another_version_decodes_to_none():
     snapshot = talk(3).projection.snapshot()
     other = replace(snapshot, version=snapshot.version + 1)
     assert (Snapshot.decode(other.encode()), Snapshot.decode(b"[1,2,true]"), Snapshot.decode(b"{")) == (None,) * 3
 
 
-def test_of_many_spans_inside_each_other_only_the_outermost_is_shown_again():
+def test_of_nested_spans_only_the_outermost_is_visible():
     story = talk(202)
     for last in range(3, 202, 2):
         story.edit(Summarize(run(story, 2, last), f"to m{last}"))
@@ -590,8 +593,8 @@ def test_of_many_spans_inside_each_other_only_the_outermost_is_shown_again():
 # --------------------------------------------------------------------------------------------- for anything whatsoever
 
 
-def told_plainly(story: Story, without: Container[int] = ()) -> list[tuple[str, int, int, str]]:
-    """What should be shown of messages of one text each: what edits mean, written down with sets and nothing else."""
+def expected_texts(story: Story, without: Container[int] = ()) -> list[tuple[str, int, int, str]]:
+    """Return the visible texts for messages of one text each: a simple model of edits with sets."""
     messages = {row.position: row.message for row in story.rows}
     parts: dict[int, dict[int, Edit]] = {position: {} for position in messages}
     covers: dict[int, tuple[int, int, Edit, set[int]]] = {}
@@ -679,7 +682,7 @@ def drawn_edit(story: Story, data: st.DataObject, *, pins: bool = True) -> Edit:
 
 
 def is_refused(story: Story, edit: Edit) -> bool:
-    """Whether the engine would not let this edit into the journal, because it is about what may not be touched."""
+    """Return whether the journal refuses this edit, because its target is protected."""
     target = getattr(edit, "target", None)
     return (
         isinstance(edit, Replace | Hide)
@@ -706,14 +709,14 @@ def told(story: Story) -> list[tuple[str, int, int, str]]:
 
 @MANY
 @given(data=st.data())
-def test_any_edits_mean_what_they_say(data):
+def test_any_edits_match_the_reference_model(data):
     story = drawn_story(data)
-    assert told(story) == told_plainly(story)
+    assert told(story) == expected_texts(story)
 
 
 @MANY
 @given(data=st.data())
-def test_taking_edits_back_shows_what_is_shown_without_them(data):
+def test_undone_edits_leave_the_view_without_them(data):
     story = drawn_story(data, pins=False)
     made = [pair for record in story.records for pair in record.numbered()]
     first = data.draw(st.integers(1, max(1, len(made))))
@@ -723,12 +726,12 @@ def test_taking_edits_back_shows_what_is_shown_without_them(data):
     back = inverse_edits(now, then, gaps(now, then), {row.position: row.id for row in story.rows})
     if back:
         story.edit(*back)
-    assert told(story) == told_plainly(story, undone)
+    assert told(story) == expected_texts(story, undone)
 
 
 @MANY
 @given(history=histories(max_size=16), profile=st.sampled_from([OPENAI, ANTHROPIC, BINDING]), data=st.data())
-def test_growing_bit_by_bit_resuming_or_folding_from_the_beginning_is_the_same(history, profile, data):
+def test_growing_resuming_and_folding_give_the_same_view(history, profile, data):
     story = Story(profile=profile)
     snapshots = []
     for message in history:
@@ -750,8 +753,8 @@ def test_growing_bit_by_bit_resuming_or_folding_from_the_beginning_is_the_same(h
 
 @MANY
 @given(history=histories(max_size=16), data=st.data())
-def test_what_is_neither_shown_nor_told_was_blank_or_hidden_by_an_edit(history, data):
-    """Nothing is in neither summary nor context: a fold never drops a message of its own accord."""
+def test_invisible_content_was_blank_or_hidden_by_an_edit(history, data):
+    """I16: a fold never drops a message without an edit."""
     story = Story(*history)
     spans = st.tuples(*[st.integers(1, max(1, len(history)))] * 2)
     for first, last in data.draw(st.lists(spans, max_size=6)) if history else []:
@@ -766,7 +769,7 @@ def test_what_is_neither_shown_nor_told_was_blank_or_hidden_by_an_edit(history, 
 
 @MANY
 @given(history=histories(max_size=20), profile=st.sampled_from([OPENAI, ANTHROPIC]))
-def test_an_append_makes_no_entry_again_that_says_the_same(history, profile):
+def test_an_append_makes_no_unchanged_entry_again(history, profile):
     story = Story(profile=profile)
     for message in history:
         before = story.projection.entries()
@@ -778,7 +781,7 @@ def test_an_append_makes_no_entry_again_that_says_the_same(history, profile):
 
 
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 6)), max_size=12))
-def test_the_topmost_runs_are_those_that_no_newer_one_holds(runs: list[tuple[int, int]]) -> None:
+def test_topmost_returns_covers_that_no_newer_one_hides(runs: list[tuple[int, int]]) -> None:
     covers = [
         Cover(number, first, first + length, Hide(Span("a", "b")), 1, 1)
         for number, (first, length) in enumerate(runs, 1)

@@ -1,4 +1,4 @@
-"""Reasoning that is sent again counts, and what the provider's format drops does not."""
+"""Reasoning counts if it is sent again, and does not count if the format drops it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def asked(format: str, reasoning: Reasoning) -> Conversation:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_old_reasoning_counts_where_it_is_sent_and_nowhere_else(case: str):
+def test_old_reasoning_counts_only_if_it_is_sent(case: str):
     format, reasoning, is_sent = CASES[case]
     chat = asked(format, reasoning)
     view = chat.prepare()
@@ -43,7 +43,7 @@ def test_old_reasoning_counts_where_it_is_sent_and_nowhere_else(case: str):
     assert view.tokens == sum(entry.tokens for entry in view)
 
 
-def test_a_server_that_knows_the_common_fields_alone_gets_no_reasoning_and_none_is_counted():
+def test_a_strict_server_gets_no_reasoning_and_counts_none():
     strict = Profile("openai", strict=True)
     shown, why = legalized(assistant("ok", reasoning=Reasoning(THOUGHT, format="openai")), strict, stale=False)
     assert shown is not None
@@ -55,6 +55,6 @@ def test_a_server_that_knows_the_common_fields_alone_gets_no_reasoning_and_none_
     assert (tokens_of(plain), why) == (5 + len(THOUGHT) // 4, "")
 
 
-def test_the_history_counts_what_was_thought_whatever_is_sent_later():
+def test_the_history_counts_all_reasoning():
     chat = asked("openai", Reasoning(THOUGHT, "signed", format="anthropic"))
     assert chat.history()[1].stamp.tokens == REST + len(THOUGHT) // 4

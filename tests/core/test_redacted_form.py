@@ -1,4 +1,4 @@
-"""Outlines: what is hashed into the chains is the same before and after texts are erased, and nothing else is."""
+"""Redacted forms: equal before and after texts are erased, and different for all other changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def record(*edits: Edit) -> Record:
     return Record(1, edits, 3, 5, TWO, 2, author="plan")
 
 
-def test_erased_texts_are_gone_and_the_outline_is_as_before():
+def test_erasing_texts_keeps_the_redacted_form():
     before = record(REPLACED, Hide(Target(TWO)), SUMMED_UP)
     after = replace(before, edits=tuple(map(erased_edit, before.edits)))
     assert redacted_record(after) == redacted_record(before)
@@ -45,11 +45,11 @@ def test_erased_texts_are_gone_and_the_outline_is_as_before():
         record(Restore((Target(ONE),))),
     ],
 )
-def test_any_other_record_has_another_outline(other: Record):
+def test_different_records_have_different_redacted_forms(other: Record):
     assert redacted_record(other) != redacted_record(record(REPLACED))
 
 
-def test_an_applications_own_facts_leave_a_stamp_without_breaking_its_seal():
+def test_erasing_metadata_keeps_the_seal_of_a_stamp():
     stamp = Stamp(1, 2, 3, "user", metadata='{"name": "Ada"}', step="run/1")
     erased = erased_stamp(stamp)
     assert (b"Ada" in wire.encode_stamp(erased), erased_stamp(erased)) == (False, erased)
@@ -58,6 +58,6 @@ def test_an_applications_own_facts_leave_a_stamp_without_breaking_its_seal():
     assert redacted_stamp(replace(stamp, metadata="")) == wire.encode_stamp(replace(stamp, metadata=""))
 
 
-def test_a_record_of_an_earlier_version_has_another_id_which_is_still_known():
+def test_record_ids_of_an_earlier_version_are_verified():
     body = wire.encode_record(record(REPLACED))
     assert ids.legacy_record_id("", body) != ids.record_id("", redacted_record(record(REPLACED)))

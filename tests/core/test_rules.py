@@ -1,4 +1,4 @@
-"""Each rule sees its violation, by name and place, and lets the mended view pass; what views may be cut at."""
+"""Rules: each one reports its violation and accepts the legal view; and cut points."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MANY = settings(max_examples=settings.default.max_examples * 2)
 
 
 def entries(*said: Message, **changes: object) -> tuple[Entry, ...]:
-    """Entries made by hand, one for each message, numbered from 1, as if nothing had looked after them."""
+    """Return one entry for each message, numbered from 1, without legalization."""
     return tuple(
         Entry(
             n, f"{n:040}", message, message, Stamp(n, n, 9, message.role), is_result=message.role == "tool", **changes
@@ -34,7 +34,7 @@ def entries(*said: Message, **changes: object) -> tuple[Entry, ...]:
 
 
 def broken(view: tuple[Entry, ...], profile=ANTHROPIC) -> list[tuple[str, int]]:
-    """Name and position of each violation."""
+    """Return rule and position of each violation."""
     return [(violation.rule, violation.position) for violation in check(view, profile)]
 
 
@@ -61,11 +61,11 @@ GO = user("go")
         ([GO, calls("a", "b", "c"), answer("c"), answer("a"), answer("b"), call("d"), answer("d")], []),
     ],
 )
-def test_every_call_is_answered_right_behind_it_and_once(said, found, profile):
+def test_a_call_without_its_answer_directly_after_it_is_reported(said, found, profile):
     assert broken(entries(*said), profile) == found
 
 
-def test_a_violation_says_what_is_wrong_in_words():
+def test_a_violation_prints_a_sentence():
     view = entries(GO, calls("b", "a"), user("on"), answer("b"))
     first, second = check(view, OPENAI)
     assert first == Violation("CallsAreAnswered", 3, "leaves calls unanswered before it: a, b")
@@ -75,7 +75,7 @@ def test_a_violation_says_what_is_wrong_in_words():
 # ---------------------------------------------------------------------------------------------------- CallIdsAreOwn
 
 
-def test_a_call_id_is_used_once_and_never_empty():
+def test_a_repeated_or_empty_call_id_is_reported():
     twice = entries(GO, call("a"), answer("a"), call("a"), answer("a"), calls("b", "b"), answer("b"))
     assert broken(twice) == [("CallIdsAreOwn", 4), ("CallIdsAreOwn", 6)]
     assert broken(entries(GO, call(""), answer(""))) == [("CallIdsAreOwn", 2)]
@@ -97,11 +97,11 @@ def test_a_call_id_is_used_once_and_never_empty():
         (Message("user", (Text("words"), PIXEL)), False),
     ],
 )
-def test_no_message_is_empty_and_no_text_blank(said, is_bad):
+def test_an_empty_message_or_blank_text_is_reported(said, is_bad):
     assert broken(entries(GO, said)) == ([("NothingIsEmpty", 2)] if is_bad else [])
 
 
-def test_no_result_holds_a_blank_text_and_no_error_says_nothing():
+def test_a_blank_result_text_or_empty_error_is_reported():
     for content, state, is_bad in (
         ((Text("  "),), "ok", True),
         ((PIXEL, Text("")), "ok", True),
@@ -119,7 +119,7 @@ def test_no_result_holds_a_blank_text_and_no_error_says_nothing():
 
 
 @pytest.mark.parametrize("profile", [OPENAI, ANTHROPIC])
-def test_arguments_are_json_objects(profile):
+def test_arguments_that_are_no_json_object_are_reported(profile):
     for arguments in (
         "",
         "nonsense",
@@ -141,7 +141,7 @@ def test_arguments_are_json_objects(profile):
 # -------------------------------------------------------------------------------------------------- UserSpeaksFirst
 
 
-def test_a_user_speaks_first_where_the_provider_asks_for_it_and_somebody_speaks_everywhere():
+def test_a_view_without_a_first_user_is_reported_if_required():
     assert broken(entries(system("rules"), say("hello"), GO)) == [("UserSpeaksFirst", 2)]
     assert broken(entries(system("rules"), say("hello"), GO), OPENAI) == []
     assert broken(entries(system("rules"), GO, say("hello"))) == []
@@ -152,7 +152,7 @@ def test_a_user_speaks_first_where_the_provider_asks_for_it_and_somebody_speaks_
 # -------------------------------------------------------------------------------------------------- ReasoningIsWhole
 
 
-def test_reasoning_is_of_this_provider_and_signed():
+def test_foreign_or_unsigned_reasoning_is_reported():
     for thoughts, is_bad in (
         (Reasoning("hm", "c2ln", format="openai"), True),
         (Reasoning("hm", "c2ln"), True),
@@ -166,7 +166,7 @@ def test_reasoning_is_of_this_provider_and_signed():
     assert broken(entries(GO, unsigned), OPENAI) == []
 
 
-def test_reasoning_goes_with_the_calls_it_led_to_unless_the_model_binds_it_to_the_past():
+def test_missing_reasoning_of_calls_is_reported_unless_bound():
     whole = entries(GO, thought("hm", call("a")), answer("a"))
     assert broken(whole) == []
     bare = replace(whole[1], message=call("a"))
@@ -176,7 +176,7 @@ def test_reasoning_goes_with_the_calls_it_led_to_unless_the_model_binds_it_to_th
     assert broken((said[0], replace(said[1], message=say("so")))) == []
 
 
-def test_reasoning_that_its_provider_would_not_take_is_not_missed():
+def test_reasoning_that_the_provider_refuses_is_not_missed():
     said = entries(GO, thought("hm", call("a"), signature=""), answer("a"))
     assert broken((said[0], replace(said[1], message=call("a")), said[2])) == []
 
@@ -184,7 +184,7 @@ def test_reasoning_that_its_provider_would_not_take_is_not_missed():
 # ------------------------------------------------------------------------------------------------ ForeignBlocksStayAway
 
 
-def test_blocks_of_other_providers_stay_away_also_from_inside_a_result():
+def test_foreign_blocks_are_reported_also_inside_results():
     assert broken(entries(Message("user", (Text("see"), FOREIGN)))) == [("ForeignBlocksStayAway", 1)]
     assert broken(entries(Message("user", (Text("see"), OWN)))) == []
     for nested, found in ((FOREIGN, [("ForeignBlocksStayAway", 3)]), (OWN, [])):
@@ -195,7 +195,7 @@ def test_blocks_of_other_providers_stay_away_also_from_inside_a_result():
 # -------------------------------------------------------------------------------------------------- PromptsAreIntact
 
 
-def test_system_prompts_and_the_last_user_input_are_shown_as_they_were_said():
+def test_changed_prompts_and_last_inputs_are_reported():
     view = entries(system("rules"), user("old"), say("ok"), user("new"), say("ok"))
     assert broken(view) == []
     assert broken((replace(view[0], shrunk=((0,),)), *view[1:])) == [("PromptsAreIntact", 1)]
@@ -204,14 +204,14 @@ def test_system_prompts_and_the_last_user_input_are_shown_as_they_were_said():
     assert violation == Violation("PromptsAreIntact", 5, "the last user input, m4, is not shown unchanged")
 
 
-def test_an_input_that_was_erased_was_still_the_last_one():
+def test_an_erased_input_remains_the_last_one():
     view = entries(user("old"), say("ok"))
     shown = View((replace(view[0], shrunk=((0,),)), view[1]), 2, Budget(9, 0, 9, 9), newest_input=3)
     assert check(shown, ANTHROPIC) == []
     assert check(replace(shown, newest_input=1), ANTHROPIC) == check(shown.entries, ANTHROPIC) != []
 
 
-def test_a_result_or_a_summary_is_no_user_input():
+def test_results_and_summaries_are_no_user_input():
     view = entries(user("go"), call("a"), answer("a"))
     note = replace(view[2], message=user("note"), kind="note", shrunk=((0,),))
     told = replace(
@@ -223,7 +223,7 @@ def test_a_result_or_a_summary_is_no_user_input():
 # --------------------------------------------------------------------------------------------------------- all of them
 
 
-def test_every_rule_names_who_needs_it_and_what_breaks_without_it_and_is_checked():
+def test_every_rule_names_its_provider_and_damage():
     written = {value for value in vars(rules).values() if isinstance(value, type) and "breaks" in vars(value)}
     assert set(RULES) == written
     assert all(rule.__doc__ and rule.provider and rule.breaks for rule in written)
@@ -244,8 +244,8 @@ def changes(draw: st.DrawFn, made: list[Message]) -> list[tuple[int, int, int]]:
 
 @MANY
 @given(made=st.lists(messages(), min_size=1, max_size=8), profile=st.sampled_from([OPENAI, ANTHROPIC]), data=st.data())
-def test_a_checker_that_goes_along_finds_what_a_fresh_one_finds(made, profile, data):
-    """Views that grow, are cut, are changed anywhere and shrink, legal and not, over many of the checker's marks."""
+def test_a_reused_checker_agrees_with_a_fresh_one(made, profile, data):
+    """Views that grow, shrink and change anywhere, legal or not, across many marks of the checker."""
     checker = Checker(profile)
     pool = entries(*made, GO, call("a"), answer("a"), calls("b", "c"), answer("c"), say("ok"))
     view: list[Entry] = [pool[n % len(pool)] for n in range(data.draw(st.integers(0, 700)))]
@@ -265,7 +265,7 @@ def test_a_checker_that_goes_along_finds_what_a_fresh_one_finds(made, profile, d
 
 @MANY
 @given(history=histories(), profile=st.sampled_from([OPENAI, ANTHROPIC, BINDING]), data=st.data())
-def test_what_a_projection_shows_is_legal_and_the_checker_that_goes_along_agrees(history, profile, data):
+def test_every_view_of_a_projection_is_legal(history, profile, data):
     story, checker = Story(profile=profile), Checker(profile)
     for message in history:
         story.say(message)
@@ -289,13 +289,13 @@ def test_a_view_is_cut_between_units_and_at_both_ends():
     assert cut_points(Story(user("a")).view()) == [0, 1]
 
 
-def test_parallel_calls_and_their_answers_are_one_unit_in_any_order():
+def test_parallel_calls_and_their_answers_are_one_unit():
     assert points(GO, calls("a", "b"), answer("b"), answer("a"), say("ok")) == [0, 1, 4, 5]
-    # What the user said in between stands behind the answers, and may be cut off there.
+    # The user's text in between follows the answers, and a cut there is allowed.
     assert points(GO, calls("a", "b"), answer("b"), user("hurry"), answer("a"), say("ok")) == [0, 1, 4, 5, 6]
 
 
-def test_a_late_answer_is_a_note_of_its_own_and_the_stand_in_stays_with_its_call():
+def test_a_late_answer_is_a_separate_note():
     story = Story(GO, call("a"), call("b"), answer("b"), answer("a"))
     assert [entry.kind for entry in story.projection.entries()] == [
         "message",
@@ -312,7 +312,7 @@ def test_a_dead_call_at_the_end_keeps_its_stand_in():
     assert points(GO, calls("a", "b"), answer("a")) == [0, 1, 4]
 
 
-def test_reused_and_empty_ids_do_not_run_into_each_other():
+def test_reused_and_empty_ids_stay_distinct():
     assert points(GO, call("a"), answer("a"), calls("a", "a"), answer("a"), answer("a"), call(""), answer("")) == [
         0,
         1,
@@ -322,7 +322,7 @@ def test_reused_and_empty_ids_do_not_run_into_each_other():
     ]
 
 
-def test_reasoning_is_never_cut_from_what_it_led_to():
+def test_a_cut_never_separates_reasoning_from_its_calls():
     story = Story(GO, thought("hm", call("a")), answer("a"), thought("so", say("ok")), profile=ANTHROPIC)
     assert cut_points(story.projection.entries()) == [0, 1, 3, 4]
 

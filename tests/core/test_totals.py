@@ -1,4 +1,4 @@
-"""The sums of what managing a context came to: each told in one small story whose numbers are added up by hand."""
+"""Totals: each figure in one small story with sums by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from foveate.types import Totals
 def message(
     tally: Tally, position: int, said: Message, tokens: int = 10, *, turn: int = 1, expanded: Expansion | None = None
 ) -> Entry:
-    """Append a message, and return its entry in a view that shows it whole."""
+    """Append a message and return its entry in a view that shows it whole."""
     stamp = Stamp(turn, 0, tokens, said.role, expanded=expanded)  # type: ignore[arg-type]
     tally.add_message(position, f"id{position}", said, stamp)
     return Entry(position, f"id{position}", said, said, stamp, last=position, tokens=tokens)
@@ -45,7 +45,7 @@ def reads(id: str, path: str = "a.py") -> Message:
     return assistant("", ToolCall(id, "read", f'{{"path":"{path}","from":1}}'))
 
 
-def test_nothing_that_happened_comes_to_nothing():
+def test_totals_without_events_are_zero():
     assert Tally().totals() == Totals()
     assert str(Totals()) == "\n".join(
         [
@@ -55,7 +55,7 @@ def test_nothing_that_happened_comes_to_nothing():
     )
 
 
-def test_saved_is_what_all_calls_together_were_not_sent():
+def test_saved_sums_the_unsent_tokens_of_all_calls():
     tally = Tally()
     one, two = message(tally, 1, user("a"), 100), message(tally, 2, assistant("b"), 20)
     tally.add_call((one, two))
@@ -68,7 +68,7 @@ def test_saved_is_what_all_calls_together_were_not_sent():
     assert totals.tokens_saved == 184
 
 
-def test_rebilled_is_what_was_sent_before_and_stands_behind_the_first_change():
+def test_rebilled_counts_resent_tokens_after_the_first_change():
     tally = Tally()
     entries = [message(tally, n, user(str(n)), n) for n in (1, 2, 3, 4)]
     tally.add_call(tuple(entries))
@@ -81,7 +81,7 @@ def test_rebilled_is_what_was_sent_before_and_stands_behind_the_first_change():
     assert tally.totals().tokens_rebilled == 57
 
 
-def test_what_changed_without_an_edit_or_only_in_its_facts_is_not_rebilled():
+def test_changes_without_visible_edits_are_not_rebilled():
     tally = Tally()
     one, two = message(tally, 1, user("a")), message(tally, 2, user("b"))
     tally.add_call((one, two))
@@ -92,7 +92,7 @@ def test_what_changed_without_an_edit_or_only_in_its_facts_is_not_rebilled():
     assert tally.totals().tokens_rebilled == 0
 
 
-def test_what_was_cut_from_the_end_is_not_rebilled():
+def test_messages_cut_from_the_end_are_not_rebilled():
     tally = Tally()
     one, two = message(tally, 1, user("a")), message(tally, 2, user("b"))
     tally.add_call((one, two))
@@ -101,7 +101,7 @@ def test_what_was_cut_from_the_end_is_not_rebilled():
     assert tally.totals().tokens_rebilled == 0
 
 
-def test_expanded_counts_what_was_asked_for_in_its_place_and_at_the_end():
+def test_expanded_counts_requests_in_place_and_at_the_end():
     tally = Tally()
     tally.add_record(commit(Restore((Target("id1"),)), author="expand", tokens=(5, 80)))
     tally.add_record(commit(Restore((Target("id1"),)), author="undo", tokens=(5, 90)))
@@ -113,7 +113,7 @@ def test_expanded_counts_what_was_asked_for_in_its_place_and_at_the_end():
     assert (totals.expansions, totals.tokens_expanded) == (2, 75 + 40)
 
 
-def test_what_the_conversation_says_again_would_not_have_been_said_if_all_were_sent():
+def test_expansions_do_not_count_as_history():
     tally = Tally()
     one = message(tally, 1, user("a"), 100)
     two = message(tally, 2, user("a"), 100, expanded=Expansion("whole", "m1", "id1"))
@@ -122,7 +122,7 @@ def test_what_the_conversation_says_again_would_not_have_been_said_if_all_were_s
 
 
 def summarised(*entries: Entry) -> tuple[Entry, ...]:
-    """A summary in place of these, the first of them first."""
+    """Return a summary in place of these entries, at the place of the first one."""
     first = entries[0]
     return (msgspec.structs.replace(first, kind="summary", source=None, span=Span(first.id, entries[-1].id)),)
 
@@ -137,7 +137,8 @@ def summarised(*entries: Entry) -> tuple[Entry, ...]:
     ],
     ids=["shown", "shrunk", "summarised", "hidden"],
 )
-def test_f21_a_call_made_again_counts_where_its_result_was_not_shown(view_of, again):
+def test_a_repeated_call_counts_if_its_result_was_not_visible(view_of, again):
+    """F21."""
     tally = Tally()
     entries = message(tally, 1, reads("c1")), message(tally, 2, tool_result("c1", "text"))
     tally.add_call(view_of(*entries))
@@ -147,7 +148,7 @@ def test_f21_a_call_made_again_counts_where_its_result_was_not_shown(view_of, ag
     assert (totals.refetches, totals.tokens_refetched) == (int(again > 0), again)
 
 
-def test_other_calls_and_calls_without_an_earlier_result_are_not_made_again():
+def test_other_calls_do_not_count_as_repeated():
     tally = Tally()
     message(tally, 1, reads("c1"))
     tally.add_call(())
@@ -166,7 +167,7 @@ def test_other_calls_and_calls_without_an_earlier_result_are_not_made_again():
     assert (tally.totals().refetches, tally.totals().tokens_refetched) == (1, 4)
 
 
-def test_a_provider_that_gives_an_id_twice_does_not_make_a_call_again():
+def test_a_repeated_call_id_is_not_a_repeated_call():
     tally = Tally()
     tally.add_call(())
     for position, (said, tokens) in enumerate(
@@ -184,7 +185,7 @@ def test_a_provider_that_gives_an_id_twice_does_not_make_a_call_again():
     assert tally.totals().tokens_refetched == 20
 
 
-def test_summaries_are_counted_by_who_wrote_them_and_who_was_refused():
+def test_summaries_are_counted_by_author():
     tally, span = Tally(), Span("id1", "id2")
     tally.add_record(commit(Summarize(span, "x", by="digest", refused=("model: longer than what it stands for",))))
     tally.add_record(commit(Replace(Target("id1"), (Text("x"),), by="model"), Summarize(span, "y", by="model")))
@@ -197,7 +198,7 @@ def test_summaries_are_counted_by_who_wrote_them_and_who_was_refused():
     assert "summaries: unnamed 1, digest 1, model 2; refused: model 1; failed: 1" in str(totals)
 
 
-def test_what_was_billed_is_summed_and_what_nobody_told_stays_unknown():
+def test_usage_is_summed_and_unknown_values_stay_none():
     tally = Tally()
     for position, usage in enumerate([Usage(10, None, 5, 7), None, Usage(1, 100, None, 2), Usage(output=1)], 1):
         tally.add_message(position, f"id{position}", assistant("a"), Stamp(position, 0, 1, "assistant", usage=usage))
@@ -215,7 +216,7 @@ def test_totals_are_plain_json():
 
 
 def worked(store: str, **options: object):
-    """A conversation that read five files, made to keep the newest of the results, and read the first again."""
+    """Return a conversation that read five files, kept only the newest result, and read the first file again."""
     chat = open_conversation("c", store=store, window=100_000, policy="keep-last-1", **grouped(options))  # type: ignore[arg-type]
     views = []
     chat.append("Look at the files.")
@@ -226,7 +227,7 @@ def worked(store: str, **options: object):
     return chat, views
 
 
-def test_a_conversation_tells_the_sums_of_its_calls(tmp_path):
+def test_a_conversation_returns_its_totals(tmp_path):
     chat, views = worked(f"sqlite:///{tmp_path}/chat.db")
     totals = chat.totals()
     sizes = [row.stamp.tokens for row in chat.history()]
@@ -253,7 +254,7 @@ def test_a_fork_counts_the_past_it_shares():
     assert part.tokens_whole < whole.tokens_whole
 
 
-def test_a_message_that_came_while_a_call_was_under_way_was_not_sent_with_it():
+def test_a_message_during_a_call_was_not_sent_with_it():
     chat = open_conversation("c", window=100_000, policy="none")
     chat.append("one")
     view = chat.prepare()
@@ -263,7 +264,7 @@ def test_a_message_that_came_while_a_call_was_under_way_was_not_sent_with_it():
     assert chat.totals().tokens_saved == 0
 
 
-def test_an_async_conversation_tells_the_same():
+def test_an_async_conversation_has_the_same_totals():
     import asyncio
 
     from foveate import open_async_conversation
@@ -280,8 +281,8 @@ def test_an_async_conversation_tells_the_same():
 
 
 @pytest.mark.parametrize("policy", ["keep-last-5", "balanced", "prune-and-compact"])
-def test_sent_and_rebilled_are_what_the_bytes_of_each_request_come_to(policy):
-    """By a second count that knows no edit: requests as bytes, each compared with the one before it."""
+def test_sent_and_rebilled_match_the_request_bodies(policy):
+    """Compared with a second count that knows no edits: request bodies, each compared with the one before."""
     chat = open_conversation("c", policy=policy, window=12_000, summarizer=lambda request: "They went on.")
     sent = again = newest = edits = 0
     before: list[bytes] = []
@@ -309,8 +310,8 @@ def test_sent_and_rebilled_are_what_the_bytes_of_each_request_come_to(policy):
 
 
 @given(data=st.data(), history=histories())
-def test_what_was_summed_up_along_the_way_is_what_is_summed_up_anew(data: st.DataObject, history: list[Message]):
-    """Asked after any message and any edit, also between a request and its reply, and after an erasure."""
+def test_incremental_totals_equal_totals_from_the_beginning(data: st.DataObject, history: list[Message]):
+    """Read after any message and edit, also between a request and its reply, and after an erasure."""
     store = MemoryStore()
     ticks = iter(range(1, 10**9))
     chat = open_conversation("c", store=store, window=4_000, options=Options(clock=lambda: next(ticks)))
@@ -335,7 +336,7 @@ def test_what_was_summed_up_along_the_way_is_what_is_summed_up_anew(data: st.Dat
             assert chat.totals() == open_conversation("c", store=store, window=4_000).totals()
 
 
-def test_asking_again_reads_what_came_since(tmp_path):
+def test_a_second_call_reads_only_new_messages(tmp_path):
     chat, _ = worked(f"sqlite:///{tmp_path}/chat.db")
     chat.totals()
     asked: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""What a conversation tells OpenTelemetry: spans, their attributes and counts; and that telling can disturb nothing."""
+"""OpenTelemetry of a conversation: spans, attributes and counters, without any effect on the conversation."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from foveate.telemetry import instrument
 SECRET = "the password is swordfish"
 
 
-class Seen:
-    """An SDK whose exporters keep what they are handed."""
+class Exported:
+    """An SDK with exporters in memory."""
 
     def __init__(self) -> None:
         self._spans, self._reader = InMemorySpanExporter(), InMemoryMetricReader()
@@ -44,7 +44,7 @@ class Seen:
         return [span for span in self._spans.get_finished_spans() if name in ("", span.name)]
 
     def facts(self, name: str) -> list[dict[str, Any]]:
-        """The attributes of the spans of this name."""
+        """Return the attributes of the spans with this name."""
         return [dict(span.attributes or {}) for span in self.spans(name)]
 
     def points(self, name: str) -> list[Any]:
@@ -64,8 +64,8 @@ class Seen:
 
 
 @pytest.fixture
-def seen() -> Iterator[Seen]:
-    made = Seen()
+def seen() -> Iterator[Exported]:
+    made = Exported()
     yield made
     made.meters.shutdown()
 
@@ -75,7 +75,7 @@ def opened(**options: Any) -> Conversation:
 
 
 def step(chat: Conversation, n: int, path: str = "") -> None:
-    """One model call that reads a file, with its result."""
+    """Make one model call that reads a file, and append its result."""
     chat.prepare()
     chat.record(assistant("", ToolCall(f"c{n}", "read", f'{{"path":"{path or n}"}}')), usage=Usage(50, 900, 20, 7, 3))
     chat.append(tool_result(f"c{n}", f"{SECRET} {n}\n" * 200))
@@ -91,7 +91,7 @@ def run(chat: Conversation) -> Conversation:
     return chat
 
 
-def test_a_plan_is_a_span_that_tells_what_it_did(seen: Seen) -> None:
+def test_a_plan_is_a_span_with_its_figures(seen: Exported) -> None:
     chat = run(seen.watch(opened()))
     plans = seen.facts("foveate.plan")
     assert [plan["foveate.turn"] for plan in plans] == [1, 2, 3, 4, 5, 6]
@@ -108,7 +108,7 @@ def test_a_plan_is_a_span_that_tells_what_it_did(seen: Seen) -> None:
     }
 
 
-def test_what_was_billed_is_a_span_and_a_histogram_in_which_cached_input_counts(seen: Seen) -> None:
+def test_usage_is_a_span_and_a_histogram_with_cached_input(seen: Exported) -> None:
     chat = seen.watch(opened(), model="model-of-yours")
     chat.append("Hello.")
     step(chat, 1)
@@ -135,11 +135,11 @@ def test_what_was_billed_is_a_span_and_a_histogram_in_which_cached_input_counts(
     assert points["input"].explicit_bounds[:4] == (1, 4, 16, 64)
 
 
-def test_the_counters_come_to_the_totals_of_the_conversation(seen: Seen) -> None:
+def test_the_counters_equal_the_totals(seen: Exported) -> None:
     chat = run(seen.watch(opened()))
     totals = chat.totals()
     assert min(totals.tokens_saved, totals.tokens_rebilled, totals.tokens_expanded, totals.tokens_refetched) > 0
-    # The last view was settled for a call that has no answer yet: it is counted here, and in the totals it is not.
+    # The last view belongs to a call without an answer: it counts here, but not in the totals.
     view = chat.view
     last = sum(row.stamp.tokens for row in chat.history()) - view.tokens
     counted = seen.counted()
@@ -149,7 +149,7 @@ def test_the_counters_come_to_the_totals_of_the_conversation(seen: Seen) -> None
     assert counted["rebilled"] >= totals.tokens_rebilled
 
 
-def test_a_conversation_that_is_resumed_goes_on_saving_what_it_saves(seen: Seen) -> None:
+def test_a_resumed_conversation_continues_its_savings(seen: Exported) -> None:
     store = MemoryStore()
     run(opened(store=store))
     again = seen.watch(opened(store=store))
@@ -158,7 +158,7 @@ def test_a_conversation_that_is_resumed_goes_on_saving_what_it_saves(seen: Seen)
     assert seen.counted()["saved"] == sum(row.stamp.tokens for row in again.history()) - view.tokens > 0
 
 
-def test_a_summary_is_a_span_inside_of_its_plan(seen: Seen) -> None:
+def test_a_summary_is_a_span_inside_its_plan(seen: Exported) -> None:
     def summarize(request: object) -> str:
         with trace.get_tracer("reader", tracer_provider=seen.tracers).start_as_current_span("chat cheap-model"):
             return "They looked for the file."
@@ -181,7 +181,7 @@ def test_a_summary_is_a_span_inside_of_its_plan(seen: Seen) -> None:
     assert dict(plan.attributes or {})["gen_ai.conversation.compacted"] is True
 
 
-def test_what_is_shown_again_is_a_span(seen: Seen) -> None:
+def test_an_expansion_is_a_span(seen: Exported) -> None:
     chat = run(seen.watch(opened()))
     (shown,) = seen.facts("foveate.expand")
     assert (shown["foveate.form"], shown["foveate.turn"]) == ("view", 5)
@@ -191,7 +191,7 @@ def test_what_is_shown_again_is_a_span(seen: Seen) -> None:
     assert (appended["foveate.form"], appended["foveate.handle"]) == ("whole", "m5")
 
 
-def test_what_a_model_lets_show_again_in_its_place_is_told_once(seen: Seen) -> None:
+def test_an_expansion_by_the_model_is_reported_once(seen: Exported) -> None:
     chat = seen.watch(opened(expand=True, expand_where="view"))
     chat.append("Where is it?")
     for n in range(3):
@@ -203,7 +203,7 @@ def test_what_a_model_lets_show_again_in_its_place_is_told_once(seen: Seen) -> N
     assert [span["foveate.form"] for span in seen.facts("foveate.expand")] == ["view"]
 
 
-def test_nothing_that_was_said_is_told(seen: Seen) -> None:
+def test_no_attribute_contains_message_content(seen: Exported) -> None:
     chat = run(seen.watch(opened()))
     rows = chat.history()
     chat.edit(Summarize(Span(rows[1].id, rows[4].id), f"in short: {SECRET}"))
@@ -213,7 +213,7 @@ def test_nothing_that_was_said_is_told(seen: Seen) -> None:
     assert {name.split(".")[0] for span in seen.spans() for name in span.attributes or {}} == {"gen_ai", "foveate"}
 
 
-def test_an_error_is_told_by_its_kind_and_not_by_its_words(seen: Seen) -> None:
+def test_an_error_is_reported_by_its_class_only(seen: Exported) -> None:
     def fails(view: View) -> list[Edit]:
         raise BadSetting(SECRET)
 
@@ -226,7 +226,7 @@ def test_an_error_is_told_by_its_kind_and_not_by_its_words(seen: Seen) -> None:
     assert (plan.status.status_code, plan.status.description, plan.events) == (trace.StatusCode.ERROR, None, ())
 
 
-def test_after_a_plan_the_reader_s_own_span_is_current_again(seen: Seen) -> None:
+def test_the_callers_span_is_current_again_after_a_plan(seen: Exported) -> None:
     chat = seen.watch(opened())
     chat.append("Hello.")
     tracer = trace.get_tracer("reader", tracer_provider=seen.tracers)
@@ -237,7 +237,7 @@ def test_after_a_plan_the_reader_s_own_span_is_current_again(seen: Seen) -> None
     assert plan.parent == outer.get_span_context()
 
 
-def test_an_async_conversation_is_told_of_likewise(seen: Seen) -> None:
+def test_an_async_conversation_is_reported_the_same_way(seen: Exported) -> None:
     async def talk(name: str) -> None:
         async with await open_async_conversation(name, window=100_000) as chat:
             seen.watch(chat)
@@ -254,7 +254,7 @@ def test_an_async_conversation_is_told_of_likewise(seen: Seen) -> None:
     assert all(span.parent is None for span in seen.spans())
 
 
-def test_a_fork_is_told_of_once_it_is_instrumented(seen: Seen) -> None:
+def test_a_fork_is_reported_only_if_instrumented(seen: Exported) -> None:
     fork = run(seen.watch(opened())).fork("branch")
     before = len(seen.spans())
     fork.prepare()
@@ -267,7 +267,7 @@ def test_a_fork_is_told_of_once_it_is_instrumented(seen: Seen) -> None:
 
 
 class Broken:
-    """A watch that fails in one of its methods, after so many calls."""
+    """A watch that raises in one of its methods after some calls."""
 
     def __init__(self, where: str) -> None:
         self.where, self.calls = where, 0
@@ -291,7 +291,7 @@ class Broken:
 
 
 @pytest.mark.parametrize("where", ["begin", "end", "did", "count"])
-def test_a_watch_that_fails_changes_nothing_is_logged_once_and_told_no_more(where: str, caplog: Any) -> None:
+def test_a_failing_watch_is_logged_once_and_skipped(where: str, caplog: Any) -> None:
     chat, plain = opened(), run(opened())
     watch = Broken(where)
     chat.watch(watch)
@@ -305,18 +305,18 @@ def test_a_watch_that_fails_changes_nothing_is_logged_once_and_told_no_more(wher
     assert watch.calls == calls
 
 
-def test_what_is_no_watch_is_refused() -> None:
+def test_an_invalid_watch_is_refused() -> None:
     with pytest.raises(BadSetting, match="a Watch, such as"):
         opened().watch(print)  # type: ignore[arg-type]
 
 
-def test_without_an_sdk_nothing_is_told_and_nothing_fails() -> None:
+def test_without_an_sdk_nothing_is_reported_and_nothing_fails() -> None:
     chat = opened()
     instrument(chat)
     run(chat)
 
 
-def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     import foveate.telemetry
 
     for name in [name for name in sys.modules if name.startswith(("opentelemetry", "foveate.telemetry."))]:

@@ -1,4 +1,4 @@
-"""The log of a conversation in which nothing is amiss is empty, and what is only looked at leaves no line."""
+"""The log is empty in normal operation and after dry runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foveate.types import Lease
 RECAP = "Let me see.\nrecap - step {n} is done."
 
 
-def test_a_program_that_says_nothing_of_logs_sees_none():
+def test_a_program_without_logging_sees_no_logs():
     code = """
 import logging, foveate
 assert [type(one).__name__ for one in logging.getLogger("foveate").handlers] == ["NullHandler"]
@@ -28,7 +28,7 @@ foveate.open_conversation("c", window=9_000, options=foveate.Options(on_event=fa
 
 
 @pytest.mark.parametrize("policy", ["none", "prune", "balanced", "keep-last-2"])
-def test_a_run_in_which_nothing_is_amiss_logs_nothing(policy, caplog, tmp_path):
+def test_a_normal_run_logs_nothing(policy, caplog, tmp_path):
     caplog.set_level(logging.INFO, "foveate")
     with open_conversation("c", store=f"sqlite:///{tmp_path}/chat.db", policy=policy, window=20_000) as chat:
         chat.append("Look at the files.")
@@ -41,7 +41,7 @@ def test_a_run_in_which_nothing_is_amiss_logs_nothing(policy, caplog, tmp_path):
     assert caplog.messages == []
 
 
-def test_a_dry_run_and_an_explanation_leave_no_line_and_the_plan_that_is_applied_leaves_one(caplog):
+def test_only_an_applied_plan_logs_a_line(caplog):
     caplog.set_level(logging.INFO, "foveate")
     chat = open_conversation("c", policy="expire", window=100_000)
     chat.append("Look.")
@@ -56,7 +56,7 @@ def test_a_dry_run_and_an_explanation_leave_no_line_and_the_plan_that_is_applied
     assert caplog.messages == ["[Turn 5] Message pruning: 2 compacted (saved ~1702 tokens), 0 removed"]
 
 
-def test_recaps_that_are_only_looked_at_leave_no_line(caplog):
+def test_dry_runs_of_recaps_log_nothing(caplog):
     caplog.set_level(logging.INFO, "foveate")
     chat = open_conversation("c", policy=[recap_batches()], window=100_000)
     for n in range(9):
