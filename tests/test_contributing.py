@@ -56,8 +56,8 @@ def test_the_example_rule_reports_violations():
     many = [f"c{number}" for number in range(129)]
     with foveate.open_conversation("try", window=100_000) as chat:
         chat.append([user("hi"), calls(*many), *map(answer, many), call("last"), answer("last"), say("so")])
-        found = [says for entry in chat.view for says in rule.read(entry, profile_for("openai"))]
-    assert found + list(rule.end()) == ["makes 129 calls at once"]
+        results = [says for entry in chat.view for says in rule.read(entry, profile_for("openai"))]
+    assert results + list(rule.end()) == ["makes 129 calls at once"]
 
 
 def example(path: str) -> dict[str, Any]:

@@ -82,15 +82,15 @@ def test_the_recording_does_not_name_its_machine():
 
 
 @pytest.mark.parametrize(
-    ("play", "said"),
+    ("play", "message"),
     [
         ("@user\nhi\n@narrator\nmeanwhile", "line 3: 'narrator' is none of system, user, agent"),
         ("@agent\n> read_file", "line 2: 'read_file' is not a call"),
         ("@agent\n> edit_file a.py\n---- old\nx\n---- end\n", "'---- new' is missing"),
     ],
 )
-def test_an_invalid_screenplay_is_refused(play, said):
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+def test_an_invalid_screenplay_is_refused(play, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         screenplay().read(play)
 
 

@@ -41,7 +41,7 @@ class Story:
 
     def say(self, *messages: Message, turn: int | None = None) -> list[str]:
         """Append messages and return their ids. Each message of the assistant answers its own call."""
-        said = []
+        text = []
         for message in messages:
             now = self.turn + (message.role == "assistant") if turn is None else turn
             body = wire.encode_message(message)
@@ -50,8 +50,8 @@ class Story:
             row = Row(len(self.rows) + 1, id, message, stamp, len(body))
             self.rows.append(row)
             self.projection.append(row)
-            said.append(id)
-        return said
+            text.append(id)
+        return text
 
     def _source(self, message: Message) -> str:
         result = message.result

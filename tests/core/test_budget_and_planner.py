@@ -41,8 +41,8 @@ def shortens(position: int, text: str = "[short]"):
     return policy
 
 
-def says(*made: Edit):
-    return lambda view: made
+def says(*items: Edit):
+    return lambda view: items
 
 
 # ------------------------------------------------------------------------------------------------------------- counting
@@ -221,10 +221,10 @@ def left_out() -> Story:
 )
 def test_forbidden_unknown_and_ineffective_edits_are_left_out(edit):
     story = left_out()
-    made = edit(story)
-    assert not plan_of(story, says(made))
+    result = edit(story)
+    assert not plan_of(story, says(result))
     good = shortens(2, "[o]")
-    plan = plan_of(story, lambda view: [made, *good(view), made])
+    plan = plan_of(story, lambda view: [result, *good(view), result])
     assert [type(one) for one in plan.edits] == [Replace]
     assert plan.edits[0].target == Target(story.id(2))
     story.edit(*plan.edits)
@@ -266,8 +266,8 @@ def test_a_repeated_edit_is_recorded_once():
 def test_any_edits_of_a_policy_leave_a_legal_stable_view(history, data):
     story = Story(*history, profile=ANTHROPIC)
     for _ in range(3):
-        made = data.draw(edits([row.id for row in story.rows], max_size=5))
-        plan = make_plan(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [says(*made)], ())
+        result = data.draw(edits([row.id for row in story.rows], max_size=5))
+        plan = make_plan(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [says(*result)], ())
         if plan.edits:
             story.edit(*plan.edits)
         assert values(story.projection) == values(story.folded())
@@ -386,13 +386,13 @@ def test_the_floor_leaves_room_for_further_messages(shape):
     """Trigger and target differ. Otherwise the floor frees just enough once older results are placeholders, and
     rewrites the prefix on almost every turn.
     """
-    said, given = {"results": (5, 400), "talk": (300, 60), "mixed": (300, 400), "tiny": (40, 10)}[shape]
+    message, given = {"results": (5, 400), "talk": (300, 60), "mixed": (300, 400), "tiny": (40, 10)}[shape]
     budget = Budget(8_000, 0, 10**9, 9)
     story = Story(user("go"))
     edited: list[int] = []
     for n in range(300):
         story.say(
-            assistant(text_of(said, n), ToolCall(f"c{n}", "t", f'{{"n":{n}}}')), answer(f"c{n}", text_of(given, n))
+            assistant(text_of(message, n), ToolCall(f"c{n}", "t", f'{{"n":{n}}}')), answer(f"c{n}", text_of(given, n))
         )
         plan = plan_of(story, floor=FLOOR, budget=budget)
         if plan.edits:
@@ -401,4 +401,4 @@ def test_the_floor_leaves_room_for_further_messages(shape):
             assert measure_excess(plan.after) == Excess()
             assert plan.after.tokens <= 8_000 * NEAR
     assert len(edited) > 2
-    assert min(b - a for a, b in pairwise(edited)) >= 8_000 * (1 - NEAR) // (said + given + 20)
+    assert min(b - a for a, b in pairwise(edited)) >= 8_000 * (1 - NEAR) // (message + given + 20)

@@ -38,10 +38,10 @@ def result(call_id: str, tokens: int) -> Message:
 
 def steps(*sizes: int) -> list[Message]:
     """Return a request, then a call and its result for each size. The result of call n has the position 2n + 1."""
-    said = [user("u")]
+    message = [user("u")]
     for n, tokens in enumerate(sizes, 1):
-        said += [call(f"c{n}"), result(f"c{n}", tokens)]
-    return said
+        message += [call(f"c{n}"), result(f"c{n}", tokens)]
+    return message
 
 
 def warm(story: Story, budget: Budget = PLENTY, call: CallContext = WARM) -> View:
@@ -100,11 +100,11 @@ def test_edits_are_made_when_the_waste_equals_their_cost():
     and 30 more with each call: 99.5 (T - 3) >= 1.15 (2,305 + 30 (T - 4)) holds from T = 44 on.
     """
     story, patient = Story(*steps(1_000, 2_294)), when_it_pays(clears(3, after=4))
-    made = []
+    built = []
     for n in range(3, 50):
         story.say(call(f"c{n}"), result(f"c{n}", 24))
-        made += [story.turn + 1] if patient(warm(story)) else []
-    assert made == [44, 45, 46, 47, 48, 49, 50]
+        built += [story.turn + 1] if patient(warm(story)) else []
+    assert built == [44, 45, 46, 47, 48, 49, 50]
 
 
 def test_removing_new_messages_costs_nothing():
@@ -134,8 +134,8 @@ def test_edits_never_wait_forever():
     dear = Prices(write=1e9)
     view = warm(Story(*steps(1_000, 1_000, 1_000, 100)), Budget(10_000, 0, 10**9, 10**6))
     assert view.budget.usable * MAX_DEFERRED == 5_000
-    for bound, made in ((5_000, 0), (2_985, 0), (2_984, 3), (0.2985, 0), (0.2984, 3)):
-        assert len(when_it_pays(clears(3, 5, 7), prices=dear, max_deferred=bound)(view)) == made
+    for bound, built in ((5_000, 0), (2_985, 0), (2_984, 3), (0.2985, 0), (0.2984, 3)):
+        assert len(when_it_pays(clears(3, 5, 7), prices=dear, max_deferred=bound)(view)) == built
     full = replace(view, budget=Budget(view.tokens - 1, 0, 10**9, 10**6))
     assert len(when_it_pays(clears(3), prices=dear)(full)) == 1
     fits = replace(view, budget=Budget(view.tokens, 0, 10**9, 10**6))
@@ -200,23 +200,23 @@ def test_edits_come_at_the_same_call_as_with_a_remembered_sum(sizes: list[int], 
     for n, tokens in enumerate(sizes):
         story.say(call(f"c{n}"), result(f"c{n}", tokens))
         view = warm(story)
-        made, would = patient(view), remembers(view)
-        assert made == would or abs(remembers.left) < 0.1 * remembers.wasted
-        if made:
-            story.edit(*made)
+        built, would = patient(view), remembers(view)
+        assert built == would or abs(remembers.left) < 0.1 * remembers.wasted
+        if built:
+            story.edit(*built)
             remembers.wasted = 0.0
 
 
 def test_an_edit_counts_from_the_first_call_at_which_it_was_due():
     """m7 was due when it was new, but not alone: for m3, which saves nothing, the tokens between would be written."""
     story, patient, remembers = Story(*steps(5, 9_000)), when_it_pays(clears(3, 7)), Remembers(clears(3, 7))
-    made, would = [], []
+    built, would = [], []
     for n, tokens in enumerate([1_000, *[10] * 150]):
         story.say(call(f"d{n}"), result(f"d{n}", tokens))
-        made.append(bool(patient(warm(story))))
+        built.append(bool(patient(warm(story))))
         would.append(bool(remembers(warm(story))))
-    assert made == would
-    assert made.index(True) > 80
+    assert built == would
+    assert built.index(True) > 80
 
 
 def test_an_expanded_message_counts_from_its_expansion():
@@ -243,8 +243,8 @@ def test_a_policy_runs_for_few_earlier_calls():
     for n in range(250):
         story.say(call(f"c{n}"), result(f"c{n}", 100 + n % 7 * 50))
         asked.clear()
-        if made := patient(warm(story)):
-            story.edit(*made)
+        if built := patient(warm(story)):
+            story.edit(*built)
         assert asked[0] == story.turn + 1
         most = max(most, len(asked))
     assert len(story.records) > 4
@@ -254,10 +254,10 @@ def test_a_policy_runs_for_few_earlier_calls():
 # -------------------------------------------------------------------------------------------------- many kinds of edits
 
 
-def saves(made: Callable[[Story], Edit], *said: Message, most: int = 2_000) -> int:
+def saves(built: Callable[[Story], Edit], *messages: Message, most: int = 2_000) -> int:
     """Return the estimated savings of an edit: the smallest bound at which it still waits."""
-    story = Story(*said, *steps(5_000, 10)[1:])
-    edit = made(story)
+    story = Story(*messages, *steps(5_000, 10)[1:])
+    edit = built(story)
     view, dear = warm(story), Prices(write=1e9)
     waits = (
         bound for bound in range(2, most) if not when_it_pays(lambda _: [edit], prices=dear, max_deferred=bound)(view)
@@ -266,7 +266,7 @@ def saves(made: Callable[[Story], Edit], *said: Message, most: int = 2_000) -> i
 
 
 def test_the_savings_of_an_edit_are_its_effect_on_the_view():
-    said = chat(user("u"), call("a"), answer("a", text_of(400), PIXEL), say(text_of(100)))
+    message = chat(user("u"), call("a"), answer("a", text_of(400), PIXEL), say(text_of(100)))
 
     def at(position: int, *path: int) -> Callable[[Story], Target]:
         return lambda story: Target(story.id(position), path)
@@ -276,15 +276,15 @@ def test_the_savings_of_an_edit_are_its_effect_on_the_view():
 
     note = (Text("x" * 40),)
     call_tokens = 4 + 2  # `tool {}`
-    assert saves(lambda s: Replace(at(3)(s), note), *said) == 400 + 1_600 - 10
-    assert saves(lambda s: Replace(at(3, 0, 1)(s), note), *said) == 1_600 - 10
-    assert saves(lambda s: Replace(at(4, 0)(s), note), *said) == 100 - 10
-    assert saves(lambda s: Hide(at(3, 0, 0)(s)), *said) == 400
-    assert saves(lambda s: Hide(at(4)(s)), *said) == 104
-    assert saves(lambda s: Hide(whole(s)), *said, most=3_000) == call_tokens + 2_004 + 104
-    assert saves(lambda s: Summarize(whole(s), "x" * 40), *said, most=3_000) == call_tokens + 2_004 + 104 - 14
+    assert saves(lambda s: Replace(at(3)(s), note), *message) == 400 + 1_600 - 10
+    assert saves(lambda s: Replace(at(3, 0, 1)(s), note), *message) == 1_600 - 10
+    assert saves(lambda s: Replace(at(4, 0)(s), note), *message) == 100 - 10
+    assert saves(lambda s: Hide(at(3, 0, 0)(s)), *message) == 400
+    assert saves(lambda s: Hide(at(4)(s)), *message) == 104
+    assert saves(lambda s: Hide(whole(s)), *message, most=3_000) == call_tokens + 2_004 + 104
+    assert saves(lambda s: Summarize(whole(s), "x" * 40), *message, most=3_000) == call_tokens + 2_004 + 104 - 14
     kept = lambda s: Summarize(whole(s), "x" * 40, keep=(s.id(3),))  # noqa: E731
-    assert saves(kept, *said) == call_tokens + 104 - 14
+    assert saves(kept, *message) == call_tokens + 104 - 14
 
 
 def test_an_edit_of_an_unknown_place_saves_nothing():
@@ -297,12 +297,14 @@ def test_an_edit_of_an_unknown_place_saves_nothing():
 
 
 def test_recaps_are_deferred():
-    said = [message for n in range(12) for message in (user(f"Step {n}."), say(f"recap - step {n}\n{text_of(150, n)}"))]
-    story = Story(*said, user("Go on."))
+    messages = [
+        message for n in range(12) for message in (user(f"Step {n}."), say(f"recap - step {n}\n{text_of(150, n)}"))
+    ]
+    story = Story(*messages, user("Go on."))
     recap = recap_batches(keep_first_user=True)
-    wanted, made = list(recap(warm(story))), when_it_pays(recap)(warm(story))
+    wanted, built = list(recap(warm(story))), when_it_pays(recap)(warm(story))
     assert len(wanted) > 8
-    assert made in ([], wanted)
+    assert built in ([], wanted)
     assert when_it_pays(recap, prices=Prices(write=1e9))(warm(story)) == []
 
 
@@ -382,14 +384,14 @@ def test_patience_multiplies_the_cost_to_wait_for():
 
 def test_partly_edits_near_the_end_go_first():
     """20,000 tokens follow result 3; few tokens follow the results 9 and 11."""
-    said = steps(300, 20_000, 20, 2_000, 2_000)
+    message = steps(300, 20_000, 20, 2_000, 2_000)
     wanted = clears(3, 9, 11)
     whole, partly = [], []
-    for policy, made in ((when_it_pays(wanted), whole), (when_it_pays(wanted, partly=True), partly)):
-        story = Story(*said)
+    for policy, built in ((when_it_pays(wanted), whole), (when_it_pays(wanted, partly=True), partly)):
+        story = Story(*message)
         for n in range(6, 12):
             story.say(call(f"c{n}"), result(f"c{n}", 24))
-            made.append(handles(warm(story), list(policy(warm(story)))))
+            built.append(handles(warm(story), list(policy(warm(story)))))
     assert whole != partly
     assert next(filter(None, partly)) in (["m9", "m11"], ["m11"])
     assert next(filter(None, whole), ["m3", "m9", "m11"]) == ["m3", "m9", "m11"]

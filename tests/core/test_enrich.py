@@ -31,12 +31,12 @@ def added(*contents: AdditionalContent) -> EnrichedMessage:
     return enrich(SAID, [("screen", contents)])
 
 
-def shown(made: EnrichedMessage) -> tuple[object, ...]:
-    return display_parts(made.message, made.kept)
+def shown(result: EnrichedMessage) -> tuple[object, ...]:
+    return display_parts(result.message, result.kept)
 
 
-def saved(made: EnrichedMessage) -> tuple[tuple[object, ...], tuple[int | None, ...]]:
-    return persistent_parts(made.message, made.kept)
+def saved(result: EnrichedMessage) -> tuple[tuple[object, ...], tuple[int | None, ...]]:
+    return persistent_parts(result.message, result.kept)
 
 
 def one(text: str, save: bool | int = False, display: bool = True) -> AdditionalContent:
@@ -48,29 +48,29 @@ def one(text: str, save: bool | int = False, display: bool = True) -> Additional
 
 @pytest.mark.parametrize("plugins", [[], [("screen", [])]])
 def test_3_4_01_without_plugins_the_message_is_unchanged(plugins: list):
-    made = enrich(SAID, plugins)
-    assert made == EnrichedMessage(SAID, (PartRetention(),))
-    assert shown(made) == SAID.parts
-    assert saved(made) == (SAID.parts, (None,))
+    result = enrich(SAID, plugins)
+    assert result == EnrichedMessage(SAID, (PartRetention(),))
+    assert shown(result) == SAID.parts
+    assert saved(result) == (SAID.parts, (None,))
 
 
 def test_3_4_02_the_documented_example():
-    made = added(one("txt1", 3), one("txt2", True, display=False))
+    result = added(one("txt1", 3), one("txt2", True, display=False))
     parts = (*SAID.parts, HEADER, Text("txt1"), SPACE, Text("txt2"), SPACE)
-    assert saved(made) == (parts, (None, None, 3, 3, None, None))
-    assert shown(made) == parts[:4]
-    assert made.message == Message("user", parts)
+    assert saved(result) == (parts, (None, None, 3, 3, None, None))
+    assert shown(result) == parts[:4]
+    assert result.message == Message("user", parts)
 
 
 def test_3_4_03_shown_and_saved_content_is_the_same_now_and_later():
-    made = added(one("txt", 3))
-    assert saved(made) == (shown(made), (None, 3, 3, 3))
-    assert shown(made) == (*SAID.parts, HEADER, Text("txt"), SPACE)
+    result = added(one("txt", 3))
+    assert saved(result) == (shown(result), (None, 3, 3, 3))
+    assert shown(result) == (*SAID.parts, HEADER, Text("txt"), SPACE)
 
 
 def test_3_4_04_a_header_stays_as_long_as_its_longest_content():
-    made = added(one("a", 2), one("b", 5))
-    assert saved(made)[1] == (None, 5, 2, 2, 5, 5)
+    result = added(one("a", 2), one("b", 5))
+    assert saved(result)[1] == (None, 5, 2, 2, 5, 5)
     assert added(one("a", 2), one("b", True)).kept[1] == PartRetention(True, None, "screen")
     assert added(one("a", 2, display=False), one("b")).kept[1] == PartRetention(True, 2, "screen")
 
@@ -107,8 +107,8 @@ def test_a_field_of_the_wrong_type_is_refused(field: str, value: object):
 
 @pytest.mark.parametrize("blank", ["", " \n\t"])
 def test_3_4_12_blank_blocks_are_dropped_and_get_no_retention(blank: str):
-    made = added(one("a", 2), AdditionalContent((Text("b"), Text(blank), Text("c")), True, 5), one(blank, True))
-    assert list(zip(made.message.parts, made.kept, strict=True)) == [
+    result = added(one("a", 2), AdditionalContent((Text("b"), Text(blank), Text("c")), True, 5), one(blank, True))
+    assert list(zip(result.message.parts, result.kept, strict=True)) == [
         (SAID.parts[0], PartRetention()),
         (HEADER, PartRetention(True, 5, "screen")),
         (Text("a"), PartRetention(True, 2, "screen")),
@@ -120,18 +120,18 @@ def test_3_4_12_blank_blocks_are_dropped_and_get_no_retention(blank: str):
 
 
 def test_3_4_13_texts_are_never_joined():
-    made = added(AdditionalContent((Text("a"), Text("b"), Text("c")), True, 2))
-    assert saved(made)[1] == (None, 2, 2, 2, 2, 2)
-    assert made.message.parts[2:5] == (Text("a"), Text("b"), Text("c"))
+    result = added(AdditionalContent((Text("a"), Text("b"), Text("c")), True, 2))
+    assert saved(result)[1] == (None, 2, 2, 2, 2, 2)
+    assert result.message.parts[2:5] == (Text("a"), Text("b"), Text("c"))
 
 
 def test_3_4_18_a_part_without_retention_is_an_error():
-    made = added(one("a", 2))
-    for kept in (made.kept[:-1], (*made.kept, PartRetention()), ()):
+    result = added(one("a", 2))
+    for kept in (result.kept[:-1], (*result.kept, PartRetention()), ()):
         with pytest.raises(BadMessage, match=f"has 4 parts, but {len(kept)} retentions"):
-            display_parts(made.message, kept)
+            display_parts(result.message, kept)
         with pytest.raises(BadMessage, match=f"has 4 parts, but {len(kept)} retentions"):
-            persistent_parts(made.message, kept)
+            persistent_parts(result.message, kept)
 
 
 # -------------------------------------------------------------------------------------------------------- and the rest
@@ -142,23 +142,23 @@ def test_content_without_blocks_has_no_header_and_spacing():
 
 
 def test_each_plugin_has_its_header_in_order():
-    made = enrich(user("Hi."), [("b {x}", [one("1")]), ("a", [one("", 2)]), ("a", [one("2", 1, display=False)])])
-    texts = [part.text for part in made.message.parts if isinstance(part, Text)]
+    result = enrich(user("Hi."), [("b {x}", [one("1")]), ("a", [one("", 2)]), ("a", [one("2", 1, display=False)])])
+    texts = [part.text for part in result.message.parts if isinstance(part, Text)]
     assert texts == ["Hi.", "\n### PLUGIN b {x} CONTEXT ###\n", "1", "\n", "\n### PLUGIN a CONTEXT ###\n", "2", "\n"]
-    assert [kept.plugin for kept in made.kept] == ["", "b {x}", "b {x}", "b {x}", "a", "a", "a"]
+    assert [kept.plugin for kept in result.kept] == ["", "b {x}", "b {x}", "b {x}", "a", "a", "a"]
 
 
 def test_header_and_spacing_are_configurable():
-    made = enrich(SAID, [("screen", [one("a")])], header="[{name}]", spacing="--")
-    assert shown(made)[1:] == (Text("[screen]"), Text("a"), Text("--"))
+    result = enrich(SAID, [("screen", [one("a")])], header="[{name}]", spacing="--")
+    assert shown(result)[1:] == (Text("[screen]"), Text("a"), Text("--"))
     assert shown(enrich(SAID, [("screen", [one("a")])], header="", spacing="")) == (*SAID.parts, Text("a"))
 
 
 def test_content_is_added_inside_a_tool_result():
-    made = enrich(answer("c1", "ok"), [("screen", [AdditionalContent((SHOT,), True, 2)])])
-    assert made.message == Message("tool", (ToolResult("c1", (Text("ok"), HEADER, SHOT, SPACE)),))
-    assert [kept.calls for kept in made.kept] == [None, 2, 2, 2]
-    assert retained_parts(made.message) == (Text("ok"), HEADER, SHOT, SPACE)
+    result = enrich(answer("c1", "ok"), [("screen", [AdditionalContent((SHOT,), True, 2)])])
+    assert result.message == Message("tool", (ToolResult("c1", (Text("ok"), HEADER, SHOT, SPACE)),))
+    assert [kept.calls for kept in result.kept] == [None, 2, 2, 2]
+    assert retained_parts(result.message) == (Text("ok"), HEADER, SHOT, SPACE)
 
 
 @pytest.mark.parametrize("message", [say("I think."), system("You mend tests.")])
@@ -169,9 +169,9 @@ def test_adding_to_assistant_and_system_messages_is_refused(message: Message):
 
 def test_changing_the_plugins_list_changes_no_message():
     blocks = [Text("a")]
-    made = added(AdditionalContent(blocks))  # type: ignore[arg-type]
+    result = added(AdditionalContent(blocks))  # type: ignore[arg-type]
     blocks[:] = [Text("changed")]
-    assert shown(made)[2] == Text("a")
+    assert shown(result)[2] == Text("a")
 
 
 @given(
@@ -181,14 +181,14 @@ def test_changing_the_plugins_list_changes_no_message():
     into=st.sampled_from([SAID, answer("c1", "ok"), Message("user"), user("Look.", SHOT)]),
 )
 def test_own_parts_come_first_and_are_recovered(contents: list, into: Message):
-    made = enrich(into, [("p", contents), ("q", contents)])
+    result = enrich(into, [("p", contents), ("q", contents)])
     own = len(retained_parts(into))
-    assert len(made.kept) == len(retained_parts(made.message))
-    assert made.kept[:own] == (PartRetention(),) * own
-    assert shown(made)[:own] == saved(made)[0][:own] == retained_parts(into)
-    stamp = Stamp(0, 0, 0, "user", retention=Retention(1, made.kept) if made.kept else None)
-    assert own_message(made.message, stamp) == into
+    assert len(result.kept) == len(retained_parts(result.message))
+    assert result.kept[:own] == (PartRetention(),) * own
+    assert shown(result)[:own] == saved(result)[0][:own] == retained_parts(into)
+    stamp = Stamp(0, 0, 0, "user", retention=Retention(1, result.kept) if result.kept else None)
+    assert own_message(result.message, stamp) == into
     lasting = [content for content in contents if content.blocks and content.calls != 0]
-    assert len(saved(made)[0]) == own + 2 * (bool(lasting) + 2 * len(lasting))
+    assert len(saved(result)[0]) == own + 2 * (bool(lasting) + 2 * len(lasting))
     now = [content for content in contents if content.blocks and content.display_on_current_message]
-    assert len(shown(made)) == own + 2 * (bool(now) + 2 * len(now))
+    assert len(shown(result)) == own + 2 * (bool(now) + 2 * len(now))

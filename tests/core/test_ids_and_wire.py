@@ -96,15 +96,15 @@ def test_stamp_links_stay_the_same_across_versions():
     first = ids.seal(ids.NO_PARENT, ONE, stamp)
     assert first == "200c3a62c56471bc556c158464f9611b17b54c8f"
     assert ids.seal(first, TWO, stamp) == "044957abe4c43204c9205b4f757c28fa23f768b8"
-    said = replace(
+    message = replace(
         STAMP,
         lease=Lease(2, "compact"),
         retention=Retention(4, (PartRetention(), PartRetention(False, 2))),
         metadata="{}",
     )
-    longer = wire.encode_stamp(said)
+    longer = wire.encode_stamp(message)
     assert longer[1:].startswith(stamp[1:])
-    assert (wire.decode_stamp(longer), wire.decode_stamp(stamp)) == (said, STAMP)
+    assert (wire.decode_stamp(longer), wire.decode_stamp(stamp)) == (message, STAMP)
 
 
 def test_record_ids_stay_the_same_across_versions():
@@ -158,11 +158,11 @@ def test_any_message_survives_a_round_trip(message):
 
 @MANY
 @given(edits([ONE, TWO]), st.integers(1, 10**6))
-def test_any_record_survives_a_round_trip(made, number):
-    record = Record(number, tuple(made), 1, 2, ONE, 3)
+def test_any_record_survives_a_round_trip(result, number):
+    record = Record(number, tuple(result), 1, 2, ONE, 3)
     assert wire.decode_record(wire.encode_record(record)) == record
-    assert record.last == number + len(made) - 1
-    assert [n for n, _ in record.numbered()] == list(range(number, number + len(made)))
+    assert record.last == number + len(result) - 1
+    assert [n for n, _ in record.numbered()] == list(range(number, number + len(result)))
 
 
 @MANY

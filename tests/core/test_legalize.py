@@ -29,15 +29,15 @@ GO = user("go")
 MANY = settings(max_examples=settings.default.max_examples * 4)
 
 
-def shown(*said: Message, profile=ANTHROPIC) -> list[Entry]:
+def shown(*messages: Message, profile=ANTHROPIC) -> list[Entry]:
     """Return the entries after a first user's message."""
-    story = Story(GO, *said, profile=profile)
+    story = Story(GO, *messages, profile=profile)
     assert check(story.projection.entries(), profile) == []
     return list(story.projection.entries()[1:])
 
 
-def alone(said: Message, profile=ANTHROPIC) -> Entry:
-    (entry, *rest) = shown(said, profile=profile)
+def alone(message: Message, profile=ANTHROPIC) -> Entry:
+    (entry, *rest) = shown(message, profile=profile)
     assert {one.kind for one in rest} <= {"stand-in"}
     return entry
 
@@ -47,9 +47,9 @@ def alone(said: Message, profile=ANTHROPIC) -> Entry:
 
 @PROVIDERS
 def test_a_legal_message_stays_the_same_object(profile):
-    said = Message("assistant", (Text("well"), ToolCall("a", "t", '{"a": 1}')), "bot", Extra("other", "{}"))
-    entry = alone(said, profile)
-    assert entry.message is entry.source is said
+    message = Message("assistant", (Text("well"), ToolCall("a", "t", '{"a": 1}')), "bot", Extra("other", "{}"))
+    entry = alone(message, profile)
+    assert entry.message is entry.source is message
     assert entry.legalized == ""
 
 
@@ -67,18 +67,18 @@ def test_a_message_without_content_is_not_shown(parts, profile):
 
 
 def test_trailing_space_is_removed_only_if_refused():
-    said = assistant("so: \n", ToolCall("a", "t"))
-    assert alone(said).message == assistant("so:", ToolCall("a", "t"))
-    assert alone(said).legalized == "white space at the end of the assistant's text is refused"
-    assert alone(said, OPENAI).message is said
+    message = assistant("so: \n", ToolCall("a", "t"))
+    assert alone(message).message == assistant("so:", ToolCall("a", "t"))
+    assert alone(message).legalized == "white space at the end of the assistant's text is refused"
+    assert alone(message, OPENAI).message is message
     assert alone(user("so: \n")).message == user("so: \n")
 
 
 def test_content_after_a_call_moves_before_it_only_if_refused():
     one, two = ToolCall("a", "t"), ToolCall("b", "t")
-    said = Message("assistant", (one, Text("and"), SIGNED, two, Text("then")))
-    assert alone(said).message.parts == (Text("and"), SIGNED, Text("then"), one, two)
-    assert alone(said).legalized == "content after a call, and reasoning at the end, are refused"
+    message = Message("assistant", (one, Text("and"), SIGNED, two, Text("then")))
+    assert alone(message).message.parts == (Text("and"), SIGNED, Text("then"), one, two)
+    assert alone(message).legalized == "content after a call, and reasoning at the end, are refused"
     assert alone(Message("assistant", (Text("x"), one, two))).legalized == ""
     assert alone(Message("assistant", (one, Text("and"), two)), OPENAI).legalized == ""
 
@@ -101,8 +101,8 @@ def test_reasoning_returns_only_to_its_provider_and_signed(thoughts, why):
 
 
 def test_unsigned_reasoning_returns_to_a_provider_without_signatures():
-    said = Message("assistant", (Reasoning("hm", format="openai"), Text("so")))
-    assert alone(said, OPENAI).message is said
+    message = Message("assistant", (Reasoning("hm", format="openai"), Text("so")))
+    assert alone(message, OPENAI).message is message
 
 
 def test_stale_reasoning_is_left_out_with_a_reason():
@@ -147,8 +147,8 @@ def test_tool_names_are_made_legal():
 @PROVIDERS
 def test_only_an_empty_error_gets_a_text(profile):
     for state, content in (("error", (Text(NO_ERROR_TEXT),)), ("ok", ()), ("interrupted", ())):
-        for said in ((), (Text(" "),)):
-            entry = shown(call("a"), Message("tool", (ToolResult("a", said, state),)), profile=profile)[1]
+        for message in ((), (Text(" "),)):
+            entry = shown(call("a"), Message("tool", (ToolResult("a", message, state),)), profile=profile)[1]
             assert entry.message.result == ToolResult("a", content, state)
 
 
@@ -162,8 +162,8 @@ def test_blocks_of_other_providers_are_left_out():
 
 
 def test_names_and_unknown_fields_survive_legalization():
-    said = Message("assistant", (Text("so ", Extra("anthropic", "{}")),), "bot", Extra("openai", '{"x":1}'))
-    assert alone(said).message == replace(said, parts=(Text("so", Extra("anthropic", "{}")),))
+    message = Message("assistant", (Text("so ", Extra("anthropic", "{}")),), "bot", Extra("openai", '{"x":1}'))
+    assert alone(message).message == replace(message, parts=(Text("so", Extra("anthropic", "{}")),))
 
 
 # ------------------------------------------------------------------------------------------------------- calls and ids
@@ -187,14 +187,14 @@ def test_long_and_empty_ids_are_replaced_in_call_and_answer(profile):
 
 
 def test_odd_ids_are_made_plain_only_if_refused_and_stay_distinct():
-    said = (calls("call 3", "call_3", "call#3"), *(answer(id, id) for id in ("call_3", "call#3", "call 3")))
-    asked, *answers = shown(*said)
+    message = (calls("call 3", "call_3", "call#3"), *(answer(id, id) for id in ("call_3", "call#3", "call 3")))
+    asked, *answers = shown(*message)
     ids = [one.call_id for one in asked.message.calls]
     assert ids == ["call_3", "call_3_2_1", "call_3_2_2"]
     assert {e.message.result.call_id: e.message.text for e in answers} == dict(
         zip(ids, ["call 3", "call_3", "call#3"], strict=True)
     )
-    assert [entry.message for entry in shown(*said, profile=OPENAI)] == list(said)
+    assert [entry.message for entry in shown(*message, profile=OPENAI)] == list(message)
 
 
 @PROVIDERS
@@ -277,10 +277,10 @@ def test_second_and_orphan_answers_are_notes_with_all_content(profile):
 
 @PROVIDERS
 def test_hiding_half_of_a_pair_leaves_a_legal_view(profile):
-    said = [GO, calls("a", "b"), answer("a", "1"), answer("b", "2"), call("c"), answer("c", "3"), user("on")]
+    message = [GO, calls("a", "b"), answer("a", "1"), answer("b", "2"), call("c"), answer("c", "3"), user("on")]
     for first in range(2, 7):
         for last in range(first, 7):
-            story = Story(*said, profile=profile)
+            story = Story(*message, profile=profile)
             story.edit(Hide(Span(story.id(first), story.id(last))))
             assert check(story.projection.entries(), profile) == []
 
@@ -328,15 +328,15 @@ def test_no_visible_content_is_dropped_or_repeated(history, profile):
     assert len(set(positions)) == len(positions)
     for row in story.rows:
         content = row.message.result.content if row.message.result else row.message.parts
-        said = {part.text.strip() for part in content if isinstance(part, Text) and part.text.strip()}
-        told = {
+        message = {part.text.strip() for part in content if isinstance(part, Text) and part.text.strip()}
+        text = {
             part.text.strip()
             for entry in entries
             if entry.position == row.position
             for part in (entry.message.result.content if entry.message.result else entry.message.parts)
             if isinstance(part, Text)
         }
-        assert said <= told
+        assert message <= text
         names = [len(entry.message.calls) for entry in entries if entry.position == row.position]
         assert max(names, default=0) == len(row.message.calls)
 

@@ -381,10 +381,10 @@ def test_an_edit_of_a_hidden_message_applies_when_it_is_shown():
 
 
 def reasoners(profile=BINDING) -> Story:
-    said = [user("go")]
+    message = [user("go")]
     for n in range(4):
-        said += [thought(f"t{n}", call(f"c{n}")), answer(f"c{n}", f"r{n}")]
-    return Story(*said, user("on"), profile=profile)
+        message += [thought(f"t{n}", call(f"c{n}")), answer(f"c{n}", f"r{n}")]
+    return Story(*message, user("on"), profile=profile)
 
 
 def positions_with_reasoning(story: Story) -> list[int]:
@@ -473,7 +473,7 @@ def test_bound_reasoning_needs_exactly_its_original_past(data):
 
 
 def test_facts_come_from_the_newest_messages():
-    said = [
+    messages = [
         (user("go"), Stamp(0, 10, 5, "user")),
         (say("one"), Stamp(1, 20, 5, "assistant", "", Usage(100, 20, None, 7), 60)),
         (user("on"), Stamp(1, 30, 5, "user")),
@@ -484,7 +484,7 @@ def test_facts_come_from_the_newest_messages():
         (answer("a"), Stamp(3, 60, 5, "tool")),
     ]
     facts = Facts()
-    for position, (message, stamp) in enumerate(said, 1):
+    for position, (message, stamp) in enumerate(messages, 1):
         facts = facts.after(position, message, stamp)
     assert facts == Facts(last_input=3, turn=3, replied=50, measured=120, estimated=60)
 
@@ -663,18 +663,18 @@ def drawn_edit(story: Story, data: st.DataObject, *, pins: bool = True) -> Edit:
     first = data.draw(st.integers(1, count))
     last = data.draw(st.integers(first, count))
     target, span = at(story, first, *data.draw(st.sampled_from([(), (), (0,)]))), run(story, first, last)
-    made = story.records[-1].last if story.records else 0
+    newest = story.records[-1].last if story.records else 0
     match data.draw(st.integers(0, 7 if pins else 6)):
         case 0:
-            return Replace(target, (Text(f"e{made + 1}"),))
+            return Replace(target, (Text(f"e{newest + 1}"),))
         case 1:
             return Hide(target)
         case 2:
             return Hide(span)
         case 3 | 4:
-            return Summarize(span, data.draw(st.sampled_from([f"s{made + 1}"] * 5 + [" "])))
+            return Summarize(span, data.draw(st.sampled_from([f"s{newest + 1}"] * 5 + [" "])))
         case 5:
-            return Restore((), (data.draw(st.integers(0, made)),))
+            return Restore((), (data.draw(st.integers(0, newest)),))
         case 6:
             return Restore((data.draw(st.sampled_from([target, span])),))
         case _:
@@ -718,11 +718,11 @@ def test_any_edits_match_the_reference_model(data):
 @given(data=st.data())
 def test_undone_edits_leave_the_view_without_them(data):
     story = drawn_story(data, pins=False)
-    made = [pair for record in story.records for pair in record.numbered()]
-    first = data.draw(st.integers(1, max(1, len(made))))
-    undone = range(first, data.draw(st.integers(first, max(first, len(made)))) + 1)
+    result = [pair for record in story.records for pair in record.numbered()]
+    first = data.draw(st.integers(1, max(1, len(result))))
+    undone = range(first, data.draw(st.integers(first, max(first, len(result)))) + 1)
     where = story.where(row.id for row in story.rows)
-    now, then = EffectiveEdits(made, where), EffectiveEdits(made, where, without=undone)
+    now, then = EffectiveEdits(result, where), EffectiveEdits(result, where, without=undone)
     back = inverse_edits(now, then, gaps(now, then), {row.position: row.id for row in story.rows})
     if back:
         story.edit(*back)

@@ -23,13 +23,13 @@ OWN = Opaque("anthropic", "container_upload", "{}")
 MANY = settings(max_examples=settings.default.max_examples * 2)
 
 
-def entries(*said: Message, **changes: object) -> tuple[Entry, ...]:
+def entries(*items: Message, **changes: object) -> tuple[Entry, ...]:
     """Return one entry for each message, numbered from 1, without legalization."""
     return tuple(
         Entry(
             n, f"{n:040}", message, message, Stamp(n, n, 9, message.role), is_result=message.role == "tool", **changes
         )
-        for n, message in enumerate(said, 1)
+        for n, message in enumerate(items, 1)
     )
 
 
@@ -46,7 +46,7 @@ GO = user("go")
 
 @pytest.mark.parametrize("profile", [OPENAI, ANTHROPIC])
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("message", "results"),
     [
         ([GO, call("a"), user("on")], [("CallsAreAnswered", 3)]),
         ([GO, call("a")], [("CallsAreAnswered", 2)]),
@@ -61,8 +61,8 @@ GO = user("go")
         ([GO, calls("a", "b", "c"), answer("c"), answer("a"), answer("b"), call("d"), answer("d")], []),
     ],
 )
-def test_a_call_without_its_answer_directly_after_it_is_reported(said, found, profile):
-    assert broken(entries(*said), profile) == found
+def test_a_call_without_its_answer_directly_after_it_is_reported(message, results, profile):
+    assert broken(entries(*message), profile) == results
 
 
 def test_a_violation_prints_a_sentence():
@@ -86,7 +86,7 @@ def test_a_repeated_or_empty_call_id_is_reported():
 
 
 @pytest.mark.parametrize(
-    ("said", "is_bad"),
+    ("message", "is_bad"),
     [
         (Message("user"), True),
         (Message("assistant", (Reasoning("hm", "c2ln", format="anthropic"),)), True),
@@ -97,8 +97,8 @@ def test_a_repeated_or_empty_call_id_is_reported():
         (Message("user", (Text("words"), PIXEL)), False),
     ],
 )
-def test_an_empty_message_or_blank_text_is_reported(said, is_bad):
-    assert broken(entries(GO, said)) == ([("NothingIsEmpty", 2)] if is_bad else [])
+def test_an_empty_message_or_blank_text_is_reported(message, is_bad):
+    assert broken(entries(GO, message)) == ([("NothingIsEmpty", 2)] if is_bad else [])
 
 
 def test_a_blank_result_text_or_empty_error_is_reported():
@@ -172,13 +172,13 @@ def test_missing_reasoning_of_calls_is_reported_unless_bound():
     bare = replace(whole[1], message=call("a"))
     assert broken((whole[0], bare, whole[2])) == [("ReasoningIsWhole", 2)]
     assert broken((whole[0], bare, whole[2]), BINDING) == []
-    said = entries(GO, thought("hm", say("so")))
-    assert broken((said[0], replace(said[1], message=say("so")))) == []
+    message = entries(GO, thought("hm", say("so")))
+    assert broken((message[0], replace(message[1], message=say("so")))) == []
 
 
 def test_reasoning_that_the_provider_refuses_is_not_missed():
-    said = entries(GO, thought("hm", call("a"), signature=""), answer("a"))
-    assert broken((said[0], replace(said[1], message=call("a")), said[2])) == []
+    message = entries(GO, thought("hm", call("a"), signature=""), answer("a"))
+    assert broken((message[0], replace(message[1], message=call("a")), message[2])) == []
 
 
 # ------------------------------------------------------------------------------------------------ ForeignBlocksStayAway
@@ -187,9 +187,9 @@ def test_reasoning_that_the_provider_refuses_is_not_missed():
 def test_foreign_blocks_are_reported_also_inside_results():
     assert broken(entries(Message("user", (Text("see"), FOREIGN)))) == [("ForeignBlocksStayAway", 1)]
     assert broken(entries(Message("user", (Text("see"), OWN)))) == []
-    for nested, found in ((FOREIGN, [("ForeignBlocksStayAway", 3)]), (OWN, [])):
+    for nested, results in ((FOREIGN, [("ForeignBlocksStayAway", 3)]), (OWN, [])):
         view = entries(GO, call("a"), Message("tool", (ToolResult("a", (Text("see"), nested)),)))
-        assert broken(view) == found
+        assert broken(view) == results
 
 
 # -------------------------------------------------------------------------------------------------- PromptsAreIntact
@@ -214,10 +214,10 @@ def test_an_erased_input_remains_the_last_one():
 def test_results_and_summaries_are_no_user_input():
     view = entries(user("go"), call("a"), answer("a"))
     note = replace(view[2], message=user("note"), kind="note", shrunk=((0,),))
-    told = replace(
+    text = replace(
         view[2], position=4, message=user("told"), source=None, kind="summary", stamp=Stamp(1, 1, 1, "summary")
     )
-    assert broken((view[0], note, told)) == []
+    assert broken((view[0], note, text)) == []
 
 
 # --------------------------------------------------------------------------------------------------------- all of them
@@ -238,18 +238,22 @@ def test_a_view_and_its_entries_are_checked_alike():
 
 
 @st.composite
-def changes(draw: st.DrawFn, made: list[Message]) -> list[tuple[int, int, int]]:
-    return draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 90), st.integers(0, len(made) - 1)), max_size=14))
+def changes(draw: st.DrawFn, result: list[Message]) -> list[tuple[int, int, int]]:
+    return draw(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(0, 90), st.integers(0, len(result) - 1)), max_size=14)
+    )
 
 
 @MANY
-@given(made=st.lists(messages(), min_size=1, max_size=8), profile=st.sampled_from([OPENAI, ANTHROPIC]), data=st.data())
-def test_a_reused_checker_agrees_with_a_fresh_one(made, profile, data):
+@given(
+    result=st.lists(messages(), min_size=1, max_size=8), profile=st.sampled_from([OPENAI, ANTHROPIC]), data=st.data()
+)
+def test_a_reused_checker_agrees_with_a_fresh_one(result, profile, data):
     """Views that grow, shrink and change anywhere, legal or not, across many marks of the checker."""
     checker = Checker(profile)
-    pool = entries(*made, GO, call("a"), answer("a"), calls("b", "c"), answer("c"), say("ok"))
+    pool = entries(*result, GO, call("a"), answer("a"), calls("b", "c"), answer("c"), say("ok"))
     view: list[Entry] = [pool[n % len(pool)] for n in range(data.draw(st.integers(0, 700)))]
-    for kind, place, choice in data.draw(changes(made)):
+    for kind, place, choice in data.draw(changes(result)):
         at = place * len(view) // 91
         match kind:
             case 0:
@@ -279,8 +283,8 @@ def test_every_view_of_a_projection_is_legal(history, profile, data):
 # ----------------------------------------------------------------------------------------------------------- cut_points
 
 
-def points(*said: Message) -> list[int]:
-    return cut_points(Story(*said).projection.entries())
+def points(*items: Message) -> list[int]:
+    return cut_points(Story(*items).projection.entries())
 
 
 def test_a_view_is_cut_between_units_and_at_both_ends():
@@ -336,5 +340,5 @@ def test_both_sides_of_a_cut_are_legal_by_themselves(history, data):
     assert {0, len(view)} <= set(where)
     cut = data.draw(st.sampled_from(where))
     for side in (view[:cut], view[cut:]):
-        found = {violation.rule for violation in check(side, OPENAI)}
-        assert found <= {"UserSpeaksFirst"}
+        results = {violation.rule for violation in check(side, OPENAI)}
+        assert results <= {"UserSpeaksFirst"}

@@ -25,12 +25,18 @@ from foveate.types import Totals
 
 
 def message(
-    tally: Tally, position: int, said: Message, tokens: int = 10, *, turn: int = 1, expanded: Expansion | None = None
+    tally: Tally,
+    position: int,
+    messages: Message,
+    tokens: int = 10,
+    *,
+    turn: int = 1,
+    expanded: Expansion | None = None,
 ) -> Entry:
     """Append a message and return its entry in a view that shows it whole."""
-    stamp = Stamp(turn, 0, tokens, said.role, expanded=expanded)  # type: ignore[arg-type]
-    tally.add_message(position, f"id{position}", said, stamp)
-    return Entry(position, f"id{position}", said, said, stamp, last=position, tokens=tokens)
+    stamp = Stamp(turn, 0, tokens, messages.role, expanded=expanded)  # type: ignore[arg-type]
+    tally.add_message(position, f"id{position}", messages, stamp)
+    return Entry(position, f"id{position}", messages, messages, stamp, last=position, tokens=tokens)
 
 
 def shrunk(entry: Entry, tokens: int) -> Entry:
@@ -170,7 +176,7 @@ def test_other_calls_do_not_count_as_repeated():
 def test_a_repeated_call_id_is_not_a_repeated_call():
     tally = Tally()
     tally.add_call(())
-    for position, (said, tokens) in enumerate(
+    for position, (messages, tokens) in enumerate(
         [
             (reads("c1"), 5),
             (tool_result("c1", "text"), 10),
@@ -181,7 +187,7 @@ def test_a_repeated_call_id_is_not_a_repeated_call():
         ],
         1,
     ):
-        message(tally, position, said, tokens)
+        message(tally, position, messages, tokens)
     assert tally.totals().tokens_refetched == 20
 
 
@@ -286,9 +292,9 @@ def test_sent_and_rebilled_match_the_request_bodies(policy):
     chat = open_conversation("c", policy=policy, window=12_000, summarizer=lambda request: "They went on.")
     sent = again = newest = edits = 0
     before: list[bytes] = []
-    for number, said in enumerate(agent_run(50, seed=3)):
-        if said.role != "assistant":
-            chat.append(said)
+    for number, messages in enumerate(agent_run(50, seed=3)):
+        if messages.role != "assistant":
+            chat.append(messages)
             continue
         if number % 17 == 0 and (shrunk := [entry.handle for entry in chat.view if entry.shrunk and entry.expandable]):
             chat.expand(shrunk[0])
@@ -301,7 +307,7 @@ def test_sent_and_rebilled_match_the_request_bodies(policy):
             again += sum(entry.tokens for entry in entries if entry.position <= newest)
         sent += view.tokens
         before, newest, edits = bodies, len(chat), chat.head.number
-        chat.record(said)
+        chat.record(messages)
         if number % 23 == 0 and chat.receipts():
             chat.undo(chat.receipts()[-1])
     totals = chat.totals()

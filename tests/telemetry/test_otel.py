@@ -49,14 +49,14 @@ class Exported:
 
     def points(self, name: str) -> list[Any]:
         data = self._reader.get_metrics_data()
-        found = [
+        results = [
             metric
             for resource in (data.resource_metrics if data else ())
             for scope in resource.scope_metrics
             for metric in scope.metrics
             if metric.name == name
         ]
-        return [point for metric in found for point in metric.data.data_points]
+        return [point for metric in results for point in metric.data.data_points]
 
     def counted(self) -> dict[str, int]:
         names = ("saved", "rebilled", "expanded", "refetched")
@@ -65,9 +65,9 @@ class Exported:
 
 @pytest.fixture
 def seen() -> Iterator[Exported]:
-    made = Exported()
-    yield made
-    made.meters.shutdown()
+    result = Exported()
+    yield result
+    result.meters.shutdown()
 
 
 def opened(**options: Any) -> Conversation:
