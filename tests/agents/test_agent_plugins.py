@@ -49,7 +49,7 @@ WHOLE = "home\nREADME.md 7\nsrc/\nsrc/a.py 5"
 # -------------------------------------------------------------------------------------------------- working directory
 
 
-def test_a_folder_is_told_whole_once_and_then_what_changed_and_nothing_while_nothing_did(home: Path):
+def test_a_folder_is_shown_once_and_then_only_its_changes(home: Path):
     plugin = WorkingDirectory(home)
     assert told(plugin) == WHOLE
     assert told(plugin) is None
@@ -66,13 +66,13 @@ def test_a_folder_is_told_whole_once_and_then_what_changed_and_nothing_while_not
     assert told(plugin) is None
 
 
-def test_it_is_told_whole_again_now_and_then_since_a_summary_may_have_swallowed_it(home: Path):
+def test_the_whole_folder_is_shown_again_after_many_inputs(home: Path):
     plugin = WorkingDirectory(home, whole_every=3, after_tools=True)
     told_now = [[told(plugin), told(plugin, ())] for _ in range(7)]
     assert told_now == [[WHOLE if n % 3 == 0 else None, None] for n in range(7)]
 
 
-def test_it_may_tell_what_tools_changed_before_the_next_call(home: Path):
+def test_changes_by_tools_are_shown_before_the_next_call_with_after_tools(home: Path):
     plugin = WorkingDirectory(home, after_tools=True)
     assert told(plugin) == WHOLE
     assert told(plugin, ()) is None
@@ -80,7 +80,7 @@ def test_it_may_tell_what_tools_changed_before_the_next_call(home: Path):
     assert told(plugin, ()) == "Changed since you were last told:\nnew: new/"
 
 
-def test_shown_at_the_coming_call_alone_it_is_told_whole_with_every_input(home: Path):
+def test_without_saving_the_folder_is_shown_with_every_input(home: Path):
     plugin = WorkingDirectory(home, save=False)
     assert [told(plugin) for _ in range(3)] == [WHOLE] * 3
     said = plugin(ASKED)
@@ -88,7 +88,7 @@ def test_shown_at_the_coming_call_alone_it_is_told_whole_with_every_input(home: 
     assert (said.display_on_current_message, said.save_to_history) == (True, False)
 
 
-def test_kept_for_some_calls_it_is_told_anew_when_they_are_over_or_something_changed(home: Path):
+def test_a_folder_kept_for_some_calls_is_shown_again_after_them(home: Path):
     plugin = WorkingDirectory(home, save=2)
     assert [told(plugin) for _ in range(5)] == [WHOLE, None, None, WHOLE, None]
     (home / "z").touch()
@@ -97,7 +97,7 @@ def test_kept_for_some_calls_it_is_told_anew_when_they_are_over_or_something_cha
 
 
 @pytest.mark.parametrize("save", [1, 2, 3])
-def test_kept_for_some_calls_the_model_sees_it_exactly_once_at_every_call(home: Path, save: int):
+def test_a_folder_kept_for_some_calls_is_in_every_request_once(home: Path, save: int):
     chat = open_conversation("c", window=100_000, policy="none", plugins=[WorkingDirectory(home, save=save)])
     for n in range(12):
         chat.append(f"Question {n}")
@@ -106,7 +106,7 @@ def test_kept_for_some_calls_the_model_sees_it_exactly_once_at_every_call(home: 
         chat.record(say("Yes."))
 
 
-def test_for_good_nothing_that_was_sent_is_ever_changed(home: Path):
+def test_a_folder_kept_for_good_never_changes_sent_messages(home: Path):
     chat = open_conversation("c", window=100_000, policy="none", plugins=[WorkingDirectory(home)])
     before: list[bytes] = []
     for n in range(8):
@@ -120,7 +120,7 @@ def test_for_good_nothing_that_was_sent_is_ever_changed(home: Path):
     assert chat.receipts() == []
 
 
-def test_lines_are_bounded_and_a_giant_folder_is_looked_at_from_the_top(home: Path, monkeypatch):
+def test_lines_are_limited_and_a_huge_folder_is_read_from_the_top(home: Path, monkeypatch):
     monkeypatch.setattr("foveate.agents.plugins.directory._ENTRIES_MAX", 40)
     for n in range(100):
         (home / "src" / f"{n:03}.py").touch()
@@ -136,7 +136,7 @@ def test_lines_are_bounded_and_a_giant_folder_is_looked_at_from_the_top(home: Pa
     )
 
 
-def test_what_programs_leave_and_what_gitignore_names_is_left_out(home: Path):
+def test_gitignore_and_files_of_programs_are_left_out(home: Path):
     left_out = ["chat.db", "chat.db-wal", "a.pyc", "x.log", "dist/b.py", "o.tmp"]
     for name in [*left_out, "keep.log", "src/dist", "src/deep/o.tmp"]:
         (home / name).parent.mkdir(exist_ok=True, parents=True)
@@ -147,7 +147,7 @@ def test_what_programs_leave_and_what_gitignore_names_is_left_out(home: Path):
     )
 
 
-def test_the_store_of_the_conversation_in_the_folder_is_no_news(home: Path):
+def test_writing_the_store_in_the_folder_is_no_change(home: Path):
     plugin = WorkingDirectory(home, after_tools=True)
     with open_conversation("c", store=f"sqlite:///{home / 'chat.db'}", window=9_000, plugins=[plugin]) as chat:
         for n in range(3):
@@ -157,7 +157,7 @@ def test_the_store_of_the_conversation_in_the_folder_is_no_news(home: Path):
         assert [row.stamp.origin for row in chat.history()].count("plugin") == 1
 
 
-def test_what_is_wrong_is_refused_when_it_is_made(home: Path):
+def test_wrong_arguments_are_refused(home: Path):
     with pytest.raises(BadSetting, match="There is no folder"):
         WorkingDirectory(home / "gone")
     with pytest.raises(BadSetting, match="save_to_history="):
@@ -170,7 +170,7 @@ def test_what_is_wrong_is_refused_when_it_is_made(home: Path):
         WorkingDirectory(home, whole_every=0)
 
 
-def test_an_empty_folder_and_one_that_is_gone_later_do_not_break_a_call(tmp_path: Path):
+def test_an_empty_or_removed_folder_does_not_break_a_call(tmp_path: Path):
     (tmp_path / "home").mkdir()
     plugin = WorkingDirectory(tmp_path / "home")
     assert told(plugin) == "home\n(empty)"
@@ -183,7 +183,7 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-def test_git_is_read_as_git_tells_it(home: Path):
+def test_the_state_of_git_is_what_git_reports(home: Path):
     assert git_state(home) == ""
     git(home, "init")
     assert git_state(home) == "git branch main, no commit"
@@ -201,7 +201,7 @@ def test_git_is_read_as_git_tells_it(home: Path):
     assert git_state(home) == f"git at {commit[:7]}, no branch, merging"
 
 
-def test_a_commit_is_told_as_a_change(home: Path):
+def test_a_commit_is_a_change(home: Path):
     git(home, "init")
     plugin = WorkingDirectory(home)
     assert told(plugin) == WHOLE.replace("home", "home, git branch main, no commit", 1)
@@ -225,14 +225,14 @@ def updated(*pairs: str) -> str:
     return str(made.call(**arguments))
 
 
-def test_the_answer_to_a_list_is_short_since_the_list_stands_in_the_call():
+def test_the_result_of_a_todo_call_is_short():
     assert updated("done parse", "doing test", "open ship") == "1 of 3 done. Now: test"
     assert updated("done parse", "open test") == "1 of 2 done. Now: test"
     assert updated("done parse") == "1 of 1 done."
     assert updated() == "The list is empty."
 
 
-def test_a_list_that_would_fill_the_window_is_refused():
+def test_a_todo_list_that_is_too_long_is_refused():
     with pytest.raises(ToolFailed, match="it has 5,000 characters, and 4,000 is the most"):
         updated(f"open {'x' * 5_000}")
     (made,) = TodoList().tools
@@ -261,7 +261,7 @@ def worked(chat: Conversation, plugin: TodoList, turns: int, since: int = 0) -> 
     ["balanced", "frugal", "none", [filter_tool_results(keep=1), checkpoint(trigger_at=12, keep_recent=5)]],
     ids=str,
 )
-def test_f22_the_newest_list_is_in_sight_whatever_else_shrinks_also_after_a_restart(policy: Any, tmp_path: Path):
+def test_the_newest_todo_list_stays_in_the_view_after_a_restart(policy: Any, tmp_path: Path):
     """Elsewhere the to-do list and the plan are lost in the first compaction, and done work is done again."""
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     options: Any = {"store": store, "format": "anthropic", "window": 6_000, "policy": policy, "summarizer": "digest"}
@@ -283,7 +283,7 @@ def test_f22_the_newest_list_is_in_sight_whatever_else_shrinks_also_after_a_rest
         assert plugin.newest(chat.history()) == tuple(Todo(f"step {k}", "done" if k < 3 else "open") for k in range(4))
 
 
-def test_a_list_that_was_refused_or_not_answered_is_not_in_force():
+def test_a_refused_or_unanswered_todo_list_does_not_count():
     plugin = TodoList()
     chat = open_conversation("c", window=100_000, plugins=[plugin])
     assert plugin.newest(chat.history()) == ()
@@ -295,7 +295,7 @@ def test_a_list_that_was_refused_or_not_answered_is_not_in_force():
     assert [entry.handle for entry in chat.prepare() if entry.is_pinned()] == ["m2", "m3"]
 
 
-def test_a_list_and_pins_of_a_preset_leave_each_other_alone():
+def test_todo_pins_and_preset_pins_do_not_conflict():
     chat = open_conversation(
         "c", window=100_000, plugins=[TodoList()], options=Options(settings={"pins": {"tools": ["plan"]}})
     )

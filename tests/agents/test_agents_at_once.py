@@ -27,8 +27,8 @@ from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, calls
 
-from .acting import dying
-from .claiming_child import agent
+from .agents import dying
+from .locking_child import agent
 
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parent.parent / "src"
@@ -132,7 +132,7 @@ def survived(n: int, folder: Path, *, after: bool) -> bool:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_whichever_operation_one_of_two_dies_with_the_other_goes_on_and_does_nothing_twice(tmp_path: Path, after: bool):
+def test_the_other_agent_continues_when_one_dies_at_any_operation(tmp_path: Path, after: bool):
     """Where it waits for the other it may have no operation left to die with: so all are tried, up to the longest; each
     second one before it took effect, the others after it.
     """
@@ -140,7 +140,7 @@ def test_whichever_operation_one_of_two_dies_with_the_other_goes_on_and_does_not
     assert sum(died) > 1  # Where it always comes second; more where it is the one that works
 
 
-def test_agents_with_asyncio_wait_for_each_other_too():
+def test_async_agents_wait_for_each_other():
     """Two requests of a web application at once; one that waits can be cancelled, and has done nothing."""
 
     async def play() -> tuple[list[str], list[str]]:
@@ -176,7 +176,7 @@ def test_agents_with_asyncio_wait_for_each_other_too():
     assert history == ["First.", "", "thought", "one", "Second.", "two"]
 
 
-def test_an_agent_says_nothing_where_another_is_at_work(tmp_path: Path):
+def test_an_agent_appends_nothing_while_another_holds_the_lock(tmp_path: Path):
     store = MemoryStore()
     with agent(store, tmp_path) as one, agent(store, tmp_path, lock_timeout=0) as two:
         working = one.stream("Go.")
@@ -212,7 +212,7 @@ def taken_over(store: Database, folder: Path, when: str, **late: Any) -> tuple[o
 
 
 @pytest.mark.parametrize("when", ["ToolCalled", "ToolAnswered", "ModelReplied"])
-def test_one_that_was_taken_for_dead_and_is_not_does_nothing_any_more(tmp_path: Path, when: str):
+def test_an_agent_that_lost_its_lock_does_nothing_more(tmp_path: Path, when: str):
     store = MemoryStore()
     begun(store, tmp_path)
     error, said = taken_over(store, tmp_path, when)
@@ -226,7 +226,7 @@ def test_one_that_was_taken_for_dead_and_is_not_does_nothing_any_more(tmp_path: 
     assert lines(tmp_path / "asked") == Counter({"3": 1, "5": 1})
 
 
-def test_what_plugins_say_is_not_said_once_more_by_one_that_was_taken_over():
+def test_plugin_content_is_not_repeated_by_an_agent_that_lost_its_lock():
     """It stood still between the result of a tool and the prompt that shows it, to which a plugin adds."""
     store = MemoryStore()
 
@@ -268,7 +268,7 @@ class Late:
         return self._model.complete(body)
 
 
-def test_what_a_tool_did_for_one_that_was_taken_over_is_told_to_people(caplog: pytest.LogCaptureFixture):
+def test_a_tool_result_of_an_agent_that_lost_its_lock_is_logged(caplog: pytest.LogCaptureFixture):
     """The model was told that nobody knows; the log says that it was done."""
     store = MemoryStore()
     shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
@@ -291,7 +291,7 @@ def test_what_a_tool_did_for_one_that_was_taken_over_is_told_to_people(caplog: p
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_calls_that_wait_for_their_turn_are_not_made_any_more_by_one_that_was_taken_over(is_async: bool):
+def test_waiting_calls_are_not_made_after_the_lock_is_lost(is_async: bool):
     """More calls than may go on at once: whoever took over has told the model of them that nobody knows."""
     store, sent, owner, is_told = MemoryStore(), list[str](), list[str](), Event()
     shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
@@ -338,7 +338,7 @@ def test_calls_that_wait_for_their_turn_are_not_made_any_more_by_one_that_was_ta
         assert ["not known" in result.text for result in results] == [False, True, True, True, True]
 
 
-def test_a_reply_that_comes_when_another_has_answered_in_its_place_is_not_added():
+def test_a_late_reply_is_not_added_after_another_agent_answered():
     """Its agent was taken for dead while its model thought."""
     store = MemoryStore()
     shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
@@ -359,7 +359,7 @@ def test_a_reply_that_comes_when_another_has_answered_in_its_place_is_not_added(
         assert first.resume().text == "From the second."
 
 
-def test_a_late_reply_of_one_that_was_taken_over_counts_for_nothing_although_it_is_the_first():
+def test_a_late_reply_of_an_agent_that_lost_its_lock_is_dropped():
     """Whoever took over thinks still: what it says then is the answer, and the only one."""
     store, thinks, taken = MemoryStore(), Event(), Event()
     shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
@@ -397,7 +397,7 @@ def test_a_late_reply_of_one_that_was_taken_over_counts_for_nothing_although_it_
         assert [(step.state, bool(step.message)) for step in chat.steps(run.id)] == [("failed", False), ("done", True)]
 
 
-def test_a_reply_that_comes_after_anothers_is_not_a_part_of_the_conversation(tmp_path: Path):
+def test_the_second_reply_to_one_turn_is_not_recorded(tmp_path: Path):
     """Two programs without an agent ask the model for the same turn: the second one's answer is refused."""
     store = MemoryStore()
     with agent(store, tmp_path) as one, agent(store, tmp_path) as two:
@@ -417,7 +417,7 @@ def test_a_reply_that_comes_after_anothers_is_not_a_part_of_the_conversation(tmp
         ]
 
 
-def test_what_a_step_led_to_is_added_once_whoever_adds_it(tmp_path: Path):
+def test_the_message_of_a_step_is_added_once(tmp_path: Path):
     store = MemoryStore()
     with agent(store, tmp_path) as one, agent(store, tmp_path) as two:
         one.conversation.append("Hello.", step="r1/1")
@@ -431,11 +431,11 @@ def test_what_a_step_led_to_is_added_once_whoever_adds_it(tmp_path: Path):
 
 
 class Child:
-    """A process of `claiming_child.py`."""
+    """A process of `locking_child.py`."""
 
     def __init__(self, url: str, folder: Path, *dies: str) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SRC), str(HERE.parent.parent)])}
-        command = [sys.executable, "-m", "tests.agents.claiming_child", url, str(folder), *(dies or ("never",))]
+        command = [sys.executable, "-m", "tests.agents.locking_child", url, str(folder), *(dies or ("never",))]
         self._process = subprocess.Popen(
             command, env=environment, cwd=HERE.parent.parent, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -487,7 +487,7 @@ def test_processes_that_resume_at_once_do_the_work_of_one(url: str, tmp_path: Pa
         check_whole(store, tmp_path, is_quiet=True)
 
 
-def test_a_process_that_is_killed_in_a_tool_leaves_its_work_to_the_others(url: str, tmp_path: Path):
+def test_others_continue_after_a_process_is_killed_in_a_tool(url: str, tmp_path: Path):
     with open_store(url) as store:
         begun(store, tmp_path)
         said = together(url, tmp_path, [("tool", "1"), ()])
@@ -497,7 +497,7 @@ def test_a_process_that_is_killed_in_a_tool_leaves_its_work_to_the_others(url: s
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="Here no process can be made to stand still.")
 @pytest.mark.parametrize("where", ["model 1", "model 2", "tool 2", "tool 4"])
-def test_a_process_that_stood_still_and_wakes_when_it_was_taken_over_says_and_does_nothing_any_more(
+def test_a_stopped_process_does_nothing_when_it_wakes_without_its_lock(
     url: str, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ):
     with open_store(url) as store:
@@ -526,7 +526,7 @@ def test_a_process_that_stood_still_and_wakes_when_it_was_taken_over_says_and_do
 
 
 @pytest.mark.slow
-def test_wherever_processes_are_killed_the_others_do_nothing_twice(url: str, tmp_path: Path):
+def test_nothing_is_done_twice_wherever_processes_are_killed(url: str, tmp_path: Path):
     """Of three that resume at once two are killed: at operations of their store that lie apart, before or after."""
     with open_store(url) as store:
         for n, (one, other) in zip(range(2, 42, 5), cycle([("before", "after"), ("after", "before")]), strict=False):

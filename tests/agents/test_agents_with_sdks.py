@@ -20,9 +20,7 @@ def add(a: int, b: int) -> int:
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
-def test_an_agent_is_made_of_a_name_and_works_whole_and_streaming_and_awaited(
-    provider: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_agent_works_with_the_real_sdks(provider: str, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip(provider)
     both = calls(call("c1", "add", a=1, b=2), call("c2", "add", a="x", b=2), text="Let me see.")
     script = [both, "Three.", "Bye for now.", both, "Three again."]

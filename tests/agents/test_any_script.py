@@ -20,7 +20,7 @@ from foveate.agents.tool_calls import encode_content
 from foveate.core.messages import Message, assistant
 from foveate.testing import ScriptedModel
 
-from .acting import plain
+from .agents import plain
 
 
 def good(text: str = "x", times: int = 1) -> str:
@@ -141,7 +141,7 @@ def played_async(script: list[Message], provider: str, options: dict[str, Any]) 
 
 
 @given(scripts, st.sampled_from(["anthropic", "openai"]), st.booleans(), st.booleans(), st.sampled_from([2, 50]))
-def test_any_script_gives_legal_requests_and_whole_records(
+def test_any_script_gives_legal_requests_and_complete_records(
     replies: Any, provider: str, together: bool, expand: bool, turns: int
 ):
     script = script_of(replies, provider)

@@ -69,7 +69,7 @@ STEPS: dict[str, tuple[Callable[[AgentBuilder], AgentBuilder], dict[str, Any]]] 
 
 
 @given(st.permutations(list(STEPS)), st.integers(0, len(STEPS)))
-def test_every_step_is_a_keyword_whatever_the_order_and_no_builder_ever_changes(order: list[str], count: int):
+def test_every_method_sets_a_keyword_in_any_order(order: list[str], count: int):
     names = ["model", *[name for name in order[:count] if name != "model"]]
     builders = [AgentBuilder()]
     for name in names:
@@ -80,7 +80,7 @@ def test_every_step_is_a_keyword_whatever_the_order_and_no_builder_ever_changes(
         assert builder.keywords() == expected
 
 
-def test_the_example_of_the_document_is_these_keywords():
+def test_the_documented_example_has_these_keywords():
     builder = (
         AgentBuilder()
         .use(MODEL)
@@ -115,7 +115,7 @@ def test_the_example_of_the_document_is_these_keywords():
         ("use_xai", "xai:m"),
     ],
 )
-def test_a_provider_is_used_with_the_key_of_the_environment_or_with_one_that_is_never_shown(use: str, name: str):
+def test_a_key_comes_from_the_environment_or_is_never_shown(use: str, name: str):
     pytest.importorskip("anthropic" if use == "use_anthropic" else "openai")
     plain = getattr(AgentBuilder(), use)("m")
     assert plain.keywords() == {"model": name}
@@ -128,7 +128,7 @@ def test_a_provider_is_used_with_the_key_of_the_environment_or_with_one_that_is_
     model.close()
 
 
-def test_a_builder_shows_what_was_said_and_no_password():
+def test_the_text_of_a_builder_shows_no_password():
     builder = AgentBuilder().use(MODEL).with_window(9_000).add_tool(ADD).with_tool_result_filtering(3)
     assert repr(builder.with_history("postgresql://ada:s3cret@db/chats")) == (
         "AgentBuilder('anthropic:claude-haiku-4-5', window=9000, store='postgresql:...', filter={}, "
@@ -137,7 +137,7 @@ def test_a_builder_shows_what_was_said_and_no_password():
     assert "store='sqlite:///chat.db'" in repr(builder.with_history("sqlite:///chat.db"))
 
 
-def test_google_and_xai_are_reached_at_their_openai_compatible_addresses(monkeypatch):
+def test_google_and_xai_use_their_openai_compatible_addresses(monkeypatch):
     pytest.importorskip("openai")
     for use, host in (("use_google", "generativelanguage.googleapis.com"), ("use_xai", "api.x.ai")):
         model = getattr(AgentBuilder(), use)("m", "k").keywords()["model"]
@@ -164,7 +164,7 @@ def talked(agent: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_the_builder_and_the_keywords_make_agents_that_do_the_same_to_the_byte(provider: str):
+def test_builder_and_keywords_create_identical_agents(provider: str):
     ids = {"clock": lambda: 7, "new_id": lambda: "run"}
     told: list[Any] = []
     for kind, made in (
@@ -210,7 +210,7 @@ def test_the_builder_and_the_keywords_make_agents_that_do_the_same_to_the_byte(p
     assert len(told[0][0][2]) > 3
 
 
-def test_the_agents_with_asyncio_are_built_too():
+def test_async_agents_are_built():
     async def main() -> list[str]:
         said = []
         builder = AgentBuilder().with_window(100_000).add_tool(add)
@@ -223,7 +223,7 @@ def test_the_agents_with_asyncio_are_built_too():
     assert asyncio.run(main()) == ["It is 5.", "It is 5."]
 
 
-def test_a_loop_agent_has_instructions_and_actions_and_its_results_expire():
+def test_a_loop_agent_has_instructions_actions_and_expiry():
     builder = AgentBuilder().use(MODEL).with_system("Add.").add_tool(ADD).with_tool_result_filtering(3)
     assert builder.keywords("loop") == {
         "model": MODEL,
@@ -237,14 +237,14 @@ def test_a_loop_agent_has_instructions_and_actions_and_its_results_expire():
         builder.with_approval(approve, all=True).keywords("loop")
 
 
-def test_a_class_of_plugins_is_made_anew_for_each_agent(tmp_path):
+def test_a_plugin_class_is_called_for_each_agent(tmp_path):
     builder = AgentBuilder().use(MODEL).with_plugin(TodoList).with_plugin(partial(WorkingDirectory, tmp_path, save=2))
     one, other = builder.keywords()["plugins"], builder.keywords()["plugins"]
     assert [type(plugin) for plugin in one] == [TodoList, WorkingDirectory]
     assert all(a is not b for a, b in zip(one, other, strict=True))
 
 
-def test_a_plugins_tool_is_offered_and_its_list_is_in_sight():
+def test_the_tool_of_a_plugin_is_offered():
     todos = [{"text": "add", "state": "doing"}]
     model = ScriptedModel([call("c1", "update_todos", todos=todos), "Begun."])
     with AgentBuilder().use(model).with_window(9_000).with_plugin(TodoList()).build_chat_agent() as agent:
@@ -254,7 +254,7 @@ def test_a_plugins_tool_is_offered_and_its_list_is_in_sight():
         assert [entry.handle for entry in agent.conversation.prepare() if entry.is_pinned()] == ["m2", "m3"]
 
 
-def test_every_listener_hears_every_event_though_another_one_fails():
+def test_every_listener_receives_every_event_even_if_one_fails():
     seen: list[list[str]] = [[], []]
 
     def failing(event: Event) -> None:
@@ -276,7 +276,7 @@ def refused(make: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-def test_5_4_13_summarization_that_makes_no_sense_is_refused_at_once_and_a_low_number_warned_of():
+def test_5_4_13_impossible_summarization_is_refused():
     assert refused(lambda: AgentBuilder().with_summarization(trigger_at=10, keep_recent=10)) == (
         "keep_recent=10 must be less than trigger_at=10. Otherwise there is nothing to summarize."
     )
@@ -289,14 +289,14 @@ def test_5_4_13_summarization_that_makes_no_sense_is_refused_at_once_and_a_low_n
         low.build_chat_agent().close()
 
 
-def test_5_4_13_enabled_without_a_tool_a_digest_made_by_code_writes_the_summaries():
+def test_5_4_13_the_default_summarizer_is_the_digest():
     builder = AgentBuilder().use(MODEL).with_summarization()
     assert builder.keywords()["summarizer"] == "digest"
     assert builder.with_summarization(enabled=False).keywords() == {"model": MODEL}
 
 
 @pytest.mark.parametrize("nested_first", [True, False])
-def test_5_3_f_two_numbers_of_results_to_keep_are_refused_and_the_same_number_twice_is_not(nested_first: bool):
+def test_5_3_f_two_different_numbers_of_kept_results_are_refused(nested_first: bool):
     def both(inside: int, outside: int) -> AgentBuilder:
         builder = AgentBuilder().use(MODEL)
         if nested_first:
@@ -313,7 +313,7 @@ def test_5_3_f_two_numbers_of_results_to_keep_are_refused_and_the_same_number_tw
     assert inside.keywords() == alone.keywords()
 
 
-def test_what_was_said_may_be_said_anew():
+def test_a_later_call_replaces_an_earlier_one():
     builder = AgentBuilder().use(MODEL).with_tool_result_filtering(5).with_window(9_000)
     again = builder.with_tool_result_filtering(1).with_window(10_000).use("demo")
     assert again.keywords() == {
@@ -325,7 +325,7 @@ def test_what_was_said_may_be_said_anew():
     assert builder.keywords()["settings"]["filter"]["keep"] == 5
 
 
-def test_images_alone_may_be_filtered_and_without_expanding_placeholders_name_no_handle():
+def test_placeholders_name_no_handle_without_expanding():
     builder = AgentBuilder().use(MODEL).with_max_multimodal_messages(1)
     assert builder.keywords()["settings"]["filter"] == {"keep": 0, "max_multimodal": 1}
     assert builder.with_expanding(False).keywords()["settings"]["filter"] == {
@@ -337,14 +337,14 @@ def test_images_alone_may_be_filtered_and_without_expanding_placeholders_name_no
     assert "with_expanding() is True or False" in refused(lambda: builder.with_expanding("tail"))  # type: ignore[arg-type]
 
 
-def test_a_preset_may_lie_below_and_policies_of_ones_own_may_not():
+def test_a_preset_can_be_combined_and_own_policies_cannot():
     builder = AgentBuilder().use(ScriptedModel([])).with_window(9_000).with_tool_result_filtering(5)
     assert builder.with_policy("balanced").keywords()["policy"] == "balanced"
     builder.with_policy("balanced").build_chat_agent().close()
     assert refused(lambda: builder.with_policy(checkpoint()).build_chat_agent()).startswith("Policies of your own")
 
 
-def test_what_is_gone_names_what_came_in_its_place():
+def test_a_removed_method_names_its_replacement():
     said = refused(lambda: AgentBuilder().with_history_retention(lambda config: None))
     assert "with_summarization(" in said
     assert "with_tool_result_filtering(" in said
@@ -373,12 +373,12 @@ def test_what_is_gone_names_what_came_in_its_place():
         (lambda b: b.use("demo").with_plugin(lambda c: None).build_chat_agent(), "A plugin has a name"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_a_word_on_what_to_do(make: Callable[[AgentBuilder], object], said: str):
+def test_a_wrong_value_is_refused_with_advice(make: Callable[[AgentBuilder], object], said: str):
     assert said in refused(lambda: make(AgentBuilder()))
 
 
 @pytest.mark.parametrize("key", ["sk-proj-12345", "xai-12345", "AIza12345"])
-def test_a_key_in_the_place_of_the_model_is_told_and_not_said_again(key: str):
+def test_a_key_in_the_place_of_the_model_is_not_shown(key: str):
     """The order of the document is key, model; its users will say it so."""
     for use in ("use_openai", "use_anthropic", "use_google", "use_xai", "use"):
         said = refused(lambda use=use: getattr(AgentBuilder(), use)(key))  # type: ignore[misc]
@@ -408,7 +408,7 @@ FACTS = {
 }
 
 
-def test_an_object_of_the_documents_shape_is_handed_json_and_returns_json():
+def test_an_object_with_invoke_receives_and_returns_json():
     asked: list[Any] = []
 
     class SummaryTool:
@@ -423,7 +423,7 @@ def test_an_object_of_the_documents_shape_is_handed_json_and_returns_json():
     assert asked == [{"conversation_id": "support-456", **FACTS, "previous_summary": "Before."}]
 
 
-def test_what_the_policy_says_of_its_question_is_handed_on():
+def test_the_facts_of_a_summary_request_are_passed_on():
     facts = {**FACTS, "from_turn": 90, "to_turn": 99, "original_message_count": 10}
 
     class SummaryTool:
@@ -434,7 +434,7 @@ def test_what_the_policy_says_of_its_question_is_handed_on():
     assert json.loads(made(request(facts=facts))) == {"conversation_id": "c", **facts, "previous_summary": ""}
 
 
-def test_a_tool_is_called_with_the_values_that_it_takes():
+def test_a_summary_tool_receives_the_values_it_names():
     def summarize(conversation_id: str, messages: list[dict[str, Any]], style: str = "short") -> str:
         return f"{style}: {len(messages)} messages of {conversation_id}"
 
@@ -442,7 +442,7 @@ def test_a_tool_is_called_with_the_values_that_it_takes():
     assert (made.name, made(request())) == ("summarize", "short: 4 messages of c")
 
 
-def test_a_function_and_a_name_are_taken_as_they_are_and_a_class_is_not():
+def test_a_function_and_a_name_are_summarizers_and_a_class_is_not():
     assert summarizer_from(written, "c") is written
     assert summarizer_from("digest", "c") == "digest"
     for wrong in (3, "", AdditionalContent, None, ToolResult):
@@ -451,7 +451,7 @@ def test_a_function_and_a_name_are_taken_as_they_are_and_a_class_is_not():
 
 
 @pytest.mark.parametrize("said", ["S", '{"summary": "S"}', {"summary": "S"}])
-def test_5_4_19_a_tool_that_is_awaited_writes_the_checkpoints_of_an_agent_with_asyncio(said: Any):
+def test_5_4_19_an_async_tool_writes_the_checkpoints(said: Any):
     class SummaryTool:
         async def invoke(self, arguments: str) -> Any:
             await asyncio.sleep(0)
@@ -468,14 +468,14 @@ def test_5_4_19_a_tool_that_is_awaited_writes_the_checkpoints_of_an_agent_with_a
     assert asyncio.run(main()).endswith("\n\nS")
 
 
-def test_nothing_warns_where_nothing_is_wrong():
+def test_usual_settings_give_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         AgentBuilder().use("demo").with_summarization().build_chat_agent().close()
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_over_the_wire_the_sdk_sends_what_the_builder_was_told_with_its_key(provider: str, monkeypatch):
+def test_the_sdk_sends_the_builders_settings_with_its_key(provider: str, monkeypatch):
     pytest.importorskip(provider)
     model = ScriptedModel([call("c1", "add", a=2, b=3), "It is 5."], provider)
     with StubServer(model) as server:

@@ -37,7 +37,7 @@ from foveate.errors import BadSetting
 from foveate.expansion import EXPAND_INSTRUCTION
 from foveate.testing import CutReply, ProviderError, ScriptedModel, call, calls, say, thought
 
-from .acting import agent, async_agent, plain, requests, told
+from .agents import agent, async_agent, plain, requests, told
 
 
 def add(a: int, b: int) -> int:
@@ -65,7 +65,7 @@ def test_an_agent_answers_and_remembers():
         assert runs[0].begun < runs[0].ended < runs[1].begun
 
 
-def test_a_conversation_is_taken_up_by_its_name(tmp_path: Path):
+def test_a_conversation_continues_by_its_name(tmp_path: Path):
     path = f"sqlite:///{tmp_path}/chat.db"
     with agent(["Hello."], store=path, conversation="support-456") as one:
         one.send("Hi.")
@@ -85,7 +85,7 @@ def test_an_open_conversation_stays_open():
             ChatAgent(ScriptedModel([]), conversation=chat, window=3, policy="none")
 
 
-def test_a_stream_tells_everything_in_its_order():
+def test_a_stream_yields_all_events_in_order():
     script = [thought("Add them.", calls(call("c1", "add", a=2, b=3), text="Let me see.")), say("It is 5.")]
     with agent(script, tools=[add]) as one:
         events = list(one.stream("2 + 3?"))
@@ -99,7 +99,7 @@ def test_a_stream_tells_everything_in_its_order():
         assert ended.outcome.text == "It is 5."
 
 
-def test_changes_of_the_view_are_told():
+def test_a_stream_yields_changes_of_the_view():
     def read() -> str:
         """Read."""
         return "word " * 2_000
@@ -111,7 +111,7 @@ def test_changes_of_the_view_are_told():
         assert len(changes) == 4
 
 
-def test_whoever_stops_listening_stops_the_run_and_the_next_one_goes_on():
+def test_closing_the_stream_stops_the_run_and_the_next_one_continues():
     with agent([call("c1", "add", a=1, b=1), "Two.", "Fine."], tools=[add]) as one:
         for event in one.stream("1 + 1?"):
             if isinstance(event, ModelReplied):
@@ -126,7 +126,7 @@ def test_whoever_stops_listening_stops_the_run_and_the_next_one_goes_on():
 # -------------------------------------------------------------------------------------------------------------- limits
 
 
-def test_a_limit_ends_a_run_between_two_calls_and_all_calls_are_answered():
+def test_a_limit_ends_a_run_after_all_calls_are_answered():
     script = [call(f"c{n}", "add", a=n, b=1) for n in range(3)]
     with agent([*script, "Stopped there.", "Done."], tools=[add], limits=Limits(turns=2)) as one:
         outcome = one.send("Count.")
@@ -146,7 +146,7 @@ def test_a_limit_ends_a_run_between_two_calls_and_all_calls_are_answered():
         (Limits(turns=None, money=0.05), "money", 5),
     ],
 )
-def test_each_limit_has_a_clean_end(limits: Limits, reason: str, turns: int):
+def test_a_run_that_reaches_a_limit_can_be_continued(limits: Limits, reason: str, turns: int):
     script = (call(f"c{n}", "add", a=n, b=1) for n in range(100))
     with agent(script, tools=[add], limits=limits, cost=lambda _: 0.01) as one:
         run = one.send("Count.").run
@@ -154,7 +154,7 @@ def test_each_limit_has_a_clean_end(limits: Limits, reason: str, turns: int):
         assert run.cost == (pytest.approx(turns * 0.01) if turns else None)
 
 
-def test_a_run_that_is_taken_up_later_has_its_time_again():
+def test_a_resumed_run_has_its_full_time_again():
     now = [0]
     with agent([overloaded(), "Hello."], limits=Limits(seconds=10), clock=lambda: now[0]) as one:
         with pytest.raises(ProviderError):
@@ -169,7 +169,7 @@ def test_a_limit_of_money_needs_a_price():
 
 
 @pytest.mark.parametrize("bound", [0, -1, True, "3", float("nan"), float("inf")])
-def test_a_limit_is_a_number_above_zero(bound: Any):
+def test_a_limit_must_be_a_number_above_zero(bound: Any):
     with pytest.raises(BadSetting):
         Limits(turns=bound)
 
@@ -177,7 +177,7 @@ def test_a_limit_is_a_number_above_zero(bound: Any):
 # ------------------------------------------------------------------------------------------------------------ failures
 
 
-def test_an_error_of_the_provider_is_raised_and_the_conversation_goes_on():
+def test_an_error_of_the_provider_is_raised_and_resume_continues():
     with agent([overloaded(), "Hello."]) as one:
         with pytest.raises(ProviderError):
             one.send("Hi.")
@@ -193,7 +193,7 @@ def test_an_error_of_the_provider_is_raised_and_the_conversation_goes_on():
         assert told(one.conversation) == [("user", "Hi."), ("user", "Hi?"), ("assistant", "Hello both.")]
 
 
-def test_a_stream_that_breaks_is_raised_and_what_was_said_of_it_is_not_kept():
+def test_a_broken_stream_raises_and_its_pieces_are_not_stored():
     with agent([CutReply(say("Hello there.")), "Hello."]) as one:
         with pytest.raises(ConnectionError):
             list(one.stream("Hi."))
@@ -201,7 +201,7 @@ def test_a_stream_that_breaks_is_raised_and_what_was_said_of_it_is_not_kept():
         assert one.resume().text == "Hello."
 
 
-def test_a_prompt_that_the_provider_finds_too_long_is_sent_again_smaller():
+def test_a_prompt_that_is_too_long_is_sent_again_smaller():
     def read(n: int) -> str:
         """Read."""
         return "word " * 1_500
@@ -214,7 +214,7 @@ def test_a_prompt_that_the_provider_finds_too_long_is_sent_again_smaller():
         assert one.conversation.budget.window <= 12_000
 
 
-def test_what_is_said_is_looked_at_first():
+def test_blank_or_wrong_input_is_refused():
     with agent([]) as one:
         for nothing in ("", "  \n"):
             with pytest.raises(BadInput, match="The input is blank"):
@@ -225,14 +225,14 @@ def test_what_is_said_is_looked_at_first():
         assert one.conversation.runs() == []
 
 
-def test_messages_may_be_said_too():
+def test_an_input_can_be_a_list_of_messages():
     with agent(["A cat."]) as one:
         image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
         one.send({"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]})
         assert one.conversation.runs()[0].task == "What is it?"
 
 
-def test_a_run_that_is_interrupted_from_the_keyboard_is_stopped_and_goes_on():
+def test_a_keyboard_interrupt_stops_the_run_and_resume_continues():
     keys: list[BaseException | None] = [KeyboardInterrupt(), None]
 
     def approve(_: object) -> bool:
@@ -249,7 +249,7 @@ def test_a_run_that_is_interrupted_from_the_keyboard_is_stopped_and_goes_on():
         assert one.resume().text == "Two."
 
 
-def test_tools_that_plugins_bring_are_offered():
+def test_tools_of_plugins_are_offered():
     class Calculator:
         name = "calculator"
         tools = (add,)
@@ -263,7 +263,7 @@ def test_tools_that_plugins_bring_are_offered():
         agent([], plugins=[Calculator()], tools=[add])
 
 
-def test_what_fits_into_no_window_is_raised_and_what_is_said_next_is_answered():
+def test_an_input_that_fits_no_window_raises_and_the_next_is_answered():
     with agent(["Fine."], window=2_000) as one:
         with pytest.raises(DoesNotFit):
             one.send("word " * 10_000)
@@ -271,7 +271,7 @@ def test_what_fits_into_no_window_is_raised_and_what_is_said_next_is_answered():
         assert [(run.state, len(run.task)) for run in one.conversation.runs()] == [("failed", 2_003), ("done", 6)]
 
 
-def test_two_things_at_once_are_refused():
+def test_a_second_call_at_the_same_time_is_refused():
     begun, go = threading.Event(), threading.Event()
 
     def wait() -> str:
@@ -291,7 +291,7 @@ def test_two_things_at_once_are_refused():
         assert outcomes == ["Done."]
 
 
-def test_a_model_for_asyncio_is_refused_by_the_other_agent():
+def test_a_sync_agent_refuses_an_async_model():
     with (
         ChatAgent(ScriptedModel(["Hi."], asynchronous=True), **plain()) as one,
         pytest.raises(BadSetting, match="Build the async agent"),
@@ -316,7 +316,7 @@ def test_a_model_for_asyncio_is_refused_by_the_other_agent():
         {"plugins": 3},
     ],
 )
-def test_an_agent_that_cannot_be_is_refused(wrong: dict[str, Any]):
+def test_wrong_arguments_of_an_agent_are_refused(wrong: dict[str, Any]):
     with pytest.raises(BadSetting):
         ChatAgent(**{"model": ScriptedModel([]), "window": 10_000, **wrong})
     with pytest.raises(BadSetting):
@@ -329,7 +329,7 @@ def test_an_unknown_keyword_is_refused():
             kind(ScriptedModel([]), windw=3)
 
 
-def test_a_model_in_a_conversation_of_another_format_is_refused(tmp_path: Path):
+def test_a_conversation_of_another_format_is_refused(tmp_path: Path):
     options = {"format": "openai", "window": 10_000, "store": f"sqlite:///{tmp_path}/chat.db"}
     with pytest.raises(BadSetting, match="'anthropic:scripted' uses the format 'anthropic', not 'openai'"):
         ChatAgent(ScriptedModel([]), **options)
@@ -337,7 +337,7 @@ def test_a_model_in_a_conversation_of_another_format_is_refused(tmp_path: Path):
         asyncio.run(AsyncChatAgent(ScriptedModel([]), **options).open())
 
 
-def test_a_model_that_cannot_stream_is_told_in_one_piece():
+def test_a_model_that_cannot_stream_gives_one_text_event():
     class Plain:
         name, format = "anthropic:plain", "anthropic"
 
@@ -349,7 +349,7 @@ def test_a_model_that_cannot_stream_is_told_in_one_piece():
         assert not [event for event in one.stream() if isinstance(event, TextDelta)]
 
 
-def test_options_are_said_with_every_request():
+def test_options_are_added_to_every_request():
     with agent(["A.", "B."], options={"temperature": 0}) as one:
         one.send("1")
         list(one.stream("2"))
@@ -375,7 +375,7 @@ def test_a_react_agent_works_on_a_task_until_it_is_done():
 
 
 @pytest.mark.parametrize("answer", ['{"value":5}', 'It is:\n```json\n{"value": "5"}\n```\n'])
-def test_a_final_answer_may_have_a_type(answer: str):
+def test_a_final_answer_can_have_a_type(answer: str):
     with ReActAgent(ScriptedModel(["Five.", answer]), result_type=Sum, system="Add.", **plain()) as one:
         outcome = one.run("2 + 3?")
         assert (outcome.value, outcome.run.state, outcome.run.turns) == (Sum(5), "done", 2)
@@ -386,7 +386,7 @@ def test_a_final_answer_may_have_a_type(answer: str):
         )
 
 
-def test_answers_that_cannot_be_read_end_the_run():
+def test_three_unreadable_answers_fail_the_run():
     with ReActAgent(ScriptedModel(["Five."] * 3 + ['{"value":5}']), result_type=Sum, **plain()) as one:
         outcome = one.run("2 + 3?")
         assert (outcome.value, outcome.run.state, outcome.run.turns) == (None, "failed", 3)
@@ -397,7 +397,7 @@ def test_answers_that_cannot_be_read_end_the_run():
 # ------------------------------------------------------------------------------------------------------------- asyncio
 
 
-def test_the_async_agent_does_the_same():
+def test_sync_and_async_agents_behave_the_same():
     async def play() -> None:
         async with async_agent([call("c1", "add", a=2, b=3), "It is 5.", "Yes."], tools=[add]) as one:
             assert (await one.send("2 + 3?")).text == "It is 5."
@@ -409,7 +409,7 @@ def test_the_async_agent_does_the_same():
     asyncio.run(play())
 
 
-def test_the_conversation_of_an_async_agent_is_opened_when_it_is_needed():
+def test_an_async_agent_opens_its_conversation_on_first_use():
     async def play() -> None:
         one = async_agent(["Hi."])
         with pytest.raises(BadInput, match=r"await agent\.open"):
@@ -422,7 +422,7 @@ def test_the_conversation_of_an_async_agent_is_opened_when_it_is_needed():
     asyncio.run(play())
 
 
-def test_a_send_that_is_cancelled_leaves_a_conversation_that_goes_on():
+def test_a_conversation_continues_after_a_cancelled_send():
     async def play() -> None:
         begun = asyncio.Event()
 
@@ -450,7 +450,7 @@ def test_a_send_that_is_cancelled_leaves_a_conversation_that_goes_on():
     asyncio.run(play())
 
 
-def test_an_async_stream_that_is_left_is_closed():
+def test_leaving_an_async_stream_closes_it():
     async def play() -> None:
         async with async_agent([call("c1", "add", a=1, b=1), "Two."], tools=[add]) as one:
             async with aclosing(one.stream("1 + 1?")) as events:
@@ -463,7 +463,7 @@ def test_an_async_stream_that_is_left_is_closed():
     asyncio.run(play())
 
 
-def test_an_async_react_agent_has_a_result_too():
+def test_an_async_react_agent_returns_a_result():
     async def play() -> Any:
         model = ScriptedModel(['{"value":5}'], asynchronous=True)
         async with AsyncReActAgent(model, result_type=Sum, **plain()) as one:
@@ -472,7 +472,7 @@ def test_an_async_react_agent_has_a_result_too():
     assert asyncio.run(play()) == Sum(5)
 
 
-def test_usage_and_cost_of_a_run_are_those_of_its_replies():
+def test_usage_and_cost_of_a_run_are_the_sum_of_its_replies():
     def cost(usage: Usage) -> float:
         return float((usage.prompt_tokens or 0) + (usage.output or 0))
 
@@ -484,12 +484,12 @@ def test_usage_and_cost_of_a_run_are_those_of_its_replies():
 
 
 @pytest.mark.parametrize("system", [3, {"a"}, [3], ["ok", None, object()], b"bytes", lambda: "text"])
-def test_a_system_prompt_that_no_provider_takes_is_refused_when_the_agent_is_made(system: Any):
+def test_a_wrong_system_prompt_is_refused(system: Any):
     with pytest.raises(BadSetting, match="system= must be a text, or a list of texts and blocks, not "):
         agent([], system=system)
 
 
 @pytest.mark.parametrize("system", [None, "", "Be kind.", ["a", {"type": "text", "text": "b"}], {"text": "c"}, ()])
-def test_a_system_prompt_in_any_form_is_taken(system: Any):
+def test_a_system_prompt_is_accepted_in_any_form(system: Any):
     with agent(["Hello."], "openai", system=system) as one:
         assert one.send("Hi.").text == "Hello."

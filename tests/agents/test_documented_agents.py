@@ -112,7 +112,7 @@ def sent(model: ScriptedModel) -> list[str]:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_5_4_01_to_05_the_table_of_the_document(provider: str):
+def test_5_4_01_to_05_checkpoints_follow_the_documented_table(provider: str):
     agent, model = built(provider)
     chat = agent.conversation
     talk(agent, 98)
@@ -133,7 +133,7 @@ def test_5_4_01_to_05_the_table_of_the_document(provider: str):
     assert max(len(request["messages"]) for request in model.requests) == 99
 
 
-def test_5_4_03_and_06_the_model_is_sent_one_summary_and_what_came_after_it():
+def test_5_4_03_and_06_a_request_has_one_summary_and_the_newest_messages():
     asked = counting()
     agent, model = built(tool=asked)
     talk(agent, 104)
@@ -152,9 +152,7 @@ def test_5_4_03_and_06_the_model_is_sent_one_summary_and_what_came_after_it():
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_5_4_07_the_system_prompt_is_not_counted_and_first_in_every_request_also_after_a_resume(
-    provider: str, tmp_path
-):
+def test_5_4_07_the_system_prompt_is_first_and_not_counted(provider: str, tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     systems: set[str] = set()
     for until in (100, 120):
@@ -169,7 +167,7 @@ def test_5_4_07_the_system_prompt_is_not_counted_and_first_in_every_request_also
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_5_4_08_when_the_count_jumps_past_100_the_newest_10_stay_and_the_next_is_due_10_later(provider: str):
+def test_5_4_08_a_jump_past_100_messages_keeps_the_newest_10(provider: str):
     agent, _ = built(provider)
     chat = agent.conversation
     talk(agent, 80)
@@ -185,7 +183,7 @@ def test_5_4_08_when_the_count_jumps_past_100_the_newest_10_stay_and_the_next_is
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_5_4_09_a_call_and_its_results_are_covered_together_or_not_at_all(provider: str):
+def test_5_4_09_a_summary_never_separates_a_call_from_its_results(provider: str):
     agent, _ = built(provider)
     chat = agent.conversation
     talk(agent, 88)
@@ -198,7 +196,7 @@ def test_5_4_09_a_call_and_its_results_are_covered_together_or_not_at_all(provid
 
 
 @pytest.mark.parametrize("pairs", [60, 110, pytest.param(200, marks=pytest.mark.slow)])
-def test_5_4_10_every_message_is_in_the_store_exactly_once_and_in_order(pairs: int, tmp_path):
+def test_5_4_10_the_store_has_every_message_once_and_in_order(pairs: int, tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     agent, _ = built(store=store)
     with agent:
@@ -214,7 +212,7 @@ def test_5_4_10_every_message_is_in_the_store_exactly_once_and_in_order(pairs: i
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_5_4_11_resumed_from_the_store_it_goes_on_with_the_summary_and_the_newest(provider: str, tmp_path):
+def test_5_4_11_a_resumed_agent_has_the_summary_and_the_newest(provider: str, tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     agent, _ = built(provider, store=store)
     with agent:
@@ -238,7 +236,7 @@ def test_5_4_11_resumed_from_the_store_it_goes_on_with_the_summary_and_the_newes
         assert sent(model)[0].startswith("[Summary up to 99] S")
 
 
-def test_5_4_12_a_summarizer_that_fails_changes_nothing_and_is_asked_again_soon():
+def test_5_4_12_a_failed_summary_changes_nothing_and_is_tried_again():
     asked = ScriptedSummarizer([ConnectionError("no route"), lambda _: "S1"])
     agent, model = built(tool=asked)
     chat = agent.conversation
@@ -283,7 +281,7 @@ def results(request: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_5_4_14_ten_calls_keep_two(provider: str):
+def test_5_4_14_of_ten_results_the_last_two_stay(provider: str):
     agent, model = searching(2, 10, provider)
     chat = agent.conversation
     seen = results(model.requests[-1])
@@ -301,14 +299,14 @@ def test_5_4_14_ten_calls_keep_two(provider: str):
 @pytest.mark.parametrize(
     ("keep", "count", "placeholders"), [(1, 3, 2), (4, 10, 6), (0, 10, 0), (10, 10, 0), (5, 10, 5), (1, 10, 9)]
 )
-def test_5_4_15_so_many_results_stay_whole_and_the_others_are_placeholders(keep: int, count: int, placeholders: int):
+def test_5_4_15_older_results_become_placeholders(keep: int, count: int, placeholders: int):
     agent, model = searching(keep, count, "openai")
     seen = results(model.requests[-1])
     assert (len(seen), sum(text == "[Omitted]" for text in seen.values())) == (count, placeholders)
     agent.close()
 
 
-def test_5_4_16_of_parallel_calls_the_last_ones_stay_whole():
+def test_5_4_16_of_parallel_calls_the_last_results_stay():
     model = ScriptedModel(Mind())
     builder = AgentBuilder().use(model).with_window(1_000_000).add_tool(look).with_tool_result_filtering(2)
     with builder.with_expanding(False).build_react_agent() as agent:
@@ -316,7 +314,7 @@ def test_5_4_16_of_parallel_calls_the_last_ones_stay_whole():
     assert [text[:9] for text in results(model.requests[-1]).values()] == ["[Omitted]", "tc_2: the", "tc_3: the"]
 
 
-def test_the_tokens_of_a_request_shrink_as_the_document_says():
+def test_the_tokens_of_a_request_shrink_as_documented():
     """By about 80 to 90 %: with two of ten results kept, and with one."""
     whole, two, one = (searching(keep, 10, "anthropic")[1].billed[-1].total for keep in (0, 2, 1))
     assert (round(1 - two / whole, 2), round(1 - one / whole, 2)) == (0.82, 0.9)
@@ -327,9 +325,7 @@ def test_the_tokens_of_a_request_shrink_as_the_document_says():
 
 @settings(max_examples=settings.default.max_examples // 4)
 @given(st.lists(st.integers(0, 4), min_size=10, max_size=30), st.sampled_from(PROVIDERS), st.integers(0, 3))
-def test_whatever_is_said_every_request_is_legal_and_nothing_is_lost_or_told_twice(
-    places: list[int], provider: str, keep: int
-):
+def test_every_request_is_legal_and_complete_for_any_script(places: list[int], provider: str, keep: int):
     """The scripted model refuses what a provider would. Each message is shown, or summarised, and never both."""
     model = ScriptedModel(Mind(), provider)
     builder = AgentBuilder().use(model).with_window(1_000_000).add_tool(look)

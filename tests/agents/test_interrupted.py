@@ -18,7 +18,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, calls
 from foveate.testing.faults import Countdown, FailingStore, failing_store
 
-from .acting import agent, dying, plain, requests, steps, told
+from .agents import agent, dying, plain, requests, steps, told
 
 
 def results_in(request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -110,7 +110,7 @@ def play(n: int, after: bool, *, again: int = 0) -> bool:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_run_that_dies_with_any_operation_of_its_store_is_taken_up_and_does_nothing_twice(after: bool):
+def test_a_run_that_dies_at_any_store_operation_can_be_resumed(after: bool):
     n = 1
     while play(n, after):
         n += 1
@@ -119,14 +119,14 @@ def test_a_run_that_dies_with_any_operation_of_its_store_is_taken_up_and_does_no
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
-def test_a_run_that_dies_again_while_it_is_taken_up_still_does_nothing_twice(after: bool):
+def test_a_run_that_dies_twice_repeats_nothing(after: bool):
     n = 1
     while play(n, after, again=2):
         n += 1
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_run_that_died_anywhere_is_closed_by_what_is_said_next(after: bool):
+def test_the_next_input_closes_a_run_that_died_anywhere(after: bool):
     n, died = 1, True
     while died:
         kept, world = MemoryStore(), World()
@@ -149,7 +149,7 @@ def test_a_run_that_died_anywhere_is_closed_by_what_is_said_next(after: bool):
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_store_that_fails_once_does_not_keep_the_same_agent_from_going_on(after: bool):
+def test_an_agent_continues_after_its_store_failed_once(after: bool):
     n, failed = 1, True
     while failed:
         world, countdown = World(), Countdown(after=after)
@@ -176,7 +176,7 @@ def reading(request: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_after_a_death_the_next_request_is_the_one_that_would_have_been_sent(after: bool):
+def test_a_resumed_run_sends_the_same_request(after: bool):
     """Byte for byte, in a window that has no room for all that was read."""
 
     def options(store: Any) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def test_after_a_death_the_next_request_is_the_one_that_would_have_been_sent(aft
     assert n > 30
 
 
-def test_calls_that_somebody_else_left_open_are_answered_honestly():
+def test_calls_left_open_by_another_program_have_an_unknown_end():
     world = World()
     with agent(["Fine."], tools=world.tools()) as one:
         one.conversation.append("Do it.")
@@ -229,7 +229,7 @@ def test_calls_that_somebody_else_left_open_are_answered_honestly():
     assert world.done == {"look a": 1}
 
 
-def test_a_fork_with_an_open_call_takes_its_result_from_the_step_it_was_kept_in():
+def test_a_fork_takes_the_result_of_an_open_call_from_its_step():
     store, world = MemoryStore(), World()
     with agent(asks, tools=world.tools(), store=store) as one:
         one.send("Go.")
@@ -240,7 +240,7 @@ def test_a_fork_with_an_open_call_takes_its_result_from_the_step_it_was_kept_in(
     assert world.done == {"look a": 1, "send x": 1, "send y": 2, "look b": 2}
 
 
-def test_resume_after_a_limit_begins_a_run_of_its_own():
+def test_resume_after_a_limit_begins_a_new_run():
     world = World()
     with agent(asks, tools=world.tools(), limits=Limits(turns=1)) as one:
         first = one.send("Go.")
@@ -253,12 +253,12 @@ def test_resume_after_a_limit_begins_a_run_of_its_own():
         assert len(requests(one)) == 3
 
 
-def test_there_is_nothing_to_resume_where_nothing_was_begun():
+def test_resume_raises_when_nothing_was_begun():
     with agent([]) as one, pytest.raises(BadInput, match="nothing to resume"):
         one.resume()
 
 
-def test_a_result_that_was_kept_is_appended_without_a_call():
+def test_a_stored_result_is_appended_without_a_call():
     """The process died between keeping what the tool said and telling the model."""
     found: list[tuple[str, str]] = []
     n = 1
@@ -280,7 +280,7 @@ def test_a_result_that_was_kept_is_appended_without_a_call():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_an_id_that_a_model_uses_again_is_another_call(after: bool):
+def test_a_reused_call_id_is_another_call(after: bool):
     """Some servers number the calls of each reply anew."""
     n, is_dead = 1, True
     while is_dead:
@@ -314,7 +314,7 @@ def test_an_id_that_a_model_uses_again_is_another_call(after: bool):
     assert n > 30
 
 
-def test_what_others_of_a_batch_came_to_is_kept_though_one_could_not_be():
+def test_results_of_a_batch_are_stored_even_if_one_cannot_be():
     n, failed = 1, True
     while failed:
         countdown = Countdown()
@@ -339,7 +339,7 @@ def test_what_others_of_a_batch_came_to_is_kept_though_one_could_not_be():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_call_of_expand_is_the_affair_of_the_conversation_wherever_a_run_dies(after: bool):
+def test_the_conversation_answers_expand_wherever_a_run_dies(after: bool):
     def long() -> str:
         """Say much."""
         return "word " * 2_000
@@ -387,7 +387,7 @@ class Cancelling:
         return operation()
 
 
-def test_a_send_that_is_cancelled_anywhere_is_taken_up_and_does_nothing_twice():
+def test_a_send_that_is_cancelled_anywhere_can_be_resumed():
     async def play(n: int) -> bool:
         world, cancelling = World(), Cancelling(n)
         store: Any = failing_store(MemoryStore(), cast(Any, cancelling))
@@ -417,7 +417,7 @@ def test_a_send_that_is_cancelled_anywhere_is_taken_up_and_does_nothing_twice():
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_a_stream_that_is_left_after_any_event_is_taken_up_and_does_nothing_twice(together: bool):
+def test_a_stream_that_is_left_after_any_event_can_be_resumed(together: bool):
     def tools(world: World) -> list[Any]:
         return [replace(one, is_parallel=together, is_repeatable=False) for one in world.tools()]
 
@@ -441,7 +441,7 @@ def test_a_stream_that_is_left_after_any_event_is_taken_up_and_does_nothing_twic
             assert "c1" not in unknown
 
 
-def test_a_call_of_the_model_that_was_stopped_while_its_step_was_written_is_not_left_as_going_on():
+def test_a_model_call_stopped_while_storing_its_step_has_failed():
     """A `send` cancelled at that moment left a step that was `running` for ever, in a run that had stopped."""
     store, countdown = MemoryStore(), Countdown(after=True)
 
@@ -460,7 +460,7 @@ def test_a_call_of_the_model_that_was_stopped_while_its_step_was_written_is_not_
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("follows", ["send", "resume"])
-def test_whatever_could_not_be_written_down_is_told_when_the_agent_goes_on(after: bool, follows: str):
+def test_an_end_that_could_not_be_stored_is_stored_later(after: bool, follows: str):
     """Of a call of the model that had ended, say, when the store failed at just that: it once stayed as going on."""
     n, failed = 1, True
     while failed:

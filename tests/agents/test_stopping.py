@@ -14,7 +14,7 @@ from foveate.errors import StoreError
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, StoppedReply, call, calls
 
-from .acting import agent, async_agent, dying, plain, requests, told
+from .agents import agent, async_agent, dying, plain, requests, told
 
 CUT = {"anthropic": "max_tokens", "openai": "length"}
 PROVIDERS = pytest.mark.parametrize("provider", ["anthropic", "openai"])
@@ -31,7 +31,7 @@ def counted(done: list[str]) -> Any:
 
 
 @PROVIDERS
-def test_why_a_reply_ended_is_kept_with_it(provider: str):
+def test_the_reason_why_a_reply_ended_is_stored(provider: str):
     script = [call("c1", "send", to="x"), StoppedReply("A stop that came later.", "tired")]
     with agent(script, provider, tools=[counted([])]) as one:
         events = list(one.stream("Go."))
@@ -45,7 +45,7 @@ def test_why_a_reply_ended_is_kept_with_it(provider: str):
 
 
 @PROVIDERS
-def test_a_reply_that_is_as_long_as_it_may_be_is_no_answer(provider: str):
+def test_a_reply_that_was_cut_off_is_no_answer(provider: str):
     script = [StoppedReply("The first half, ", CUT[provider]), "and the second half."]
     with agent(script, provider) as one:
         outcome = one.send("Tell me all.")
@@ -64,7 +64,7 @@ def test_a_reply_that_is_as_long_as_it_may_be_is_no_answer(provider: str):
         assert one.resume() == outcome
 
 
-def test_after_a_reply_that_was_cut_something_else_may_be_said():
+def test_another_input_can_follow_a_reply_that_was_cut_off():
     with agent([StoppedReply("The first half, ", "max_tokens"), "Fine."]) as one:
         one.send("Tell me all.")
         assert one.send("Never mind.").text == "Fine."
@@ -72,7 +72,7 @@ def test_after_a_reply_that_was_cut_something_else_may_be_said():
 
 
 @PROVIDERS
-def test_a_call_that_a_reply_was_cut_in_is_not_carried_out(provider: str):
+def test_a_call_that_was_cut_off_is_not_carried_out(provider: str):
     """Its arguments may be read, and mean something else."""
     done: list[str] = []
     cut = StoppedReply(calls(call("c1", "send", to="x"), call("c2", "send")), CUT[provider])
@@ -87,7 +87,7 @@ def test_a_call_that_a_reply_was_cut_in_is_not_carried_out(provider: str):
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_call_that_was_cut_is_not_carried_out_by_who_takes_the_run_up_either(after: bool):
+def test_a_call_that_was_cut_off_is_not_carried_out_after_a_resume(after: bool):
     n, died = 1, True
     while died:
         kept, done = MemoryStore(), list[str]()
@@ -127,7 +127,7 @@ def test_a_refusal_is_no_answer(provider: str, reason: str, why: str):
         assert len(requests(one)) == 1
 
 
-def test_a_refusal_without_a_word_stays_one_when_something_else_is_said():
+def test_an_empty_refusal_stays_one_after_another_input():
     store = MemoryStore()
     with agent([StoppedReply("", "refusal")], store=store) as one:
         one.send("Do harm.")
@@ -136,7 +136,7 @@ def test_a_refusal_without_a_word_stays_one_when_something_else_is_said():
         assert [(run.state, run.reason) for run in two.conversation.runs()] == [("failed", "refusal"), ("done", "")]
 
 
-def test_openai_says_a_refusal_beside_the_reason():
+def test_a_refusal_of_openai_is_recognized():
     response = {
         "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "refusal": "I cannot help with that."}}]
     }
@@ -149,7 +149,7 @@ def test_openai_says_a_refusal_beside_the_reason():
         )
 
 
-def test_nothing_that_a_refused_reply_calls_for_is_carried_out():
+def test_calls_of_a_refused_reply_are_not_carried_out():
     done: list[str] = []
     with agent([StoppedReply(call("c1", "send", to="x"), "refusal")], tools=[counted(done)]) as one:
         assert one.send("Go.").run.reason == "refusal"
@@ -161,7 +161,7 @@ def test_nothing_that_a_refused_reply_calls_for_is_carried_out():
     assert done == []
 
 
-def test_a_pause_of_the_provider_is_gone_on_with():
+def test_a_paused_reply_is_continued():
     """A turn in which the provider's own tools take long is sent back as it is."""
     paused = {
         "role": "assistant",
@@ -176,7 +176,7 @@ def test_a_pause_of_the_provider_is_gone_on_with():
         assert one.conversation.runs()[0].turns == 2
 
 
-def test_an_async_agent_does_the_same():
+def test_an_async_agent_behaves_the_same():
     import asyncio
 
     async def later() -> list[str]:
@@ -188,7 +188,7 @@ def test_an_async_agent_does_the_same():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_whatever_fails_a_reply_that_was_cut_is_never_taken_for_an_answer(after: bool):
+def test_a_reply_that_was_cut_off_is_never_an_answer_after_a_failure(after: bool):
     n, died = 1, True
     while died:
         kept = MemoryStore()
@@ -214,7 +214,7 @@ def test_whatever_fails_a_reply_that_was_cut_is_never_taken_for_an_answer(after:
     assert n > 8
 
 
-def test_a_task_of_a_react_agent_ends_so_too():
+def test_a_react_agent_stops_at_a_reply_that_was_cut_off():
     with ReActAgent(ScriptedModel([StoppedReply("{", "max_tokens"), "7"]), result_type=int, **plain()) as one:
         assert one.run("How many?").run.reason == "length"
         assert one.resume().value == 7
@@ -228,20 +228,20 @@ def loop(script: list[Any]) -> tuple[LoopAgent, ScriptedModel]:
 DONE = '{"taskComplete": true, "message": "done"}'
 
 
-def test_a_loop_agent_is_told_that_its_step_was_cut():
+def test_a_loop_agent_learns_that_its_step_was_cut_off():
     one, model = loop([StoppedReply('{"nextStep": {"type": "Act', "max_tokens"), DONE])
     with one:
         assert one.run("Go.").text == "done"
     assert "it was cut off, for it was as long as it may be; say less" in str(model.requests[1]["messages"][-1])
 
 
-def test_a_loop_agent_carries_out_a_step_that_is_whole_though_what_followed_was_cut():
+def test_a_loop_agent_carries_out_a_complete_step_of_a_cut_reply():
     one, _ = loop([StoppedReply(DONE + " And now I", "max_tokens")])
     with one:
         assert one.run("Go.").text == "done"
 
 
-def test_a_loop_agent_ends_with_a_refusal():
+def test_a_refusal_ends_the_run_of_a_loop_agent():
     one, model = loop([StoppedReply("No.", "refusal")])
     with one:
         outcome = one.run("Go.")
@@ -249,7 +249,7 @@ def test_a_loop_agent_ends_with_a_refusal():
     assert len(model.requests) == 1
 
 
-def test_chat_shows_that_an_answer_was_cut(capsys: pytest.CaptureFixture[str]):
+def test_chat_shows_that_an_answer_was_cut_off(capsys: pytest.CaptureFixture[str]):
     from foveate.agents import Outcome, RunEnded
     from foveate.cli.chat.rendering import ScreenState, render
     from foveate.core.runs import AgentRun
@@ -260,4 +260,4 @@ def test_chat_shows_that_an_answer_was_cut(capsys: pytest.CaptureFixture[str]):
 
     assert "the provider cut the answer at its largest length. /resume continues it." in line("stopped", "length")
     assert "the model refuses to answer" in line("failed", "refusal")
-    assert "a filter of the provider has cut the answer off" in line("failed", "filtered")
+    assert "a filter of the provider cut the answer" in line("failed", "filtered")

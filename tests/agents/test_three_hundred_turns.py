@@ -34,9 +34,7 @@ def killed(folder: Path, provider: str, turns: int, kill: int, where: str) -> No
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
-def test_three_hundred_turns_stay_in_a_window_of_twenty_thousand_tokens_and_every_original_is_there(
-    tmp_path: Path, provider: str
-):
+def test_three_hundred_turns_stay_in_a_small_window(tmp_path: Path, provider: str):
     """The scripted model raises for a request that a provider would refuse, and for one above the window."""
     project = prepared(tmp_path)
     assert work(provider, tmp_path, 300) == "I am done: notes.md says what I found."
@@ -57,7 +55,7 @@ def test_three_hundred_turns_stay_in_a_window_of_twenty_thousand_tokens_and_ever
 
 
 @pytest.mark.parametrize(("kill", "where"), [(41, "model"), (60, "tool"), (95, "tool"), (120, "model")])
-def test_killed_in_the_middle_it_goes_on_with_the_same_request_to_the_byte(tmp_path: Path, kill: int, where: str):
+def test_a_killed_agent_continues_with_the_same_request(tmp_path: Path, kill: int, where: str):
     """`tool`: in a turn whose tools only read, so that a call may be made again."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):
@@ -75,7 +73,7 @@ def test_killed_in_the_middle_it_goes_on_with_the_same_request_to_the_byte(tmp_p
     assert sent == requests(whole)
 
 
-def test_what_only_a_person_can_know_is_said_after_a_kill(tmp_path: Path):
+def test_an_unknown_end_is_reported_after_a_kill(tmp_path: Path):
     """A command that was going on when the process was killed is not run again: its result says that nobody knows."""
     prepared(tmp_path)
     killed(tmp_path, "openai", 60, 53, "tool")

@@ -70,7 +70,7 @@ def test_nothing_outside_of_the_folder_is_read_written_or_found(home: Path, path
     assert (home.parent / "secret.txt").read_text() == "s3cret"
 
 
-def test_an_absolute_path_that_leads_into_the_folder_and_links_within_it_are_fine(home: Path):
+def test_absolute_paths_and_links_inside_the_folder_are_allowed(home: Path):
     (home / "same.py").symlink_to("src/a.py")
     answer = answering(files(home))
     assert answer("read_file", path=str(home / "notes.txt")) == answer("read_file", path="src/../notes.txt")
@@ -83,7 +83,7 @@ def test_an_absolute_path_that_leads_into_the_folder_and_links_within_it_are_fin
     st.lists(st.sampled_from(["..", ".", "src", "up", "a.py", "secret.txt", "", "~", "\x00", "x" * 300]), max_size=6),
     st.booleans(),
 )
-def test_no_path_at_all_leads_out(tmp_path_factory: pytest.TempPathFactory, steps: list[str], absolute: bool):
+def test_no_path_leads_out_of_the_folder(tmp_path_factory: pytest.TempPathFactory, steps: list[str], absolute: bool):
     base = tmp_path_factory.mktemp("fence")
     (base / "secret.txt").write_text("s3cret")
     (base / "home" / "src").mkdir(parents=True)
@@ -138,7 +138,7 @@ def test_a_path_that_is_too_long_is_skipped(home: Path, nest: Callable[[str, int
     assert answer("read_file", path="none.txt") == "! There is no file none.txt."
 
 
-def test_a_pipe_is_not_waited_for_and_a_circle_of_links_is_told(home: Path):
+def test_pipes_and_circular_links_are_refused(home: Path):
     os.mkfifo(home / "pipe")
     (home / "loop").symlink_to(home / "loop")
     answer = answering(files(home))
@@ -146,7 +146,7 @@ def test_a_pipe_is_not_waited_for_and_a_circle_of_links_is_told(home: Path):
     assert answer("read_file", path="loop").startswith("! ")
 
 
-def test_what_git_would_run_is_not_written(home: Path):
+def test_files_of_git_are_not_written(home: Path):
     answer = answering(files(home))
     for path in (".git/hooks/pre-commit", "src/.GIT/config"):  # Some file systems take them for one.
         said = answer("write_file", path=path, content="rm -rf /")
@@ -157,7 +157,7 @@ def test_what_git_would_run_is_not_written(home: Path):
 # ---------------------------------------------------------------------------------------------------------------- files
 
 
-def test_reading_shows_the_file_or_the_lines_that_were_asked_for(home: Path):
+def test_read_file_shows_a_file_or_some_of_its_lines(home: Path):
     answer = answering(files(home))
     assert answer("read_file", path="notes.txt") == "one\ntwo\nthree"
     assert answer("read_file", path="notes.txt", start_line=2) == "two\nthree\n[lines 2 to 3 of 3]"
@@ -170,7 +170,7 @@ def test_reading_shows_the_file_or_the_lines_that_were_asked_for(home: Path):
     assert answer("read_file", path="src") == "! src is a folder. List it."
 
 
-def test_a_large_file_is_told_in_parts_that_join_to_all_of_it(home: Path):
+def test_a_large_file_is_read_in_parts_that_join(home: Path):
     lines = [f"{n}: {'x' * (n % 90)}" for n in range(3_000)]
     (home / "big.log").write_text("\n".join(lines))
     answer = answering(files(home))
@@ -183,7 +183,7 @@ def test_a_large_file_is_told_in_parts_that_join_to_all_of_it(home: Path):
     assert seen == lines
 
 
-def test_what_is_no_text_or_too_large_is_told_and_not_shown(home: Path):
+def test_binary_and_huge_files_are_refused(home: Path):
     (home / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
     (home / "old.txt").write_bytes("grün".encode("latin-1"))
     (home / "huge.txt").write_text("x" * 4_000_001)
@@ -199,7 +199,7 @@ def test_what_is_no_text_or_too_large_is_told_and_not_shown(home: Path):
     assert answer("read_file", path="long.json").endswith("... [8,003 more characters]")
 
 
-def test_writing_makes_folders_and_keeps_the_mode_and_leaves_nothing_beside(home: Path):
+def test_write_file_creates_folders_and_keeps_the_mode(home: Path):
     answer = answering(files(home))
     assert answer("write_file", path="new/deep/x.txt", content="a\nb\n") == "Made new/deep/x.txt: 2 lines."
     (home / "src" / "a.py").chmod(0o755)
@@ -210,7 +210,7 @@ def test_writing_makes_folders_and_keeps_the_mode_and_leaves_nothing_beside(home
     assert sorted(p.name for p in home.rglob("*")) == ["a.py", "deep", "new", "notes.txt", "src", "x.txt"]
 
 
-def test_an_edit_replaces_one_place_to_the_letter_and_shows_it(home: Path):
+def test_edit_file_replaces_exactly_one_place(home: Path):
     answer = answering(files(home))
     assert answer("edit_file", path="src/a.py", old="    return 1", new="    return 2") == (
         "! src/a.py holds this text 2 times, in lines 2, 6. Give more around it, or all=true."
@@ -234,12 +234,12 @@ def test_an_edit_replaces_one_place_to_the_letter_and_shows_it(home: Path):
     )
 
 
-def test_an_edit_keeps_the_line_ends_of_the_file(home: Path):
+def test_edit_file_keeps_line_ends(home: Path):
     answering(files(home))("edit_file", path="notes.txt", old="one\ntwo", new="1\n2")
     assert (home / "notes.txt").read_bytes() == b"1\r\n2\r\nthree\r\n"
 
 
-def test_a_listing_is_bounded_and_looks_into_no_folder_of_a_program(home: Path):
+def test_list_files_is_limited_and_skips_folders_of_programs(home: Path):
     (home / "node_modules" / "x").mkdir(parents=True)
     for n in range(300):
         (home / "src" / f"{n:03}.txt").touch()
@@ -252,7 +252,7 @@ def test_a_listing_is_bounded_and_looks_into_no_folder_of_a_program(home: Path):
     assert answer("list_files", path="nowhere") == "! There is no folder nowhere."
 
 
-def test_what_only_reads_may_be_repeated_and_what_writes_goes_alone(home: Path, tmp_path: Path):
+def test_reading_tools_are_repeatable_and_writing_tools_not_parallel(home: Path, tmp_path: Path):
     sqlite3.connect(tmp_path / "x.db").close()
     made = [
         *files(home),
@@ -277,7 +277,7 @@ def test_what_only_reads_may_be_repeated_and_what_writes_goes_alone(home: Path, 
     assert [one.needs_approval for one in files(home, needs_approval=True)] == [False, False, True, True]
 
 
-def test_a_folder_that_is_none_is_refused_when_tools_are_made(home: Path):
+def test_a_missing_folder_is_refused(home: Path):
     for make in (files, search, shell):
         with pytest.raises(BadSetting, match="There is no folder"):
             make(home / "nowhere")
@@ -292,7 +292,7 @@ def test_a_folder_that_is_none_is_refused_when_tools_are_made(home: Path):
 # --------------------------------------------------------------------------------------------------------------- search
 
 
-def test_a_search_tells_file_line_and_text(home: Path):
+def test_search_files_shows_file_line_and_text(home: Path):
     (home / "a.bin").write_bytes(b"def \0")
     answer = answering(search(home))
     assert answer("search_files", pattern=r"def (f|g)\(") == (
@@ -305,7 +305,7 @@ def test_a_search_tells_file_line_and_text(home: Path):
     )
 
 
-def test_a_search_is_bounded_and_a_wrong_or_endless_pattern_is_told(home: Path):
+def test_search_files_is_limited_and_stops_endless_patterns(home: Path):
     (home / "big.log").write_text("line " * 100 + "\n" + "line\n" * 200 + "x" * 5_000)
     answer = answering(search(home))
     *lines, note = answer("search_files", pattern="line").split("\n")
@@ -317,7 +317,7 @@ def test_a_search_is_bounded_and_a_wrong_or_endless_pattern_is_told(home: Path):
     assert answer("search_files", pattern="(x+x+)+y", files="*.log").startswith("! The pattern took longer than 1 s.")
 
 
-def test_without_the_package_regex_a_pattern_is_looked_for_to_the_letter(home: Path, monkeypatch):
+def test_search_files_searches_literally_without_regex(home: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "regex", None)
     answer = answering(search(home))
     note = "[looked for to the letter: patterns need the package regex, which is not installed]"
@@ -328,7 +328,7 @@ def test_without_the_package_regex_a_pattern_is_looked_for_to_the_letter(home: P
 # ---------------------------------------------------------------------------------------------------------------- shell
 
 
-def test_a_command_runs_in_the_folder_and_its_exit_code_is_told(home: Path):
+def test_a_command_runs_in_the_folder_and_shows_its_exit_code(home: Path):
     answer = answering(shell(home))
     said = answer("run_command", command="ls; echo oh >&2; exit 3")
     assert said.startswith("notes.txt\nsrc\noh\n[exit code 3, ")
@@ -337,7 +337,7 @@ def test_a_command_runs_in_the_folder_and_its_exit_code_is_told(home: Path):
     assert answer("run_command", command=" ") == "! There is no command."
 
 
-def test_at_the_time_out_all_that_a_command_started_is_killed(home: Path):
+def test_a_timeout_kills_all_processes_of_a_command(home: Path):
     def story(seconds: float) -> None:
         answer = answering(shell(home, timeout=seconds))
         said = answer("run_command", command="(while :; do date > alive; done) & echo begun; wait")
@@ -348,14 +348,14 @@ def test_at_the_time_out_all_that_a_command_started_is_killed(home: Path):
     assert answering(shell(home))("run_command", command="sleep 0.1; ls alive").startswith("ls: ")
 
 
-def test_what_a_command_leaves_behind_does_not_go_on_and_is_not_waited_for(home: Path):
+def test_background_processes_of_a_command_are_killed(home: Path):
     answer = answering(shell(home))
     begun = time.monotonic()
     assert answer("run_command", command="sleep 600 & echo begun").startswith("begun\n[exit code 0, ")
     assert time.monotonic() - begun < 300
 
 
-def test_what_left_the_group_of_a_command_and_writes_on_is_not_waited_for(home: Path):
+def test_a_process_outside_of_the_group_is_not_waited_for(home: Path):
     writes = "import os; os.setsid(); open('left', 'w').close()\nwhile True: os.write(1, b'x' * 65_536)"
     (home / "writes.py").write_text(writes)
     said = answering(shell(home))(
@@ -365,7 +365,7 @@ def test_what_left_the_group_of_a_command_and_writes_on_is_not_waited_for(home: 
     assert "\n[exit code 3, " in said
 
 
-def test_who_stops_all_commands_stops_one_too_that_begins_just_now(home: Path, monkeypatch):
+def test_stop_commands_stops_a_command_that_is_starting(home: Path, monkeypatch):
     """It ran on once, where Ctrl-C was pressed before the thread that had begun it could write that down."""
     begun = shell_tools._start
     stopping: list[threading.Thread] = []
@@ -383,7 +383,7 @@ def test_who_stops_all_commands_stops_one_too_that_begins_just_now(home: Path, m
 
 
 @pytest.mark.slow
-def test_what_a_command_printed_is_there_where_this_program_stood_still_when_it_ended(home: Path, monkeypatch):
+def test_output_is_complete_after_this_program_stood_still(home: Path, monkeypatch):
     """Its output was lost once where the machine was so busy that nobody came to read it for two seconds."""
     keep = shell_tools._Output._keep
 
@@ -395,7 +395,7 @@ def test_what_a_command_printed_is_there_where_this_program_stood_still_when_it_
     assert answering(shell(home))("run_command", command="echo begun").startswith("begun\n[exit code 0, ")
 
 
-def test_of_a_long_output_both_ends_are_shown(home: Path):
+def test_both_ends_of_a_long_output_are_shown(home: Path):
     said = answering(shell(home))("run_command", command="seq 1 3000000")
     assert len(said) < 17_000
     assert said.startswith("1\n2\n3\n")
@@ -403,7 +403,7 @@ def test_of_a_long_output_both_ends_are_shown(home: Path):
     assert said.split("\n")[-2] == "3000000"
 
 
-def test_keys_and_passwords_are_not_in_the_environment_of_a_command(home: Path, monkeypatch):
+def test_a_command_sees_no_keys_and_passwords(home: Path, monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "s3cret")
     monkeypatch.setenv("DB_PASSWORD", "s3cret")
     monkeypatch.setenv("COLOUR", "green")
@@ -414,7 +414,7 @@ def test_keys_and_passwords_are_not_in_the_environment_of_a_command(home: Path, 
     assert own("run_command", command="echo $SOME_API_KEY$COLOUR").startswith("mine\n")
 
 
-def test_a_command_sees_base_variables_and_those_that_are_named(home: Path, monkeypatch):
+def test_a_command_sees_base_variables_and_named_ones(home: Path, monkeypatch):
     for name in ("FOVEATE_STORE", "DATABASE_URL", "STRIPE_KEY", "GH_PAT", "BASIC_AUTH", "COLOUR"):
         monkeypatch.setenv(name, "s3cret")
     monkeypatch.setenv("LANG", "C.UTF-8")
@@ -426,7 +426,7 @@ def test_a_command_sees_base_variables_and_those_that_are_named(home: Path, monk
 
 
 @pytest.mark.parametrize("environment", ["COLOUR", 5, [5], {"A": 5}, None])
-def test_an_environment_that_is_not_names_or_a_mapping_is_refused(home: Path, environment: Any):
+def test_a_wrong_environment_is_refused(home: Path, environment: Any):
     with pytest.raises(BadSetting, match="environment= must be names"):
         shell(home, environment=environment)
 
@@ -447,7 +447,7 @@ def shop(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_schema_and_the_rows_of_a_query_are_shown_compactly(shop: Path):
+def test_schema_and_rows_of_a_query_are_shown(shop: Path):
     answer = answering(sqlite(shop))
     assert answer("database_schema") == (
         "CREATE VIEW cheap AS SELECT * FROM wares WHERE id < 2;\n"
@@ -472,14 +472,14 @@ def test_the_schema_and_the_rows_of_a_query_are_shown_compactly(shop: Path):
         "SELECT 1; DROP TABLE wares",
     ],
 )
-def test_what_changes_something_or_reaches_another_file_is_refused(shop: Path, sql: str, monkeypatch):
+def test_changes_and_other_files_are_refused(shop: Path, sql: str, monkeypatch):
     monkeypatch.chdir(shop.parent)
     before = shop.read_bytes()
     assert answering(sqlite(shop))("query_database", sql=sql).startswith("! ")
     assert (shop.read_bytes(), os.listdir(shop.parent)) == (before, [shop.name])
 
 
-def test_a_query_without_end_is_stopped_and_one_with_many_rows_is_cut(shop: Path):
+def test_an_endless_query_is_stopped_and_many_rows_are_cut(shop: Path):
     counting = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT {} FROM c"
     assert answering(sqlite(shop, timeout=0.2))("query_database", sql=counting.format("max(x)")) == (
         "! The query took longer than 0.2 seconds. Narrow it, or count first."
@@ -496,7 +496,7 @@ def test_a_query_without_end_is_stopped_and_one_with_many_rows_is_cut(shop: Path
     assert answer("query_database", sql=" ") == "! There is no statement."
 
 
-def test_where_it_was_allowed_a_statement_is_one_transaction_and_still_reaches_no_other_file(shop: Path):
+def test_an_allowed_change_is_one_transaction(shop: Path):
     answer = answering(sqlite(shop, read_only=False))
     assert answer("query_database", sql="INSERT INTO wares VALUES (3, 'c'), (4, 'd')") == "Done: 2 rows changed."
     assert answer("query_database", sql="INSERT INTO wares VALUES (5, 'e'), (1, 'x')").startswith(

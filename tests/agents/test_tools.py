@@ -75,7 +75,7 @@ def test_a_function_becomes_a_tool_by_its_signature_and_docstring():
     assert made.call is read_file
 
 
-def test_a_tool_is_defined_as_each_provider_takes_it():
+def test_a_tool_has_the_definition_of_each_provider():
     made = tool(read_file, description="Read.")
     assert made.wire("anthropic") == {"name": "read_file", "description": "Read.", "input_schema": READ_FILE}
     assert made.wire("openai") == {
@@ -86,7 +86,7 @@ def test_a_tool_is_defined_as_each_provider_takes_it():
     assert made.parameters == READ_FILE
 
 
-def test_the_decorator_takes_the_options_of_a_tool():
+def test_the_decorator_accepts_the_options_of_a_tool():
     @tool(name="rm", needs_approval=True, is_repeatable=True, is_parallel=False, timeout=3, lease=Lease(2))
     def remove(path: str) -> None: ...
 
@@ -95,11 +95,11 @@ def test_the_decorator_takes_the_options_of_a_tool():
     assert said == ("rm", True, True, False, 3, Lease(2))
 
 
-def test_a_tool_can_be_called_as_the_function_it_was():
+def test_a_tool_can_be_called_like_its_function():
     assert tool(read_file)("a", lines=3) == "a 3 text"
 
 
-def test_arguments_are_converted_to_the_types_of_the_function():
+def test_arguments_are_converted_to_the_annotated_types():
     def f(
         count: int,
         box: Box,
@@ -124,7 +124,7 @@ def test_arguments_are_converted_to_the_types_of_the_function():
     }
 
 
-def test_what_is_left_out_is_left_to_the_default_of_the_function():
+def test_a_missing_argument_takes_the_functions_default():
     missing = object()
 
     def f(a: int = 1, b: Any = missing, c: list[int] = [1]) -> None: ...  # noqa: B006
@@ -145,7 +145,7 @@ def test_what_is_left_out_is_left_to_the_default_of_the_function():
         ("[" * 100_000, "Expected `object`, got `array`"),
     ],
 )
-def test_wrong_arguments_are_told_in_one_sentence_that_helps(arguments: str, wrong: str):
+def test_wrong_arguments_raise_with_advice(arguments: str, wrong: str):
     with pytest.raises(BadInput) as caught:
         tool(read_file).arguments(arguments)
     assert str(caught.value) == (
@@ -154,7 +154,7 @@ def test_wrong_arguments_are_told_in_one_sentence_that_helps(arguments: str, wro
     )
 
 
-def test_a_tool_made_by_hand_hands_on_what_the_model_wrote():
+def test_a_tool_created_directly_passes_arguments_unchanged():
     schema = {
         "type": "object",
         "properties": {"q": {"type": "string"}},
@@ -168,7 +168,7 @@ def test_a_tool_made_by_hand_hands_on_what_the_model_wrote():
             made.arguments(wrong)
 
 
-def test_what_is_annotated_is_told():
+def test_annotations_set_descriptions_and_bounds():
     def f(
         count: Annotated[int, msgspec.Meta(ge=1, description="How many.")],
         unit: Annotated[str, "In which unit."] = "m",
@@ -187,7 +187,7 @@ def test_what_is_annotated_is_told():
         tool(f).arguments('{"count":0}')
 
 
-def test_types_with_a_name_stand_under_defs_even_where_they_contain_themselves():
+def test_named_and_recursive_types_stand_under_defs():
     def f(place: Place) -> None: ...
 
     assert tool(f).parameters == {
@@ -229,7 +229,7 @@ class AsyncAdder:
         return number
 
 
-def test_methods_partials_and_objects_are_functions_too():
+def test_methods_partials_and_callable_objects_become_tools():
     whole = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
     whole["additionalProperties"] = False
     made = [tool(Adder(), name="add"), tool(Adder().more), tool(Adder().later), tool(AsyncAdder(), name="a")]
@@ -278,7 +278,7 @@ def own(x: Adder) -> None: ...
         (3, "The argument of tool\\(\\) is something that can be called"),
     ],
 )
-def test_what_models_cannot_be_told_of_is_refused(function: Any, said: str):
+def test_a_function_that_json_cannot_describe_is_refused(function: Any, said: str):
     with pytest.raises(BadSetting, match=said):
         tool(function)
 
@@ -300,12 +300,12 @@ def test_what_models_cannot_be_told_of_is_refused(function: Any, said: str):
         {"lease": 3},
     ],
 )
-def test_a_tool_that_cannot_be_is_refused(wrong: dict[str, Any]):
+def test_a_tool_with_wrong_fields_is_refused(wrong: dict[str, Any]):
     with pytest.raises(BadSetting):
         Tool(**{"name": "a", "call": print, **wrong})
 
 
-def test_two_tools_of_one_name_are_refused():
+def test_two_tools_with_one_name_are_refused():
     with pytest.raises(BadSetting, match="Two tools have the name read_file; a model could not tell them apart"):
         tools_of([read_file, tool(many_named)])
     with pytest.raises(BadSetting, match="tools= must be a list of functions"):
@@ -327,7 +327,7 @@ many_named = functools.wraps(read_file)(lambda path: path)
         "Do it.\n\n:param int a: The first,\n    and more.\n:param b: The second.\n:type b: int\n:returns: c",
     ],
 )
-def test_docstrings_of_three_styles_say_the_same(docstring: str):
+def test_docstrings_of_three_styles_give_the_same_descriptions(docstring: str):
     about, parameters = descriptions_of(docstring)
     assert (about, parameters["a"], parameters["b"]) == ("Do it.", "The first, and more.", "The second.")
 

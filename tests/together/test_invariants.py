@@ -53,9 +53,7 @@ def look(entries: Sequence[Entry]) -> list[tuple[object, ...]]:
 @each
 @FEW
 @given(history=histories(), provider=st.sampled_from(["openai", "anthropic"]))
-def test_i01_no_view_has_a_call_without_its_answer_or_an_answer_without_its_call(
-    names: tuple[str, ...], history: list[Message], provider: str
-):
+def test_i01_views_never_separate_a_call_from_its_result(names: tuple[str, ...], history: list[Message], provider: str):
     chat = opened(*names, provider=provider)
     for message in appended(history):
         chat.append(message)
@@ -68,7 +66,7 @@ def test_i01_no_view_has_a_call_without_its_answer_or_an_answer_without_its_call
 @each
 @FEW
 @given(history=runs())
-def test_i01_ids_of_calls_are_never_changed(names: tuple[str, ...], history: list[Message]):
+def test_i01_ids_of_calls_never_change(names: tuple[str, ...], history: list[Message]):
     view = told(opened(*names), history).prepare()
     made = {call.call_id for message in history for call in message.calls}
     shown = [call.call_id for entry in view for call in entry.message.calls]
@@ -79,7 +77,7 @@ def test_i01_ids_of_calls_are_never_changed(names: tuple[str, ...], history: lis
 @each
 @FEW
 @given(history=histories())
-def test_i02_doing_it_twice_changes_nothing_more(names: tuple[str, ...], history: list[Message]):
+def test_i02_applying_a_policy_twice_changes_nothing_more(names: tuple[str, ...], history: list[Message]):
     chat = opened(*names)
     for message in appended(history):
         chat.append(message)
@@ -92,9 +90,7 @@ def test_i02_doing_it_twice_changes_nothing_more(names: tuple[str, ...], history
 @pytest.mark.parametrize("name", [name for name in ALONE if name in ("filter", "recap", "expire", "retain")])
 @FEW
 @given(history=runs())
-def test_i03_planning_before_every_call_comes_to_the_same_as_planning_once_at_the_end(
-    name: str, history: list[Message]
-):
+def test_i03_planning_often_or_once_gives_the_same_view(name: str, history: list[Message]):
     each_turn, at_the_end = told(opened(name), history), told(opened(name), history, every_turn=False)
     assert look(each_turn.prepare().entries) == look(at_the_end.prepare().entries)
 
@@ -113,9 +109,7 @@ def test_i04_no_plan_makes_a_view_larger(names: tuple[str, ...], history: list[M
 @each
 @FEW
 @given(history=histories())
-def test_i05_system_prompts_and_the_last_user_input_are_shown_byte_for_byte(
-    names: tuple[str, ...], history: list[Message]
-):
+def test_i05_system_prompt_and_last_input_stay_unchanged(names: tuple[str, ...], history: list[Message]):
     chat = opened(*names)
     last = None
     for message in appended(history):
@@ -134,7 +128,7 @@ def test_i05_system_prompts_and_the_last_user_input_are_shown_byte_for_byte(
 @each
 @FEW
 @given(history=histories())
-def test_i06_the_history_has_every_message_exactly_once_in_order(names: tuple[str, ...], history: list[Message]):
+def test_i06_the_history_has_every_message_once_in_order(names: tuple[str, ...], history: list[Message]):
     said = appended(history)
     chat = opened(*names)
     for message in said:
@@ -147,7 +141,7 @@ def test_i06_the_history_has_every_message_exactly_once_in_order(names: tuple[st
 @each
 @FEW
 @given(history=runs())
-def test_i07_what_is_shown_stands_in_the_order_in_which_it_was_said(names: tuple[str, ...], history: list[Message]):
+def test_i07_views_keep_the_order_of_messages(names: tuple[str, ...], history: list[Message]):
     positions = [entry.position for entry in told(opened(*names), history).prepare()]
     assert positions == sorted(positions)
 
@@ -171,7 +165,7 @@ def test_i08_views_do_not_alias(names: tuple[str, ...]):
 
 
 @each
-def test_i09_what_is_protected_stays_as_it_was_said(names: tuple[str, ...]):
+def test_i09_protected_messages_stay_unchanged(names: tuple[str, ...]):
     """The newest unit is inside every protected window."""
     chat = told(opened(*names), story())
     view = chat.prepare()
@@ -181,7 +175,7 @@ def test_i09_what_is_protected_stays_as_it_was_said(names: tuple[str, ...]):
 
 
 @each
-def test_i10_what_is_expanded_is_what_was_said_and_the_next_call_sees_it(names: tuple[str, ...]):
+def test_i10_an_expanded_message_is_the_original(names: tuple[str, ...]):
     chat = told(opened(*names), story())
     chat.prepare()
     shrunk = [entry for entry in chat.view if entry.shrunk or entry.kind == "summary"]
@@ -198,7 +192,7 @@ def test_i10_what_is_expanded_is_what_was_said_and_the_next_call_sees_it(names: 
 
 
 @each
-def test_i11_whatever_fails_the_view_stays_as_it_was(names: tuple[str, ...]):
+def test_i11_a_failure_leaves_the_view_unchanged(names: tuple[str, ...]):
     def fails(*_: object) -> str:
         raise RuntimeError("down")
 
@@ -214,9 +208,7 @@ def test_i11_whatever_fails_the_view_stays_as_it_was(names: tuple[str, ...]):
 @each
 @FEW
 @given(history=runs())
-def test_i12_between_two_edits_each_prompt_begins_with_the_bytes_of_the_last_one(
-    names: tuple[str, ...], history: list[Message]
-):
+def test_i12_prompts_extend_each_other_between_two_edits(names: tuple[str, ...], history: list[Message]):
     chat = opened(*names)
     last: list[bytes] = []
     number = 0
@@ -233,7 +225,7 @@ def test_i12_between_two_edits_each_prompt_begins_with_the_bytes_of_the_last_one
 
 @pytest.mark.parametrize("failure", ["raises", "says nothing", "says too much", "never finishes"])
 @pytest.mark.parametrize("names", [("checkpoint",), ("compact",), tuple(MECHANISMS)], ids="+".join)
-def test_i13_what_is_tried_again_is_tried_a_bounded_number_of_times(names: tuple[str, ...], failure: str):
+def test_i13_retries_are_bounded(names: tuple[str, ...], failure: str):
     """F11: a window that is full is worth three attempts in a row, until the user speaks again; a checkpoint, which
     nothing waits for, is tried at growing distances. Where a digest answers in the model's place, the compaction has
     succeeded, and the next one is a first attempt again.
@@ -276,7 +268,7 @@ def test_i13_what_is_tried_again_is_tried_a_bounded_number_of_times(names: tuple
 @each
 @FEW
 @given(history=histories())
-def test_i14_handles_mean_the_same_after_whatever_was_removed(names: tuple[str, ...], history: list[Message]):
+def test_i14_handles_stay_valid_after_removals(names: tuple[str, ...], history: list[Message]):
     said = appended(history)
     chat = opened(*names)
     for message in said:
@@ -288,7 +280,7 @@ def test_i14_handles_mean_the_same_after_whatever_was_removed(names: tuple[str, 
 @each
 @FEW
 @given(history=histories())
-def test_i15_the_same_input_under_the_same_clock_gives_the_same_bytes(names: tuple[str, ...], history: list[Message]):
+def test_i15_the_same_input_and_clock_give_the_same_bytes(names: tuple[str, ...], history: list[Message]):
     one, other = opened(*names), opened(*names)
     for message in appended(history):
         views = []
@@ -303,7 +295,7 @@ def test_i15_the_same_input_under_the_same_clock_gives_the_same_bytes(names: tup
 @each
 @FEW
 @given(history=runs())
-def test_i16_every_message_is_either_shown_or_stood_for_never_both(names: tuple[str, ...], history: list[Message]):
+def test_i16_every_message_is_shown_or_replaced_never_both(names: tuple[str, ...], history: list[Message]):
     chat = told(opened(*names), history)
     view = chat.prepare()
     shown = [entry.position for entry in view if entry.kind == "message"]
@@ -326,7 +318,7 @@ def spared_by_summaries(chat: Conversation, view: View) -> set[int]:
     return kept | fixed
 
 
-def test_in_the_story_every_mechanism_acts_alone_and_both_kinds_of_them_together():
+def test_every_mechanism_acts_in_the_story():
     def acted(*names: str) -> set[str]:
         chat = told(opened(*names), story())
         chat.prepare()
@@ -353,7 +345,7 @@ def hidden_by_edits(chat: Conversation) -> set[int]:
 
 @each
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_i17_saved_and_loaded_it_is_the_same_view(names: tuple[str, ...], kind: str, tmp_path: Path):
+def test_i17_a_loaded_view_equals_the_saved_one(names: tuple[str, ...], kind: str, tmp_path: Path):
     store = MemoryStore() if kind == "memory" else f"sqlite:///{tmp_path}/c.db"
     chat = told(opened(*names, store=store), story())
     chat.prepare()

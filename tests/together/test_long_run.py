@@ -189,9 +189,7 @@ class LongRun:
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("window", [32_000, 200_000])
-def test_in_three_million_tokens_no_request_is_illegal_or_too_large_and_nothing_is_lost(
-    provider: str, window: int, tmp_path: Path
-):
+def test_three_million_tokens_give_legal_requests_and_lose_nothing(provider: str, window: int, tmp_path: Path):
     run = LongRun(provider, window, tmp_path / "long.db")
     restarts = [len(script()) * part // 4 for part in (3, 2, 1)]
     for n in run.go():

@@ -17,7 +17,7 @@ PAIRS = list(permutations(MECHANISMS, 2))
 
 @pytest.mark.parametrize("names", PAIRS, ids="+".join)
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_both_act_the_views_are_legal_and_a_second_run_says_the_same(names: tuple[str, str], provider: str):
+def test_two_mechanisms_together_give_legal_repeatable_views(names: tuple[str, str], provider: str):
     bodies = []
     for _ in range(2):
         chat = told(opened(*names, provider=provider), story())
@@ -33,7 +33,7 @@ def test_both_act_the_views_are_legal_and_a_second_run_says_the_same(names: tupl
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="+".join)
-def test_what_one_has_shrunk_the_other_leaves_alone(names: tuple[str, str]):
+def test_a_mechanism_leaves_alone_what_the_other_shrank(names: tuple[str, str]):
     """A summary may stand for what was shrunk before, for then nothing of it is shown; nothing is shrunk twice."""
     chat = told(opened(*names), story())
     chat.prepare()
@@ -46,7 +46,7 @@ def test_what_one_has_shrunk_the_other_leaves_alone(names: tuple[str, str]):
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="+".join)
-def test_explain_says_which_one_acted_and_what_the_other_has_to_say(names: tuple[str, str]):
+def test_explain_names_the_mechanism_that_acted(names: tuple[str, str]):
     chat = told(opened(*names), story())
     for entry in chat.prepare():
         lines = chat.explain(entry.handle).split("\n")
@@ -57,7 +57,7 @@ def test_explain_says_which_one_acted_and_what_the_other_has_to_say(names: tuple
         assert entry.shrunk or entry.pins or not others
 
 
-def test_of_prune_and_filter_explain_tells_both_sides():
+def test_explain_reports_prune_and_filter():
     chat = told(opened("prune", "filter"), story())
     first = next(entry for entry in chat.prepare() if entry.shrunk_by == ("prune",))
     told_of = chat.explain(first.handle)

@@ -27,7 +27,7 @@ def recordings(folder: Path) -> list[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_request_is_legal_and_fits_and_no_message_is_lost(preset: str, transcripts: Path):
+def test_every_request_is_legal_and_fits(preset: str, transcripts: Path):
     checkers = {provider: BodyChecker(provider) for provider in ("anthropic", "openai")}
     for number, path in enumerate(recordings(transcripts)):
         provider = ("anthropic", "openai")[number % 2]
@@ -45,7 +45,7 @@ def test_every_request_is_legal_and_fits_and_no_message_is_lost(preset: str, tra
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_second_run_changes_nothing_and_reopened_it_is_the_same(preset: str, transcripts: Path):
+def test_a_second_run_changes_nothing_after_reopening(preset: str, transcripts: Path):
     summarizer = load_summarizer_name(preset) or "first-characters"
     for path in recordings(transcripts)[:3]:
         store = MemoryStore()

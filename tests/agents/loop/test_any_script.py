@@ -15,7 +15,7 @@ from foveate.agents import Outcome, tool
 from foveate.testing import ScriptedModel
 from foveate.types import Lease
 
-from .said import act, ask, done, expand, fail, hand, next_step, options, texts, think
+from .scripts import act, ask, done, expand, fail, hand, next_step, options, texts, think
 
 LEASES = st.none() | st.builds(
     Lease,
@@ -117,7 +117,7 @@ def test_no_script_breaks_an_agent(script: list[str], leases: list[Lease | None]
 
 @settings(max_examples=settings.default.max_examples // 3)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(0, 3))
-def test_a_result_is_whole_for_its_turns_however_many_actions_go_on_between(batches: list[int], turns: int):
+def test_a_result_is_whole_for_its_turns_despite_other_actions(batches: list[int], turns: int):
     lease = Lease(turns, "compact", "first_chars", 100)
     first, filler = tool(long, name="first", lease=lease), tool(short)
     script = [act("first"), *(act(*["short"] * size) for size in batches), *[think()] * 5, done()]

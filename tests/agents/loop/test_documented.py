@@ -14,7 +14,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
 from foveate.types import Lease
 
-from .said import act, done, expand, made, options, run_both, texts, think
+from .scripts import act, done, expand, made, options, run_both, texts, think
 
 HEAD = "Result of search:\n"
 NOTE = "...\n\n[Compacted: showing first 500 of 5000 characters. Agent can request expansion if needed.]"
@@ -50,7 +50,7 @@ def lengths(model: ScriptedModel, place: int = 2) -> list[int]:
     return [len(texts(request)[place]) for request in model.requests[1:]]
 
 
-def test_example_1_a_search_result_is_whole_for_two_turns_and_compacted_in_the_fourth():
+def test_example_1_a_search_result_is_compacted_in_the_fourth_turn():
     script = [act("search"), *[think()] * 5, done()]
     agent, model = made(script, actions=[search], store=configured(COMPACT))
     with agent:
@@ -59,7 +59,7 @@ def test_example_1_a_search_result_is_whole_for_two_turns_and_compacted_in_the_f
     assert texts(model.requests[3])[2] == (HEAD + result_of(5_000))[:500] + NOTE
 
 
-def test_example_2_an_expanded_message_is_whole_at_the_next_call_and_its_lease_begins_anew():
+def test_example_2_an_expanded_message_gets_a_new_lease():
     script = [act("search"), *[think()] * 4, expand(2, "hit 47"), *[think()] * 3, done()]
     outcome, model = run_both(script, actions=[search], store=lambda: configured(COMPACT))
     assert outcome.is_done
@@ -68,7 +68,7 @@ def test_example_2_an_expanded_message_is_whole_at_the_next_call_and_its_lease_b
     assert len(texts(model.requests[6])) == len(texts(model.requests[5]))  # The step itself left no trace.
 
 
-def test_example_2_in_the_words_of_the_document():
+def test_example_2_with_the_documented_spelling():
     step = '{"step": "ExpandMessage", "messageIndex": 2, "reason": "User asked about search result #47"}'
     _, model = run_both(
         [act("search"), *[think()] * 3, step, done()], actions=[search], store=lambda: configured(COMPACT)
@@ -76,7 +76,7 @@ def test_example_2_in_the_words_of_the_document():
     assert lengths(model) == [5000, 5000, 594, 594, 5000]
 
 
-def test_example_3_an_override_counts_above_what_is_configured():
+def test_example_3_an_override_has_priority():
     override = Lease(1, "compact", "first_chars", 200, preserve_original=True)
     never = tool(lambda: result_of(3_000), name="search", lease=Lease(expiration_mode="none"))
     for store in (lambda: configured(Binding("sage", "search")), None):
@@ -85,7 +85,7 @@ def test_example_3_an_override_counts_above_what_is_configured():
         assert lengths(model) == [3000, 294, 3000, 3000]
 
 
-def test_example_4_a_summary_by_the_prompt_of_the_action():
+def test_example_4_a_summary_uses_the_prompt_of_the_action():
     asked: list[tuple[str, dict[str, Any]]] = []
 
     def summarize(request: Any) -> str:
@@ -106,7 +106,7 @@ def test_example_4_a_summary_by_the_prompt_of_the_action():
     assert [texts(request)[2] == told for request in model.requests[1:]] == [False] * 3 + [True] * 3
 
 
-def test_example_5_the_lifecycle_of_messages_is_told():
+def test_example_5_lifecycle_events_are_sent():
     events: list[MessageLifecycleEvent] = []
     script = [act("search"), *[think()] * 3, expand(2, "hit 47"), *[think()] * 3, done()]
     agent, _ = made(script, actions=[search], store=configured(COMPACT), on_message_lifecycle=events.append)
@@ -124,7 +124,7 @@ def test_example_5_the_lifecycle_of_messages_is_told():
     assert [(event.turn, event.message_index) for event in added] == [(1, 2)]
 
 
-def test_1_4_04_what_is_removed_is_told_as_expired_and_then_as_removed():
+def test_1_4_04_a_removed_message_has_two_events():
     events: list[MessageLifecycleEvent] = []
     script = [think(), think(), act("search"), think(), think(), done()]
     agent, model = made(script, actions=[search], store=configured(REMOVE), on_message_lifecycle=events.append)
@@ -139,7 +139,7 @@ def test_1_4_04_what_is_removed_is_told_as_expired_and_then_as_removed():
     assert [sum(text.startswith(HEAD) for text in texts(request)) for request in model.requests] == [0, 0, 0, 1, 0, 0]
 
 
-def test_1_4_07_disabled_expiration_beats_everything():
+def test_1_4_07_disabled_expiration_has_priority():
     _, model = run_both(
         [act("search"), *[think()] * 4, done()],
         actions=[search],
@@ -149,7 +149,7 @@ def test_1_4_07_disabled_expiration_beats_everything():
     assert lengths(model) == [5000] * 5
 
 
-def test_1_4_08_what_must_not_come_back_is_refused_and_the_run_goes_on():
+def test_1_4_08_an_original_that_is_not_preserved_is_refused():
     script = [act("search"), think(), expand(2), done()]
     outcome, model = run_both(
         script, actions=[search], message_expiration_override=Lease(1, "compact", preserve_original=False)
@@ -163,14 +163,14 @@ def test_1_4_08_what_must_not_come_back_is_refused_and_the_run_goes_on():
 
 
 @pytest.mark.parametrize("asked", [-1, 99, 0, 1, "m99", "none", "m3"])
-def test_1_4_13_what_cannot_be_expanded_is_refused_and_nothing_changes(asked: str | int):
+def test_1_4_13_an_impossible_expansion_changes_nothing(asked: str | int):
     outcome, model = run_both([act("search"), expand(asked), done()], actions=[search])
     assert outcome.is_done
     assert texts(model.requests[2])[:3] == texts(model.requests[1])
     assert texts(model.requests[2])[-1].startswith("Your answer could not be carried out: ")
 
 
-def test_1_4_15_a_hundred_actions_in_one_step_age_nothing_by_more_than_one():
+def test_1_4_15_a_hundred_actions_are_one_turn():
     begun = []
 
     def look(item: int) -> str:
@@ -188,7 +188,7 @@ def test_1_4_15_a_hundred_actions_in_one_step_age_nothing_by_more_than_one():
     assert shown[4:104] == [f"Result of look ({n + 1} of 100):\nitem {n}" for n in range(100)]
 
 
-def test_1_4_17_the_records_of_a_run_keep_every_output_whole():
+def test_1_4_17_records_keep_every_output_whole():
     store = configured(REMOVE)
     agent, _ = made([act("search"), *[think()] * 4, done()], actions=[search], store=store)
     with agent:
@@ -205,7 +205,7 @@ def test_1_4_17_the_records_of_a_run_keep_every_output_whole():
     )
 
 
-def test_1_4_18_results_in_one_message_take_the_strictest_of_their_leases():
+def test_1_4_18_merged_results_have_the_strictest_lease():
     one = tool(lambda: "a" * 900, name="one", lease=Lease(2, "compact", "first_chars", 500))
     other = tool(lambda: "b" * 900, name="other", lease=Lease(5, "remove"))
     agent, model = made([act("one", "other"), *[think()] * 3, done()], actions=[one, other], merge_results=True)
@@ -245,7 +245,7 @@ def test_1_4_19_a_callback_that_raises_changes_nothing():
     assert "message-compacted" in told[0]
 
 
-def test_1_4_20_the_tokens_saved_are_those_before_less_those_after():
+def test_1_4_20_saved_tokens_are_the_difference():
     saved: list[int] = []
 
     def count(event: MessageLifecycleEvent) -> None:

@@ -16,7 +16,7 @@ from foveate.errors import BadSetting
 from foveate.ports import Database
 from foveate.types import Lease
 
-from .said import act, done, made, texts, think
+from .scripts import act, done, made, texts, think
 
 
 def look() -> str:
@@ -46,7 +46,7 @@ def of(
     return replace(found, message_type="", action_id="", agent_action_id="")
 
 
-def test_the_highest_level_that_says_something_counts_field_by_field():
+def test_the_highest_level_counts_for_each_field():
     assert of() == Lease()
     assert of(own=REMOVE) == REMOVE
     assert of(own=REMOVE, row=ROW) == Lease(2, "compact", "first_chars", 300)
@@ -57,7 +57,7 @@ def test_the_highest_level_that_says_something_counts_field_by_field():
     assert of(override=Lease(1, "compact"), row=Binding("sage", "look")) == Lease(1, "compact")
 
 
-def test_a_row_that_names_no_turns_says_never():
+def test_a_binding_without_turns_means_never():
     assert of(row=Binding("sage", "look", None, "remove"), own=REMOVE).expiration_mode == "none"
 
 
@@ -73,7 +73,7 @@ def test_a_row_that_names_no_turns_says_never():
         (None, "", "Compact Agent Message", [], "Compact Agent Message"),
     ],
 )
-def test_the_prompt_is_looked_for_from_the_override_down_to_the_action(
+def test_the_prompt_comes_from_the_highest_level(
     override: str | None, row: str, action: str, known: list[str] | None, found: str | None
 ):
     binding = Binding("sage", "look", 2, "compact", "summary", None, row)
@@ -81,7 +81,7 @@ def test_the_prompt_is_looked_for_from_the_override_down_to_the_action(
     assert lease == Lease(2, "compact", "summary", compact_prompt_id=found)
 
 
-def test_a_catalog_says_what_there_is(tmp_path: Path):
+def test_a_catalog_sets_the_leases(tmp_path: Path):
     for url in ("memory:", f"sqlite:///{tmp_path}/chat.db"):
         store: Database = open_store(url)
         store.put_prompt("t", Prompt("short", "{{ text }}"))
@@ -94,7 +94,7 @@ def test_a_catalog_says_what_there_is(tmp_path: Path):
         store.close()
 
 
-def test_a_catalog_may_lie_elsewhere_or_nowhere():
+def test_a_catalog_can_be_another_store_or_none():
     store = open_store("memory:")
     store.put_action("", Action("look"))
     store.put_binding("", Binding("sage", "look", 1, "compact", "first_chars", 100))
@@ -105,7 +105,7 @@ def test_a_catalog_may_lie_elsewhere_or_nowhere():
         assert (len(texts(model.requests[2])[2]) < 300) == is_short
 
 
-def test_what_the_preset_says_of_all_results_counts_where_nothing_else_is_said():
+def test_the_presets_lease_applies_without_any_other():
     agent, model = made([act("look"), think(), think(), done()], actions=[look], policy="expire")
     with agent:
         agent.run("Go.")
@@ -117,7 +117,7 @@ def test_wrong_leases_are_refused():
         ResultLeases(Lease(compact_length=0))
 
 
-def test_what_a_result_is_told_as():
+def test_the_message_of_a_result_has_a_headline():
     image = Media("image/png", "base64", "aGk=")
     assert result_message("look", [Text("a")]).parts == (Text("Result of look:\na"),)
     assert result_message("look", [Text("a"), image], "error", 2, 3).parts == (
@@ -128,7 +128,7 @@ def test_what_a_result_is_told_as():
     assert result_message("look", []).parts == (Text("Result of look:\nnothing"),)
 
 
-def test_results_in_one_message_of_which_nothing_is_said_stay_with_the_policy():
+def test_merged_results_without_leases_leave_it_to_the_policy():
     messages = [result_message("look", [Text("a")], "ok", n, 2) for n in (1, 2)]
     said = Lease(**NAMED)
     message, lease = merged_message(messages, [said, said], 1)
@@ -136,7 +136,7 @@ def test_results_in_one_message_of_which_nothing_is_said_stay_with_the_policy():
     assert lease == said
 
 
-def test_an_action_may_be_a_tool_by_hand():
+def test_an_action_can_be_a_tool_created_directly():
     by_hand = Tool(name="look", call=look, lease=Lease(1, "remove"))
     agent, model = made([act("look"), think(), done()], actions=[by_hand])
     with agent:

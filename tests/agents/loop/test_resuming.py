@@ -26,7 +26,7 @@ from foveate.testing import ScriptedModel
 from foveate.testing.faults import Countdown, failing_store
 from foveate.types import Lease
 
-from .said import act, ask, done, expand, fail, hand, made, next_step, options, texts, think
+from .scripts import act, ask, done, expand, fail, hand, made, next_step, options, texts, think
 
 SCRIPT = [
     act("look", "note"),
@@ -118,13 +118,13 @@ def check_every(stride: int, *, after: bool) -> None:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_whichever_operation_of_the_store_fails_the_same_requests_follow(after: bool):
+def test_the_same_requests_follow_after_any_store_failure(after: bool):
     check_every(11, after=after)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
-def test_whichever_operation_of_the_store_fails_the_same_requests_follow_thoroughly(after: bool):
+def test_the_same_requests_follow_after_any_store_failure_thorough(after: bool):
     check_every(1, after=after)
 
 
@@ -175,9 +175,7 @@ LoopAgent(ScriptedModel([step]), name="sage", actions=actions, window=100_000, s
         ("look", "Result of look (2 of 3):\ndone again", 2),
     ],
 )
-def test_a_process_that_is_killed_in_an_action_is_taken_up_by_another(
-    tmp_path: Path, killing: str, told: str, times: int
-):
+def test_another_process_resumes_after_a_kill_in_an_action(tmp_path: Path, killing: str, told: str, times: int):
     step = act("note", killing, "note")
     child = subprocess.run([sys.executable, "-c", CHILD, str(tmp_path), step], timeout=120)
     assert child.returncode == -signal.SIGKILL
@@ -216,7 +214,7 @@ def test_a_process_that_is_killed_in_an_action_is_taken_up_by_another(
     assert len((tmp_path / "note").read_text()) == 2
 
 
-def test_what_is_done_or_waits_is_told_again_and_nothing_is_called():
+def test_resume_returns_the_outcome_of_a_done_or_waiting_run():
     for last, state in ((done("all"), "done"), (ask("Which?"), "waiting")):
         store = open_store("memory:")
         agent, _ = made([last], store=store)
@@ -227,7 +225,7 @@ def test_what_is_done_or_waits_is_told_again_and_nothing_is_called():
         assert model.requests == []
 
 
-def test_a_task_that_failed_fails_again_without_a_call():
+def test_a_failed_task_fails_again_without_a_call():
     store = open_store("memory:")
     agent, _ = made([fail("no key")], store=store)
     agent.run("Go.")
@@ -235,7 +233,7 @@ def test_a_task_that_failed_fails_again_without_a_call():
     assert (again.resume().run.reason, model.requests) == ("no key", [])
 
 
-def test_after_a_limit_a_new_run_goes_on_with_the_task():
+def test_resume_after_a_limit_begins_a_new_run():
     store = open_store("memory:")
     agent, _ = made([think("a"), think("b")], store=store, limits=Limits(turns=2))
     assert agent.run("Go.").run.reason == "turns"
@@ -245,7 +243,7 @@ def test_after_a_limit_a_new_run_goes_on_with_the_task():
     assert [(run.id, run.state) for run in again.conversation.runs()] == [("r1", "stopped"), ("other", "done")]
 
 
-def test_an_error_of_the_provider_is_raised_and_the_run_can_be_taken_up():
+def test_an_error_of_the_provider_is_raised_and_resume_continues():
     store = open_store("memory:")
     agent, _ = made([think("a"), RuntimeError("no line")], store=store)
     with pytest.raises(RuntimeError, match="no line"):
@@ -270,7 +268,7 @@ def test_an_error_of_the_provider_is_raised_and_the_run_can_be_taken_up():
     ids=["actions", "expand", "part", "refused", "sub-agent", "no step", "retry"],
 )
 @pytest.mark.parametrize("how", [{}, {"merge_results": True, "announce_expansions": True}], ids=["plain", "told"])
-def test_after_a_broken_line_the_very_same_request_is_made(steps: list[str], how: dict[str, Any]):
+def test_resume_sends_the_same_request_after_a_connection_error(steps: list[str], how: dict[str, Any]):
     def look() -> str:
         """Look."""
         return "x" * 900
@@ -294,7 +292,7 @@ def test_after_a_broken_line_the_very_same_request_is_made(steps: list[str], how
     assert other.requests == [model.requests[-1]]
 
 
-def test_what_sub_agents_used_counts_after_a_run_was_taken_up():
+def test_the_use_of_sub_agents_counts_after_a_resume():
     store = open_store("memory:")
     setup = {"store": store, "sub_agents": [LoopAgent(name="reader")], "limits": Limits(turns=5)}
     agent, _ = made([hand("reader", "Read."), think(), think(), done("read"), ConnectionError("no line")], **setup)
@@ -305,7 +303,7 @@ def test_what_sub_agents_used_counts_after_a_run_was_taken_up():
     assert len(model.requests) == 1  # One of its own and three of the reader were used before.
 
 
-def test_whoever_stops_listening_stops_the_run():
+def test_closing_the_stream_stops_the_run():
     store = open_store("memory:")
     agent, _ = made([think("a"), think("b"), done()], store=store)
     stream = agent.stream("Go.")
@@ -320,7 +318,7 @@ def test_whoever_stops_listening_stops_the_run():
     assert texts(model.requests[0])[-1] == "Go on: b"
 
 
-def test_another_task_closes_the_run_that_broke_off():
+def test_another_task_closes_a_run_that_broke_off():
     world = World()
     broken = world.agent(failing_store(world.store, Countdown(40)))
     with pytest.raises(StoreError):
@@ -332,13 +330,13 @@ def test_another_task_closes_the_run_that_broke_off():
     assert [(run.id, run.state) for run in agent.conversation.runs()] == [("r1", runs[0].state), ("other", "done")]
 
 
-def test_there_is_nothing_to_resume_before_a_run():
+def test_resume_raises_before_any_run():
     agent, _ = made([])
     with agent, pytest.raises(BadInput, match="There is nothing to resume: sage has not run in 'sage'"):
         agent.resume()
 
 
-def test_an_async_agent_takes_up_what_a_sync_one_left():
+def test_an_async_agent_resumes_a_run_of_a_sync_one():
     expected, world = straight(), World()
     with pytest.raises(StoreError):
         world.agent(failing_store(world.store, Countdown(75))).run("Go.")
@@ -351,7 +349,7 @@ def test_an_async_agent_takes_up_what_a_sync_one_left():
     assert world.requests == expected.requests
 
 
-def test_another_task_closes_the_steps_of_a_run_that_broke_off_too():
+def test_another_task_closes_steps_of_a_run_that_broke_off():
     store = open_store("memory:")
     one, _ = made([think()], store=store, limits=Limits(turns=1))
     one.run("First.")
@@ -370,7 +368,7 @@ def test_another_task_closes_the_steps_of_a_run_that_broke_off_too():
     ]
 
 
-def test_a_resume_reads_the_end_of_the_history_and_not_the_past():
+def test_resume_reads_only_the_end_of_the_history():
     store = open_store("memory:")
     read: list[int] = []
     one, _ = made([think("a"), think("b")], store=store, limits=Limits(turns=2))
@@ -393,7 +391,7 @@ def test_a_resume_reads_the_end_of_the_history_and_not_the_past():
     assert sum(read) <= 150
 
 
-def test_a_run_that_died_before_its_task_was_said_says_it_though_the_history_is_long():
+def test_resume_appends_a_task_that_was_not_appended():
     store = open_store("memory:")
     one, _ = made([], store=store)
     one.conversation.append([user(f"It was said, {number}.") for number in range(300)])
@@ -420,7 +418,7 @@ def test_two_tasks_at_once_wait_for_each_other():
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_whatever_could_not_be_written_down_is_told_at_the_next_task(after: bool):
+def test_an_end_that_could_not_be_stored_is_stored_by_the_next_task(after: bool):
     n, failed = 1, True
     while failed:
         countdown = Countdown(after=after)

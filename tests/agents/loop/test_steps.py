@@ -69,7 +69,7 @@ def next_step(**fields: Any) -> str:
         (next_step(type="expand-message", message="expand('m5', lines='1-40')"), ExpandMessage("m5")),
     ],
 )
-def test_a_step_is_read_in_any_of_its_spellings(said: str, meant: NextStep):
+def test_a_step_is_read_in_any_spelling(said: str, meant: NextStep):
     assert read_step(said) == meant
 
 
@@ -84,7 +84,7 @@ def test_a_step_is_read_in_any_of_its_spellings(said: str, meant: NextStep):
         '{}\n{"taskComplete": false, "nextStep": {"type": "Retry"}}',
     ],
 )
-def test_words_fences_and_other_objects_around_a_step_do_not_matter(around: str):
+def test_text_and_fences_around_a_step_do_not_matter(around: str):
     assert read_step(around.replace("{}", '{"taskComplete": true, "message": "a\nb"}')) == Success("a\nb")
 
 
@@ -143,7 +143,7 @@ def test_words_fences_and_other_objects_around_a_step_do_not_matter(around: str)
         ),
     ],
 )
-def test_what_is_no_step_is_told_exactly(said: str, told: str):
+def test_an_answer_without_a_step_raises_with_the_reason(said: str, told: str):
     with pytest.raises(BadStep) as raised:
         read_step(said)
     assert str(raised.value) == told
@@ -172,7 +172,7 @@ FIELDS = st.sampled_from(
 
 
 @given(st.dictionaries(FIELDS, JSON | st.dictionaries(FIELDS, JSON), max_size=5).map(json.dumps) | st.text())
-def test_whatever_a_model_answers_is_a_step_or_a_reason_why_not(said: str):
+def test_any_answer_is_a_step_or_raises(said: str):
     try:
         step = read_step(said)
     except BadStep:

@@ -14,7 +14,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
 from foveate.types import Lease
 
-from .said import act, ask, done, expand, fail, hand, made, options, run_both, texts, think
+from .scripts import act, ask, done, expand, fail, hand, made, options, run_both, texts, think
 
 
 def look() -> str:
@@ -26,7 +26,7 @@ def reader(**more: Any) -> LoopAgent:
     return LoopAgent(name="reader", description="Reads files.", **more)
 
 
-def test_a_sub_agent_does_its_task_in_a_conversation_of_its_own():
+def test_a_sub_agent_works_in_its_own_conversation():
     store = open_store("memory:")
     script = [hand("reader", "Read a.py."), act("look"), done("It is empty."), done("All read.")]
     agent, model = made(script, store=store, sub_agents=[reader(actions=[look])])
@@ -52,7 +52,7 @@ def test_a_sub_agent_does_its_task_in_a_conversation_of_its_own():
     assert [step.kind for step in inner.steps(its_run.id)] == ["model", "action", "model"]
 
 
-def test_what_sub_agents_tell_is_in_the_stream_of_the_agent_around_them():
+def test_events_of_sub_agents_are_in_the_outer_stream():
     inner = LoopAgent(name="finder", description="Finds files.", actions=[look])
     script = [hand("reader", "Read."), hand("finder", "Find."), act("look"), done("Found."), done("Read."), done()]
     agent, _ = made(script, sub_agents=[reader(sub_agents=[inner])])
@@ -76,7 +76,7 @@ def test_what_sub_agents_tell_is_in_the_stream_of_the_agent_around_them():
     assert heard.index(("ToolCalled",)) < heard.index(("reader r1/2", "ToolCalled")) < heard.index(("ToolAnswered",))
 
 
-def test_whoever_leaves_while_a_sub_agent_speaks_stops_both():
+def test_closing_the_stream_stops_agent_and_sub_agent():
     store = open_store("memory:")
     agent, _ = made([hand("reader", "Read."), act("look")], store=store, sub_agents=[reader(actions=[look])])
     with agent:
@@ -89,13 +89,13 @@ def test_whoever_leaves_while_a_sub_agent_speaks_stops_both():
             assert chat.claim("next").owner == "next"
 
 
-def test_sync_and_async_agree():
+def test_sync_and_async_agents_behave_the_same():
     script = [hand("reader", "Read."), act("look"), done("Empty."), hand("reader", "Again."), done("Empty."), done()]
     outcome, _ = run_both(script, sub_agents=[reader(actions=[look])])
     assert outcome.is_done
 
 
-def test_only_agents_with_sub_agents_are_told_of_them():
+def test_only_prompts_of_agents_with_sub_agents_mention_them():
     agent, _ = made([], sub_agents=[reader()], actions=[look])
     assert "# Sub-Agents\n\n## reader\n\nReads files." in agent.system
     assert "# Actions\n\n## look" in agent.system
@@ -104,7 +104,7 @@ def test_only_agents_with_sub_agents_are_told_of_them():
 
 
 @pytest.mark.parametrize(("lease", "gone"), [(None, False), (Lease(1, "remove"), True)])
-def test_its_result_has_a_lifecycle_of_its_own(lease: Lease | None, gone: bool):
+def test_the_result_of_a_sub_agent_has_its_own_lease(lease: Lease | None, gone: bool):
     script = [hand("reader", "Read."), done("x" * 900), think(), done()]
     outcome, model = run_both(script, sub_agents=[reader(result_lease=lease)], policy="balanced")
     assert outcome.is_done
@@ -112,7 +112,7 @@ def test_its_result_has_a_lifecycle_of_its_own(lease: Lease | None, gone: bool):
     assert any("Result of the sub-agent" in text for text in texts(model.requests[3])) == (not gone)
 
 
-def test_an_override_counts_for_the_results_of_sub_agents_and_within_them():
+def test_an_override_applies_to_sub_agents():
     script = [hand("reader", "Read."), act("look"), think(), expand("m3"), done("y" * 900), think(), done()]
     agent, model = made(
         script, sub_agents=[reader(actions=[look])], message_expiration_override=Lease(1, "compact", "first_chars", 100)
@@ -142,14 +142,14 @@ def test_an_override_counts_for_the_results_of_sub_agents_and_within_them():
         ),
     ],
 )
-def test_what_a_sub_agent_does_not_bring_to_an_end_is_a_result(answers: list[Any], told: str):
+def test_an_unfinished_sub_agent_gives_a_result(answers: list[Any], told: str):
     script = [hand("reader", "Read."), *answers, done()]
     outcome, model = run_both(script, sub_agents=[reader(limits=Limits(turns=2))])
     assert outcome.is_done
     assert texts(model.requests[-1])[-1] == told
 
 
-def test_a_sub_agent_that_there_is_not_is_told():
+def test_an_unknown_sub_agent_gives_an_error_result():
     outcome, model = run_both([hand("writer", "Write."), done()], sub_agents=[reader()])
     assert outcome.is_done
     assert texts(model.requests[1])[-1] == (
@@ -157,7 +157,7 @@ def test_a_sub_agent_that_there_is_not_is_told():
     )
 
 
-def test_what_sub_agents_use_counts_for_the_limits_of_the_agent_around_them():
+def test_the_use_of_sub_agents_counts_for_the_outer_limits():
     writer = LoopAgent(name="writer", description="Writes.")
     editor = LoopAgent(name="editor", description="Edits.", sub_agents=[writer])
     script = [hand("editor", "1"), hand("writer", "2"), think(), think(), done("2"), done("1"), think(), think()]
@@ -168,7 +168,7 @@ def test_what_sub_agents_use_counts_for_the_limits_of_the_agent_around_them():
     assert len(model.requests) == 7
 
 
-def test_a_sub_agent_never_has_more_than_is_left():
+def test_a_sub_agent_never_exceeds_the_remaining_limits():
     script = [think(), hand("reader", "Read."), *[think()] * 9]
     agent, model = made(script, sub_agents=[reader(limits=Limits(turns=50))], limits=Limits(turns=5))
     with agent:
@@ -176,7 +176,7 @@ def test_a_sub_agent_never_has_more_than_is_left():
     assert len(model.requests) == 5
 
 
-def test_a_sub_agent_has_the_bindings_of_its_own_name():
+def test_a_sub_agent_has_the_bindings_of_its_name():
     store = open_store("memory:")
     assert isinstance(store, MemoryStore)
     store.put_action("", Action("look"))
@@ -188,7 +188,7 @@ def test_a_sub_agent_has_the_bindings_of_its_own_name():
     assert [len(texts(request)) for request in model.requests] == [1, 3, 1, 3, 4, 5]
 
 
-def test_a_sub_agent_may_have_a_model_of_its_own():
+def test_a_sub_agent_can_have_its_own_model():
     own = ScriptedModel([done("Read.")], "openai")
     agent, model = made([hand("reader", "Read."), done()], sub_agents=[LoopAgent(own, name="reader", window=50_000)])
     with agent:
@@ -196,14 +196,14 @@ def test_a_sub_agent_may_have_a_model_of_its_own():
     assert (len(own.requests), len(model.requests)) == (1, 2)
 
 
-def test_names_that_a_model_could_not_tell_apart_are_refused():
+def test_ambiguous_names_are_refused():
     with pytest.raises(BadSetting, match="Two helpers have the name 'look'"):
         made([], actions=[look], sub_agents=[LoopAgent(name="look")])
     with pytest.raises(BadSetting, match="Two helpers have the name 'reader'"):
         made([], sub_agents=[reader(), reader()])
 
 
-def test_a_sync_agent_refuses_sub_agents_that_must_be_awaited():
+def test_a_sync_agent_refuses_async_sub_agents():
     async def wait() -> str:
         """Wait."""
         return "waited"
@@ -212,7 +212,7 @@ def test_a_sync_agent_refuses_sub_agents_that_must_be_awaited():
         made([], sub_agents=[AsyncLoopAgent(name="waiter", actions=[tool(wait)])])
 
 
-def test_an_interrupt_in_the_midst_of_a_sub_agent_stops_both_runs_and_they_are_taken_up():
+def test_an_interrupt_in_a_sub_agent_stops_both_runs():
     store = open_store("memory:")
 
     def agent_of(script: list[Any]) -> tuple[LoopAgent, ScriptedModel]:

@@ -11,7 +11,7 @@ from foveate.agents import TextDelta
 from foveate.testing import ScriptedModel
 from foveate.testing.server import StubServer
 
-from .said import act, done, hand, think
+from .scripts import act, done, hand, think
 
 NAMES = {"anthropic": "anthropic:claude-haiku-4-5", "openai": "openai:gpt-4.1-mini"}
 
@@ -22,7 +22,7 @@ def look() -> str:
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
-def test_a_loop_agent_and_its_sub_agent_are_made_of_a_name(provider: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_loop_agent_with_a_sub_agent_works_with_the_real_sdks(provider: str, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip(provider)
     script = [think(), hand("reader", "Read."), act("look"), done("Read."), done("All.")]
 

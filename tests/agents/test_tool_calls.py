@@ -17,7 +17,7 @@ from foveate.errors import BadSetting
 from foveate.testing import ScriptedModel, call, calls
 from foveate.types import Lease
 
-from .acting import agent, plain, requests, steps, told
+from .agents import agent, plain, requests, steps, told
 
 
 def add(a: int, b: int = 1) -> int:
@@ -50,16 +50,16 @@ def test_every_call_is_answered_once_and_in_order():
     ]
 
 
-def test_a_model_that_calls_where_there_are_no_tools_is_told_so():
+def test_a_call_without_any_tools_is_answered_with_an_error():
     assert answers([call("c1", "add")]) == [("", "error", "There is no tool 'add'. The tools you have: none.")]
 
 
-def test_names_that_no_database_keeps_do_no_harm():
+def test_names_that_no_database_can_store_do_no_harm():
     odd = "x\0" + "y" * 600
     assert answers([call("c1", odd)])[0][:2] == ("", "error")
 
 
-def test_an_error_is_told_without_a_trace_and_kept_with_one():
+def test_an_error_is_shown_without_and_stored_with_its_traceback():
     def fail() -> None:
         raise KeyError("missing")
 
@@ -84,7 +84,7 @@ def test_an_error_is_told_without_a_trace_and_kept_with_one():
         assert 'raise KeyError("missing")' in kept_steps[1].error
 
 
-def test_a_tool_that_takes_too_long_is_given_up():
+def test_a_tool_that_exceeds_its_timeout_is_answered_with_an_error():
     never = threading.Event()
 
     def wait() -> None:
@@ -135,12 +135,12 @@ IMAGE = Media("image/png", "base64", "aGk=")
         ('{"content":["not parts"]}', (Text('{"content":["not parts"]}'),)),
     ],
 )
-def test_what_a_tool_returns_becomes_content_and_is_read_back_from_its_step(value: Any, content: Any):
+def test_a_return_value_becomes_content_and_is_read_back_from_its_step(value: Any, content: Any):
     assert content_of(value)[0] == content
     assert decode_content(encode_content(content)) == content
 
 
-def test_what_cannot_be_written_is_told_as_a_mistake_of_the_tool():
+def test_a_value_that_is_no_json_is_an_error_of_the_tool():
     def odd() -> object:
         return object()
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_written_is_told_as_a_mistake_of_the_tool():
     assert said[1][1] == "error"
 
 
-def test_a_result_that_nobody_can_read_is_kept_in_full_and_told_as_an_error():
+def test_a_huge_result_is_stored_in_full_and_shown_as_an_error():
     size = LARGEST + 1
 
     def everything() -> str:
@@ -173,14 +173,14 @@ def test_a_result_that_nobody_can_read_is_kept_in_full_and_told_as_an_error():
         assert len(one.conversation.steps("r1")[1].output) == size
 
 
-def test_an_error_that_the_tool_returns_as_a_result_stays_one():
+def test_an_error_result_of_a_tool_stays_an_error():
     def broken() -> ToolResult:
         return ToolResult("", (Text("out of paper"),), "error")
 
     assert answers([call("c1", "broken")], tools=[broken]) == [("broken", "error", "out of paper")]
 
 
-def test_tools_that_may_not_go_on_together_follow_each_other():
+def test_tools_that_are_not_parallel_run_one_after_another():
     order: list[str] = []
     others_end = threading.Event()
 
@@ -197,7 +197,7 @@ def test_tools_that_may_not_go_on_together_follow_each_other():
     assert order == ["a begins", "a ends", "b begins", "b ends"]
 
 
-def test_the_lease_of_a_tool_goes_with_its_results():
+def test_results_have_the_lease_of_their_tool():
     with agent([call("c1", "add", a=1), "Done."], tools=[tool(add, lease=Lease(2, "remove"))]) as one:
         one.send("Go.")
         assert [row.stamp.lease for row in one.conversation.history()] == [None, None, Lease(2, "remove"), None]
@@ -231,7 +231,7 @@ def asked(answer: Any, script: Any, **options: Any) -> tuple[list[str], list[tup
     return seen, answers(script, approve=approve, **options)
 
 
-def test_tools_that_need_approval_are_asked_for_and_others_are_not():
+def test_approval_is_asked_only_for_tools_that_need_it():
     done: list[str] = []
 
     @tool(needs_approval=True)
@@ -260,11 +260,11 @@ def test_tools_that_need_approval_are_asked_for_and_others_are_not():
     )
 
 
-def test_calls_with_wrong_arguments_are_not_asked_for():
+def test_approval_is_not_asked_for_calls_with_wrong_arguments():
     assert asked(True, [calls(call("c1", "add"), call("c2", "nope"))], tools=[add], approve_all=True)[0] == []
 
 
-def test_an_answer_that_is_none_carries_nothing_out_and_the_next_try_asks_again():
+def test_a_wrong_answer_of_approve_carries_nothing_out():
     done: list[int] = []
     says: list[Any] = [None, RuntimeError("no terminal"), True]
 
@@ -310,12 +310,12 @@ async def approve_later(_: ToolCall) -> bool:
         ({"tools": 3}, "tools= is a list of functions and Tools"),
     ],
 )
-def test_what_could_never_work_is_refused_before_anything_begins(options: dict[str, Any], said: str):
+def test_wrong_options_are_refused_before_anything_begins(options: dict[str, Any], said: str):
     with pytest.raises(BadSetting, match=said):
         agent([], **options)
 
 
-def test_the_async_agent_takes_both_kinds_of_tools_and_of_approval():
+def test_an_async_agent_accepts_sync_and_async_tools():
     import asyncio
 
     async def double(a: int) -> int:
@@ -335,7 +335,7 @@ def test_the_async_agent_takes_both_kinds_of_tools_and_of_approval():
 # ------------------------------------------------------------------------------------------------------------- expand
 
 
-def test_calls_of_expand_are_answered_by_the_conversation_and_the_agent_goes_on():
+def test_calls_of_expand_are_answered_by_the_conversation():
     def long() -> str:
         return "word " * 3_000
 
@@ -357,11 +357,11 @@ def test_calls_of_expand_are_answered_by_the_conversation_and_the_agent_goes_on(
         assert [tool["name"] for tool in requests(one)[0]["tools"]] == ["long", "add", "expand"]
 
 
-def test_without_expand_a_call_of_it_is_a_call_of_a_tool_that_is_not_there():
+def test_a_call_of_expand_is_an_unknown_tool_without_expand():
     assert answers([call("c1", "expand", handle="m1")], tools=[add], expand=False)[0][1] == "error"
 
 
-def test_a_chat_agent_is_a_context_manager_that_closes_what_it_opened(tmp_path: Path):
+def test_an_agent_closes_what_it_opened_as_a_context_manager(tmp_path: Path):
     path = f"sqlite:///{tmp_path}/chat.db"
     with ChatAgent(ScriptedModel(["Hi."]), **plain(store=path)) as one:
         one.send("Hello.")

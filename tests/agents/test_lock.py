@@ -48,7 +48,7 @@ class World:
             return self.now
             yield
 
-        act = hold.during(work)
+        act = hold.hold(work)
         step, given = act.send, cast(Any, None)
         try:
             while True:
@@ -70,19 +70,19 @@ class World:
             return float(done.value)
 
 
-def test_a_conversation_that_nobody_works_in_is_had_at_once_and_given_up_after():
+def test_a_free_lock_is_acquired_at_once_and_released_after_use():
     world = World()
     world.chat.release(ELSEWHERE)
     assert world.waited(world.hold()) == 0
     assert world.chat.claim("next").owner == "next"
 
 
-def test_what_another_does_is_waited_for():
+def test_the_lock_waits_for_another_owner():
     world = World()
     assert 12 <= world.waited(world.hold(), beats=(5, 10), release=12) < 12.6
 
 
-def test_one_that_gives_signs_of_life_is_not_taken_for_dead_however_long_it_works():
+def test_an_owner_with_heartbeats_is_never_taken_for_dead():
     world = World()
     with pytest.raises(ConversationBusy, match="did not finish within 30 seconds") as told:
         world.waited(world.hold(), beats=tuple(range(5, 100, 5)))
@@ -92,7 +92,7 @@ def test_one_that_gives_signs_of_life_is_not_taken_for_dead_however_long_it_work
 
 
 @given(beats=st.lists(st.floats(0, 60), max_size=8))
-def test_one_of_another_machine_counts_as_dead_after_twenty_seconds_of_silence(beats: list[float]):
+def test_a_remote_owner_is_dead_after_twenty_seconds_of_silence(beats: list[float]):
     """Whatever it did before: by the stopwatch of who waits. No clock is asked that could go back."""
     moments = [0.0, *sorted(beats), 1e9]
     gaps = list(pairwise(moments))
@@ -102,7 +102,7 @@ def test_one_of_another_machine_counts_as_dead_after_twenty_seconds_of_silence(b
     assert 20 <= world.waited(world.hold(lock_timeout=1e6), beats=tuple(beats)) - last < 21.1
 
 
-def test_who_does_not_want_to_wait_finds_out_all_the_same_whether_another_machine_is_dead():
+def test_a_dead_remote_owner_is_detected_even_without_a_timeout():
     world = World()
     assert 20 <= world.waited(world.hold(lock_timeout=0)) < 20.6
     world = World()
@@ -111,7 +111,7 @@ def test_who_does_not_want_to_wait_finds_out_all_the_same_whether_another_machin
     assert world.now < 2
 
 
-def test_a_clock_that_goes_back_frees_nothing():
+def test_a_clock_that_goes_back_releases_no_lock():
     """The conversation's clock tells when things were said, and nothing else."""
     world, times = World(), iter(range(10**9, 0, -(10**6)))
     world.chat = open_conversation("one", window=10_000, options=Options(clock=lambda: next(times)))
@@ -121,7 +121,7 @@ def test_a_clock_that_goes_back_frees_nothing():
     assert world.chat.claim("me").owner == ELSEWHERE
 
 
-def test_one_whose_process_is_there_is_given_a_minute():
+def test_an_owner_with_a_live_process_has_a_minute():
     owner = new_owner()
     world = World(owner)
     assert 60 <= world.waited(world.hold(lock_timeout=100)) < 60.6
@@ -133,7 +133,7 @@ def test_one_whose_process_is_there_is_given_a_minute():
     assert world.waited(world.hold()) == 0
 
 
-def test_a_sign_of_life_in_the_last_moment_counts():
+def test_a_heartbeat_in_the_last_moment_counts():
     """Between the look and the taking over: the claim is another one by then."""
     world = World()
     hold, is_late = world.hold(lock_timeout=25), False
@@ -153,7 +153,7 @@ def test_a_sign_of_life_in_the_last_moment_counts():
     assert not hold.took_over
 
 
-def test_a_database_that_stands_still_makes_nobody_dead():
+def test_a_database_that_stands_still_kills_no_owner():
     """It holds up signs of life as it holds up who looks for them."""
     world, looks = World(), 0
     real = world.chat.claim
@@ -171,7 +171,7 @@ def test_a_database_that_stands_still_makes_nobody_dead():
     assert not hold.took_over
 
 
-def test_a_hold_says_whether_somebody_had_left_in_the_middle():
+def test_the_lock_knows_whether_it_was_taken_over():
     world = World()
     hold = world.hold()
     world.waited(hold)
@@ -180,7 +180,7 @@ def test_a_hold_says_whether_somebody_had_left_in_the_middle():
     assert not hold.took_over
 
 
-def test_a_claim_that_cannot_be_given_up_is_known_to_be_dead(caplog: pytest.LogCaptureFixture):
+def test_a_lock_that_cannot_be_released_counts_as_dead(caplog: pytest.LogCaptureFixture):
     world = World()
     world.chat.release(ELSEWHERE)
     hold, release = world.hold(), world.chat.release
@@ -190,7 +190,7 @@ def test_a_claim_that_cannot_be_given_up_is_known_to_be_dead(caplog: pytest.LogC
 
     world.chat.release = failing  # type: ignore[method-assign]
     world.waited(hold)
-    assert "the claim on it could not be given up: gone" in caplog.text
+    assert "the lock could not be released: gone" in caplog.text
     world.chat.release = release  # type: ignore[method-assign]
     assert world.chat.claim("next").owner == hold.owner
     assert owner_state(hold.owner) == "dead"
@@ -200,7 +200,7 @@ def test_a_claim_that_cannot_be_given_up_is_known_to_be_dead(caplog: pytest.LogC
 # -------------------------------------------------------------------------------------------------------------- owners
 
 
-def test_an_owner_of_this_process_lives_until_it_has_ended():
+def test_an_owner_of_this_process_is_alive_until_it_is_forgotten():
     owner = new_owner()
     assert owner_state(owner) == "alive"
     forget_owner(owner)
@@ -208,7 +208,7 @@ def test_an_owner_of_this_process_lives_until_it_has_ended():
     assert new_owner() != owner
 
 
-def test_where_the_system_tells_less_a_process_is_known_all_the_same(monkeypatch: pytest.MonkeyPatch):
+def test_owners_are_known_without_proc_files(monkeypatch: pytest.MonkeyPatch):
     """As on macOS: no names of boots and containers, and nobody tells when a process began."""
 
     def nothing(*_: object, **__: object) -> str:
@@ -230,11 +230,11 @@ def test_where_the_system_tells_less_a_process_is_known_all_the_same(monkeypatch
 
 
 @pytest.mark.parametrize("owner", ["", "me", "a:b:c:d", ELSEWHERE, "::::", "é:1:1:1"])
-def test_nothing_is_known_of_others(owner: str):
+def test_owners_of_other_machines_are_unknown(owner: str):
     assert owner_state(owner) == "unknown"
 
 
-def test_a_process_of_this_machine_is_known_to_live_and_to_have_ended():
+def test_a_local_process_is_alive_and_then_dead():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True)
     machine, _, _, name = new_owner().split(":")
     owner = f"{machine}:{child.pid}:{lock._process_start(child.pid)}:{name}"
@@ -247,7 +247,7 @@ def test_a_process_of_this_machine_is_known_to_live_and_to_have_ended():
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="Only Linux tells when a process began.")
-def test_a_process_that_is_not_waited_for_and_another_one_of_its_number_are_told_apart():
+def test_zombies_and_reused_process_numbers_are_dead():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     machine, _, _, name = new_owner().split(":")
     began = lock._process_start(child.pid)  # It runs: when one began that has ended, the system no longer tells us.
@@ -263,7 +263,7 @@ def test_a_process_that_is_not_waited_for_and_another_one_of_its_number_are_told
 # --------------------------------------------------------------------------------------------------------------- pulse
 
 
-def test_a_pulse_beats_for_everybody_until_they_end():
+def test_heartbeats_are_sent_for_every_owner_until_it_stops():
     told: list[str] = []
     heard = threading.Event()
 
@@ -274,42 +274,42 @@ def test_a_pulse_beats_for_everybody_until_they_end():
         return follows
 
     pulse = Heartbeat(interval=0.001)
-    pulse.begin("b", lambda: beat("b", follows=False))
-    pulse.begin("a", lambda: beat("a"))
+    pulse.start("b", lambda: beat("b", follows=False))
+    pulse.start("a", lambda: beat("a"))
     assert heard.wait(60)
     thread = pulse._thread
-    pulse.end("a")
+    pulse.stop("a")
     assert thread is not None
     thread.join(60)
     assert not thread.is_alive()
     assert told.count("b") == 1  # Somebody had taken it over.
     heard.clear()
     told.clear()
-    pulse.begin("a", lambda: beat("a"))  # It begins again.
+    pulse.start("a", lambda: beat("a"))  # It begins again.
     assert heard.wait(60)
-    pulse.end("a")
+    pulse.stop("a")
 
 
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="This system cannot fork.")
-def test_a_forked_child_gives_no_sign_of_life_for_its_parent():
+def test_a_forked_child_sends_no_heartbeat_for_its_parent():
     said = """if True:
         import os, warnings
-        from foveate.agents.lock import pulse_of
+        from foveate.agents.lock import heartbeat_of
         from foveate.stores.memory import MemoryStore
         warnings.simplefilter("ignore")
         store = MemoryStore()
-        pulse = pulse_of(store)
-        pulse.begin("parent", lambda: True)
+        pulse = heartbeat_of(store)
+        pulse.start("parent", lambda: True)
         if child := os.fork():
             raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         was = dict(pulse._beats)
-        pulse_of(store).begin("child", lambda: True)
+        heartbeat_of(store).start("child", lambda: True)
         os._exit(0 if was == {} and pulse._thread.is_alive() else 1)
     """
     assert subprocess.run([sys.executable, "-c", said], timeout=120).returncode == 0
 
 
-def test_where_no_thread_is_to_be_had_the_next_who_begins_tries_again(monkeypatch: pytest.MonkeyPatch):
+def test_the_next_owner_starts_the_thread_if_the_first_could_not(monkeypatch: pytest.MonkeyPatch):
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -317,14 +317,14 @@ def test_where_no_thread_is_to_be_had_the_next_who_begins_tries_again(monkeypatc
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         with pytest.raises(RuntimeError):
-            pulse.begin("a", lambda: True)
-    pulse.end("a")
-    pulse.begin("b", lambda: bool(is_told.set()))
+            pulse.start("a", lambda: True)
+    pulse.stop("a")
+    pulse.start("b", lambda: bool(is_told.set()))
     assert is_told.wait(60)
 
 
 @pytest.mark.parametrize("at", ["__setitem__", "copy"])
-def test_who_is_thrown_away_while_its_own_thread_is_at_the_pulse_ends(at: str):
+def test_an_owner_collected_as_garbage_during_a_heartbeat_stops(at: str):
     """Garbage is collected wherever something is made, that is, in the middle of beginning or beating too."""
     pulse = Heartbeat(interval=30)
 
@@ -332,35 +332,35 @@ def test_who_is_thrown_away_while_its_own_thread_is_at_the_pulse_ends(at: str):
         pass
 
     def collect(beats: Any, *arguments: Any) -> Any:
-        pulse.end("left")
+        pulse.stop("left")
         return getattr(dict, at)(beats, *arguments)
 
     setattr(Collecting, at, collect)
     pulse._beats = Collecting(left=lambda: True)
-    worker = threading.Thread(target=lambda: (pulse.begin("b", lambda: True), pulse.beat()), daemon=True)
+    worker = threading.Thread(target=lambda: (pulse.start("b", lambda: True), pulse.beat()), daemon=True)
     worker.start()
     worker.join(60)
     assert (worker.is_alive(), set(pulse._beats)) == (False, {"b"})
-    pulse.end("b")
+    pulse.stop("b")
 
 
-def test_a_store_that_hangs_keeps_nobody_from_giving_signs_of_life_to_another():
+def test_a_store_that_hangs_does_not_delay_heartbeats_of_others():
     hung, other = MemoryStore(), MemoryStore()
     pulses = heartbeat_of(hung), heartbeat_of(other)
     for pulse in pulses:
-        pulse._every = 0.001
+        pulse._interval = 0.001
     follows, hangs, is_told = threading.Event(), threading.Event(), threading.Event()
-    pulses[0].begin("a", lambda: bool(hangs.set()) or follows.wait(120))
+    pulses[0].start("a", lambda: bool(hangs.set()) or follows.wait(120))
     assert hangs.wait(60)
-    pulses[1].begin("b", lambda: is_told.set() is None)
+    pulses[1].start("b", lambda: is_told.set() is None)
     assert is_told.wait(60)
     follows.set()
     for pulse, owner in zip(pulses, "ab", strict=True):
-        pulse.end(owner)
+        pulse.stop(owner)
     assert (heartbeat_of(hung), heartbeat_of(other)) == pulses
 
 
-def test_a_store_of_ones_own_that_cannot_be_hashed_has_a_pulse_too():
+def test_a_store_that_is_not_hashable_has_heartbeats():
     class Plain:
         __slots__ = ("__dict__",)
 
@@ -373,7 +373,7 @@ def test_a_store_of_ones_own_that_cannot_be_hashed_has_a_pulse_too():
     assert heartbeat_of(other) is not pulse
 
 
-def test_a_sign_of_life_that_fails_is_tried_again():
+def test_a_failed_heartbeat_is_sent_again():
     pulse, failing = Heartbeat(interval=1e6), [StoreError("away")]
     told: list[int] = []
 
@@ -389,7 +389,7 @@ def test_a_sign_of_life_that_fails_is_tried_again():
     assert told == [1]
 
 
-def test_an_agent_gives_signs_of_life_while_its_model_thinks():
+def test_an_agent_sends_heartbeats_while_its_model_works():
     seen: list[bool] = []
     chat = open_conversation("one", window=10_000, format="anthropic")
     pulse = Heartbeat(interval=1e6)
@@ -412,12 +412,12 @@ def test_an_agent_gives_signs_of_life_while_its_model_thinks():
 
 @pytest.mark.parametrize("lock_timeout", [-1, "30", True, float("nan"), float("inf"), None])
 @pytest.mark.parametrize("kind", [ChatAgent, LoopAgent])
-def test_how_long_to_wait_is_a_number_of_seconds(kind: Any, lock_timeout: Any):
+def test_lock_timeout_must_be_a_number_of_seconds(kind: Any, lock_timeout: Any):
     with pytest.raises(BadSetting, match="lock_timeout= must be a number of seconds, 0 or more"):
         kind(ScriptedModel([]), window=10_000, lock_timeout=lock_timeout)
 
 
-def test_a_pause_is_waited_for_with_and_without_asyncio():
+def test_sleep_works_with_and_without_asyncio():
     def act() -> Any:
         assert (yield Sleep(0.0)) is None
 

@@ -27,7 +27,7 @@ from foveate.agents.events import ReasoningDelta, TextDelta
 from foveate.errors import BadSetting
 from foveate.ports import Delta, Whole
 
-from .acting import heard, heard_async
+from .agents import heard, heard_async
 
 
 def both(make: Callable[[list[Any]], Routine[Any]]) -> list[Any]:
@@ -47,7 +47,7 @@ def raising(error: BaseException) -> Callable[[], object]:
     return call
 
 
-def test_wishes_are_answered_and_events_are_told():
+def test_effects_are_carried_out_and_events_are_passed_on():
     def act(noted: list[Any]) -> Routine[int]:
         noted.append((yield Call(lambda: 3)))
         yield TextDelta("a")
@@ -58,7 +58,7 @@ def test_wishes_are_answered_and_events_are_told():
     assert heard(act([]))[1] == 5
 
 
-def test_what_a_wish_raises_is_raised_in_the_act():
+def test_an_error_of_an_effect_is_raised_in_the_routine():
     def act(noted: list[Any]) -> Routine[None]:
         for is_slow in (False, True):
             try:
@@ -70,7 +70,7 @@ def test_what_a_wish_raises_is_raised_in_the_act():
     assert both(act) == ["KeyError('x')", "KeyError('x')", TextDelta("on")]
 
 
-def test_what_the_act_raises_is_raised_to_whoever_performs_it():
+def test_an_error_of_the_routine_is_raised_to_the_caller():
     def act() -> Routine[None]:
         yield Call(raising(KeyError("x")))
 
@@ -80,7 +80,7 @@ def test_what_the_act_raises_is_raised_to_whoever_performs_it():
         heard_async(act)
 
 
-def test_what_must_be_awaited_is_awaited_or_refused():
+def test_an_awaitable_is_awaited_or_refused():
     async def later() -> int:
         return 7
 
@@ -100,14 +100,14 @@ def test_what_must_be_awaited_is_awaited_or_refused():
 PIECES = [Delta("reasoning", "hm"), Delta("text", "a"), Delta("text", ""), Delta("call", "{", name="t"), Whole("all")]
 
 
-def test_a_stream_is_told_in_pieces_and_answered_with_the_whole():
+def test_a_stream_yields_its_pieces_and_returns_the_response():
     def act(noted: list[Any]) -> Routine[None]:
         noted.append((yield Stream(lambda: iter(PIECES))))
 
     assert both(act) == ["all", ReasoningDelta("hm"), TextDelta("a")]
 
 
-def test_a_stream_for_asyncio_is_followed_there_and_refused_elsewhere():
+def test_an_async_stream_is_refused_without_asyncio():
     async def pieces() -> AsyncIterator[Delta | Whole]:
         for piece in PIECES:
             yield piece
@@ -133,7 +133,7 @@ def test_a_stream_without_an_end_is_an_error():
     assert both(act)[0] == "The stream ended before the answer was complete."
 
 
-def test_whoever_leaves_closes_the_stream_and_the_act_writes_down_its_end():
+def test_closing_the_events_closes_the_stream_and_lets_the_routine_finish():
     noted: list[str] = []
 
     def pieces() -> Iterator[Delta | Whole]:
@@ -172,7 +172,7 @@ def test_whoever_leaves_closes_the_stream_and_the_act_writes_down_its_end():
     assert noted == ["closed", "inner", "outer"]
 
 
-def test_an_act_that_was_not_begun_is_closed_without_a_word():
+def test_closing_a_routine_that_has_not_begun_does_nothing():
     def act() -> Routine[None]:
         yield TextDelta("never")
 
@@ -180,7 +180,7 @@ def test_an_act_that_was_not_begun_is_closed_without_a_word():
     asyncio.run(perform_async(act()).aclose())
 
 
-def test_a_task_that_is_cancelled_tells_its_act():
+def test_cancelling_a_task_raises_in_its_routine():
     noted: list[str] = []
 
     def act() -> Routine[None]:
@@ -217,7 +217,7 @@ def batch(calls: list[Callable[[], object]], **options: Any) -> Callable[[list[A
     return act
 
 
-def test_each_call_of_a_batch_ends_well_or_badly_and_none_ends_the_program():
+def test_no_call_of_a_batch_ends_the_program():
     calls = [lambda: 1, raising(KeyError("x")), raising(SystemExit(3)), raising(KeyboardInterrupt()), lambda: None]
     assert both(batch(calls, max_parallel=2)) == [
         (0, 1, "None"),
@@ -228,7 +228,7 @@ def test_each_call_of_a_batch_ends_well_or_badly_and_none_ends_the_program():
     ]
 
 
-def test_at_most_so_many_calls_go_on_at_once():
+def test_a_batch_runs_at_most_max_parallel_calls_at_once():
     lock, open_now, most = threading.Lock(), [0], [0]
 
     def call() -> int:
@@ -245,7 +245,7 @@ def test_at_most_so_many_calls_go_on_at_once():
     assert most[0] <= 3
 
 
-def test_calls_go_on_beside_each_other():
+def test_calls_of_a_batch_run_in_parallel():
     """Each waits for the other two: one after another they would wait for ever."""
     for perform_it in (heard, lambda act: heard_async(lambda: act)):
         barrier = threading.Barrier(3, timeout=60)
@@ -254,7 +254,7 @@ def test_calls_go_on_beside_each_other():
         assert {error for _, _, error in noted} == {"None"}
 
 
-def test_a_call_that_takes_too_long_is_given_up_and_others_are_not():
+def test_a_call_that_exceeds_its_timeout_leaves_others_running():
     never = threading.Event()
     try:
         noted = both(batch([never.wait, lambda: 2, never.wait], timeouts=(0.02, None, 0.01)))
@@ -282,7 +282,7 @@ def test_calls_that_hang_leave_room_for_others_and_for_the_store():
     assert noted == [CallTimeout] * 40 + ["there"]
 
 
-def test_a_coroutine_that_will_not_be_cancelled_is_given_up_all_the_same():
+def test_a_coroutine_that_ignores_its_cancellation_times_out():
     async def stubborn() -> None:
         for _ in range(3):
             try:
@@ -298,13 +298,13 @@ def test_a_coroutine_that_will_not_be_cancelled_is_given_up_all_the_same():
     assert noted == [(0, None, repr(CallTimeout(0.01))), (1, None, "RuntimeError('it was cancelled from within')")]
 
 
-def test_calls_see_the_context_of_whoever_performs_the_act():
+def test_calls_see_the_context_of_the_caller():
     user: contextvars.ContextVar[str] = contextvars.ContextVar("user")
     user.set("ada")
     assert both(batch([user.get])) == [(0, "ada", "None")]
 
 
-def test_a_batch_that_is_left_begins_no_more_calls():
+def test_an_abandoned_batch_starts_no_more_calls():
     begun: list[int] = []
     first, go = threading.Event(), threading.Event()
 
@@ -326,7 +326,7 @@ def test_a_batch_that_is_left_begins_no_more_calls():
     assert begun == [0]
 
 
-def test_nothing_waits_for_a_thread_that_hangs_when_the_program_ends():
+def test_a_thread_that_hangs_does_not_delay_the_exit():
     import subprocess
 
     code = (

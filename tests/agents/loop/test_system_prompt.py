@@ -15,7 +15,7 @@ from foveate.agents.steps import read_step
 from foveate.agents.tools import tool
 from foveate.errors import BadSetting, MissingExtra
 
-from .said import act, done, made, think
+from .scripts import act, done, made, think
 
 
 def search(query: str, limit: int = 10) -> str:
@@ -34,7 +34,7 @@ def headings(prompt: str) -> list[str]:
     return re.findall(r"^#+ (.+)$", prompt, re.MULTILINE)
 
 
-def test_sections_appear_only_where_there_is_something_to_say():
+def test_sections_without_content_are_left_out():
     always = ["Role", "Execution Pattern", "Key Rules", "Message Expansion", "Response Format", "Next Step Types"]
     assert headings(system_prompt("sage", "", [], [])) == always
     assert headings(system_prompt("sage", "Do it.", [tool(search)], [HELPER])) == [
@@ -50,7 +50,7 @@ def test_sections_appear_only_where_there_is_something_to_say():
 
 @pytest.mark.parametrize("actions", [[], [tool(search)]])
 @pytest.mark.parametrize("helpers", [[], [HELPER]])
-def test_step_types_are_listed_as_far_as_they_can_be_chosen(actions: list[Any], helpers: list[Helper]):
+def test_only_possible_step_types_are_listed(actions: list[Any], helpers: list[Helper]):
     prompt = system_prompt("sage", "", actions, helpers)
     listed = re.findall(r'^- `"([\w-]+)"`', prompt, re.MULTILINE)
     expected = [*(["Actions"] if actions else []), *(["Sub-Agent"] if helpers else [])]
@@ -59,7 +59,7 @@ def test_step_types_are_listed_as_far_as_they_can_be_chosen(actions: list[Any], 
     assert ("hand a part of the task to a sub-agent (Sub-Agent)" in prompt) == bool(helpers)
 
 
-def test_every_example_in_the_prompt_is_a_step_that_is_understood():
+def test_every_example_in_the_prompt_is_a_valid_step():
     prompt = system_prompt("sage", "", [tool(search)], [HELPER])
     examples = re.findall(r'^(?:.*`)?(\{"(?:taskComplete|type)": .*\})', prompt, re.MULTILINE)
     kinds = [type(read_step(example)).__name__ for example in examples]
@@ -69,7 +69,7 @@ def test_every_example_in_the_prompt_is_a_step_that_is_understood():
     ]
 
 
-def test_actions_are_told_with_their_parameters():
+def test_the_prompt_lists_actions_with_parameters():
     prompt = system_prompt("sage", "", [tool(search)], [])
     assert prompt.endswith(
         "# Actions\n\n## search\n\nSearch the web.\n\nParameters (JSON Schema): "
@@ -85,13 +85,13 @@ def test_the_prompt_is_the_same_in_every_turn():
     assert {request["system"][0]["text"] for request in model.requests} == {agent.system}
 
 
-def test_what_is_told_is_never_taken_for_a_template():
+def test_values_are_never_rendered_as_templates():
     prompt = system_prompt("{{ 7 * 7 }}", "{% for %} {{ boom }}", [], [Helper("r", "{{ boom }}")])
     assert "You are {{ 7 * 7 }}, " in prompt
     assert "{% for %} {{ boom }}" in prompt
 
 
-def test_a_template_of_ones_own_takes_the_place(tmp_path: Path):
+def test_an_own_template_replaces_the_shipped_one(tmp_path: Path):
     actions = "{% for one in actions %}{{ one.name }} {{ one.description }}{% endfor %}"
     template = f"I am {{{{ name }}}}: {actions}{{{{ action_count }}}}/{{{{ sub_agent_count }}}}"
     told = "I am sage: search Search the web.1/1"
@@ -113,17 +113,17 @@ def test_a_template_of_ones_own_takes_the_place(tmp_path: Path):
         (5, "template="),
     ],
 )
-def test_a_template_with_a_fault_is_refused(template: Any, told: str):
+def test_a_faulty_template_is_refused(template: Any, told: str):
     with pytest.raises(BadSetting, match=re.escape(told)):
         system_prompt("sage", "", [], [], template)
 
 
-def test_a_template_that_is_not_there_is_refused(tmp_path: Path):
+def test_a_missing_template_is_refused(tmp_path: Path):
     with pytest.raises(BadSetting, match="cannot be read"):
         system_prompt("sage", "", [], [], tmp_path / "none.md")
 
 
-def test_without_jinja_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
+def test_the_extra_is_named_without_jinja(monkeypatch: pytest.MonkeyPatch):
     real = builtins.__import__
 
     def missing(name: str, *rest: Any) -> Any:

@@ -19,7 +19,7 @@ from foveate.policies import expire_results
 from foveate.testing import ScriptedModel, call
 from foveate.types import Lease
 
-from .said import act, ask, done, expand, fail, made, next_step, options, run_both, texts, think
+from .scripts import act, ask, done, expand, fail, made, next_step, options, run_both, texts, think
 
 
 def look(place: str = "here") -> str:
@@ -27,7 +27,7 @@ def look(place: str = "here") -> str:
     return f"nothing at {place}"
 
 
-def test_a_run_of_actions_to_its_end():
+def test_a_run_carries_out_actions_until_the_end():
     script = [act(("look", {"place": "a"}), ("look", {"place": "b"})), act("look"), done("Nothing.")]
     outcome, model = run_both(script, "Look around.", actions=[look])
     assert (str(outcome), outcome.run.state, outcome.run.turns) == ("Nothing.", "done", 3)
@@ -51,14 +51,14 @@ def test_a_run_of_actions_to_its_end():
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
-def test_every_kind_of_step_makes_requests_that_providers_take(provider: str):
+def test_every_kind_of_step_gives_legal_requests(provider: str):
     script = [think(), act("look"), expand("m1"), "no step", act("fly"), ask("Where?")]
     outcome, model = run_both(script, actions=[look], provider=provider)
     assert (outcome.run.state, outcome.text) == ("waiting", "Where?")
     assert [request["messages"][-1]["role"] for request in model.requests] == ["user"] * 6
 
 
-def test_actions_of_a_step_go_on_beside_each_other_and_answer_in_their_order():
+def test_actions_run_in_parallel_and_answer_in_order():
     first_may_end = threading.Event()
 
     def slow() -> str:
@@ -77,7 +77,7 @@ def test_actions_of_a_step_go_on_beside_each_other_and_answer_in_their_order():
     assert texts(model.requests[1])[2:] == ["Result of slow (1 of 2):\nslow", "Result of fast (2 of 2):\nfast"]
 
 
-def test_what_goes_wrong_with_an_action_is_its_result():
+def test_the_failure_of_an_action_is_its_result():
     def broken() -> str:
         """Fail."""
         raise ValueError("it is broken")
@@ -94,7 +94,7 @@ def test_what_goes_wrong_with_an_action_is_its_result():
     ]
 
 
-def test_actions_that_need_approval_are_asked_for():
+def test_actions_that_need_approval_ask_for_it():
     asked: list[str] = []
 
     def approve(call: Any) -> bool | str:
@@ -111,7 +111,7 @@ def test_actions_that_need_approval_are_asked_for():
     assert texts(model.requests[1])[3] == "Result of look (2 of 2):\nnothing at here"
 
 
-def test_a_question_ends_the_run_and_the_answer_goes_on_in_the_same_conversation():
+def test_a_question_ends_the_run_and_the_answer_continues():
     agent, model = made([ask("Which file?"), done("Read a.py.")], actions=[look])
     with agent:
         first, second = agent.run("Read the file."), agent.run("a.py")
@@ -123,12 +123,12 @@ def test_a_question_ends_the_run_and_the_answer_goes_on_in_the_same_conversation
     assert texts(model.requests[1]) == ["Read the file.", ask("Which file?"), "a.py"]
 
 
-def test_a_task_that_cannot_be_done_fails_with_the_reason_of_the_model():
+def test_a_failed_task_has_the_reason_of_the_model():
     outcome, _ = run_both([fail("there is no key")])
     assert (outcome.run.state, outcome.run.reason, outcome.text) == ("failed", "there is no key", "")
 
 
-def test_an_answer_that_is_no_step_stays_and_the_model_is_told_what_is_wrong():
+def test_an_answer_without_a_step_is_returned_to_the_model():
     outcome, model = run_both(["I look.", next_step(type="fly"), done()])
     assert outcome.is_done
     assert texts(model.requests[2]) == [
@@ -142,7 +142,7 @@ def test_an_answer_that_is_no_step_stays_and_the_model_is_told_what_is_wrong():
     ]
 
 
-def test_a_model_that_never_answers_with_a_step_is_given_up():
+def test_too_many_answers_without_a_step_fail_the_run():
     outcome, model = run_both(["?"] * 10, max_invalid_steps=3)
     assert (outcome.run.state, len(model.requests)) == ("failed", 4)
     assert outcome.run.reason == (
@@ -151,12 +151,12 @@ def test_a_model_that_never_answers_with_a_step_is_given_up():
     )
 
 
-def test_answers_in_between_begin_the_count_anew():
+def test_a_valid_step_resets_the_count_of_invalid_ones():
     outcome, _ = run_both(["?", "?", think(), "?", "?", done()], max_invalid_steps=2)
     assert outcome.is_done
 
 
-def test_a_model_that_only_expands_is_told_and_then_given_up():
+def test_too_many_expansions_fail_the_run():
     looks = [tool(lambda: "x" * 900, name=f"look{n}", lease=Lease(1, "compact")) for n in range(6)]
     script = [act(*(one.name for one in looks)), think(), *(expand(f"m{n}") for n in range(3, 9)), "?", expand("m3")]
     outcome, model = run_both(script, actions=looks, max_expansions=3, max_invalid_steps=3)
@@ -167,7 +167,7 @@ def test_a_model_that_only_expands_is_told_and_then_given_up():
     )
 
 
-def test_an_expansion_can_be_told_of():
+def test_an_expansion_can_be_announced():
     look5 = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
     script = [act("look"), think(), expand("m3"), done()]
     _, model = run_both(script, actions=[look5], announce_expansions=True)
@@ -186,7 +186,7 @@ def test_a_limit_ends_a_run_between_two_turns(limits: Limits, reason: str, turns
     assert outcome.text.startswith('{"taskComplete": false')
 
 
-def test_money_is_a_limit_where_the_price_is_known():
+def test_a_limit_of_money_works_with_a_known_price():
     outcome, model = run_both([think()] * 9, limits=Limits(money=1.0), cost=lambda usage: 0.4)
     assert (outcome.run.state, outcome.run.reason, len(model.requests)) == ("stopped", "money", 3)
     agent, _ = made([], limits=Limits(money=1.0))
@@ -194,7 +194,7 @@ def test_money_is_a_limit_where_the_price_is_known():
         agent.run("Go.")
 
 
-def test_events_tell_the_course_of_a_run():
+def test_events_report_the_course_of_a_run():
     agent, _ = made([act("look"), done()], actions=[look])
     with agent:
         events = list(agent.stream("Go."))
@@ -204,7 +204,7 @@ def test_events_tell_the_course_of_a_run():
     assert said == act("look") + done()
 
 
-def test_the_steps_are_told_to_the_log_if_asked_for(caplog: pytest.LogCaptureFixture):
+def test_verbose_logs_the_steps(caplog: pytest.LogCaptureFixture):
     with caplog.at_level(logging.INFO, "foveate"):
         agent, _ = made([think("hm"), act("look", "look"), ask("Where?")], actions=[look], verbose=True)
         with agent:
@@ -213,7 +213,7 @@ def test_the_steps_are_told_to_the_log_if_asked_for(caplog: pytest.LogCaptureFix
     assert told == ["[Turn 1] sage: Retry: hm", "[Turn 2] sage: Actions: look, look", "[Turn 3] sage: Chat: Where?"]
 
 
-def test_results_expire_with_policies_of_the_programs_own():
+def test_results_expire_with_own_policies():
     long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
     agent, model = made([act("look"), think(), done()], actions=[long], policy=[expire_results()])
     with agent:
@@ -223,7 +223,7 @@ def test_results_expire_with_policies_of_the_programs_own():
 
 
 @pytest.mark.parametrize(("policy", "expires"), [("balanced", True), ("prune", True), (None, True), ("off", False)])
-def test_presets_expire_what_has_a_lease_unless_they_want_nothing_done(policy: str | None, expires: bool):
+def test_presets_expire_leases_except_off_and_none(policy: str | None, expires: bool):
     long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
     agent, model = made([act("look"), think(), done()], actions=[long], policy=policy)
     with agent:
@@ -231,7 +231,7 @@ def test_presets_expire_what_has_a_lease_unless_they_want_nothing_done(policy: s
     assert (len(texts(model.requests[2])[2]) < 600) == expires
 
 
-def test_async_actions_are_awaited_and_sync_agents_refuse_them():
+def test_sync_agents_refuse_async_actions():
     async def wait() -> str:
         """Wait."""
         await asyncio.sleep(0)
@@ -247,7 +247,7 @@ def test_async_actions_are_awaited_and_sync_agents_refuse_them():
         made([], actions=[wait])
 
 
-def test_an_agent_without_a_model_says_so():
+def test_an_agent_without_a_model_raises():
     agent = LoopAgent(**options())
     with pytest.raises(BadSetting, match="Agent sage has no model"):
         agent.run("Go.")
@@ -276,19 +276,19 @@ def test_an_agent_without_a_model_says_so():
         ({"instructions": None}, "instructions="),
     ],
 )
-def test_wrong_settings_are_refused_before_anything_is_opened(wrong: dict[str, Any], told: str):
+def test_wrong_options_are_refused_before_anything_is_opened(wrong: dict[str, Any], told: str):
     with pytest.raises(BadSetting, match=told.replace("(", r"\(")):
         LoopAgent(ScriptedModel([]), **options(**wrong))
 
 
-def test_unknown_keywords_are_refused_as_python_does():
+def test_unknown_keywords_raise_type_error():
     with pytest.raises(
         TypeError, match=r"LoopAgent\(\) got an unexpected keyword argument 'windw'. Did you mean window?"
     ):
         LoopAgent(ScriptedModel([]), **options(windw=3))
 
 
-def test_a_task_is_text():
+def test_a_task_must_be_text():
     agent, _ = made([])
     with agent, pytest.raises(BadInput, match="A task is a string"):
         agent.run(5)  # type: ignore[arg-type]
@@ -302,7 +302,7 @@ def test_a_blank_task_is_refused_and_leaves_nothing():
         assert (agent.conversation.runs(), len(agent.conversation)) == ([], 0)
 
 
-def test_names_that_models_make_up_are_told_in_one_line():
+def test_invented_names_are_shown_in_one_line():
     outcome, model = run_both([act("a\nb" * 200), done()], actions=[look])
     assert outcome.is_done
     assert (
@@ -322,7 +322,7 @@ def test_an_agent_does_one_thing_at_a_time():
         assert agent.run("Something else.").is_done
 
 
-def test_cancelling_stops_a_run_and_it_is_taken_up():
+def test_a_cancelled_run_can_be_resumed():
     store = open_store("memory:")
     is_waiting = asyncio.Event()
 
@@ -361,7 +361,7 @@ def test_cancelling_stops_a_run_and_it_is_taken_up():
     ]
 
 
-def test_a_stream_without_a_task_goes_on_with_the_run():
+def test_a_stream_without_a_task_resumes_the_run():
     store = open_store("memory:")
     agent, _ = made([think("a"), ConnectionError("no line")], store=store)
     with pytest.raises(ConnectionError):
@@ -372,7 +372,7 @@ def test_a_stream_without_a_task_goes_on_with_the_run():
     assert events[-1].outcome.text == "all"
 
 
-def test_what_plugins_bring_are_actions_too():
+def test_tools_of_plugins_are_actions():
     class Notes:
         name = "notes"
         tools = (look,)
@@ -405,7 +405,7 @@ def test_images_and_parts_of_a_result_are_shown(provider: str):
     assert "aGk=" in str(model.requests[1])
 
 
-def test_a_summary_that_fails_is_replaced_by_the_beginning_and_the_run_goes_on():
+def test_a_failed_summary_is_replaced_by_the_first_characters():
     def broken(request: Any) -> str:
         raise ConnectionError("no line")
 
@@ -418,7 +418,7 @@ def test_a_summary_that_fails_is_replaced_by_the_beginning_and_the_run_goes_on()
     ] * 2
 
 
-def test_a_summarizer_by_name_knows_the_prompts_of_the_catalog(monkeypatch: pytest.MonkeyPatch):
+def test_a_named_summarizer_knows_the_prompts_of_the_catalog(monkeypatch: pytest.MonkeyPatch):
     opened: list[tuple[str, Any]] = []
 
     def opening_summarizer(name: str, *, prompts: Any = None) -> Any:
@@ -441,7 +441,7 @@ def test_a_summarizer_by_name_knows_the_prompts_of_the_catalog(monkeypatch: pyte
         ({"pattern": "line 2999"}, "[m3: matches 1 of 1]\n2999-line 2997\n3000-line 2998\n3001:line 2999"),
     ],
 )
-def test_a_part_of_a_large_message_is_told_and_expires_like_the_message(asked: dict[str, Any], told: str):
+def test_a_part_of_a_message_expires_like_the_message(asked: dict[str, Any], told: str):
     def big() -> str:
         """Read a big file."""
         return "\n".join(f"line {n}" for n in range(3_000))
@@ -460,7 +460,7 @@ def test_a_part_of_a_large_message_is_told_and_expires_like_the_message(asked: d
     ("asked", "told"),
     [({"lines": "9-1"}, "lines"), ({"lines": "1-2", "items": "1-2"}, "Expand one of"), ({"pattern": "("}, "pattern")],
 )
-def test_a_part_that_there_is_not_is_refused(asked: dict[str, Any], told: str):
+def test_a_part_that_does_not_exist_is_refused(asked: dict[str, Any], told: str):
     long = tool(lambda: "x\n" * 900, name="look", lease=Lease(1, "compact"))
     script = [act("look"), think(), next_step(type="expand-message", message="m3", **asked), done()]
     outcome, model = run_both(script, actions=[long])
@@ -470,7 +470,7 @@ def test_a_part_that_there_is_not_is_refused(asked: dict[str, Any], told: str):
     assert told in refused
 
 
-def test_where_the_step_cannot_be_taken_out_of_sight_the_expansion_is_told_of():
+def test_an_expansion_is_announced_if_its_step_is_pinned():
     def pin_replies(view: View) -> list[Pin]:
         """A policy that keeps all that the model says."""
         said = [entry for entry in view if entry.message.role == "assistant" and not entry.is_pinned()]
@@ -485,7 +485,7 @@ def test_where_the_step_cannot_be_taken_out_of_sight_the_expansion_is_told_of():
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
-def test_a_model_may_use_the_tool_expand_instead_of_the_step_where_it_is_offered(provider: str):
+def test_a_model_can_use_the_tool_expand_instead_of_the_step(provider: str):
     long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
     script = [act("look"), think(), call("c1", "expand", handle="m3"), done()]
     outcome, model = run_both(script, actions=[long], expand=True, provider=provider)
@@ -494,7 +494,7 @@ def test_a_model_may_use_the_tool_expand_instead_of_the_step_where_it_is_offered
     assert "could not be carried out" not in str(model.requests[3])
 
 
-def test_every_kind_of_step_is_on_record():
+def test_every_kind_of_step_is_stored():
     script = [think("hm"), act("look"), expand("m99"), ask("Where?")]
     agent, _ = made(script, actions=[look])
     with agent:
@@ -507,7 +507,7 @@ def test_every_kind_of_step_is_on_record():
     ]
 
 
-def test_an_agent_that_goes_on_does_not_read_all_its_runs_again(monkeypatch: pytest.MonkeyPatch):
+def test_the_next_task_does_not_read_all_runs_again(monkeypatch: pytest.MonkeyPatch):
     """Each run began with reading all that there were: the work for one grew with the conversation."""
     agent, _ = made([done("one"), done("two"), done("three")], store="memory:")
     with agent:
@@ -516,7 +516,7 @@ def test_an_agent_that_goes_on_does_not_read_all_its_runs_again(monkeypatch: pyt
         assert [agent.run(task).text for task in ("The second.", "The third.")] == ["two", "three"]
 
 
-def test_what_plugins_bring_is_an_action_too():
+def test_the_tool_of_a_plugin_is_an_action():
     todo = {"todos": [{"text": "look around", "state": "doing"}]}
     agent, model = made([act(("update_todos", todo)), done("ok")], plugins=[TodoList()])
     with agent:
