@@ -1,12 +1,12 @@
-# Every target does all its set-up: a virtual environment in .venv, made again when pyproject.toml changes.
-# Works with GNU make 3.81 (macOS) and later. Needs a Python 3.11 or newer somewhere on the path, and no root.
+# Each target creates its virtual environment in .venv, and again after a change of pyproject.toml.
+# Works with GNU make 3.81 (macOS) and later. Needs Python 3.11 or newer on the path, and no root.
 #
-#   make demo       replay the recording that ships with the project, write demo-report.html
-#   make test       the quick tests            make test-all   all tests, the slow and the deep ones too
+#   make demo       replay a recorded session, and write demo-report.html
+#   make test       the quick tests            make test-all   all tests: slow ones, and more examples
 #   make lint       ruff                       make types      mypy --strict on src
-#   make bench      the benchmarks             make clean      remove what the targets made
+#   make bench      the benchmarks             make clean      delete the output of the targets
 #
-# PYTHON=python3.12 chooses the interpreter, VENV=dir the place of the environment, JOBS=2 the number of test processes.
+# PYTHON=python3.12 chooses the interpreter, VENV=dir the folder of the environment, JOBS=2 the number of test processes.
 
 VENV ?= .venv
 JOBS ?= auto

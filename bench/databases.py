@@ -60,7 +60,7 @@ def shared_server() -> Iterator[Server | None]:
     try:
         yield server
     finally:
-        server.let_go()
+        server.release()
 
 
 def new_store(kind: str, folder: Path, server: Server | None, name: str) -> str:

@@ -51,7 +51,7 @@ def postgres() -> Iterator[Any]:
     except postgres_server.NoServer as error:
         pytest.skip(f"no PostgreSQL server: {error}")
     yield server
-    server.let_go()
+    server.release()
 
 
 @pytest.fixture

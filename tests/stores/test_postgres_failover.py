@@ -75,12 +75,12 @@ class Pair:
 def pair(postgres: Any) -> Iterator[Pair]:
     server = type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
     if not (server.binaries / "pg_basebackup").exists():
-        server.let_go()
+        server.release()
         pytest.skip(f"{server.binaries} has no pg_basebackup, which makes a standby")
     try:
         yield Pair(server)
     finally:
-        server.let_go()
+        server.release()
 
 
 def test_synchronous_failover_under_load_loses_and_doubles_nothing(pair: Pair) -> None:

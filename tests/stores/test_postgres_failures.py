@@ -353,7 +353,7 @@ def test_acknowledged_data_survives_crash_and_restart(tmp_path_factory: pytest.T
                 append(store, head, chain([user("while it is gone")], head))
             server.start()
             assert (store.open("acme", "one"), store.verify(head)) == (head, [])
-    server.let_go()
+    server.release()
 
 
 def test_waiting_for_the_database_does_not_block_the_loop(postgres_url: str) -> None:

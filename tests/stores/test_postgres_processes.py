@@ -133,7 +133,7 @@ def test_server_crash_under_load_loses_nothing_acknowledged(postgres: Any) -> No
         assert [writer.said() for writer in writers] == [150] * 4
         check(url, writers)
     finally:
-        server.let_go()
+        server.release()
 
 
 FORK = """

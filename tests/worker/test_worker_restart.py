@@ -32,7 +32,7 @@ def server(postgres: Any) -> Iterator[Any]:
     """One that nobody else uses."""
     server = type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
     yield server
-    server.let_go()
+    server.release()
 
 
 def filled(url: str, name: str) -> None:
