@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from replay_samples import sample
 
-from foveate.replay.corpus import total
+from foveate.replay.corpus import sum_rows
 from foveate.replay.html import page
 
 EMPTY = {"meta", "link", "br", "hr", "img", "input"}
@@ -55,7 +55,7 @@ def corpus(count: int, **options):
     """Return several samples and their totals."""
     replays = [one for index in range(count) for one in sample(f"run-{index}", seed=index, **options)]
     policies = dict.fromkeys(one.row.policy for one in replays)
-    return replays, [total([one.row for one in replays if one.row.policy == policy]) for policy in policies]
+    return replays, [sum_rows([one.row for one in replays if one.row.policy == policy]) for policy in policies]
 
 
 @pytest.fixture(scope="module")

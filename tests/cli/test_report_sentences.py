@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from replay_samples import sample
 
-from foveate.replay.report import by_transcript, closing_sentence, is_sound, notes_of_rows, table
+from foveate.replay.report import closing_sentence, group_by_transcript, is_sound, notes_of_rows, table
 
 
 def row(**changes):
@@ -69,7 +69,7 @@ def test_notes_of_recordings_become_one_sentence():
 
 def test_files_of_the_same_name_are_two_transcripts():
     replays = [*sample("a", calls=3), *sample("a", calls=3), *sample("b", calls=3, policies=("prune",))]
-    assert [[one.row.policy for one in group] for group in by_transcript(replays)] == [
+    assert [[one.row.policy for one in group] for group in group_by_transcript(replays)] == [
         ["none", "keep-last-5", "prune"],
         ["none", "keep-last-5", "prune"],
         ["prune"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foveate.replay.digests import digest_figures, sum_of_figures
+from foveate.replay.digests import measure_digests, sum_figures
 from foveate.replay.recordings import read_recording
 
 
@@ -14,8 +14,8 @@ def test_digests_keep_what_later_calls_use_in_an_eighth_of_the_size(transcripts)
     by_source: dict[str, list] = {}
     for path in sorted((transcripts / "neutral").glob("*/*.jsonl")):
         messages = [one.message for one in read_recording(path).messages]
-        by_source.setdefault(path.parent.name, []).extend(digest_figures(messages))
-    whole = sum_of_figures([one for figures in by_source.values() for one in figures], "all")
+        by_source.setdefault(path.parent.name, []).extend(measure_digests(messages))
+    whole = sum_figures([one for figures in by_source.values() for one in figures], "all")
     assert whole.used > 1_000
     assert whole.kept / whole.used >= 0.85
     assert whole.digest_characters / whole.characters <= 0.13
@@ -23,6 +23,6 @@ def test_digests_keep_what_later_calls_use_in_an_eighth_of_the_size(transcripts)
     # Far ahead of what is as cheap: a prefix, and a head with a tail.
     assert whole.kept > 3 * max(whole.kept_first, whole.kept_ends)
     for source in by_source:
-        rest = sum_of_figures([one for name, figures in by_source.items() if name != source for one in figures], "rest")
+        rest = sum_figures([one for name, figures in by_source.items() if name != source for one in figures], "rest")
         assert rest.kept / rest.used >= 0.83, source
         assert rest.digest_characters / rest.characters <= 0.145, source

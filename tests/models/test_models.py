@@ -13,7 +13,7 @@ import pytest
 from foveate import open_model, user
 from foveate.errors import BadSetting, MissingExtra
 from foveate.formats import get_format
-from foveate.models import is_model_name, model_named
+from foveate.models import get_model, is_model_name
 from foveate.models.anthropic import anthropic_model
 from foveate.models.openai import openai_model
 from foveate.summarizers import SummaryRequest, model_summarizer
@@ -162,7 +162,7 @@ def test_a_model_is_named_by_its_provider():
     pytest.importorskip("anthropic")
     pytest.importorskip("openai")
     assert open_model("anthropic:claude-haiku-4-5").name == "anthropic:claude-haiku-4-5"
-    named = model_named("openai:gpt-4.1-mini", max_tokens=9, timeout=3.0, max_retries=0, options={"seed": 1})
+    named = get_model("openai:gpt-4.1-mini", max_tokens=9, timeout=3.0, max_retries=0, options={"seed": 1})
     assert (named.name, named.model, named.max_tokens, named.timeout, named.max_retries, named.options) == (
         *("openai:gpt-4.1-mini", "gpt-4.1-mini", 9, 3.0, 0, {"seed": 1}),
     )
@@ -171,14 +171,14 @@ def test_a_model_is_named_by_its_provider():
             BadSetting,
             match=r"Model .* is unknown. Write PROVIDER:MODEL, with one of these providers: anthropic, openai, google",
         ):
-            model_named(wrong)  # type: ignore[arg-type]
+            get_model(wrong)  # type: ignore[arg-type]
 
 
 @BOTH
 def test_the_error_for_a_missing_sdk_names_its_extra(provider: str, monkeypatch):
     monkeypatch.setitem(sys.modules, provider, None)
     with pytest.raises(MissingExtra, match=rf'pip install "foveate\[{provider}\]"') as caught:
-        model_named(f"{provider}:m")
+        get_model(f"{provider}:m")
     assert caught.value.extra == provider
 
 
@@ -229,10 +229,10 @@ def test_a_model_name_imports_no_sdk():
 def test_api_key_wins_over_the_environment_and_is_never_shown(provider: str, monkeypatch):
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "XAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, "of the environment")
-    model: Any = model_named(f"{provider}:m", api_key="s3cret")
+    model: Any = get_model(f"{provider}:m", api_key="s3cret")
     client = model._client()
     assert client.api_key == "s3cret"
     assert "s3cret" not in repr(model)
     model.close()
     with pytest.raises(BadSetting, match=r"api_key= of .* must be a text that is not blank"):
-        model_named(f"{provider}:m", api_key=" ")
+        get_model(f"{provider}:m", api_key=" ")

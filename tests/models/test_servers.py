@@ -11,7 +11,7 @@ from foveate import open_model
 from foveate.errors import BadSetting
 from foveate.models import PROVIDERS
 from foveate.models.openai import openai_model
-from foveate.models.servers import SERVERS, Server, server_at
+from foveate.models.servers import SERVERS, Server, find_server
 from foveate.testing import ScriptedModel
 from foveate.testing.server import StubServer
 
@@ -107,9 +107,9 @@ def test_base_url_selects_another_server(key: str, monkeypatch):
 
 
 def test_the_host_of_a_client_selects_the_server_entry():
-    assert server_at("api.mistral.ai") is SERVERS["mistral"]
-    assert server_at("") is server_at("api.openai.com") is server_at("x.openai.azure.com") is SERVERS["openai"]
-    assert server_at("localhost") == server_at("evil-api.openai.com") == Server("")
+    assert find_server("api.mistral.ai") is SERVERS["mistral"]
+    assert find_server("") is find_server("api.openai.com") is find_server("x.openai.azure.com") is SERVERS["openai"]
+    assert find_server("localhost") == find_server("evil-api.openai.com") == Server("")
 
 
 def test_requests_avoid_fields_that_a_server_refuses(monkeypatch):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from foveate.errors import BadSetting
 from foveate.policies import DEFAULT_PRESET
-from foveate.replay.corpus import Failure, newest_recording, replay_files, total
+from foveate.replay.corpus import Failure, newest_recording, replay_files, sum_rows
 from foveate.replay.result import Row
 
 ROW = Row(
@@ -179,7 +179,7 @@ def test_the_total_weights_each_share_by_its_base():
         money=None,
         kept_apart={"other lines": 1, "images": 4},
     )
-    assert total([ROW, other]) == Row(
+    assert sum_rows([ROW, other]) == Row(
         transcript="2 transcripts",
         policy="prune",
         messages=20,
@@ -214,12 +214,12 @@ def test_the_total_weights_each_share_by_its_base():
 
 
 def test_the_total_of_one_row_is_that_row():
-    assert total([ROW]) == ROW
+    assert sum_rows([ROW]) == ROW
 
 
 def test_a_total_needs_at_least_one_row():
     with pytest.raises(BadSetting, match="no rows"):
-        total([])
+        sum_rows([])
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def looked_up(history: list[Message], answers: list[Message], shown: View, **ori
     for message in history:
         lookup.read(message)
     for answer in answers:
-        lookup.look(shown, bill(), lookup.read(answer))
+        lookup.compare(shown, bill(), lookup.read(answer))
     return lookup
 
 

@@ -25,7 +25,7 @@ from foveate.core.messages import (
 from foveate.core.stamps import Usage
 from foveate.errors import BadTranscript
 from foveate.replay.recordings import read_recording, sniff
-from foveate.replay.recordings.recording import RecordedMessage, Recording, milliseconds
+from foveate.replay.recordings.recording import RecordedMessage, Recording, to_milliseconds
 
 BROKEN = "this does not follow the format: "
 
@@ -437,4 +437,4 @@ def test_several_openhands_records_in_one_file_are_refused(tmp_path: Path) -> No
     ],
 )
 def test_times_are_read_as_milliseconds(moment: object, expected: int | None) -> None:
-    assert milliseconds(moment) == expected
+    assert to_milliseconds(moment) == expected

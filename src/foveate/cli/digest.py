@@ -79,7 +79,7 @@ def _show(path: Path, room: int | None) -> int:
 
 
 def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
-    from ..replay.digests import DigestFigures, digest_figures, sum_of_figures, table_of
+    from ..replay.digests import DigestFigures, figures_table, measure_digests, sum_figures
     from ..replay.recordings import read_recording
 
     by_file: list[tuple[str, tuple[DigestFigures, ...]]] = []
@@ -91,22 +91,22 @@ def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
             except BadTranscript as error:
                 failed.append(str(error))
                 continue
-            by_file.append((str(file), digest_figures(row.message for row in recording.messages)))
+            by_file.append((str(file), measure_digests(row.message for row in recording.messages)))
             if update:
                 update(number, len(files), str(file))
     if as_json:
         for name, figures in by_file:
-            facts = {**msgspec.structs.asdict(sum_of_figures(figures, name)), "kinds": list(figures)}
+            facts = {**msgspec.structs.asdict(sum_figures(figures, name)), "kinds": list(figures)}
             sys.stdout.write(msgspec.json.encode(facts).decode() + "\n")
     elif by_file:
         kinds = sorted({row.name for _, figures in by_file for row in figures})
         everything = [row for _, figures in by_file for row in figures]
         if len(by_file) > 1:
             heading("By transcript")
-            print_table(_TITLES, table_of([sum_of_figures(figures, Path(name).stem) for name, figures in by_file]))
+            print_table(_TITLES, figures_table([sum_figures(figures, Path(name).stem) for name, figures in by_file]))
         heading("By kind of content")
-        sums = [sum_of_figures((row for row in everything if row.name == kind), kind) for kind in kinds]
-        print_table(_TITLES, table_of([*sums, sum_of_figures(everything, "all")]))
+        sums = [sum_figures((row for row in everything if row.name == kind), kind) for kind in kinds]
+        print_table(_TITLES, figures_table([*sums, sum_figures(everything, "all")]))
     for message in failed:
         complain(f"foveate: {message}")
     return 2 if failed else 0

@@ -157,16 +157,16 @@ def _checker(provider: str) -> BodyChecker:
 
 def _totals(rows: Sequence[Row], policies: Sequence[str]) -> list[Row]:
     """Return the sum over all transcripts, one row for each policy with results."""
-    from ..replay.corpus import total
+    from ..replay.corpus import sum_rows
 
     by_policy = [[row for row in rows if row.policy == policy] for policy in policies]
-    return [total(group) for group in by_policy if group]
+    return [sum_rows(group) for group in by_policy if group]
 
 
 def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool) -> None:
     """Print the table, the chart and the sentences."""
     from ..replay.numbers import count, plural
-    from ..replay.report import by_transcript, closing_sentence, notes_of_rows, table
+    from ..replay.report import closing_sentence, group_by_transcript, notes_of_rows, table
     from .chart import Line
     from .output import heading, print_chart, print_table, say
 
@@ -179,7 +179,7 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool) -
     )
     say()
     print_table(*table(totals, wide=wide))
-    transcripts = list(by_transcript(replayed))
+    transcripts = list(group_by_transcript(replayed))
     largest = max(transcripts, key=lambda group: group[0].row.input_tokens)
     title = f" of {largest[0].row.transcript}, the largest" if len(transcripts) > 1 else ""
     lines = [Line(run.row.policy, [call.tokens for call in run.calls]) for run in largest]

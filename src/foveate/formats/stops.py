@@ -12,7 +12,7 @@ from typing import Any
 from ..core.stamps import Stop, StopKind
 from .blocks import as_dict
 
-__all__ = ["anthropic_stop", "openai_stop", "stop_named"]
+__all__ = ["anthropic_stop", "openai_stop", "recorded_stop"]
 
 _ANTHROPIC: dict[str, StopKind] = {
     "end_turn": "end",
@@ -60,6 +60,6 @@ def openai_stop(completion: Mapping[str, Any]) -> Stop | None:
     return Stop(_OPENAI.get(reason, "other"), reason) if reason else None
 
 
-def stop_named(reason: object) -> Stop | None:
+def recorded_stop(reason: object) -> Stop | None:
     """Return why a recorded reply ended, by the word of any provider; None if there is none."""
     return Stop(_KNOWN.get(reason, "other"), reason) if isinstance(reason, str) and reason else None

@@ -1,6 +1,6 @@
 """Models that answer a rendered request, through the providers' own SDKs.
 
-`model_named("anthropic:claude-haiku-4-5")` returns one by name. The SDK is imported when the model is created.
+`get_model("anthropic:claude-haiku-4-5")` returns one by name. The SDK is imported when the model is created.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .demo import DemoModel
     from .openai import OpenAIModel
 
-__all__ = ["DEMO", "PROVIDERS", "is_model_name", "model_named"]
+__all__ = ["DEMO", "PROVIDERS", "get_model", "is_model_name"]
 
 DEMO = "demo"
 """The name of the demo program, which needs neither a key nor a network."""
@@ -31,7 +31,7 @@ def is_model_name(name: str) -> bool:
     return bool(colon) and provider in PROVIDERS and bool(model.strip())
 
 
-def model_named(
+def get_model(
     name: str,
     *,
     asynchronous: bool = False,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BadSetting, MissingExtra
 from ..ports import Delta
 from .sdk import RETRIES, TIMEOUT, SdkModel, fields_of
-from .servers import SERVERS, Server, server_at
+from .servers import SERVERS, Server, find_server
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -244,7 +244,7 @@ class OpenAIModel(SdkModel):
         if self._server is None:
             host = getattr(getattr(client, "base_url", None), "host", "")
             named = SERVERS[self.name.partition(":")[0]]
-            self._server = server_at(host) if named.base_url is None or self._base_url else named
+            self._server = find_server(host) if named.base_url is None or self._base_url else named
         arguments: dict[str, Any] = {**self.options, **body}
         if not arguments.keys() & set(_LENGTHS):
             word = self._server.length

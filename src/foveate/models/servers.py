@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["AZURE", "OPENAI", "SERVERS", "Server", "server_at"]
+__all__ = ["AZURE", "OPENAI", "SERVERS", "Server", "find_server"]
 
 
 class Server(Struct, frozen=True):
@@ -48,7 +48,7 @@ SERVERS: dict[str, Server] = {
 AZURE = "openai.azure.com"
 
 
-def server_at(host: str) -> Server:
+def find_server(host: str) -> Server:
     """Return the entry for a host name, or defaults if it is unknown."""
     if host in ("", "api.openai.com") or host.endswith(AZURE):
         return OPENAI

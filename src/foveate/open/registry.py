@@ -75,9 +75,9 @@ def open_model(
     (2). `options`: sent with every request, such as `{"temperature": 0}`. `api_key`: default: the SDK finds the key
     when it sends the first request. Raises BadSetting for any other name, and MissingExtra without the SDK.
     """
-    from ..models import model_named
+    from ..models import get_model
 
-    return model_named(
+    return get_model(
         name,
         asynchronous=asynchronous,
         max_tokens=max_tokens,
@@ -105,7 +105,7 @@ def open_summarizer(name: str, *, prompts: Mapping[str, str] | None = None) -> S
     writes no acceptable summary. `prompts`: texts by the names of prompts; they replace the shipped ones of the same
     names, or add to them. Raises BadSetting for any other name, and MissingExtra without the SDK.
     """
-    from ..models import is_model_name, model_named
+    from ..models import get_model, is_model_name
     from ..summarizers import fallback, first_characters, summarizer_named
 
     given.text("The name of a summarizer", name)
@@ -115,7 +115,7 @@ def open_summarizer(name: str, *, prompts: Mapping[str, str] | None = None) -> S
     from ..summarizers.history import digest_history
     from ..summarizers.model import model_summarizer
 
-    model = model_named(name, timeout=_SUMMARY_TIMEOUT)
+    model = get_model(name, timeout=_SUMMARY_TIMEOUT)
     writer = model_summarizer(model, format_of(model.format), prompts=prompts)
     return fallback(cached(writer), digest_history(), first_characters())
 

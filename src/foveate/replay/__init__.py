@@ -1,7 +1,7 @@
 """Replay of recorded conversations under a policy: costs and readable content, without calling a model.
 
-`replay` runs one recording through one conversation, `replay_files` runs many under several policies, and `total` adds
-up rows.
+`replay` runs one recording through one conversation, `replay_files` runs many under several policies, and `sum_rows`
+adds up rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .corpus import Corpus, newest_recording, replay_files, total
+    from .corpus import Corpus, newest_recording, replay_files, sum_rows
     from .result import CallFigures, EditFigures, ReplayResult, Row
     from .run import replay
 
@@ -23,11 +23,11 @@ __all__ = [
     "newest_recording",
     "replay",
     "replay_files",
-    "total",
+    "sum_rows",
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Corpus", "newest_recording", "replay_files", "total"), "corpus"),
+    **dict.fromkeys(("Corpus", "newest_recording", "replay_files", "sum_rows"), "corpus"),
     **dict.fromkeys(("CallFigures", "EditFigures", "ReplayResult", "Row"), "result"),
     "replay": "run",
 }

@@ -25,7 +25,7 @@ from .recordings import read_recording
 from .result import ReplayResult, Row
 from .run import Check, PolicyLike, policy_name, replay
 
-__all__ = ["Corpus", "Failure", "newest_recording", "replay_files", "total"]
+__all__ = ["Corpus", "Failure", "newest_recording", "replay_files", "sum_rows"]
 
 Progress = Callable[[int, int, str], None]
 """Called after each recording with the number done, the number of all, and the recording that is done."""
@@ -101,7 +101,7 @@ def replay_files(
     )
 
 
-def total(rows: Sequence[Row]) -> Row:
+def sum_rows(rows: Sequence[Row]) -> Row:
     """Add up the rows of several transcripts under one policy.
 
     Counts and costs are summed, and ratios are ratios of the sums. Shares are weighted by their totals, and the peak is

@@ -15,7 +15,7 @@ from ..digest import digest
 from .measure import share
 from .references import References, identifiers
 
-__all__ = ["SHORTEST", "DigestFigures", "digest_figures", "sum_of_figures", "table_of"]
+__all__ = ["SHORTEST", "DigestFigures", "figures_table", "measure_digests", "sum_figures"]
 
 SHORTEST = 800
 """Characters above which a result counts. Shrinking a shorter one saves too little."""
@@ -59,7 +59,7 @@ class DigestFigures(Struct, frozen=True):
         return share(self.kept_ends, self.used)
 
 
-def digest_figures(messages: Iterable[Message]) -> tuple[DigestFigures, ...]:
+def measure_digests(messages: Iterable[Message]) -> tuple[DigestFigures, ...]:
     """Return the figures of one transcript, one for each kind of content."""
     texts: dict[int, str] = {}
     used: dict[int, set[str]] = {}
@@ -73,7 +73,7 @@ def digest_figures(messages: Iterable[Message]) -> tuple[DigestFigures, ...]:
     return _by_name(_of_result(text, position, used.get(position, set())) for position, text in texts.items())
 
 
-def sum_of_figures(figures: Iterable[DigestFigures], name: str) -> DigestFigures:
+def sum_figures(figures: Iterable[DigestFigures], name: str) -> DigestFigures:
     """Add up figures under a new name."""
     items = list(figures)
     return DigestFigures(
@@ -109,10 +109,10 @@ def _by_name(figures: Iterable[DigestFigures]) -> tuple[DigestFigures, ...]:
     groups: dict[str, list[DigestFigures]] = {}
     for each in figures:
         groups.setdefault(each.name, []).append(each)
-    return tuple(sum_of_figures(group, name) for name, group in sorted(groups.items()))
+    return tuple(sum_figures(group, name) for name, group in sorted(groups.items()))
 
 
-def table_of(figures: Sequence[DigestFigures]) -> list[list[str]]:
+def figures_table(figures: Sequence[DigestFigures]) -> list[list[str]]:
     """Return rows for a table: name, results, characters, size, largest, used, and the shares kept."""
     return [
         [

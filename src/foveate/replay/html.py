@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from . import charts
 from .numbers import brief, count, decimals, percent, plural
-from .report import by_transcript, closing_sentence, notes_of_rows
+from .report import closing_sentence, group_by_transcript, notes_of_rows
 from .result import GROUPS, TERMS, ReplayResult, Row, columns_for
 
 __all__ = ["page"]
@@ -49,7 +49,7 @@ def page(
     report, `prices` the assumed prices of reading and writing a cached token, `failures` the recordings that could not
     be replayed.
     """
-    transcripts = list(by_transcript(replays))
+    transcripts = list(group_by_transcript(replays))
     summary = tuple(totals) if len(transcripts) != 1 else tuple(replay.row for replay in transcripts[0])
     styles = {row.policy: _style(index, row) for index, row in enumerate(summary)}
     many = len(transcripts) > 1

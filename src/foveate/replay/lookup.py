@@ -70,7 +70,7 @@ class ViewIndex:
         self._spans: Counter[_HandleSpan] = Counter()  # handles of several messages, which are few
         self._tokens: dict[ContentKind, int] = dict.fromkeys(KINDS, 0)
 
-    def look(self, entries: Sequence[Entry]) -> None:
+    def update(self, entries: Sequence[Entry]) -> None:
         """Update the index to the next view."""
         same = 0
         for before, now in zip(self._entries, entries, strict=False):
@@ -91,11 +91,11 @@ class ViewIndex:
             self._count(content, +1)
         self._entries = entries
 
-    def identifier(self, identifier: str) -> bool:
+    def has_identifier(self, identifier: str) -> bool:
         """Return whether some entry holds this identifier."""
         return self._identifiers[identifier] > 0
 
-    def line(self, line: str) -> bool:
+    def has_line(self, line: str) -> bool:
         """Return whether some entry holds this whole line. The assistant's prose does not count."""
         return self._lines[line] > 0
 
@@ -205,26 +205,26 @@ class Lookup:
         self._sizes.append(tokens_of(message))
         return self._references.read(message)
 
-    def look(self, view: View, bill: Bill, used: UsedReferences) -> int:
+    def compare(self, view: View, bill: Bill, used: UsedReferences) -> int:
         """Compare the view of a request with what its answer used. Returns how many things are missing; they are
         fetched.
 
         The answer was read before, so the history is one message longer than at the request.
         """
-        self._visible.look(view.entries)
+        self._visible.update(view.entries)
         self.fetches.carry(bill)
         missing = 0
         wanted: dict[int, int] = {}  # position -> tokens of an original to fetch
         requests = 1
 
         def reads(name: str) -> bool:
-            visible = self._visible.identifier
+            visible = self._visible.has_identifier
             return visible(name) or (name in used.escaped and all(map(visible, identifiers(name[1:]))))
 
         for counts, things, shown, kind in (
             (self.recall, used.recall, reads, 0),
             (self.said, used.said, reads, 0),
-            (self.quoted, used.quoted, self._visible.line, 1),
+            (self.quoted, used.quoted, self._visible.has_line, 1),
         ):
             for thing, positions in things.items():
                 counts.used += 1

@@ -12,7 +12,15 @@ from .numbers import count, percent, plural
 from .recordings.recording import KINDS
 from .result import ReplayResult, Row, columns_for
 
-__all__ = ["by_transcript", "closing_sentence", "is_sound", "join_words", "notes_of_rows", "notes_sentence", "table"]
+__all__ = [
+    "closing_sentence",
+    "group_by_transcript",
+    "is_sound",
+    "join_words",
+    "notes_of_rows",
+    "notes_sentence",
+    "table",
+]
 
 
 def table(rows: Sequence[Row], *, wide: bool = False) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -66,7 +74,7 @@ def is_sound(rows: Iterable[Row]) -> bool:
     return not any(row.illegal_views or row.lost_messages for row in rows)
 
 
-def by_transcript(replays: Iterable[ReplayResult]) -> Iterator[tuple[ReplayResult, ...]]:
+def group_by_transcript(replays: Iterable[ReplayResult]) -> Iterator[tuple[ReplayResult, ...]]:
     """Yield the replays of each transcript, in order.
 
     A repeated policy begins another transcript, so that two files with the same name stay separate.

@@ -301,7 +301,7 @@ class _Run:
         self._seconds = 0.0
         self._unmanaged.request()
         bill = self._meter.bill(request, len(self._messages))
-        misses = self._lookup.look(view, bill, used)
+        misses = self._lookup.compare(view, bill, used)
         self._turns.append(view.turn)
         self._rewrites += bill.rewritten
         self._over += bool(measure_excess(view))

@@ -20,14 +20,14 @@ from .recording import (
     Reader,
     RecordedMessage,
     Recording,
-    billed,
-    call_of,
-    compact,
-    fields_of,
-    items_of,
-    milliseconds,
-    notes_about,
-    reply_model,
+    as_list,
+    as_object,
+    collect_notes,
+    make_call,
+    make_usage,
+    most_common_model,
+    to_json,
+    to_milliseconds,
 )
 from .source import Sample, Source
 
@@ -76,16 +76,16 @@ def _read(source: Source) -> Recording:
 
 
 def _recording(source: Source, trajectory: dict[str, Any]) -> Recording:
-    agent = fields_of(trajectory.get("agent"))
+    agent = as_object(trajectory.get("agent"))
     messages: list[RecordedMessage] = []
     models = [str(agent.get("model_name") or "")]
-    for place, value in enumerate(items_of(trajectory.get("steps")), 1):
+    for place, value in enumerate(as_list(trajectory.get("steps")), 1):
         with source.guard(0, f"step {place}"):
             step = convert(value, _Step)
             messages.extend(_messages(step, value))
             models.append(step.model_name or "")
     chains: list[Recording] = []
-    for place, value in enumerate(items_of(trajectory.get("subagent_trajectories")), 1):
+    for place, value in enumerate(as_list(trajectory.get("subagent_trajectories")), 1):
         with source.guard(0, f"sub-agent {place}"):
             chains.append(_recording(source, convert(value, dict[str, Any])))
     counted = Counter({"side-chain lines": sum(len(chain.messages) for chain in chains)})
@@ -93,10 +93,10 @@ def _recording(source: Source, trajectory: dict[str, Any]) -> Recording:
         source.path,
         READER.name,
         tuple(messages),
-        reply_model(models),
-        tuple(tool for tool in items_of(agent.get("tool_definitions")) if isinstance(tool, dict)),
+        most_common_model(models),
+        tuple(tool for tool in as_list(agent.get("tool_definitions")) if isinstance(tool, dict)),
         str(trajectory.get("session_id") or trajectory.get("trajectory_id") or ""),
-        notes_about(messages, counted),
+        collect_notes(messages, counted),
         tuple(chains),
     )
 
@@ -105,10 +105,10 @@ READER = Reader("atif", _recognises, _read)
 
 
 def _messages(step: _Step, value: dict[str, Any]) -> Iterator[RecordedMessage]:
-    time = milliseconds(step.timestamp)
+    time = to_milliseconds(step.timestamp)
     name = "" if step.step_id is None else str(step.step_id)
     text_parts: tuple[Part, ...] = _content(step.message)
-    calls = tuple(call_of(call.tool_call_id, call.function_name, call.arguments) for call in step.tool_calls or ())
+    calls = tuple(make_call(call.tool_call_id, call.function_name, call.arguments) for call in step.tool_calls or ())
     match step.source:
         case "agent":
             reasoning = (Reasoning(step.reasoning_content, format="atif"),) if step.reasoning_content else ()
@@ -141,14 +141,14 @@ def _part(part: Any) -> Content:
         case {"type": "image", "source": {"path": str(path), **rest}}:
             return Media(str(rest.get("media_type", "")), "url", path)
         case {"type": str(kind)}:
-            return Opaque("atif", kind, compact(part))
+            return Opaque("atif", kind, to_json(part))
         case _:
-            return Text(compact(part))
+            return Text(to_json(part))
 
 
 def _usage(metrics: object) -> Usage | None:
-    figures = fields_of(metrics)
-    return billed(
+    figures = as_object(metrics)
+    return make_usage(
         whole=figures.get("prompt_tokens"),
         cache_read=figures.get("cached_tokens"),
         output=figures.get("completion_tokens"),

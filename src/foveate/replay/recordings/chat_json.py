@@ -14,7 +14,7 @@ from typing import Any
 
 from ...core.messages import Message
 from ...errors import BadMessage, BadTranscript
-from .recording import Reader, RecordedMessage, Recording, items_of, milliseconds, notes_about
+from .recording import Reader, RecordedMessage, Recording, as_list, collect_notes, to_milliseconds
 from .source import Sample, Source
 
 __all__ = ["READER"]
@@ -70,8 +70,8 @@ def _read(source: Source) -> Recording:
         READER.name,
         recorded,
         model if isinstance(model, str) else "",
-        tuple(tool for tool in items_of(tools) if isinstance(tool, dict)),
-        notes=notes_about(recorded, counted),
+        tuple(tool for tool in as_list(tools) if isinstance(tool, dict)),
+        notes=collect_notes(recorded, counted),
     )
 
 
@@ -92,7 +92,7 @@ def _recorded(source: Source, messages: list[tuple[int, Any]]) -> Iterator[Recor
             name = value.get("id")
             fields = {field: each for field, each in value.items() if field not in _STAMPS}
             for message in wire.parse(fields):
-                yield RecordedMessage(message, line, milliseconds(time), id=name if isinstance(name, str) else "")
+                yield RecordedMessage(message, line, to_milliseconds(time), id=name if isinstance(name, str) else "")
 
 
 def _prompt(request: dict[str, Any]) -> Iterator[RecordedMessage]:

@@ -20,8 +20,8 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from ...core.messages import Message
 from ...core.stamps import Origin, Stop, Usage
-from ...formats.stops import stop_named
-from .recording import Reader, RecordedMessage, Recording, billed, milliseconds, notes_about, reply_model
+from ...formats.stops import recorded_stop
+from .recording import Reader, RecordedMessage, Recording, collect_notes, make_usage, most_common_model, to_milliseconds
 from .source import Sample, Source
 from .tree import Node, unravel
 
@@ -102,10 +102,10 @@ def sort_lines(source: Source) -> tuple[Lines, dict[str, Lines], Counter[str]]:
 
 
 def _line(source: Source, number: int, value: Any) -> Line | None:
-    line = source.shaped(number, value, Line)
+    line = source.convert(number, value, Line)
     if line is None or line.type not in ("user", "assistant") or line.message is None:
         return line
-    body = source.shaped(number, line.message, Body)
+    body = source.convert(number, line.message, Body)
     return structs.replace(line, body=body) if body else None
 
 
@@ -229,8 +229,8 @@ def _thread(source: Source, name: str, nodes: Iterable[Node], counted: Counter[s
     drafts = list(_drafts(nodes, counted))
     messages = tuple(entry for draft in drafts for entry in _finished(source, draft))
     replies = [draft.line.body for draft in drafts if draft.line.type == "assistant" and draft.line.body]
-    model = reply_model(reply.model or "" for reply in replies if reply.model != "<synthetic>")
-    return Recording(source.path, READER.name, messages, model, (), name, notes_about(messages, counted))
+    model = most_common_model(reply.model or "" for reply in replies if reply.model != "<synthetic>")
+    return Recording(source.path, READER.name, messages, model, (), name, collect_notes(messages, counted))
 
 
 def _drafts(nodes: Iterable[Node], counted: Counter[str]) -> list[_Draft]:
@@ -284,11 +284,11 @@ def _extend(reply: _Draft, body: Body, counted: Counter[str]) -> None:
         else:
             reply.content.append(block)
     if body.model != "<synthetic>":  # Each line of a response repeats the reason, or has none yet.
-        reply.stop = stop_named(body.stop_reason) or reply.stop
+        reply.stop = recorded_stop(body.stop_reason) or reply.stop
     usage = body.usage if body.model != "<synthetic>" else None
     if usage:
         # Each line of a response repeats its usage; only the last has the whole output.
-        reply.usage = billed(
+        reply.usage = make_usage(
             input=usage.get("input_tokens"),
             cache_read=usage.get("cache_read_input_tokens"),
             cache_write=usage.get("cache_creation_input_tokens"),
@@ -300,7 +300,7 @@ def _finished(source: Source, draft: _Draft) -> Iterator[RecordedMessage]:
     from ...formats.anthropic import Anthropic
 
     role = "assistant" if draft.line.type == "assistant" else "user"
-    time = milliseconds(draft.line.timestamp)
+    time = to_milliseconds(draft.line.timestamp)
     name = (role == "assistant" and draft.line.body and draft.line.body.id) or draft.line.uuid or ""
     with source.guard(draft.number):
         for message in Anthropic().parse({"role": role, "content": draft.content}):

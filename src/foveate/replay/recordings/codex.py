@@ -37,13 +37,13 @@ from .recording import (
     Reader,
     RecordedMessage,
     Recording,
-    billed,
-    compact,
-    fields_of,
-    items_of,
-    milliseconds,
-    notes_about,
-    reply_model,
+    as_list,
+    as_object,
+    collect_notes,
+    make_usage,
+    most_common_model,
+    to_json,
+    to_milliseconds,
 )
 from .source import Sample, Source
 
@@ -184,9 +184,9 @@ def _content(block: Any) -> Content:
                 return Media(head[5:-7], "base64", data, extra=_rest(block, "type", "image_url"))
             return Media("", "url", url, extra=_rest(block, "type", "image_url"))
         case {"type": str(kind)}:
-            return Opaque(FORMAT, kind, compact(block))
+            return Opaque(FORMAT, kind, to_json(block))
         case _:
-            return Text(compact(block))
+            return Text(to_json(block))
 
 
 def _reasoning(item: dict[str, Any]) -> tuple[Part, ...]:
@@ -202,16 +202,16 @@ def _call(kind: str, item: dict[str, Any]) -> Part:
     """Return a call to answer. A call that the provider ran has no id to answer to, so it stays opaque."""
     call_id = item.get("call_id")
     if not isinstance(call_id, str):
-        return Opaque(FORMAT, kind, compact(item))
+        return Opaque(FORMAT, kind, to_json(item))
     if kind == "function_call":
         arguments = item.get("arguments", "{}")
         extra = _rest(item, "type", "call_id", "name", "arguments")
         return ToolCall(call_id, str(item.get("name", "")), _json_text(arguments), extra)
     if kind == "custom_tool_call":
         # Its input is free text; other arguments are JSON.
-        arguments = compact({"input": item.get("input", "")})
+        arguments = to_json({"input": item.get("input", "")})
         return ToolCall(call_id, str(item.get("name", "")), arguments, _rest(item, "call_id", "name", "input"))
-    arguments = compact(item.get("action", item.get("arguments", {})))
+    arguments = to_json(item.get("action", item.get("arguments", {})))
     return ToolCall(
         call_id, str(item.get("name") or kind.removesuffix("_call")), arguments, _rest(item, "call_id", "action")
     )
@@ -235,13 +235,13 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _json_text(value: object) -> str:
-    return value if isinstance(value, str) else compact(value)
+    return value if isinstance(value, str) else to_json(value)
 
 
 def _rest(item: dict[str, Any], *known: str) -> Extra | None:
     """Return the fields that the message values do not represent."""
     rest = {key: value for key, value in item.items() if key not in known}
-    return Extra(FORMAT, compact(rest)) if rest else None
+    return Extra(FORMAT, to_json(rest)) if rest else None
 
 
 _TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
@@ -260,7 +260,7 @@ def _recognises(sample: Sample) -> bool:
 def _read(source: Source) -> Recording:
     rollout = _Rollout(source)
     for number, value in source.lines():
-        if (line := source.shaped(number, value, _Line)) is not None:
+        if (line := source.convert(number, value, _Line)) is not None:
             rollout.add(number, line)
     return rollout.recording()
 
@@ -279,8 +279,8 @@ class _Rollout:
         self.branches: list[Recording] = []
 
     def add(self, number: int, line: _Line) -> None:
-        time = milliseconds(line.timestamp)
-        payload = fields_of(line.payload)
+        time = to_milliseconds(line.timestamp)
+        payload = as_object(line.payload)
         match line.type, payload.get("type"):
             case "response_item", _:
                 self.items.add(number, time, payload)
@@ -296,7 +296,7 @@ class _Rollout:
                 self._roll_back(payload.get("num_turns"))
             case "compacted", _:
                 self.counted["native compactions"] += 1
-                self.counted["replaced items"] += len(items_of(payload.get("replacement_history")))
+                self.counted["replaced items"] += len(as_list(payload.get("replacement_history")))
                 self.items.end()
                 if isinstance(summary := payload.get("message"), str) and summary:
                     self.items.say(number, time, "user", summary, "summary")
@@ -309,15 +309,15 @@ class _Rollout:
         text = instructions.get("text") if isinstance(instructions, dict) else instructions
         if isinstance(text, str) and text:
             self.items.say(number, time, "system", text)
-        self.tools = tuple(tool for tool in items_of(meta.get("dynamic_tools")) if isinstance(tool, dict))
+        self.tools = tuple(tool for tool in as_list(meta.get("dynamic_tools")) if isinstance(tool, dict))
 
     def _bill(self, info: object) -> None:
         """Record the usage of a call. The event repeats at each turn; its running total identifies repeats."""
-        last, total = fields_of(info).get("last_token_usage"), fields_of(info).get("total_token_usage")
+        last, total = as_object(info).get("last_token_usage"), as_object(info).get("total_token_usage")
         if isinstance(last, dict) and total != self.total:
             self.total = total
             self.items.bill(
-                billed(
+                make_usage(
                     whole=last.get("input_tokens"),
                     cache_read=last.get("cached_input_tokens"),
                     output=last.get("output_tokens"),
@@ -332,7 +332,7 @@ class _Rollout:
         self.items.done = kept
         self.counted["rewound lines"] += len(rewound)
         if rewound:
-            notes = notes_about(rewound, {})
+            notes = collect_notes(rewound, {})
             self.branches.append(Recording(self.source.path, READER.name, tuple(rewound), notes=notes))
 
     def recording(self) -> Recording:
@@ -342,10 +342,10 @@ class _Rollout:
             self.source.path,
             READER.name,
             messages,
-            reply_model(self.models),
+            most_common_model(self.models),
             self.tools,
             self.name,
-            notes_about(messages, self.counted + self.items.counted),
+            collect_notes(messages, self.counted + self.items.counted),
             branches=tuple(self.branches),
         )
 
@@ -380,7 +380,7 @@ def _read_items(source: Source) -> Recording:
         if isinstance(value, dict) and "type" not in value and "role" not in value:
             prompt = value.get("instructions")
             if isinstance(prompt, str) and prompt:
-                items.say(number, milliseconds(value.get("timestamp")), "system", prompt)
+                items.say(number, to_milliseconds(value.get("timestamp")), "system", prompt)
             elif items_found is None:
                 items.counted["other lines"] += 1
             model, name = str(value.get("model") or model), str(value.get("id") or name)
@@ -389,7 +389,7 @@ def _read_items(source: Source) -> Recording:
             items.add(number, None, item)
     items.end()
     messages = tuple(items.done)
-    return Recording(source.path, RESPONSES.name, messages, model, tools, name, notes_about(messages, items.counted))
+    return Recording(source.path, RESPONSES.name, messages, model, tools, name, collect_notes(messages, items.counted))
 
 
 RESPONSES = Reader("openai_responses", _recognises_items, _read_items)

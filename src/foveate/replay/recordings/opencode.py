@@ -14,18 +14,18 @@ from msgspec import Struct, convert, structs
 
 from ...core.messages import Content, Extra, Media, Message, Part, Reasoning, State, Text, ToolCall, ToolResult
 from ...core.stamps import Origin, Stop, Usage
-from ...formats.stops import stop_named
+from ...formats.stops import recorded_stop
 from .recording import (
     Reader,
     RecordedMessage,
     Recording,
-    billed,
-    compact,
-    fields_of,
-    items_of,
-    milliseconds,
-    notes_about,
-    reply_model,
+    as_list,
+    as_object,
+    collect_notes,
+    make_usage,
+    most_common_model,
+    to_json,
+    to_milliseconds,
 )
 from .source import Sample, Source
 
@@ -99,14 +99,14 @@ def _recognises(sample: Sample) -> bool:
 
 def _read(source: Source) -> Recording:
     document = source.object()
-    info = fields_of(document.get("info"))
-    reverted_at = fields_of(info.get("revert")).get("messageID")
+    info = as_object(document.get("info"))
+    reverted_at = as_object(info.get("revert")).get("messageID")
     counted: Counter[str] = Counter()
     kept: list[RecordedMessage] = []
     rewound: list[RecordedMessage] = []
     models: list[str] = []
     target = kept
-    for place, value in enumerate(items_of(document.get("messages")), 1):
+    for place, value in enumerate(as_list(document.get("messages")), 1):
         with source.guard(0, f"message {place}"):
             entry = convert(value, _Entry)
             if reverted_at and entry.info.id == reverted_at:
@@ -114,14 +114,14 @@ def _read(source: Source) -> Recording:
             models.append(entry.info.modelID)
             target.extend(_assistant(entry, counted) if entry.info.role == "assistant" else _user(entry, counted))
     counted["rewound lines"] += len(rewound)
-    branch = (Recording(source.path, READER.name, tuple(rewound), notes=notes_about(rewound, {})),) if rewound else ()
+    branch = (Recording(source.path, READER.name, tuple(rewound), notes=collect_notes(rewound, {})),) if rewound else ()
     return Recording(
         source.path,
         READER.name,
         tuple(kept),
-        reply_model(models),
+        most_common_model(models),
         name=str(info.get("id") or ""),
-        notes=notes_about(kept, counted),
+        notes=collect_notes(kept, counted),
         branches=branch,
     )
 
@@ -171,11 +171,11 @@ def _assistant(entry: _Entry, counted: Counter[str]) -> list[RecordedMessage]:
                 parts.append(_reasoning(part))
             case "tool":
                 state = part.state or _State()
-                parts.append(ToolCall(part.callID, part.tool, compact(state.input if state.input is not None else {})))
+                parts.append(ToolCall(part.callID, part.tool, to_json(state.input if state.input is not None else {})))
                 results.extend(_result(entry, part, state))
                 counted["natively cleared results"] += state.time.compacted is not None
             case "step-finish":
-                usage, stop = _usage(part.tokens), stop_named(part.reason)
+                usage, stop = _usage(part.tokens), recorded_stop(part.reason)
             case _:
                 parts.append(_media(part.mime, part.url, part.filename))
     if usage is None and not done:
@@ -186,9 +186,9 @@ def _assistant(entry: _Entry, counted: Counter[str]) -> list[RecordedMessage]:
 
 
 def _usage(tokens: object) -> Usage | None:
-    figures = fields_of(tokens)
-    cache = fields_of(figures.get("cache"))
-    return billed(
+    figures = as_object(tokens)
+    cache = as_object(figures.get("cache"))
+    return make_usage(
         input=figures.get("input"),
         cache_read=cache.get("read"),
         cache_write=cache.get("write"),
@@ -200,11 +200,11 @@ def _usage(tokens: object) -> Usage | None:
 def _recorded(
     entry: _Entry, message: Message, usage: Usage | None = None, origin: Origin | None = None
 ) -> RecordedMessage:
-    return RecordedMessage(message, 0, milliseconds(entry.info.time.created), usage, entry.info.id, origin)
+    return RecordedMessage(message, 0, to_milliseconds(entry.info.time.created), usage, entry.info.id, origin)
 
 
 def _reasoning(part: _Part) -> Reasoning:
-    extra = Extra("opencode", compact({"metadata": part.metadata})) if part.metadata else None
+    extra = Extra("opencode", to_json({"metadata": part.metadata})) if part.metadata else None
     return Reasoning(part.text, format="opencode", extra=extra)
 
 
@@ -224,11 +224,11 @@ def _result(entry: _Entry, part: _Part, state: _State) -> list[RecordedMessage]:
     ]
     content: tuple[Content, ...] = (Text(text), *nested)
     message = Message("tool", (ToolResult(part.callID, content, result_state, part.tool),))
-    return [RecordedMessage(message, 0, milliseconds(state.time.end), id=entry.info.id)]
+    return [RecordedMessage(message, 0, to_milliseconds(state.time.end), id=entry.info.id)]
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else compact(value)
+    return value if isinstance(value, str) else "" if value is None else to_json(value)
 
 
 def _media(mime: str, url: str, name: str | None) -> Media:

@@ -15,19 +15,19 @@ from msgspec import Struct, convert, structs
 from ...core.messages import Content, Media, Message, Part, Text, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadTranscript
-from ...formats.stops import stop_named
+from ...formats.stops import recorded_stop
 from .recording import (
     Reader,
     RecordedMessage,
     Recording,
-    billed,
-    call_of,
-    compact,
-    fields_of,
-    items_of,
-    milliseconds,
-    notes_about,
-    reply_model,
+    as_list,
+    as_object,
+    collect_notes,
+    make_call,
+    make_usage,
+    most_common_model,
+    to_json,
+    to_milliseconds,
 )
 from .source import Sample, Source
 
@@ -67,7 +67,7 @@ def _is_event(value: Any) -> bool:
 
 def _events(value: Any) -> list[Any]:
     """Return the events in a record or a list, or an empty list if it holds none."""
-    events = items_of(value.get("history") if isinstance(value, dict) else value)
+    events = as_list(value.get("history") if isinstance(value, dict) else value)
     return events if any(_is_event(each) for each in events[:5]) else []
 
 
@@ -85,16 +85,16 @@ def _read(source: Source) -> Recording:
             problem = f"it holds {len(records)} recordings."
             raise BadTranscript(source.path, records[1][0], problem, "Give each its own file.")
         for line, record in records:
-            name = str(fields_of(record).get("instance_id") or "")
+            name = str(as_object(record).get("instance_id") or "")
             events = [(line, f"event {place}", value) for place, value in enumerate(_events(record), 1)]
     stream = _Stream()
     for line, what, value in events:
         with source.guard(line, what):
             stream.add(line, convert(value, _Event))
     messages = tuple(stream.messages)
-    model = reply_model(stream.models)
+    model = most_common_model(stream.models)
     return Recording(
-        source.path, READER.name, messages, model, stream.tools, name, notes_about(messages, stream.counted)
+        source.path, READER.name, messages, model, stream.tools, name, collect_notes(messages, stream.counted)
     )
 
 
@@ -117,9 +117,9 @@ class _Stream:
         """Add the next event, from this line."""
         self.line = line
         called = event.tool_call_metadata
-        args = fields_of(event.args)
+        args = as_object(event.args)
         content_value = event.content or event.message or ""
-        text = content_value if isinstance(content_value, str) else compact(content_value)
+        text = content_value if isinstance(content_value, str) else to_json(content_value)
         if event.observation is not None:
             call_id = called.tool_call_id if called else self.caused.get(str(event.cause), "")
             if call_id:
@@ -134,7 +134,7 @@ class _Stream:
         elif called is not None and called.model_response is not None:
             self._reply(event, called.model_response)
         elif event.action == "system":
-            self.tools = tuple(tool for tool in items_of(args.get("tools")) if isinstance(tool, dict))
+            self.tools = tuple(tool for tool in as_list(args.get("tools")) if isinstance(tool, dict))
             self._append(event, Message("system", (Text(str(args.get("content") or text)),)))
         elif event.action == "message":
             shown: tuple[Part, ...] = (Text(str(args.get("content") or text)), *_images(args))
@@ -147,7 +147,7 @@ class _Stream:
             thought = str(args.get("thought") or "")
             parts: tuple[Part, ...] = (Text(thought),) if thought else ()
             self.counted["made-up ids"] += 1
-            self._append(event, Message("assistant", (*parts, call_of(call_id, str(event.action), arguments))))
+            self._append(event, Message("assistant", (*parts, make_call(call_id, str(event.action), arguments))))
         else:
             self.counted["native compactions" if event.action == "condensation" else "other lines"] += 1
 
@@ -158,18 +158,18 @@ class _Stream:
             return  # Another action of a response that was added before.
         self.responses.add(response.id)
         self.models.append(response.model or "")
-        body = fields_of(response.choices[0].get("message"))
+        body = as_object(response.choices[0].get("message"))
         wire = {"role": "assistant", "content": body.get("content")}
         if body.get("tool_calls"):
             wire["tool_calls"] = body["tool_calls"]
         for message in OpenAIChat().parse(wire):
             self._append(event, message)
-            stop = stop_named(response.choices[0].get("finish_reason"))
+            stop = recorded_stop(response.choices[0].get("finish_reason"))
             self.messages[-1] = structs.replace(self.messages[-1], usage=_usage(response.usage), stop=stop)
 
     def _append(self, event: _Event, message: Message, *, from_program: bool = False) -> None:
         name = "" if event.id is None else str(event.id)
-        time = milliseconds(event.timestamp)
+        time = to_milliseconds(event.timestamp)
         self.messages.append(RecordedMessage(message, self.line, time, None, name, "plugin" if from_program else None))
 
 
@@ -177,16 +177,16 @@ _SILENT = (None, "recall", "change_agent_state", "null", "condensation", "conden
 
 
 def _images(fields: Any) -> Iterator[Media]:
-    for url in items_of(fields_of(fields).get("image_urls")):
+    for url in as_list(as_object(fields).get("image_urls")):
         head, comma, data = str(url).partition(",")
         embedded = comma and head.startswith("data:") and head.endswith(";base64")
         yield Media(head[5:-7], "base64", data) if embedded else Media("", "url", str(url))
 
 
 def _usage(usage: object) -> Usage | None:
-    figures = fields_of(usage)
-    return billed(
+    figures = as_object(usage)
+    return make_usage(
         whole=figures.get("prompt_tokens"),
-        cache_read=fields_of(figures.get("prompt_tokens_details")).get("cached_tokens"),
+        cache_read=as_object(figures.get("prompt_tokens_details")).get("cached_tokens"),
         output=figures.get("completion_tokens"),
     )

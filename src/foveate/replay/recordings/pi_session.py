@@ -14,18 +14,18 @@ from msgspec import Struct, structs
 
 from ...core.messages import Content, Media, Message, Part, Reasoning, State, Text, ToolResult
 from ...core.stamps import Origin, Usage
-from ...formats.stops import stop_named
+from ...formats.stops import recorded_stop
 from .recording import (
     Reader,
     RecordedMessage,
     Recording,
-    billed,
-    call_of,
-    compact,
-    fields_of,
-    milliseconds,
-    notes_about,
-    reply_model,
+    as_object,
+    collect_notes,
+    make_call,
+    make_usage,
+    most_common_model,
+    to_json,
+    to_milliseconds,
 )
 from .source import Sample, Source
 from .tree import Node, unravel
@@ -79,9 +79,9 @@ def _read(source: Source) -> Recording:
     nodes: list[Node] = []
     keys: set[str] = set()
     for number, value in source.lines():
-        line = source.shaped(number, value, _Line)
+        line = source.convert(number, value, _Line)
         if line is not None and line.type == "message":
-            body = source.shaped(number, line.message, _Body)
+            body = source.convert(number, line.message, _Body)
             line = structs.replace(line, body=body) if body else None
         if line is None:
             continue
@@ -120,11 +120,11 @@ def _thread(source: Source, name: str, nodes: list[Node], counted: Counter[str])
             origin: Origin | None = (
                 "summary" if line.type in _SUMMARIES else "plugin" if line.type == "custom_message" else None
             )
-            stop = stop_named(line.body.stop_reason) if line.body and message.role == "assistant" else None
-            time = milliseconds(line.timestamp)
+            stop = recorded_stop(line.body.stop_reason) if line.body and message.role == "assistant" else None
+            time = to_milliseconds(line.timestamp)
             messages.append(RecordedMessage(message, node.number, time, usage, line.id, origin, stop))
     return Recording(
-        source.path, READER.name, tuple(messages), reply_model(models), (), name, notes_about(messages, counted)
+        source.path, READER.name, tuple(messages), most_common_model(models), (), name, collect_notes(messages, counted)
     )
 
 
@@ -172,18 +172,18 @@ def _parts(content: Any) -> Iterator[Part]:
             case {"type": "thinking", "thinking": str(text), **rest}:
                 yield Reasoning(text, str(rest.get("thinkingSignature") or ""), format="pi")
             case {"type": "toolCall", "id": str(call_id), "name": str(name), **rest}:
-                yield call_of(call_id, name, rest.get("arguments", {}))
+                yield make_call(call_id, name, rest.get("arguments", {}))
             case {"type": "image", "data": str(data), **rest}:
                 yield Media(str(rest.get("mimeType", "")), "base64", data)
             case _:
-                yield Text(compact(block))
+                yield Text(to_json(block))
 
 
 def _usage(usage: object) -> Usage | None:
     """Return the usage; None if the call failed before the provider billed anything."""
-    figures = fields_of(usage)
+    figures = as_object(usage)
     names = ("input", "cacheRead", "cacheWrite", "output")
     if not any(figures.get(name) for name in names):
         return None
     uncached, cached, written, output = (figures.get(name) for name in names)
-    return billed(input=uncached, cache_read=cached, cache_write=written, output=output)
+    return make_usage(input=uncached, cache_read=cached, cache_write=written, output=output)

@@ -24,14 +24,14 @@ __all__ = [
     "Reader",
     "RecordedMessage",
     "Recording",
-    "billed",
-    "call_of",
-    "compact",
-    "fields_of",
-    "items_of",
-    "milliseconds",
-    "notes_about",
-    "reply_model",
+    "as_list",
+    "as_object",
+    "collect_notes",
+    "make_call",
+    "make_usage",
+    "most_common_model",
+    "to_json",
+    "to_milliseconds",
 ]
 
 KINDS = {
@@ -114,7 +114,7 @@ class Reader(Struct, frozen=True):
     """Returns the recording in a source. The source decides whether damage stops the reading."""
 
 
-def notes_about(messages: Iterable[RecordedMessage], counted: Mapping[str, int]) -> dict[str, int]:
+def collect_notes(messages: Iterable[RecordedMessage], counted: Mapping[str, int]) -> dict[str, int]:
     """Return the notes of a recording: the counts of its messages plus `counted`, the reader's counts."""
     tally = Counter(counted)
     waiting: Counter[str] = Counter()
@@ -135,13 +135,13 @@ def notes_about(messages: Iterable[RecordedMessage], counted: Mapping[str, int])
     return {kind: tally[kind] for kind in KINDS if tally[kind]}
 
 
-def reply_model(models: Iterable[str]) -> str:
+def most_common_model(models: Iterable[str]) -> str:
     """Return the model named most often, ignoring empty names."""
     named = Counter(model for model in models if model)
     return named.most_common(1)[0][0] if named else ""
 
 
-def milliseconds(value: object) -> int | None:
+def to_milliseconds(value: object) -> int | None:
     """Return a recorded time in milliseconds since 1970.
 
     Accepts an ISO date and time (UTC if it has no zone), seconds, or milliseconds. Returns None for a missing or
@@ -159,7 +159,7 @@ def milliseconds(value: object) -> int | None:
     return None
 
 
-def billed(
+def make_usage(
     *,
     input: object = None,
     whole: object = None,
@@ -187,21 +187,21 @@ def billed(
     return usage if usage != Usage() else None
 
 
-def compact(value: object) -> str:
+def to_json(value: object) -> str:
     """Return a JSON value as compact text. Raises BadMessage if it is nested too deeply or is not JSON."""
     return to_text(value, "A recorded value")
 
 
-def fields_of(value: object) -> dict[str, Any]:
+def as_object(value: object) -> dict[str, Any]:
     """Return an object, or an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
-def items_of(value: object) -> list[Any]:
+def as_list(value: object) -> list[Any]:
     """Return a list, or an empty one for any other value."""
     return value if isinstance(value, list) else []
 
 
-def call_of(call_id: str, name: str, arguments: object) -> ToolCall:
+def make_call(call_id: str, name: str, arguments: object) -> ToolCall:
     """Return a call whose arguments are recorded as a JSON value or as JSON text."""
-    return ToolCall(call_id, name, arguments if isinstance(arguments, str) else compact(arguments))
+    return ToolCall(call_id, name, arguments if isinstance(arguments, str) else to_json(arguments))

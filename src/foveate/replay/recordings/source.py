@@ -34,8 +34,8 @@ __all__ = [
     "Unreadable",
     "check_kind",
     "decode",
-    "decoded_or_nothing",
-    "pass_line",
+    "decode_or_nothing",
+    "skip_line",
 ]
 
 BLANK = b" \t\r\n"
@@ -58,7 +58,7 @@ class Unreadable(ValueError):
         self.line, self.torn, self.surrogate = line, torn, surrogate
 
 
-def decoded_or_nothing(body: bytes | None) -> Any:
+def decode_or_nothing(body: bytes | None) -> Any:
     try:
         return NOTHING if body is None else decode(body)
     except Unreadable:
@@ -106,7 +106,7 @@ def _line_of(body: bytes, at: int) -> int:
     return body.count(b"\n", 0, at) + 1
 
 
-def pass_line(file: BinaryIO) -> None:
+def skip_line(file: BinaryIO) -> None:
     """Skip to the next line, piece by piece, because the line may be larger than memory."""
     while piece := file.readline(2**20):
         if piece.endswith(b"\n"):
@@ -199,9 +199,9 @@ class Source:
         heads: list[Any] = []  # The values of the first lines; NOTHING for a damaged line.
         first = b""
         seen = 0
-        for _, body in self._raw():
+        for _, body in self._raw_lines():
             first = first or (body or b"?")[:200].lstrip(BLANK)
-            heads.append(decoded_or_nothing(body))
+            heads.append(decode_or_nothing(body))
             seen += len(body or b"")
             if len(heads) > size or seen > _SAMPLE_BYTES:
                 break
@@ -209,7 +209,7 @@ class Source:
             raise BadTranscript(self.path, 0, "it holds only white space.", "Name a file that holds a recording.")
         values = [value for value in heads if value is not NOTHING]
         if heads[0] is not NOTHING:
-            alone = len(heads) == 1 and next(self._raw(skip=1), None) is None
+            alone = len(heads) == 1 and next(self._raw_lines(skip=1), None) is None
             return Sample(tuple(values), values[0] if alone else None)
         # The first line alone is not JSON: the file is a document of several lines, or JSON Lines with a damaged
         # beginning.
@@ -237,10 +237,10 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, Any]]:
         """Yield each line's number, from 1, and its value, without blank lines."""
-        for number, body in self._raw():
+        for number, body in self._raw_lines():
             if body is None:
                 limit = f"{self.line_limit:,} bytes (line_limit of read_recording)"
-                self.damage(number, f"the line is longer than the limit of {limit}.", SKIPS)
+                self.report_damage(number, f"the line is longer than the limit of {limit}.", SKIPS)
                 continue
             try:
                 yield number, decode(body)
@@ -248,7 +248,7 @@ class Source:
                 problem = str(unreadable)
                 if unreadable.torn and not body.endswith(b"\n") and body.lstrip(BLANK)[:1] in (b"{", b"["):
                     problem = "the last line is cut off in the middle: its writer was stopped, or is still writing."
-                self.damage(number, problem, SKIPS)
+                self.report_damage(number, problem, SKIPS)
 
     def document(self) -> Any:
         """Return the one value of the file. Raises BadTranscript with the damaged line, lenient or not."""
@@ -259,7 +259,7 @@ class Source:
             if len(body) > limit:
                 text = f"{limit:,} bytes (four times line_limit of read_recording)"
                 raise BadTranscript(self.path, 0, f"the document is longer than the limit of {text}.")
-            self._document = self._whole(body.removeprefix(UTF8_MARK))
+            self._document = self._decode_document(body.removeprefix(UTF8_MARK))
         return self._document
 
     def object(self) -> dict[str, Any]:
@@ -269,13 +269,13 @@ class Source:
             return values[0][1]
         raise BadTranscript(self.path, 0, "it is not a single JSON object, which this format requires.")
 
-    def damage(self, line: int, problem: str, remedy: str = SKIPS) -> None:
+    def report_damage(self, line: int, problem: str, remedy: str = SKIPS) -> None:
         """Raise BadTranscript for a damaged line, or count it if the caller is lenient."""
         if not self.lenient:
             raise BadTranscript(self.path, line, problem, remedy)
         self.damaged += 1
 
-    def shaped(self, line: int, value: Any, shape: type[T]) -> T | None:
+    def convert(self, line: int, value: Any, shape: type[T]) -> T | None:
         """Convert a value to `shape`. Returns None if it is damaged, that is, if a required field has another type."""
         with self.guard(line):
             return msgspec.convert(value, shape)
@@ -290,13 +290,13 @@ class Source:
         try:
             yield
         except BadMessage as error:
-            self.damage(line, f"{where}{error}")
+            self.report_damage(line, f"{where}{error}")
         except msgspec.ValidationError as error:
-            self.damage(line, f"{where}this does not follow the format: {error}.")
+            self.report_damage(line, f"{where}this does not follow the format: {error}.")
         except RecursionError:
-            self.damage(line, f"{where}it is nested too deeply to be read.")
+            self.report_damage(line, f"{where}it is nested too deeply to be read.")
 
-    def _raw(self, skip: int = 0) -> Iterator[tuple[int, bytes | None]]:
+    def _raw_lines(self, skip: int = 0) -> Iterator[tuple[int, bytes | None]]:
         """Yield each non-blank line after the first `skip`, with its number; None for a line above the limit."""
         with open(self.path, "rb", buffering=2**18) as file:
             number = 0
@@ -306,7 +306,7 @@ class Source:
                     line = line.removeprefix(UTF8_MARK)
                 if len(line) > self.line_limit and not line.endswith(b"\n"):
                     del line
-                    pass_line(file)
+                    skip_line(file)
                     text = None
                 elif not line or line.isspace():
                     continue
@@ -317,7 +317,7 @@ class Source:
                 else:
                     yield number, text
 
-    def _whole(self, body: bytes) -> Any:
+    def _decode_document(self, body: bytes) -> Any:
         try:
             return decode(body)
         except Unreadable as unreadable:

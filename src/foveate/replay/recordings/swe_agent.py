@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, convert
 
 from ...core.messages import Message, Text, ToolCall, ToolResult
-from .recording import Reader, RecordedMessage, Recording, compact, fields_of, items_of, notes_about
+from .recording import Reader, RecordedMessage, Recording, as_list, as_object, collect_notes, to_json
 from .source import Sample, Source
 
 __all__ = ["READER"]
@@ -44,17 +44,17 @@ def _recognises(sample: Sample) -> bool:
 
 def _read(source: Source) -> Recording:
     document = source.object()
-    history = [value for value in items_of(document.get("history")) if isinstance(value, dict)]
+    history = [value for value in as_list(document.get("history")) if isinstance(value, dict)]
     counted: Counter[str] = Counter()
     if any(value.get("tool_calls") for value in history):
         messages = tuple(_from_history(source, history))
     else:
         end = next((place for place, value in enumerate(history) if value.get("role") == "assistant"), len(history))
-        steps = items_of(document.get("trajectory"))
+        steps = as_list(document.get("trajectory"))
         messages = (*_from_history(source, history[:end]), *_from_trajectory(source, steps))
         counted["made-up ids"] = sum(len(entry.message.calls) for entry in messages)
-    model = fields_of(document.get("info")).get("model")
-    return Recording(source.path, READER.name, messages, str(model or ""), notes=notes_about(messages, counted))
+    model = as_object(document.get("info")).get("model")
+    return Recording(source.path, READER.name, messages, str(model or ""), notes=collect_notes(messages, counted))
 
 
 READER = Reader("swe_agent", _recognises, _read)
@@ -83,7 +83,7 @@ def _from_trajectory(source: Source, steps: list[Any]) -> Iterator[RecordedMessa
             action = (step.action or "").strip()
             text_value = (step.thought if action else step.response) or step.response or ""
             text = (Text(text_value.strip()),) if text_value.strip() else ()
-            call = (ToolCall(f"step-{place}", "shell", compact({"command": action})),) if action else ()
+            call = (ToolCall(f"step-{place}", "shell", to_json({"command": action})),) if action else ()
             if text or call:
                 yield RecordedMessage(Message("assistant", (*text, *call)), 0, id=str(place))
             if call:
