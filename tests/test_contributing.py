@@ -20,7 +20,7 @@ PAGE = Path(__file__).resolve().parent.parent / "CONTRIBUTING.md"
 
 
 def test_the_example_policy_clears_old_results_of_its_tool():
-    expire_tool = example("policies/expire_tool.py")["expire_tool"]
+    expire_tool = example("policies/tool_expiry.py")["expire_tool"]
     with foveate.open_conversation("try", window=100_000, policy=expire_tool(tool="search", turns=2)) as chat:
         chat.append(user("Where is it?"))
         for turn, tool in enumerate(["search", "read", "search", "search", "search"]):
