@@ -39,13 +39,15 @@ def opened(*policies: Any, provider: str = "openai", **options: Any) -> Conversa
 
 def says(chat: Conversation, text: str, *added: tuple[str, int | bool, bool]) -> str:
     """Return a user input to which plugin p adds blocks: (text, save, display) each."""
-    made = enrich(user(text), [("p", [AdditionalContent(said, display, save) for said, save, display in added])])
-    return chat.append(made.message, kept=made.kept)[0]
+    enriched = enrich(
+        user(text), [("p", [AdditionalContent(retention, display, save) for retention, save, display in added])]
+    )
+    return chat.append(enriched.message, kept=enriched.kept)[0]
 
 
 def notes(chat: Conversation, *kept: PartRetention) -> str:
     """Return a message with only blocks of a plugin, each named after its retention."""
-    parts = tuple(Text(f"{one.shown} {one.calls}") for one in kept)
+    parts = tuple(Text(f"{conversation.shown} {conversation.calls}") for conversation in kept)
     return chat.append(Message("user", parts), kept=kept, origin="plugin")[0]
 
 
@@ -177,12 +179,12 @@ def test_3_4_16_an_empty_tool_result_still_answers_its_call(provider: str):
 
 def test_3_4_18_a_wrong_number_of_retentions_changes_nothing():
     chat = opened()
-    made = enrich(user("One."), [("p", [AdditionalContent("a", True, 2)])])
+    enriched = enrich(user("One."), [("p", [AdditionalContent("a", True, 2)])])
     with pytest.raises(BadMessage, match="3 entries for 4 parts"):
-        chat.append(made.message, kept=made.kept[:-1])
+        chat.append(enriched.message, kept=enriched.kept[:-1])
     assert len(chat) == 0
-    stamp = Stamp(0, 0, 0, "user", retention=Retention(1, made.kept[:-1]))
-    entry = Entry(1, "id", made.message, made.message, stamp)
+    stamp = Stamp(0, 0, 0, "user", retention=Retention(1, enriched.kept[:-1]))
+    entry = Entry(1, "id", enriched.message, enriched.message, stamp)
     view = View((entry,), 9, chat.budget, retained=1)
     with pytest.raises(BadMessage, match="m1 has times for 3 of its 4 parts"):
         list(retain_blocks()(view))
@@ -191,8 +193,10 @@ def test_3_4_18_a_wrong_number_of_retentions_changes_nothing():
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_3_4_19_an_image_goes_after_two_calls_and_its_text_stays(provider: str):
     chat = opened(provider=provider)
-    made = enrich(user("One."), [("p", [AdditionalContent((SHOT,), True, 2), AdditionalContent("title", True, True)])])
-    chat.append(made.message, kept=made.kept)
+    enriched = enrich(
+        user("One."), [("p", [AdditionalContent((SHOT,), True, 2), AdditionalContent("title", True, True)])]
+    )
+    chat.append(enriched.message, kept=enriched.kept)
     seen = []
     for _ in range(4):
         view = chat.prepare()
@@ -331,8 +335,8 @@ def test_pinned_and_shrunk_blocks_stay():
     for _ in range(4):
         says(chat, "And?")
         calls(chat)
-    one, result = list(chat.prepare())[:4:2]
-    assert shown_in(one) == ["One.", "A"]
+    conversation, result = list(chat.prepare())[:4:2]
+    assert shown_in(conversation) == ["One.", "A"]
     assert result.shrunk_by == ("keep-last-1",)
     assert ("Restore", "kept for later calls") not in what_came_of(chat)
     assert calls(chat)[1] == ['[Omitted: expand("m3")]']
@@ -350,8 +354,8 @@ def test_a_pin_keeps_a_hidden_block_hidden():
 
 
 def test_settings_override_the_retention_of_a_plugin():
-    said = {"p": PluginRetention(save=1)}
-    chat = opened(policy=(retain_blocks(plugins=said),))
+    retention = {"p": PluginRetention(save=1)}
+    chat = opened(policy=(retain_blocks(plugins=retention),))
     says(chat, "One.", ("forever", True, True), ("now", False, True))
     seen = [calls(chat)[0]]
     for _ in range(2):
@@ -361,7 +365,7 @@ def test_settings_override_the_retention_of_a_plugin():
 
 
 @pytest.mark.parametrize(
-    ("said", "first", "later"),
+    ("retention", "first", "later"),
     [
         (PluginRetention(display=False), ["One."], ["One.", HEADER, "both"]),
         (PluginRetention(display=True, save=True), ["One.", HEADER, "both"], ["One.", HEADER, "both"]),
@@ -370,8 +374,8 @@ def test_settings_override_the_retention_of_a_plugin():
         (PluginRetention(), ["One.", HEADER, "both"], ["One.", HEADER, "both"]),
     ],
 )
-def test_each_plugin_setting_works_alone(said: PluginRetention, first: list[str], later: list[str]):
-    chat = opened(policy=(retain_blocks(plugins={"p": said}),))
+def test_each_plugin_setting_works_alone(retention: PluginRetention, first: list[str], later: list[str]):
+    chat = opened(policy=(retain_blocks(plugins={"p": retention}),))
     says(chat, "One.", ("both", True, True))
     assert [calls(chat)[0], calls(chat)[0]] == [first, later]
 
@@ -406,30 +410,30 @@ def play(chat: Conversation, rounds: Sequence[Round]) -> list[list[list[str]]]:
         if who == "user":
             says(chat, f"Round {i}.", *added)
         elif who == "plugin":
-            made = enrich(Message("user"), [("p", [AdditionalContent(t, d, s) for t, s, d in added])])
-            if made.kept:
-                chat.append(made.message, kept=made.kept, origin="plugin")
+            enriched = enrich(Message("user"), [("p", [AdditionalContent(t, d, s) for t, s, d in added])])
+            if enriched.kept:
+                chat.append(enriched.message, kept=enriched.kept, origin="plugin")
         seen.append(calls(chat))
     return seen
 
 
 def expected(rounds: Sequence[Round]) -> list[list[list[str]]]:
     """Return the expected views by the rule of the document."""
-    said: list[list[tuple[str, bool, int | None]]] = []
+    retention: list[list[tuple[str, bool, int | None]]] = []
     seen = [[["Begin."]]]
     for i, (who, added) in enumerate(rounds):
-        said.append([(f"Round {i}.", True, None)] if who == "user" else [])
-        contents = [AdditionalContent(*one) for one in ((t, d, s) for t, s, d in added)]
+        retention.append([(f"Round {i}.", True, None)] if who == "user" else [])
+        contents = [AdditionalContent(*conversation) for conversation in ((t, d, s) for t, s, d in added)]
         lasting = [c for c in contents if c.blocks and (c.display_on_current_message or c.calls != 0)]
         if who != "none" and lasting:
             times = [c.calls for c in lasting]
             longest = None if None in times else max(time or 0 for time in times)
-            said[-1].append((HEADER, any(c.display_on_current_message for c in lasting), longest))
-            said[-1] += [(str(c.content), c.display_on_current_message, c.calls) for c in lasting]
-        now = len(said) - 1
+            retention[-1].append((HEADER, any(c.display_on_current_message for c in lasting), longest))
+            retention[-1] += [(str(c.content), c.display_on_current_message, c.calls) for c in lasting]
+        now = len(retention) - 1
         views = []
-        for j, parts in enumerate(said):
-            age = len([later for later in said[j + 1 : now] if later])
+        for j, parts in enumerate(retention):
+            age = len([later for later in retention[j + 1 : now] if later])
             keeps = [text for text, shown, time in parts if (shown if j == now else time is None or time > age)]
             views.append(keeps)
         seen.append([["Begin."], *[view for view in views if view]])

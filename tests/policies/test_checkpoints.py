@@ -74,14 +74,14 @@ def summaries(view: View) -> list[str]:
 def covered(chat: Conversation) -> list[tuple[str, ...]]:
     """Return the handles of the first and last message of each checkpoint in the journal."""
     where = {row.id: f"m{row.position}" for row in chat.history()}
-    made = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize))
-    return [(where[edit.span.first], where[edit.span.last]) for edit in made]
+    edits = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize))
+    return [(where[edit.span.first], where[edit.span.last]) for edit in edits]
 
 
 def tasks(chat: Conversation) -> list[tuple[str, int, int]]:
     """Return (state, attempt, turn) of each task in the journal."""
-    made = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Task))
-    return [(task.state, task.attempt, task.turn) for task in made]
+    edits = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Task))
+    return [(task.state, task.attempt, task.turn) for task in edits]
 
 
 def run(first: int, last: int) -> list[int]:
@@ -92,10 +92,10 @@ def run(first: int, last: int) -> list[int]:
 
 
 def test_5_4_01_at_99_messages_there_is_no_checkpoint():
-    asked = counting()
-    chat = begun(summarizer=asked)
+    summarizer = counting()
+    chat = begun(summarizer=summarizer)
     talk(chat, 99)
-    assert (memory(chat.prepare()), asked.requests) == (run(1, 99), [])
+    assert (memory(chat.prepare()), summarizer.requests) == (run(1, 99), [])
 
 
 def test_5_4_02_at_100_messages_one_checkpoint_covers_90():
@@ -129,15 +129,15 @@ def test_5_4_05_at_200_messages_there_are_eleven_checkpoints():
 
 
 def test_5_4_06_each_summary_carries_the_previous_one_on():
-    asked = counting()
-    chat = begun(summarizer=asked)
+    summarizer = counting()
+    chat = begun(summarizer=summarizer)
     chat.append(system("Be brief."))
     talk(chat, 105)
     roles = [(entry.message.role, entry.handle) for entry in chat.prepare()]
     assert roles[:3] == [("system", "m1"), ("user", "m2"), ("user", "m92")]
     talk(chat, 110)
     assert summaries(chat.view) == ["[Conversation summary up to turn 99]: S2"]
-    second = asked.requests[1]
+    second = summarizer.requests[1]
     assert second.previous == "S1"
     assert second.target < 500  # no longer than its messages
     assert [message.text for message in second.messages] == [row.message.text for row in chat.history(92, 101)]
@@ -188,19 +188,19 @@ def test_5_4_09_a_call_and_its_results_stay_together():
 def test_5_4_10_the_store_keeps_every_message_in_order(pairs):
     chat = begun()
     talk(chat, 2 * pairs)
-    said = [f"{('answer', 'question')[n % 2]} {n}" for n in range(1, 2 * pairs + 1)]
-    assert [row.message.text for row in chat.history()] == said
+    messages = [f"{('answer', 'question')[n % 2]} {n}" for n in range(1, 2 * pairs + 1)]
+    assert [row.message.text for row in chat.history()] == messages
 
 
 def test_5_4_11_a_resumed_conversation_continues_the_count(tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
-    asked = counting()
-    with begun(store=store, summarizer=asked) as chat:
+    summarizer = counting()
+    with begun(store=store, summarizer=summarizer) as chat:
         talk(chat, 104)
         tell(chat, [user("q"), call("toolu_7"), answer("toolu_7", "seven"), say("so"), user("q"), say("end")])
         before = wire(chat, chat.view)
         assert memory(chat.view) == run(101, 110)
-    with begun(store=store, summarizer=asked) as chat:
+    with begun(store=store, summarizer=summarizer) as chat:
         assert wire(chat, chat.view) == before
         assert chat.view.entries[8].message == say("so")
         assert [e.message.result.call_id for e in chat.view if e.message.result] == ["toolu_7"]
@@ -208,19 +208,19 @@ def test_5_4_11_a_resumed_conversation_continues_the_count(tmp_path):
         assert len(covered(chat)) == 2
         talk(chat, 120)
         assert (covered(chat)[2], memory(chat.view)) == (("m1", "m110"), run(111, 120))
-        assert asked.requests[2].previous == "S2"
+        assert summarizer.requests[2].previous == "S2"
 
 
 def test_5_4_12_a_failing_summarizer_changes_nothing_and_is_asked_again():
-    asked = ScriptedSummarizer([OSError("down"), "S"])
-    chat = begun(summarizer=asked)
+    summarizer = ScriptedSummarizer([OSError("down"), "S"])
+    chat = begun(summarizer=summarizer)
     talk(chat, 100)
     assert (memory(chat.view), covered(chat)) == (run(1, 100), [])
     assert chat.events()[-1].kind == "compaction-failed"
     assert "OSError" in chat.events()[-1].reason
     talk(chat, 102)
     assert (memory(chat.view), covered(chat)) == (run(93, 102), [("m1", "m92")])
-    assert len(asked.requests) == 2
+    assert len(summarizer.requests) == 2
 
 
 def test_5_4_13_wrong_settings_are_refused_and_low_ones_warn():
@@ -244,39 +244,39 @@ def test_5_4_13_wrong_settings_are_refused_and_low_ones_warn():
         checkpoint(keep_recent=5, trigger_at=6)
 
 
-@pytest.mark.parametrize("said", ['{"summary":"S"}', "S", '```json\n{"summary": "S"}\n```', "  S\n"])
-def test_5_4_19_a_json_answer_and_a_plain_one_give_the_same_checkpoint(said):
-    chat = begun(summarizer=ScriptedSummarizer([said]))
+@pytest.mark.parametrize("messages", ['{"summary":"S"}', "S", '```json\n{"summary": "S"}\n```', "  S\n"])
+def test_5_4_19_a_json_answer_and_a_plain_one_give_the_same_checkpoint(messages):
+    chat = begun(summarizer=ScriptedSummarizer([messages]))
     talk(chat, 100)
     assert summaries(chat.view) == ["[Conversation summary up to turn 89]: S"]
 
 
 def test_5_4_19_the_policy_continues_from_a_checkpoint_by_hand():
-    asked = counting()
-    chat = begun(summarizer=asked)
+    summarizer = counting()
+    chat = begun(summarizer=summarizer)
     chat.append(system("Be brief."))
     talk(chat, 6)
     chat.edit(checkpoint_edit(chat.view, 3, "What I think of it.", template=PLAIN))
     assert memory(chat.prepare()) == [6, 7]
     assert summaries(chat.view) == ["[Conversation summary up to turn 3]: What I think of it."]
     talk(chat, 103)
-    assert asked.requests == []  # 99 of them are unsummarized
+    assert summarizer.requests == []  # 99 of them are unsummarized
     talk(chat, 104)
-    assert (memory(chat.view), len(asked.requests)) == (run(96, 105), 1)
-    assert asked.requests[0].previous == "What I think of it."
-    assert [message.text for message in asked.requests[0].messages][:1] == ["question 5"]
+    assert (memory(chat.view), len(summarizer.requests)) == (run(96, 105), 1)
+    assert summarizer.requests[0].previous == "What I think of it."
+    assert [message.text for message in summarizer.requests[0].messages][:1] == ["question 5"]
 
 
 # ------------------------------------------------------------------------------------------------------------- requests
 
 
 def test_the_request_has_the_facts_of_the_document():
-    asked = counting()
+    summarizer = counting()
     policy = checkpoint(trigger_at=8, keep_recent=5, template=PLAIN, prompt="mine", target=50)
-    chat = begun(policy, asked)
+    chat = begun(policy, summarizer)
     long = "found it " * 20
     tell(chat, [user("q"), call("a"), answer("a", long), say("so"), user("next"), say("ok"), user("and"), say("end")])
-    (request,) = asked.requests
+    (request,) = summarizer.requests
     assert (request.policy, request.prompt, request.previous, request.target) == ("checkpoint", "mine", "", 50)
     assert request.messages == (user("q"), call("a"), answer("a", long))
     assert request.facts == {
@@ -291,7 +291,7 @@ def test_the_request_has_the_facts_of_the_document():
         ],
     }
     talk(chat, 14)
-    later = asked.requests[1].facts
+    later = summarizer.requests[1].facts
     assert [later[key] for key in ("from_turn", "to_turn", "original_message_count")] == [3, 7, 5]
 
 
@@ -306,20 +306,20 @@ def test_the_template_names_the_handle_of_the_originals():
 
 @pytest.mark.parametrize("nested", [True, False])
 def test_the_summarizer_reads_filtered_results(nested):
-    asked = counting()
+    summarizer = counting()
     numbers = {"trigger_at": 9, "keep_recent": 6, "template": PLAIN}
     both = (filter_tool_results(keep=1), checkpoint(**numbers))
-    chat = begun(checkpoint(**numbers, tool_results_keep=1) if nested else both, asked)
+    chat = begun(checkpoint(**numbers, tool_results_keep=1) if nested else both, summarizer)
     first, second = "the first result " * 9, "the second result " * 9
     chat.append([user("question " * 20), call("a"), answer("a", first), call("b"), answer("b", second), say("so")])
     chat.append([user("and"), say("end"), user("now?")])
     view = chat.prepare()
-    (request,) = asked.requests
+    (request,) = summarizer.requests
     assert [message.text for message in request.messages] == ["question " * 20, "", '[Omitted: expand("m3")]']
     assert request.facts["messages"][2]["text"] == '[Omitted: expand("m3")]'
     assert texts(view) == [summaries(view)[0], "", second, "so", "and", "end", "now?"]
-    made = [type(edit).__name__ for record in chat.records() for edit in record.edits]
-    assert made == ["Task", *([] if nested else ["Replace"]), "Summarize", "Task"]
+    edits = [type(edit).__name__ for record in chat.records() for edit in record.edits]
+    assert edits == ["Task", *([] if nested else ["Replace"]), "Summarize", "Task"]
 
 
 def test_tool_results_keep_alone_filters_the_view():
@@ -354,10 +354,10 @@ def test_two_different_numbers_of_results_are_refused():
 
 
 def test_long_messages_are_cut_for_the_summarizer():
-    asked = counting()
-    chat = begun(checkpoint(trigger_at=8, keep_recent=5), asked, window=12_000)
+    summarizer = counting()
+    chat = begun(checkpoint(trigger_at=8, keep_recent=5), summarizer, window=12_000)
     tell(chat, [user("q"), call("a"), answer("a", "z" * 100_000), *[say("ok"), user("q")] * 2, say("end")])
-    (request,) = asked.requests
+    (request,) = summarizer.requests
     assert len(request.messages[2].text) < 20_000
     assert memory(chat.view) == run(4, 8)
 
@@ -366,8 +366,8 @@ def test_long_messages_are_cut_for_the_summarizer():
 
 
 def test_pins_the_last_input_and_open_calls_stay():
-    asked = counting()
-    chat = begun(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), asked)
+    summarizer = counting()
+    chat = begun(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), summarizer)
     chat.append([user("the rules"), say("understood " * 20), user("go"), call("sub", "task"), calls("a", "x")])
     chat.append([answer("a", "A " * 60), answer("x", "X " * 60), call("b"), answer("b", "B " * 60)])
     chat.pin("m1")
@@ -376,21 +376,21 @@ def test_pins_the_last_input_and_open_calls_stay():
     view = chat.prepare()
     # Pinned: the rules and a result, with its call and its sibling. `go` is the last input, and `task` still runs.
     assert memory(view) == [1, 3, 4, 5, 6, 7, *run(10, 15)]
-    (request,) = asked.requests
+    (request,) = summarizer.requests
     assert [message.text for message in request.messages] == ["understood " * 20, "", "B " * 60]
     assert (request.facts["original_message_count"], request.facts["to_turn"]) == (3, 8)
     assert refusals(chat, view) == []
 
 
 def test_a_system_prompt_in_the_middle_stays_uncounted():
-    asked = counting()
-    chat = begun(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), asked)
+    summarizer = counting()
+    chat = begun(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), summarizer)
     chat.append(
         [user("begin"), say("well begun"), system("Mode: read-only."), *(user(f"question {n}") for n in range(10))]
     )
     view = chat.prepare()
     assert [entry.handle for entry in view] == ["m1", "m3", *(f"m{n}" for n in run(9, 13))]
-    facts = asked.requests[0].facts
+    facts = summarizer.requests[0].facts
     assert [facts[key] for key in ("from_turn", "to_turn", "original_message_count")] == [0, 6, 7]
 
 
@@ -420,8 +420,8 @@ def test_an_expanded_message_is_covered_again_later():
 
 def test_a_checkpoint_never_covers_the_note_of_the_floor():
     """No summarizer read the messages behind the note, so a summary over it would leave a gap."""
-    asked = counting()
-    chat = begun(checkpoint(trigger_at=20, keep_recent=5, template=PLAIN), asked, window=1_000)
+    summarizer = counting()
+    chat = begun(checkpoint(trigger_at=20, keep_recent=5, template=PLAIN), summarizer, window=1_000)
     tell(chat, (m for n in range(9) for m in (user(f"q{n} " + "x" * 900), say(f"a{n}"))))
     note = (
         '[Messages m1 to m7 are hidden to fit the window. expand("m1-m7") brings them back, expand("m7") one of them.]'
@@ -432,19 +432,19 @@ def test_a_checkpoint_never_covers_the_note_of_the_floor():
         [note, "[Conversation summary up to turn 21]: S1"],
         run(23, 28),
     )
-    assert asked.requests[0].previous == ""
+    assert summarizer.requests[0].previous == ""
 
 
 def test_a_checkpoint_summarizes_recaps_like_turns():
-    asked = counting()
+    summarizer = counting()
     recaps = recap_batches(min_preserved_assistant_messages=2, batch_size=2)
-    chat = begun((recaps, checkpoint(trigger_at=16, keep_recent=6, template=PLAIN)), asked)
+    chat = begun((recaps, checkpoint(trigger_at=16, keep_recent=6, template=PLAIN)), summarizer)
     for n in range(5):
         work = calls(f"c{n}", text=f"recap - did {n}\n" + "at length " * 40)
         tell(chat, [user(f"q{n}"), work, answer(f"c{n}", "found " * 20)])
     tell(chat, [user("q5"), say("recap - that is all"), user("thanks")])
     view = chat.prepare()
-    (request,) = asked.requests
+    (request,) = summarizer.requests
     assert [message.text for message in request.messages[:3]] == [
         '[Earlier: recap - did 0; expand("m2-m3")]',
         '[Earlier: recap - did 1; expand("m5-m6")]',
@@ -468,18 +468,18 @@ def test_retrigger_at_trigger_at_waits_for_as_many_messages():
 
 
 def test_failures_space_attempts_until_a_success():
-    asked = ScriptedSummarizer([OSError("down")] * 4 + ["S"])
-    chat = begun(summarizer=asked)
+    summarizer = ScriptedSummarizer([OSError("down")] * 4 + ["S"])
+    chat = begun(summarizer=summarizer)
     talk(chat, 100)
     for _ in range(40):
         talk(chat, len(chat.history()) + 2)
-    made = tasks(chat)
-    assert made[:10] == [
+    edits = tasks(chat)
+    assert edits[:10] == [
         (state, number, turn)
         for number, turn in enumerate([51, 52, 54, 58, 66], 1)
         for state in ("pending", "failed" if number < 5 else "done")
     ]
-    assert made[10:12] == [("pending", 1, 71), ("done", 1, 71)]
+    assert edits[10:12] == [("pending", 1, 71), ("done", 1, 71)]
 
 
 def test_an_attempt_counts_when_the_process_ends_in_it(tmp_path):
@@ -498,9 +498,9 @@ def test_an_attempt_counts_when_the_process_ends_in_it(tmp_path):
 
 def test_an_async_conversation_awaits_its_summarizer():
     async def told() -> tuple[list[str], list[int]]:
-        asked = counting()
+        summarizer = counting()
         policy = checkpoint(trigger_at=12, keep_recent=5, template=PLAIN)
-        async with await open_async_conversation("c", window=9_000, policy=policy, summarizer=asked.later) as chat:
+        async with await open_async_conversation("c", window=9_000, policy=policy, summarizer=summarizer.later) as chat:
             await chat.append([user(f"question {n}, at some length") for n in range(12)])
             view = await chat.prepare()
             return summaries(view), memory(view)
@@ -518,19 +518,19 @@ def test_attempts_are_at_most_32_calls_apart(attempt, wait):
 
 
 def test_one_call_makes_one_attempt_and_a_dry_run_none():
-    asked = ScriptedSummarizer([OSError("down")])
-    chat = begun(summarizer=asked)
+    summarizer = ScriptedSummarizer([OSError("down")])
+    chat = begun(summarizer=summarizer)
     talk(chat, 100)
     chat.append(user("and now?"))
     for _ in range(3):
         chat.prepare()
-    assert len(asked.requests) == 1
+    assert len(summarizer.requests) == 1
     chat.record(say("well"))
-    assert len(asked.requests) == 2
+    assert len(summarizer.requests) == 2
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("messages", "why"),
     [
         ("", "nothing"),
         (" \n ", "nothing"),
@@ -538,9 +538,9 @@ def test_one_call_makes_one_attempt_and_a_dry_run_none():
         ("x" * 7_000, "not shorter"),
     ],
 )
-def test_an_empty_and_a_too_long_summary_are_failures(said, why):
+def test_an_empty_and_a_too_long_summary_are_failures(messages, why):
     """F25."""
-    chat = begun(checkpoint(trigger_at=20), ScriptedSummarizer([said]))
+    chat = begun(checkpoint(trigger_at=20), ScriptedSummarizer([messages]))
     tell(chat, (m for n in range(8) for m in (user(f"q{n} " + "y" * (2_000 if "9" in why else 20)), say(f"a{n}"))))
     talk(chat, 20)
     assert memory(chat.view) == run(1, 20)
@@ -548,25 +548,25 @@ def test_an_empty_and_a_too_long_summary_are_failures(said, why):
 
 
 def test_a_span_shorter_than_the_frame_is_not_summarized():
-    asked = counting()
-    chat = begun(checkpoint(trigger_at=6, keep_recent=5), asked)
+    summarizer = counting()
+    chat = begun(checkpoint(trigger_at=6, keep_recent=5), summarizer)
     talk(chat, 6)
-    assert (asked.requests, memory(chat.view)) == ([], run(1, 6))
+    assert (summarizer.requests, memory(chat.view)) == ([], run(1, 6))
     talk(chat, 20)
     assert memory(chat.view)[0] > 10
 
 
 def test_undoing_a_checkpoint_shows_all_until_the_next():
-    asked = counting()
-    chat = begun(summarizer=asked)
+    summarizer = counting()
+    chat = begun(summarizer=summarizer)
     talk(chat, 100)
     chat.undo(chat.receipts()[-1])
     chat.append(user("and now?"))
     assert memory(chat.prepare()) == run(1, 101)
     chat.record(say("well"))
-    assert (len(asked.requests), memory(chat.view)) == (1, run(1, 102))
+    assert (len(summarizer.requests), memory(chat.view)) == (1, run(1, 102))
     talk(chat, 114)
-    assert (len(asked.requests), memory(chat.view)) == (2, run(102, 114))
+    assert (len(summarizer.requests), memory(chat.view)) == (2, run(102, 114))
 
 
 def test_messages_of_another_process_stay(tmp_path):
@@ -591,15 +591,15 @@ def test_messages_of_another_process_stay(tmp_path):
 
 def test_two_processes_at_the_same_count_make_one_checkpoint(tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
-    with begun(store=store) as one, begun(store=store) as two:
-        talk(one, 99)
+    with begun(store=store) as conversation, begun(store=store) as two:
+        talk(conversation, 99)
         two.refresh()
-        one.append(say("answer 100"))
+        conversation.append(say("answer 100"))
         two.refresh()
-        one.append(user("q"))
+        conversation.append(user("q"))
         two.refresh()
-        assert memory(one.prepare()) == memory(two.prepare()) == run(92, 101)
-        assert covered(one) == [("m1", "m91")]
+        assert memory(conversation.prepare()) == memory(two.prepare()) == run(92, 101)
+        assert covered(conversation) == [("m1", "m91")]
 
 
 def test_the_preset_has_the_values_of_the_document():
@@ -622,12 +622,12 @@ def test_a_checkpoint_by_hand_covers_whole_units():
 
 @pytest.mark.parametrize("frame", [BACKGROUND, PLAIN, "{summary} (up to {turn})"])
 def test_a_summary_is_carried_on_without_its_frame(frame):
-    asked = counting()
-    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template="{summary} (up to {turn})"), asked)
+    summarizer = counting()
+    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template="{summary} (up to {turn})"), summarizer)
     talk(chat, 6)
     chat.edit(checkpoint_edit(chat.view, 2, "They talked\nabout it.", template=frame))
     talk(chat, 14)
-    assert asked.requests[0].previous == "They talked\nabout it."
+    assert summarizer.requests[0].previous == "They talked\nabout it."
 
 
 def test_overlapping_summaries_count_messages_once():
@@ -640,13 +640,13 @@ def test_overlapping_summaries_count_messages_once():
 
 
 def test_a_summary_by_hand_is_carried_on_unchanged():
-    asked = counting()
-    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN), asked)
+    summarizer = counting()
+    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN), summarizer)
     talk(chat, 6)
     ids = [row.id for row in chat.history()]
     chat.edit(Summarize(Span(ids[0], ids[2]), "By hand, no frame at all."))
     talk(chat, 14)
-    assert (asked.requests[0].previous, memory(chat.view)) == ("By hand, no frame at all.", run(9, 14))
+    assert (summarizer.requests[0].previous, memory(chat.view)) == ("By hand, no frame at all.", run(9, 14))
 
 
 # ----------------------------------------------------------------------------------------------------------- invariants
@@ -681,17 +681,17 @@ def test_counts_follow_the_rule_for_any_order_of_messages(groups, keep, more, re
     chat = begun(checkpoint(trigger_at=trigger, keep_recent=keep, retrigger=retrigger, template="{summary}"))
     if prompted:
         chat.append(system("Be brief."))
-    said, left, last = 0, 0, None
+    messages, left, last = 0, 0, None
     for group in groups:
-        chat.append([user(f"message number {said + n} of many, said at some length") for n in range(group)])
-        said, left = said + group, left + group
+        chat.append([user(f"message number {messages + n} of many, said at some length") for n in range(group)])
+        messages, left = messages + group, left + group
         view = chat.prepare()
         first = last is None or retrigger == "trigger_at"
-        if left >= trigger if first else (said - last >= keep and left > keep):
-            left, last = keep, said
-        assert memory(view) == run(said - left + 1 + prompted, said + prompted)
+        if left >= trigger if first else (messages - last >= keep and left > keep):
+            left, last = keep, messages
+        assert memory(view) == run(messages - left + 1 + prompted, messages + prompted)
         assert [(entry.position, entry.last) for entry in view if entry.kind == "summary"] == (
-            [(1 + prompted, said - left + prompted)] if last else []
+            [(1 + prompted, messages - left + prompted)] if last else []
         )
 
 
@@ -724,7 +724,7 @@ def test_views_are_legal_complete_and_stable(history, profile, keep):
         gone = {position: text for position, text in before.items() if position not in shown}
         assert [text for text in gone.values() if text not in read] == []
         runs = [run(entry.position, entry.last) for entry in view if entry.kind == "summary"]
-        assert [position for position in gone if not any(position in one for one in runs)] == []
+        assert [position for position in gone if not any(position in conversation for conversation in runs)] == []
         assert len(runs) <= 1
         before = {entry.position: entry.message.text for entry in chat.view if entry.source is not None}
 
@@ -758,11 +758,11 @@ RECORDED = [
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_recorded_runs_stay_within_forty_messages(name, transcripts):
-    asked = counting()
-    chat = begun(checkpoint(trigger_at=40, keep_recent=10, template=PLAIN), asked, provider="anthropic")
-    said = [recorded.message for recorded in read_recording(transcripts / "neutral" / name).messages]
+    summarizer = counting()
+    chat = begun(checkpoint(trigger_at=40, keep_recent=10, template=PLAIN), summarizer, provider="anthropic")
+    messages = [recorded.message for recorded in read_recording(transcripts / "neutral" / name).messages]
     largest = 0
-    for message in said:
+    for message in messages:
         if message.role == "assistant" and memory(chat.view):
             view = chat.prepare()
             assert check(view.entries, chat.profile) == []
@@ -770,21 +770,21 @@ def test_recorded_runs_stay_within_forty_messages(name, transcripts):
         chat.append(message)
     view = chat.prepare()
     assert refusals(chat, view) == []
-    assert [row.message for row in chat.history()] == said
+    assert [row.message for row in chat.history()] == messages
     # Forty, and one more unit of parallel calls. A user's request may be older than all of them.
     assert largest <= 50
-    count = sum(message.role != "system" for message in said)
+    count = sum(message.role != "system" for message in messages)
     if count > 50:
         assert len(memory(view)) <= 30
         assert len(summaries(view)) == 1
-        assert len(asked.requests) >= (count - 40) / 12
+        assert len(summarizer.requests) >= (count - 40) / 12
 
 
 @pytest.mark.parametrize(
     ("summary", "template"), [("", PLAIN), ("  ", PLAIN), ("so far", "none"), ("s", "{summary}{summary}")]
 )
 def test_a_checkpoint_by_hand_needs_a_summary_and_a_template(summary: str, template: str):
-    one = opened()
-    one.append(chat(user("One."), say("Two."), user("Three.")))
+    conversation = opened()
+    conversation.append(chat(user("One."), say("Two."), user("Three.")))
     with pytest.raises(BadSetting, match="Pass a summary that is not blank"):
-        checkpoint_edit(one.prepare(), 1, summary, template=template)
+        checkpoint_edit(conversation.prepare(), 1, summary, template=template)

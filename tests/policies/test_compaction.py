@@ -62,12 +62,12 @@ def talk(count: int, tokens: int, *, first: int = 1) -> list[Message]:
     ]
 
 
-def made_by(one: Any) -> list[Any]:
-    return [edit for record in one.records() for edit in record.edits]
+def made_by(conversation: Any) -> list[Any]:
+    return [edit for record in conversation.records() for edit in record.edits]
 
 
-def tasks(one: Any) -> list[tuple[str, int, str]]:
-    return [(task.state, task.attempt, task.reason) for task in made_by(one) if isinstance(task, Task)]
+def tasks(conversation: Any) -> list[tuple[str, int, str]]:
+    return [(task.state, task.attempt, task.reason) for task in made_by(conversation) if isinstance(task, Task)]
 
 
 def numbers(messages: Any) -> list[str]:
@@ -89,14 +89,14 @@ def test_2_4_01_one_token_more_than_the_window_overflows():
     assert not overflows(Usage(output=10**9), 96_000)  # an unknown window never overflows
 
     for more, states in ((1_000, []), (1_001, ["pending", "done"])):
-        one = opened(policy=(AS_DOCUMENTED,), summarizer=ScriptedSummarizer(), **LARGE)
-        one.append(sized(user, 90_000))
-        one.prepare()
-        one.record(say("Done."), usage=Usage(input=80_000, cache_read=10_000, output=5_000))
-        one.append(sized(user, more))
-        assert occupied_tokens(one.view) == 95_000 + more
-        one.prepare()
-        assert [task[0] for task in tasks(one)] == states
+        conversation = opened(policy=(AS_DOCUMENTED,), summarizer=ScriptedSummarizer(), **LARGE)
+        conversation.append(sized(user, 90_000))
+        conversation.prepare()
+        conversation.record(say("Done."), usage=Usage(input=80_000, cache_read=10_000, output=5_000))
+        conversation.append(sized(user, more))
+        assert occupied_tokens(conversation.view) == 95_000 + more
+        conversation.prepare()
+        assert [task[0] for task in tasks(conversation)] == states
 
 
 def test_2_4_02_an_unknown_window_never_overflows():
@@ -111,77 +111,79 @@ def test_2_4_02_an_unknown_window_never_overflows():
 
 def test_2_4_15_fifty_messages_become_a_summary_and_the_open_request():
     summarizer = ScriptedSummarizer(["Sales of Q1 to Q4 were analysed; 5 charts."])
-    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
-    said = [sized(user, 2_000), *talk(49, 2_000)]
-    one.append(said)
-    assert texts(one.prepare()) == ["Sales of Q1 to Q4 were analysed; 5 charts.", said[-1].text]
-    assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
-    assert [row.message for row in one.history()] == said
+    conversation = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
+    messages = [sized(user, 2_000), *talk(49, 2_000)]
+    conversation.append(messages)
+    assert texts(conversation.prepare()) == ["Sales of Q1 to Q4 were analysed; 5 charts.", messages[-1].text]
+    assert tasks(conversation) == [("pending", 1, ""), ("done", 1, "")]
+    assert [row.message for row in conversation.history()] == messages
     read = summarizer.requests[0].messages
-    assert [(message.role, message.text[:500]) for message in read] == [(m.role, m.text[:500]) for m in said[:-1]]
-    (receipt,) = one.receipts()
+    assert [(message.role, message.text[:500]) for message in read] == [(m.role, m.text[:500]) for m in messages[:-1]]
+    (receipt,) = conversation.receipts()
     assert receipt.edits[0].reason == "the next request would take 100,000 of 96,000 usable tokens"
-    one.expand("m1-m49")
-    assert [entry.message for entry in one.view] == [row.message for row in one.history()]
+    conversation.expand("m1-m49")
+    assert [entry.message for entry in conversation.view] == [row.message for row in conversation.history()]
 
 
 def test_2_4_16_the_second_compaction_replaces_the_first():
     summarizer = ScriptedSummarizer(["First.", "Second."])
-    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
-    one.append(talk(49, 2_000))
-    one.prepare()
-    one.record(say("#50"))
-    one.append(talk(47, 2_100, first=51))
-    assert texts(one.prepare())[0] == "Second."
-    assert [entry.kind for entry in one.view] == ["summary", "message"]
+    conversation = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
+    conversation.append(talk(49, 2_000))
+    conversation.prepare()
+    conversation.record(say("#50"))
+    conversation.append(talk(47, 2_100, first=51))
+    assert texts(conversation.prepare())[0] == "Second."
+    assert [entry.kind for entry in conversation.view] == ["summary", "message"]
     request = summarizer.requests[1]
     assert request.previous == "First."
     assert numbers(request.messages) == [f"#{number}" for number in range(49, 97)]
-    assert one.view.entries[0].last == 96
+    assert conversation.view.entries[0].last == 96
 
 
 def test_2_4_17_a_failing_summarizer_is_asked_three_times_at_most():
     summarizer = ScriptedSummarizer([RuntimeError("no quota")])
-    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
-    one.append(talk(49, 2_000))
-    before = texts(one.view)
+    conversation = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
+    conversation.append(talk(49, 2_000))
+    before = texts(conversation.view)
     for attempt in (1, 2, 3, 3, 3):
         with pytest.raises(CompactionFailed, match="RuntimeError: no quota") as caught:
-            one.prepare()
+            conversation.prepare()
         error = caught.value
         assert (error.attempt, error.is_final, error.occupied, error.usable) == (attempt, attempt == 3, 98_000, 96_000)
-        assert texts(one.view) == before
-    assert [task[:2] for task in tasks(one)] == [(state, n) for n in (1, 2, 3) for state in ("pending", "failed")]
+        assert texts(conversation.view) == before
+    assert [task[:2] for task in tasks(conversation)] == [
+        (state, n) for n in (1, 2, 3) for state in ("pending", "failed")
+    ]
     assert len(summarizer.requests) == 3
-    one.append("And now?")
+    conversation.append("And now?")
     with pytest.raises(CompactionFailed, match="attempt 1"):
-        one.prepare()
+        conversation.prepare()
 
 
 def test_2_4_18_a_second_summary_without_progress_is_the_last():
     summarizer = ScriptedSummarizer([lambda request: "x " * 190_000])
-    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
-    one.append(talk(49, 2_000))
+    conversation = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
+    conversation.append(talk(49, 2_000))
     for final in (False, True, True):
         with pytest.raises(CompactionFailed, match="no progress") as caught:
-            one.prepare()
+            conversation.prepare()
         assert caught.value.is_final == final
     assert len(summarizer.requests) == 2
-    assert one.receipts() == []
+    assert conversation.receipts() == []
 
 
 def test_carried_summaries_do_not_count_as_freed():
     """Otherwise calls with a newest part above the threshold would request summaries in vain."""
     policy = compact_on_overflow(threshold=ALWAYS, keep_recent=312, framing="{summary}")
     summarizer = ScriptedSummarizer([lambda request: "s" * 400] * 3)
-    one = opened(policy=(policy,), summarizer=summarizer, **LARGE)
-    one.append([sized(user, 500), sized(say, 20, 1), sized(user, 300, 2)])
-    one.prepare()
-    one.append([sized(say, 5, 3), sized(user, 300, 4)])
-    one.prepare()
+    conversation = opened(policy=(policy,), summarizer=summarizer, **LARGE)
+    conversation.append([sized(user, 500), sized(say, 20, 1), sized(user, 300, 2)])
+    conversation.prepare()
+    conversation.append([sized(say, 5, 3), sized(user, 300, 4)])
+    conversation.prepare()
     assert len(summarizer.requests) == 2
-    one.append([sized(say, 5, 5), sized(user, 5, 6)])
-    one.prepare()
+    conversation.append([sized(say, 5, 5), sized(user, 5, 6)])
+    conversation.prepare()
     assert len(summarizer.requests) == 2
 
 
@@ -204,58 +206,60 @@ def test_2_4_19_cached_tokens_are_counted_once():
 
 def test_2_4_20_nothing_to_compact_is_recorded_once():
     summarizer = ScriptedSummarizer()
-    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **SMALL)
-    one.append([system("Be brief."), sized(user, 9_980)])
+    conversation = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **SMALL)
+    conversation.append([system("Be brief."), sized(user, 9_980)])
     for _ in range(3):
-        one.append("Well?")
-        one.prepare()
+        conversation.append("Well?")
+        conversation.prepare()
     assert summarizer.requests == []
-    assert tasks(one) == [("skipped", 1, "nothing that a summary could stand for is large enough")]
+    assert tasks(conversation) == [("skipped", 1, "nothing that a summary could stand for is large enough")]
 
 
 def test_nothing_to_compact_is_not_recorded_after_a_compaction():
     policy = compact_on_overflow(threshold=0.5, keep_recent=0)
-    one = opened(policy=(policy,), summarizer=ScriptedSummarizer(), **SMALL)
-    one.append([sized(system, 6_000), *talk(7, 500)])
+    conversation = opened(policy=(policy,), summarizer=ScriptedSummarizer(), **SMALL)
+    conversation.append([sized(system, 6_000), *talk(7, 500)])
     for _ in range(2):
-        assert one.prepare().tokens > 5_000
-        assert [task[0] for task in tasks(one)] == ["pending", "done"]
+        assert conversation.prepare().tokens > 5_000
+        assert [task[0] for task in tasks(conversation)] == ["pending", "done"]
 
 
 # --------------------------------------------------------------------------------------------------- size of the window
 
 
 def test_the_window_is_measured_and_new_messages_are_estimated():
-    one = opened(policy="none", **LARGE)
-    one.append(sized(user, 1_000))
-    assert occupied_tokens(one.view) == 1_000  # nothing was measured yet
-    one.prepare()
-    one.record(sized(say, 500), usage=Usage(input=100, cache_read=1_700, cache_write=200, output=800, reasoning=700))
-    assert occupied_tokens(one.view) == 2_000 + 800
-    one.append(sized(user, 100))
-    assert occupied_tokens(one.view) == 2_800 + 2 * 100
-    one.prepare()
-    one.record(say("No usage."))
-    assert occupied_tokens(one.view) == 2_800 + 2 * (100 + one.view.entries[-1].tokens)
+    conversation = opened(policy="none", **LARGE)
+    conversation.append(sized(user, 1_000))
+    assert occupied_tokens(conversation.view) == 1_000  # nothing was measured yet
+    conversation.prepare()
+    conversation.record(
+        sized(say, 500), usage=Usage(input=100, cache_read=1_700, cache_write=200, output=800, reasoning=700)
+    )
+    assert occupied_tokens(conversation.view) == 2_000 + 800
+    conversation.append(sized(user, 100))
+    assert occupied_tokens(conversation.view) == 2_800 + 2 * 100
+    conversation.prepare()
+    conversation.record(say("No usage."))
+    assert occupied_tokens(conversation.view) == 2_800 + 2 * (100 + conversation.view.entries[-1].tokens)
 
 
 def test_removed_messages_reduce_the_measured_size():
-    one = opened(policy="none", **LARGE)
-    first, _ = one.append([sized(user, 9_000), user("And?")])
-    one.prepare()
-    one.record(say("Yes."), usage=Usage(input=90_500, output=50))
-    one.edit(Hide(Target(first)))
-    assert 0 < occupied_tokens(one.view) - 50 < 90_500 / 900
+    conversation = opened(policy="none", **LARGE)
+    first, _ = conversation.append([sized(user, 9_000), user("And?")])
+    conversation.prepare()
+    conversation.record(say("Yes."), usage=Usage(input=90_500, output=50))
+    conversation.edit(Hide(Target(first)))
+    assert 0 < occupied_tokens(conversation.view) - 50 < 90_500 / 900
 
 
 def test_only_usage_of_shown_replies_counts():
     """F14. A summary has no usage, and that of the reply that it covers is gone with it."""
-    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **LARGE)
-    one.append(sized(user, 90_000))
-    one.prepare()
-    one.record(sized(say, 4_000), usage=Usage(input=90_000, output=4_000))
-    one.append(sized(user, 3_000))
-    view = one.prepare()
+    conversation = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **LARGE)
+    conversation.append(sized(user, 90_000))
+    conversation.prepare()
+    conversation.record(sized(say, 4_000), usage=Usage(input=90_000, output=4_000))
+    conversation.append(sized(user, 3_000))
+    view = conversation.prepare()
     assert kinds(view) == [("m1", "summary"), ("m3", "message")]
     assert occupied_tokens(view) == view.tokens
 
@@ -272,76 +276,78 @@ def test_a_long_run_keeps_the_request_and_unseen_results():
     """F19."""
     summarizer = ScriptedSummarizer()
     policy = compact_on_overflow(threshold=0.9, keep_recent=0)
-    one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
-    said = long_run(8, 1_200)
-    one.append(said)
-    view = one.prepare()
+    conversation = opened(policy=(policy,), summarizer=summarizer, **SMALL)
+    messages = long_run(8, 1_200)
+    conversation.append(messages)
+    view = conversation.prepare()
     assert kinds(view) == [("m1", "message"), ("m2", "summary"), ("m16", "message"), ("m17", "message")]
-    assert [entry.message for entry in view if entry.kind == "message"] == [said[0], *said[-2:]]
-    assert summarizer.requests[0].messages == tuple(said[1:-2])
+    assert [entry.message for entry in view if entry.kind == "message"] == [messages[0], *messages[-2:]]
+    assert summarizer.requests[0].messages == tuple(messages[1:-2])
     assert summarizer.requests[0].facts == {"handle": "m2-m15", "request": "Find it."}
-    assert refusals(one, view) == []
+    assert refusals(conversation, view) == []
 
 
 def test_all_inputs_since_the_last_ended_turn_stay():
-    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
-    one.append([user("Old."), say("Done."), user("Mend the login."), *long_run(4, 1_500)[1:], user("And the logout.")])
-    one.prepare()
-    one.append([call("x"), answer("x", text_of(5_000))])
-    assert texts(one.prepare())[1:3] == ["Mend the login.", "And the logout."]
-    assert "Old." not in texts(one.view)
+    conversation = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
+    conversation.append(
+        [user("Old."), say("Done."), user("Mend the login."), *long_run(4, 1_500)[1:], user("And the logout.")]
+    )
+    conversation.prepare()
+    conversation.append([call("x"), answer("x", text_of(5_000))])
+    assert texts(conversation.prepare())[1:3] == ["Mend the login.", "And the logout."]
+    assert "Old." not in texts(conversation.view)
 
 
 def test_nothing_is_compacted_after_an_answer():
     summarizer = ScriptedSummarizer()
-    one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
-    one.append(talk(9, 1_000))
-    one.prepare()
-    one.record(sized(say, 2_000))
-    assert (summarizer.requests, occupied_tokens(one.view)) == ([], 11_000)
-    one.append("Thanks. And now?")
-    assert texts(one.prepare()) == ["So far, so good.", "Thanks. And now?"]
+    conversation = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
+    conversation.append(talk(9, 1_000))
+    conversation.prepare()
+    conversation.record(sized(say, 2_000))
+    assert (summarizer.requests, occupied_tokens(conversation.view)) == ([], 11_000)
+    conversation.append("Thanks. And now?")
+    assert texts(conversation.prepare()) == ["So far, so good.", "Thanks. And now?"]
 
 
 def test_the_newest_units_stay_within_keep_recent():
     for keep, first in ((0, 13), (1_099, 13), (1_100, 12), (3_099, 12), (3_200, 10), (0.32, 10), (0.53, 8), (0.99, 4)):
         policy = compact_on_overflow(keep_recent=keep, min_progress=0)
-        one = opened(policy=(policy,), summarizer=ScriptedSummarizer(), **SMALL)
-        one.append([sized(user, 1_000), *long_run(5, 2_000)[1:], sized(say, 1_000), sized(user, 100)])
-        assert (keep, [entry.position for entry in one.prepare()][1]) == (keep, first)
+        conversation = opened(policy=(policy,), summarizer=ScriptedSummarizer(), **SMALL)
+        conversation.append([sized(user, 1_000), *long_run(5, 2_000)[1:], sized(say, 1_000), sized(user, 100)])
+        assert (keep, [entry.position for entry in conversation.prepare()][1]) == (keep, first)
 
 
 def test_keep_recent_is_a_share_of_the_threshold():
-    one = opened(policy=(compact_on_overflow(threshold=0.2),), summarizer=ScriptedSummarizer(), **SMALL)
-    one.append([*talk(20, 110), user("Well?")])
-    assert [entry.position for entry in one.prepare()][1] == 17
+    conversation = opened(policy=(compact_on_overflow(threshold=0.2),), summarizer=ScriptedSummarizer(), **SMALL)
+    conversation.append([*talk(20, 110), user("Well?")])
+    assert [entry.position for entry in conversation.prepare()][1] == 17
 
 
 def test_an_open_call_stays_with_its_unit_until_it_is_answered():
     """F23."""
     summarizer = ScriptedSummarizer(["First.", "Second."])
-    one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
-    one.append([user("Go."), calls(call("a", "agent"), "b"), answer("b", "ok"), *talk(10, 1_100)])
-    one.append("Well?")
-    view = one.prepare()
+    conversation = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
+    conversation.append([user("Go."), calls(call("a", "agent"), "b"), answer("b", "ok"), *talk(10, 1_100)])
+    conversation.append("Well?")
+    view = conversation.prepare()
     assert kinds(view)[:4] == [("m1", "summary"), ("m2", "message"), ("m3", "message"), ("m2", "stand-in")]
     assert texts(view)[-1] == "Well?"
-    one.record(say("It still runs."))
-    one.append([answer("a", "found"), *talk(10, 1_100), user("And?")])
-    view = one.prepare()
+    conversation.record(say("It still runs."))
+    conversation.append([answer("a", "found"), *talk(10, 1_100), user("And?")])
+    view = conversation.prepare()
     assert [entry.kind for entry in view] == ["summary", "message"]
     assert any(message.text.endswith("found") for message in summarizer.requests[1].messages)
-    assert refusals(one, view) == []
+    assert refusals(conversation, view) == []
 
 
 def test_pins_system_prompts_and_expanded_messages_stay():
     summarizer = ScriptedSummarizer()
-    one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
-    ids = one.append([system("Be brief."), *talk(10, 1_100), system("Still."), user("Well?")])
-    one.pin("m4")
-    one.edit(Hide(Target(ids[5])))
-    one.expand("m6")
-    view = one.prepare()
+    conversation = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
+    ids = conversation.append([system("Be brief."), *talk(10, 1_100), system("Still."), user("Well?")])
+    conversation.pin("m4")
+    conversation.edit(Hide(Target(ids[5])))
+    conversation.expand("m6")
+    view = conversation.prepare()
     assert kinds(view) == [
         ("m1", "message"),
         ("m2", "summary"),
@@ -354,36 +360,38 @@ def test_pins_system_prompts_and_expanded_messages_stay():
 
 
 def test_a_late_answer_shown_after_the_cut_stays():
-    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
-    one.append([*talk(9, 1_000), user("Look."), call("a"), user("Wait."), answer("a", text_of(2_000))])
-    assert texts(one.prepare())[0] == "So far, so good."
-    assert [entry.position for entry in one.view][1:] == [9, 10, 12]  # all inputs, none of them answered
+    conversation = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
+    conversation.append([*talk(9, 1_000), user("Look."), call("a"), user("Wait."), answer("a", text_of(2_000))])
+    assert texts(conversation.prepare())[0] == "So far, so good."
+    assert [entry.position for entry in conversation.view][1:] == [9, 10, 12]  # all inputs, none of them answered
 
 
 def test_the_frame_names_the_handle_of_the_messages():
-    one = opened(policy=(compact_on_overflow(keep_recent=0),), summarizer=ScriptedSummarizer(["A.", "B."]), **SMALL)
-    one.append(talk(11, 1_000))
-    one.prepare()
-    (text, _) = texts(one.view)
+    conversation = opened(
+        policy=(compact_on_overflow(keep_recent=0),), summarizer=ScriptedSummarizer(["A.", "B."]), **SMALL
+    )
+    conversation.append(talk(11, 1_000))
+    conversation.prepare()
+    (text, _) = texts(conversation.view)
     assert text.startswith("[What follows sums up m1-m10. It is background: it asks for nothing and permits nothing")
     assert text.endswith('expand("m1-m10") shows all that was said.]\n\nA.')
-    one.record(say("Go on."))
-    one.append(talk(11, 1_000, first=13))
-    assert texts(one.prepare())[0].endswith('expand("m1-m22") shows all that was said.]\n\nB.')
-    one.undo(one.records()[-1].last - 1)
-    assert texts(one.view)[0] == text
+    conversation.record(say("Go on."))
+    conversation.append(talk(11, 1_000, first=13))
+    assert texts(conversation.prepare())[0].endswith('expand("m1-m22") shows all that was said.]\n\nB.')
+    conversation.undo(conversation.records()[-1].last - 1)
+    assert texts(conversation.view)[0] == text
 
 
 def test_nothing_is_requested_when_pruning_was_enough():
     summarizer = ScriptedSummarizer()
     prune = foveate.policies.prune_tool_outputs(protect=2_000, minimum=1_000)
-    one = opened(policy=(prune, PLAIN), summarizer=summarizer, **SMALL)
-    one.append([*long_run(8, 1_500), user("And?")])
-    one.prepare()
-    assert (summarizer.requests, [receipt.policies for receipt in one.receipts()]) == ([], [("prune",)])
-    one.record(say("Well."))
-    one.append([*talk(10, 1_200, first=2)[1:], user("And?")])
-    one.prepare()
+    conversation = opened(policy=(prune, PLAIN), summarizer=summarizer, **SMALL)
+    conversation.append([*long_run(8, 1_500), user("And?")])
+    conversation.prepare()
+    assert (summarizer.requests, [receipt.policies for receipt in conversation.receipts()]) == ([], [("prune",)])
+    conversation.record(say("Well."))
+    conversation.append([*talk(10, 1_200, first=2)[1:], user("And?")])
+    conversation.prepare()
     texts_read = [message.text for message in summarizer.requests[0].messages if message.role == "tool"]
     assert texts_read[0].startswith("[Old tool result content cleared: ")
     assert texts_read[0].endswith('expand("m3")]')
@@ -396,9 +404,9 @@ def test_the_input_of_a_summarizer_fits_its_window():
     """F12."""
     summarizer = ScriptedSummarizer()
     policy = compact_on_overflow(keep_recent=0, input_max=13_000)
-    one = opened(policy=(policy,), summarizer=summarizer, window=100_000)
-    one.append([*long_run(12, 9_000), *talk(6, 1_000), user("Well?")])
-    one.prepare()
+    conversation = opened(policy=(policy,), summarizer=summarizer, window=100_000)
+    conversation.append([*long_run(12, 9_000), *talk(6, 1_000), user("Well?")])
+    conversation.prepare()
     (request,) = summarizer.requests
     assert request.task.asked <= 13_000
     assert len(request.messages) == 31
@@ -411,11 +419,11 @@ def test_the_input_of_a_summarizer_fits_its_window():
 def test_the_oldest_messages_are_left_out_if_cuts_do_not_suffice():
     summarizer = ScriptedSummarizer()
     policy = compact_on_overflow(keep_recent=0, input_max=700)
-    one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
-    one.append(
+    conversation = opened(policy=(policy,), summarizer=summarizer, **SMALL)
+    conversation.append(
         chat(*[(user(f"#{n} u"), call(f"c{n}"), answer(f"c{n}", text_of(400, n))) for n in range(26)], user("?"))
     )
-    one.prepare()
+    conversation.prepare()
     (request,) = summarizer.requests
     left = [message.text for message in request.messages]
     assert left[0] == "[44 earlier messages left out]"
@@ -428,12 +436,12 @@ def test_a_further_attempt_reads_no_more_than_the_failed_one():
     """F13."""
     summarizer = ScriptedSummarizer([OSError("too long")])
     policy = compact_on_overflow(keep_recent=0, digest=False)
-    one = opened(policy=(policy,), summarizer=summarizer, window=60_000, reserve=0)
-    one.append(long_run(7, 9_000))
+    conversation = opened(policy=(policy,), summarizer=summarizer, window=60_000, reserve=0)
+    conversation.append(long_run(7, 9_000))
     for n in range(12):
-        one.prepare()
-        one.record(call(f"d{n}"))
-        one.append(answer(f"d{n}", text_of(9_000, n)))
+        conversation.prepare()
+        conversation.record(call(f"d{n}"))
+        conversation.append(answer(f"d{n}", text_of(9_000, n)))
     sizes = [request.task.asked for request in summarizer.requests]
     assert (len(sizes), sizes) == (3, sorted(sizes, reverse=True))
     assert sizes[2] <= sizes[1] / 2
@@ -462,31 +470,31 @@ def test_input_texts_name_their_speaker():
 # ------------------------------------------------------------------------------------------------------------- failures
 
 
-def turns(one: Any, count: int, tokens: int = 1_500) -> Iterator[int]:
+def turns(conversation: Any, count: int, tokens: int = 1_500) -> Iterator[int]:
     """Make so many calls of a long run, each after `prepare`."""
     for _ in range(count):
-        view = one.prepare()
+        view = conversation.prepare()
         yield view.turn
-        one.record(call(f"t{view.turn}"))
-        one.append(answer(f"t{view.turn}", text_of(tokens, view.turn)))
+        conversation.record(call(f"t{view.turn}"))
+        conversation.append(answer(f"t{view.turn}", text_of(tokens, view.turn)))
 
 
 def test_without_strict_the_floor_acts_and_attempts_get_rarer():
     """I13."""
     summarizer = ScriptedSummarizer([OSError("down")])
     policy = compact_on_overflow(max_attempts=4, threshold=0.5, digest=False)
-    one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
-    one.append(long_run(6, 1_500))
+    conversation = opened(policy=(policy,), summarizer=summarizer, **SMALL)
+    conversation.append(long_run(6, 1_500))
     asked = []
-    for turn in turns(one, 20, 500):
+    for turn in turns(conversation, 20, 500):
         if len(summarizer.requests) > len(asked):
             asked.append(turn)
     assert [after - before for before, after in pairwise(asked)] == [1, 2, 4]
-    assert one.prepare().tokens < 10_000
-    one.append("Are you still there?")
-    one.prepare()
+    assert conversation.prepare().tokens < 10_000
+    conversation.append("Are you still there?")
+    conversation.prepare()
     assert len(summarizer.requests) == 5
-    assert tasks(one)[-1][:2] == ("failed", 1)
+    assert tasks(conversation)[-1][:2] == ("failed", 1)
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
@@ -513,8 +521,8 @@ def test_an_attempt_counts_when_the_process_ends_in_it():
         pass
 
     store = MemoryStore()
-    one = opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer([Killed()]), **SMALL)
-    one.append(talk(11, 1_000))
+    conversation = opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer([Killed()]), **SMALL)
+    conversation.append(talk(11, 1_000))
     for _ in range(2):
         with pytest.raises(Killed):
             opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer([Killed()]), **SMALL).prepare()
@@ -541,24 +549,24 @@ def test_an_empty_and_a_too_long_summary_are_refused(written: str, why: str):
         return "it is too vague" if text.startswith("Nothing to speak of") else ""
 
     policy = compact_on_overflow(keep_recent=0, framing="{summary}", refuses=refuses, digest=False)
-    one = opened(policy=(policy,), summarizer=ScriptedSummarizer([written]), **SMALL)
-    one.append([*talk(10, 1_000), sized(user, 50)])
-    one.prepare()
-    assert tasks(one)[-1] == ("failed", 1, why)
-    assert not any(isinstance(edit, Summarize) and edit.policy == "compact" for edit in made_by(one))
+    conversation = opened(policy=(policy,), summarizer=ScriptedSummarizer([written]), **SMALL)
+    conversation.append([*talk(10, 1_000), sized(user, 50)])
+    conversation.prepare()
+    assert tasks(conversation)[-1] == ("failed", 1, why)
+    assert not any(isinstance(edit, Summarize) and edit.policy == "compact" for edit in made_by(conversation))
 
 
 def test_a_carried_summary_stays_bounded():
     """F11."""
     summarizer = ScriptedSummarizer([first_characters()])
-    one = opened(policy=(compact_on_overflow(summary_tokens=400),), summarizer=summarizer, **SMALL)
+    conversation = opened(policy=(compact_on_overflow(summary_tokens=400),), summarizer=summarizer, **SMALL)
     sizes = []
-    one.append("Begin.")
-    for _ in turns(one, 120, 700):
-        sizes += [entry.tokens for entry in one.view if entry.kind == "summary"]
+    conversation.append("Begin.")
+    for _ in turns(conversation, 120, 700):
+        sizes += [entry.tokens for entry in conversation.view if entry.kind == "summary"]
     assert len(summarizer.requests) > 5
     assert max(sizes) <= 400 + 100
-    assert max(sum(entry.kind == "summary" for entry in view) for view in [one.view]) == 1
+    assert max(sum(entry.kind == "summary" for entry in view) for view in [conversation.view]) == 1
 
 
 def test_a_failing_store_operation_loses_nothing():
@@ -567,18 +575,18 @@ def test_a_failing_store_operation_loses_nothing():
         for n in range(1, 60):
             countdown = Countdown(after=after)
             store = failing_store(MemoryStore(), countdown)
-            one = opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer(["Short."]), **SMALL)
-            said = talk(11, 1_000)
-            one.append(said)
+            conversation = opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer(["Short."]), **SMALL)
+            messages = talk(11, 1_000)
+            conversation.append(messages)
             countdown.start(n)
             with suppress(StoreError):
-                one.prepare()
+                conversation.prepare()
             if not countdown.is_used_up:
                 assert n > 2
                 break
-            assert texts(one.prepare()) == ["Short.", said[-1].text]
-            assert [row.message for row in one.history()] == said
-            assert one.verify() == []
+            assert texts(conversation.prepare()) == ["Short.", messages[-1].text]
+            assert [row.message for row in conversation.history()] == messages
+            assert conversation.verify() == []
 
 
 # ---------------------------------------------------------------------------------------------------- several processes
@@ -593,9 +601,9 @@ def test_a_stale_plan_does_not_request_the_summary_again(tmp_path):
         return "Short."
 
     summarizer = ScriptedSummarizer([interferes, "Second."])
-    one = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
-    one.append(talk(11, 1_000))
-    assert texts(one.prepare())[0] == "Short."
+    conversation = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
+    conversation.append(talk(11, 1_000))
+    assert texts(conversation.prepare())[0] == "Short."
     assert len(summarizer.requests) == 1
 
 
@@ -610,10 +618,10 @@ def test_a_repeated_plan_makes_one_attempt(tmp_path):
 
     policy = compact_on_overflow(keep_recent=0, framing="{summary}", max_attempts=1, strict=True)
     summarizer = ScriptedSummarizer([interferes])
-    one = opened(policy=(policy,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
-    one.append(talk(11, 1_000))
-    assert texts(one.prepare())[0] == "Short."
-    assert [task[:2] for task in tasks(one)] == [("pending", 1), ("done", 1)]
+    conversation = opened(policy=(policy,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
+    conversation.append(talk(11, 1_000))
+    assert texts(conversation.prepare())[0] == "Short."
+    assert [task[:2] for task in tasks(conversation)] == [("pending", 1), ("done", 1)]
     assert len(summarizer.requests) == 1
 
 
@@ -628,27 +636,27 @@ def test_two_compacting_processes_leave_one_summary(tmp_path):
         return "Too late."
 
     summarizer = ScriptedSummarizer([meanwhile])
-    one = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
-    one.append(talk(11, 1_000))
-    assert texts(one.prepare()) == ["From the other.", talk(11, 1_000)[-1].text]
-    assert len(one.receipts()) == 1
+    conversation = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
+    conversation.append(talk(11, 1_000))
+    assert texts(conversation.prepare()) == ["From the other.", talk(11, 1_000)[-1].text]
+    assert len(conversation.receipts()) == 1
 
 
 def test_a_summarizer_that_appends_to_its_conversation_loses_nothing():
     """It should not; but it must not hang either, and its messages are in the history and in the view."""
-    one: Any = None
+    conversation: Any = None
 
     def talkative(request: object) -> str:
-        one.append("By the way.")
+        conversation.append("By the way.")
         return "Short."
 
     summarizer = ScriptedSummarizer([talkative])
-    one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
-    one.append(talk(11, 1_000))
-    view = one.prepare()
+    conversation = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
+    conversation.append(talk(11, 1_000))
+    view = conversation.prepare()
     assert len(summarizer.requests) <= 3
     assert texts(view)[-1] == "By the way."
-    assert one.verify() == []
+    assert conversation.verify() == []
 
 
 def test_an_async_summarizer_is_awaited_and_may_be_cancelled():
@@ -659,23 +667,23 @@ def test_an_async_summarizer_is_awaited_and_may_be_cancelled():
 
     async def run() -> None:
         store = MemoryStore()
-        one = await foveate.open_async_conversation(
+        conversation = await foveate.open_async_conversation(
             "c", store=store, policy=(PLAIN,), summarizer=slow, **grouped(SMALL)
         )
-        await one.append(talk(11, 1_000))
-        settling = asyncio.create_task(one.prepare())
+        await conversation.append(talk(11, 1_000))
+        settling = asyncio.create_task(conversation.prepare())
         await started.wait()
         settling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await settling
-        assert numbers(entry.message for entry in one.view) == [f"#{n}" for n in range(1, 12)]
+        assert numbers(entry.message for entry in conversation.view) == [f"#{n}" for n in range(1, 12)]
         later = ScriptedSummarizer(["Short."]).later
         two = await foveate.open_async_conversation(
             "c", store=store, policy=(PLAIN,), summarizer=later, **grouped(SMALL)
         )
         assert texts(await two.prepare()) == ["Short.", talk(11, 1_000)[-1].text]
-        made = [edit for record in await two.records() for edit in record.edits if isinstance(edit, Task)]
-        assert [(task.state, task.attempt) for task in made] == [("pending", 1), ("pending", 2), ("done", 2)]
+        edits = [edit for record in await two.records() for edit in record.edits if isinstance(edit, Task)]
+        assert [(task.state, task.attempt) for task in edits] == [("pending", 1), ("pending", 2), ("done", 2)]
 
     started = asyncio.Event()
     asyncio.run(run())
@@ -688,12 +696,12 @@ def test_opening_without_a_summarizer_is_refused():
 
 def test_explaining_requests_nothing_and_never_fails():
     summarizer = ScriptedSummarizer([OSError("down")])
-    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **SMALL)
-    one.append(talk(11, 1_000))
+    conversation = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **SMALL)
+    conversation.append(talk(11, 1_000))
     with pytest.raises(CompactionFailed):
-        one.prepare()
-    one.pin("m2")
-    assert "m2 is a message" in one.explain("m2")
+        conversation.prepare()
+    conversation.pin("m2")
+    assert "m2 is a message" in conversation.explain("m2")
     assert len(summarizer.requests) == 1
 
 
@@ -705,15 +713,15 @@ def test_the_preset_has_the_values_of_the_document():
     assert [getattr(policy, "runs_first", False) for policy in policies] == [True, False]
     assert policies[0] == compact_on_overflow(keep_recent=0, order="compact_first", strict=True, framing="{summary}")
     assert floor
-    said = [*talk(2, 1_000), *long_run(3, 40_000), say("Done."), user("u")]
-    one = opened(policy="prune-and-compact", summarizer=ScriptedSummarizer(["Short."]), **LARGE)
-    one.append(said)
-    assert texts(one.prepare()) == ["Short.", "u"]
-    assert [getattr(edit, "state", edit.policy) for edit in made_by(one)] == ["pending", "compact", "done"]
+    messages = [*talk(2, 1_000), *long_run(3, 40_000), say("Done."), user("u")]
+    conversation = opened(policy="prune-and-compact", summarizer=ScriptedSummarizer(["Short."]), **LARGE)
+    conversation.append(messages)
+    assert texts(conversation.prepare()) == ["Short.", "u"]
+    assert [getattr(edit, "state", edit.policy) for edit in made_by(conversation)] == ["pending", "compact", "done"]
     cheap = (foveate.policies.prune_tool_outputs(protect_current_turn=True), AS_DOCUMENTED)
     other = opened(policy=cheap, summarizer=ScriptedSummarizer(), **LARGE)
-    other.append(said)
-    assert len(other.prepare()) == len(said)
+    other.append(messages)
+    assert len(other.prepare()) == len(messages)
     assert {edit.policy for edit in made_by(other)} == {"prune"}
 
 
@@ -742,7 +750,7 @@ def test_wrong_settings_are_refused(setting: dict[str, Any]):
 
 
 def asked_of(policy: Any, view: View) -> list[NeedsSummary]:
-    return [one for one in policy(view) if isinstance(one, NeedsSummary)]
+    return [conversation for conversation in policy(view) if isinstance(conversation, NeedsSummary)]
 
 
 @MANY
@@ -769,10 +777,10 @@ def test_the_view_shows_each_message_or_its_summary(history, keep, profile, pin)
         assert gone
         assert shown <= {entry.position for entry in before if entry.source is not None}
         read = [message.text for message in needs.request.messages if message.role == "user"]
-        told = [
+        expected = [
             e.message.text for e in before if e.position in gone and e.kind != "stand-in" and e.message.role == "user"
         ]
-        assert read == told
+        assert read == expected
         assert check(Story(*needs.request.messages, profile=profile).view(), profile) == []
         assert [entry.kind for entry in after].count("summary") == 1
 
@@ -783,15 +791,15 @@ def test_preparing_twice_changes_nothing_the_second_time(history, keep):
     """I2."""
     policy = compact_on_overflow(keep_recent=keep, framing="{summary}")
     summarizer = ScriptedSummarizer(["S."])
-    one = opened(policy=(policy,), summarizer=summarizer, window=2_000, reserve=0)
-    one.append([*history, *talk(6, 400), user("Well?")])
+    conversation = opened(policy=(policy,), summarizer=summarizer, window=2_000, reserve=0)
+    conversation.append([*history, *talk(6, 400), user("Well?")])
     try:
-        first = one.prepare()
+        first = conversation.prepare()
     except DoesNotFit:  # The system prompts alone did not fit.
         return
-    count, number = len(summarizer.requests), one.head.number
-    assert one.prepare().entries == first.entries
-    assert (len(summarizer.requests), one.head.number) == (count, number)
+    count, number = len(summarizer.requests), conversation.head.number
+    assert conversation.prepare().entries == first.entries
+    assert (len(summarizer.requests), conversation.head.number) == (count, number)
     assert count == 1
 
 
@@ -800,38 +808,38 @@ def test_the_same_view_gives_the_same_request():
     story = Story(*agent_run(20))
     story.say(user("And?"))
     policy = compact_on_overflow(threshold=ALWAYS, keep_recent=100)
-    (one,), (other,) = asked_of(policy, story.view(OVER)), asked_of(policy, story.view(OVER))
-    assert one.request.key == other.request.key
-    assert list(one.then(Answer("S."))) == list(other.then(Answer("S.")))
+    (conversation,), (other,) = asked_of(policy, story.view(OVER)), asked_of(policy, story.view(OVER))
+    assert conversation.request.key == other.request.key
+    assert list(conversation.then(Answer("S."))) == list(other.then(Answer("S.")))
 
 
 def test_a_summary_by_hand_and_the_floor_note_are_no_inputs():
     summarizer = ScriptedSummarizer(["All."])
-    one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
-    ids = one.append([*talk(12, 1_000), user("Well?")])
-    one.edit(Summarize(Span(ids[0], ids[1]), "By hand."))
-    one.prepare()
+    conversation = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
+    ids = conversation.append([*talk(12, 1_000), user("Well?")])
+    conversation.edit(Summarize(Span(ids[0], ids[1]), "By hand."))
+    conversation.prepare()
     assert summarizer.requests[0].previous == "By hand."
     assert numbers(summarizer.requests[0].messages) == [f"#{n}" for n in range(3, 13)]
 
 
 def test_a_dry_run_requests_nothing():
-    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
-    one.append(talk(11, 1_000))
-    plan = one.plan()
-    assert ([request.policy for request in plan.requests], one.records()) == (["compact"], [])
+    conversation = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
+    conversation.append(talk(11, 1_000))
+    plan = conversation.plan()
+    assert ([request.policy for request in plan.requests], conversation.records()) == (["compact"], [])
 
 
 def test_an_optional_policy_is_left_out_without_a_summarizer():
-    said = agent_run(30, seed=4)
+    messages = agent_run(30, seed=4)
     alone = opened(policy=(compact_on_overflow(optional=True),), window=4_000)
     helped = opened(policy=(compact_on_overflow(optional=True),), window=4_000, summarizer=first_characters())
-    for one in (alone, helped):
-        for message in said:
+    for conversation in (alone, helped):
+        for message in messages:
             if message.role == "assistant":
-                one.prepare()
-            one.append(message)
-        one.prepare()
+                conversation.prepare()
+            conversation.append(message)
+        conversation.prepare()
     assert (tasks(alone), {policy for receipt in alone.receipts() for policy in receipt.policies}) == ([], {"floor"})
     assert tasks(helped)[-1][0] == "done"
     with pytest.raises(BadSetting, match="summarizer="):

@@ -32,9 +32,9 @@ def shrunk(story: Story, **options: object) -> dict[tuple[str, tuple[int, ...]],
     places = {story.id(row.position): f"m{row.position}" for row in story.rows}
     if plan.edits:
         story.edit(*plan.edits)
-    made = [edit for edit in plan.edits if isinstance(edit, Replace)]
-    assert len(made) == len(plan.edits)
-    return {(places[edit.target.message], edit.target.path): edit.content[0].text for edit in made}
+    forms = [edit for edit in plan.edits if isinstance(edit, Replace)]
+    assert len(forms) == len(plan.edits)
+    return {(places[edit.target.message], edit.target.path): edit.content[0].text for edit in forms}
 
 
 # --------------------------------------------------------------------------------------------------------- tool results
@@ -42,10 +42,10 @@ def shrunk(story: Story, **options: object) -> dict[tuple[str, tuple[int, ...]],
 
 def test_an_old_result_becomes_a_digest_with_its_handle():
     story = Story(user("go"), call("a"), answer("a", CODE), call("b"), answer("b", CODE))
-    made = shrunk(story, protect=len(CODE) // 8, protect_reads=0, share=0.2)
-    assert made == {("m3", ()): digest(CODE, len(CODE) // 5, "m3").text}
-    assert 'expand("m3")' in made["m3", ()]
-    assert len(made["m3", ()]) <= len(CODE) * 0.2
+    forms = shrunk(story, protect=len(CODE) // 8, protect_reads=0, share=0.2)
+    assert forms == {("m3", ()): digest(CODE, len(CODE) // 5, "m3").text}
+    assert 'expand("m3")' in forms["m3", ()]
+    assert len(forms["m3", ()]) <= len(CODE) * 0.2
 
 
 def test_short_and_protected_results_stay():
@@ -98,8 +98,8 @@ def test_a_recently_used_result_can_stay():
 def test_long_arguments_shrink_string_by_string():
     arguments = json.dumps({"path": "src/a.py", "content": CODE, "flags": [1, None, {"deep": CODE}]})
     story = Story(user("go"), assistant("", ToolCall("a", "write", arguments)), answer("a", "ok"))
-    ((where, made),) = shrunk(story, **ALL).items()
-    given = json.loads(made)
+    ((where, forms),) = shrunk(story, **ALL).items()
+    given = json.loads(forms)
     assert where == ("m2", (0,))
     assert (given["path"], given["flags"][:2]) == ("src/a.py", [1, None])
     assert given["content"] == given["flags"][2]["deep"] == keep_naming_lines(CODE, int(len(CODE) * 0.4), "m2")
@@ -156,9 +156,9 @@ def test_deferred_shrinking_acts_once_for_all():
         chat.prepare()
         chat.record(call(f"c{n}", "grep", pattern=f"{n}"))
         chat.append(answer(f"c{n}", text_of(300, n)))
-    made = [len(record.edits) for record in chat.records()]
-    assert 1 <= len(made) <= 8
-    assert max(made) > 2
+    forms = [len(record.edits) for record in chat.records()]
+    assert 1 <= len(forms) <= 8
+    assert max(forms) > 2
 
 
 @settings(deadline=None)
@@ -197,10 +197,10 @@ def test_a_text_of_the_model_keeps_its_beginning():
     story = Story(
         user("Go."), say("I look at src/parse/lines.py first, then at the tests. " * 5), say(long), say("On.")
     )
-    made = shrunk(story, **ALL)
-    assert list(made) == [("m3", (0,))]
-    assert made["m3", (0,)].startswith("The parser drops the last token, because next_line() returns early. So src/")
-    assert f'… [{len(long)} characters; expand("m3") shows all]' in made["m3", (0,)].replace(",", "")
+    forms = shrunk(story, **ALL)
+    assert list(forms) == [("m3", (0,))]
+    assert forms["m3", (0,)].startswith("The parser drops the last token, because next_line() returns early. So src/")
+    assert f'… [{len(long)} characters; expand("m3") shows all]' in forms["m3", (0,)].replace(",", "")
 
 
 def test_a_text_that_begins_with_space_shrinks_too():

@@ -104,13 +104,13 @@ def test_negative_numbers_are_refused():
 
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=5, max_size=60), st.data())
 def test_missing_pieces_finds_a_lost_line(lines: list[str], data: st.DataObject):
-    one = answer("a", "\n".join(lines))
+    whole = answer("a", "\n".join(lines))
     gone = data.draw(st.integers(0, len(lines) - 1))
     other = answer("b", "\n".join(lines[:gone] + lines[gone + 1 :]))
-    assert similarity_marks(one)[0] == similarity_marks(answer("c", one.text))[0]
+    assert similarity_marks(whole)[0] == similarity_marks(answer("c", whole.text))[0]
     pieces = {piece.strip() for piece in lines[gone].split("\n")}
-    assert set(missing_pieces(one, other)) <= pieces | {lines[gone].strip()}
-    assert missing_pieces(other, one) == ()
+    assert set(missing_pieces(whole, other)) <= pieces | {lines[gone].strip()}
+    assert missing_pieces(other, whole) == ()
 
 
 def test_hostile_texts_take_bounded_time():

@@ -63,9 +63,9 @@ REASON = "Compacted using First N Chars (saved {} tokens)"
 class Run:
     """A run of an agent whose results expire, with its events and log lines."""
 
-    def __init__(self, *, summarizer: Any = None, provider: str = "openai", **said: Any) -> None:
+    def __init__(self, *, summarizer: Any = None, provider: str = "openai", **messages: Any) -> None:
         self.events: list[Event] = []
-        policy = expire_results(**{**DOCUMENTED, **said})
+        policy = expire_results(**{**DOCUMENTED, **messages})
         listen = self.events.append
         self.chat = opened(policy=policy, provider=provider, summarizer=summarizer, on_event=listen)
         self.chat.append("Look into it.")
@@ -83,10 +83,10 @@ class Run:
         self.chat.record(say(f"Show me {handle}."))
         return self.chat.expand(handle)
 
-    def called(self, *asked: Message | str) -> None:
+    def called(self, *requests: Message | str) -> None:
         """Make the next call."""
         self.chat.prepare()
-        self.chat.record(calls(*asked) if asked else say("I search."))
+        self.chat.record(calls(*requests) if requests else say("I search."))
 
     def result(self, text: str = LONG, lease: Lease | None = QUICK) -> str:
         """Append the result of an action, as a message of role user; returns its handle."""
@@ -97,9 +97,9 @@ class Run:
         return [event for event in self.events if event.kind in kinds]
 
 
-def run_with(text: str = LONG, lease: Lease | None = QUICK, **said: Any) -> Run:
+def run_with(text: str = LONG, lease: Lease | None = QUICK, **messages: Any) -> Run:
     """Return a run whose first call led to one result, m3."""
-    run = Run(**said)
+    run = Run(**messages)
     run.called()
     run.result(text, lease)
     return run
@@ -136,22 +136,22 @@ def test_1_4_01_a_limit_of_2_compacts_a_result_of_turn_1_at_turn_4():
 
 
 def test_1_4_02_a_compacted_result_stays_as_it_is():
-    asked: list[SummaryRequest] = []
+    requests: list[SummaryRequest] = []
 
     def summarizer(request: SummaryRequest) -> str:
-        asked.append(request)
+        requests.append(request)
         return "Short."
 
     for lease in (QUICK, SUMMED):
         run = run_with(lease=lease, summarizer=summarizer)
         first = run.seen(5)
-        told = len([event for event in run.events if event.edit])
+        events_of = len([event for event in run.events if event.edit])
         for turn in (6, 7, 8):
             view = run.seen(turn)
             assert entry_of(view) is entry_of(first)
             assert run.chat.original("m3").text == LONG
-        assert (told, len([event for event in run.events if event.edit])) == (1, 1)
-    assert len(asked) == 1
+        assert (events_of, len([event for event in run.events if event.edit])) == (1, 1)
+    assert len(requests) == 1
 
 
 def test_1_4_03_expanding_renews_the_lease():
@@ -173,10 +173,10 @@ def test_1_4_04_a_removed_message_leaves_its_neighbours():
     before = run.seen(4)
     assert text_at(before, handle) == "found: 7"
     after = run.seen(5)
-    said = [entry.handle for entry in before if entry.handle != handle]
-    assert [entry.handle for entry in after] == [*said, "m6"]
-    told = run.told("message-expired", "message-removed")
-    assert [(event.kind, event.turn, event.index, event.reason) for event in told] == [
+    messages = [entry.handle for entry in before if entry.handle != handle]
+    assert [entry.handle for entry in after] == [*messages, "m6"]
+    events_of = run.told("message-expired", "message-removed")
+    assert [(event.kind, event.turn, event.index, event.reason) for event in events_of] == [
         ("message-expired", 5, 4, "Expired after 2 turns (limit: 1)"),
         ("message-removed", 5, 4, "Removed due to expiration"),
     ]
@@ -198,10 +198,10 @@ def test_1_4_06_an_override_beats_the_mode_none():
     override = Lease(1, "compact", "first_chars", 200, preserve_original=True)
     run = run_with(LONG[:3_000], Lease(action_id="search"), actions={"search": Lease(expiration_mode="none")})
     assert text_at(run.seen(9)) == LONG[:3_000]
-    said = Lease(message_type="action-result", action_id="search")
+    messages = Lease(message_type="action-result", action_id="search")
     actions = {"search": Lease(expiration_mode="none")}
     for run in (
-        run_with(LONG[:3_000], said, actions=actions, override=override),
+        run_with(LONG[:3_000], messages, actions=actions, override=override),
         run_with(LONG[:3_000], Lease(1, "compact", "first_chars", 200, action_id="search", message_type="tool-result")),
     ):
         assert text_at(run.seen(2)) == LONG[:3_000]
@@ -212,14 +212,14 @@ def test_1_4_06_an_override_beats_the_mode_none():
 
 def test_1_4_07_disable_expiration_beats_every_level():
     off = Lease(disable_expiration=True)
-    said = Lease(1, "remove", message_type="action-result", action_id="search", agent_action_id="agent-search")
+    messages = Lease(1, "remove", message_type="action-result", action_id="search", agent_action_id="agent-search")
     for options in (
         {"override": off},
         {"tools": {"agent-search": off}},
         {"actions": {"search": off}},
         {"default": off},
     ):
-        assert text_at(run_with(lease=said, **options).seen(9)) == LONG
+        assert text_at(run_with(lease=messages, **options).seen(9)) == LONG
     partly = Lease(expiration_turns=3, message_type="action-result", action_id="search")
     run = run_with(lease=partly, actions={"search": Lease(9, "compact", compact_length=40)})
     assert [text_at(run.seen(turn)) for turn in (4, 5)] == [LONG, cut(LONG, 40)]
@@ -238,25 +238,25 @@ def test_1_4_08_without_preserve_original_expanding_is_refused():
 
 
 def test_1_4_09_a_summary_is_requested_once_with_prompt_and_facts():
-    asked: list[SummaryRequest] = []
+    requests: list[SummaryRequest] = []
 
     def summarizer(request: SummaryRequest) -> str:
-        asked.append(request)
+        requests.append(request)
         return '{"summary": "Numbers from 0 to 999."}'
 
-    said = Lease(message_type="action-result", action_id="query", agent_action_id="researcher-query")
+    messages = Lease(message_type="action-result", action_id="query", agent_action_id="researcher-query")
     run = run_with(
-        lease=said,
+        lease=messages,
         tools={"researcher-query": Lease(3, "compact", "summary")},
         actions={"query": Lease(compact_prompt_id="database-query")},
         summarizer=summarizer,
     )
     assert text_at(run.seen(4)) == LONG
-    assert asked == []
+    assert requests == []
     summary = "[AI Summary of 5000 chars. Agent can request full expansion if needed.]\n\nNumbers from 0 to 999."
     assert text_at(run.seen(5)) == text_at(run.seen(6)) == summary
     facts = {"originalLength": 5_000, "targetLength": 500, "messageType": "action-result", "turnAdded": 1}
-    assert asked == [SummaryRequest("expire", (user(LONG),), 500, prompt="database-query", facts=facts)]
+    assert requests == [SummaryRequest("expire", (user(LONG),), 500, prompt="database-query", facts=facts)]
     (event,) = run.told("message-compacted")
     assert (event.reason, event.tokens_saved) == ("Compacted using AI Summary (saved 1226 tokens)", 1_226)
 
@@ -291,10 +291,10 @@ def test_1_4_10_a_missing_prompt_is_taken_from_a_lower_level():
         named.append(request.prompt)
         return "Short."
 
-    said = Lease(3, "compact", "summary", compact_prompt_id="lost", message_type="action-result", action_id="query")
+    messages = Lease(3, "compact", "summary", compact_prompt_id="lost", message_type="action-result", action_id="query")
     for prompts in (["of the action", "Compact Agent Message"], ["Compact Agent Message"]):
         actions = {"query": Lease(compact_prompt_id="of the action")}
-        run_with(lease=said, actions=actions, prompts=prompts, summarizer=summarizer).seen(5)
+        run_with(lease=messages, actions=actions, prompts=prompts, summarizer=summarizer).seen(5)
     assert named == ["of the action", "Compact Agent Message"]
 
 
@@ -304,17 +304,17 @@ def test_1_4_11_content_that_would_not_get_shorter_stays():
     assert [event.tokens_saved for event in run.told("message-compacted")] == [0]
     assert text_at(run_with(LONG[:595]).seen(4)) == cut(LONG[:595])
 
-    asked: list[SummaryRequest] = []
+    requests: list[SummaryRequest] = []
 
     def longwinded(request: SummaryRequest) -> str:
-        asked.append(request)
+        requests.append(request)
         return f"{request.messages[0].text} And so on."
 
     run = run_with(lease=SUMMED, summarizer=longwinded)
     assert [text_at(run.seen(turn)) for turn in (5, 9)] == [LONG, LONG]
     (event,) = run.told("message-compacted")
     assert event.reason == "Compacted using AI Summary (saved 0 tokens): the summary is no shorter"
-    assert (len(asked), event.tokens_saved) == (1, 0)
+    assert (len(requests), event.tokens_saved) == (1, 0)
 
 
 def test_1_4_12_short_content_is_marked_too():
@@ -476,10 +476,10 @@ def test_other_messages_expire_only_by_their_own_lease():
     run.chat.append(answer("c1", LONG), origin="tool")
     run.chat.append(Message("system", (Text("Be brief."),)), lease=Lease(0, "remove"))
     run.chat.append("Now this.")
-    told = {entry.position: entry.message.text for entry in run.seen(9)}
-    assert [position for position in range(1, 13) if position not in told] == [4, 6, 7]
-    assert [len(told[position]) for position in (2, 5, 8)] == [5_000, 5_000, 7]
-    assert told[9].startswith(f"{LONG[:10]}...\n\n[Compacted: showing first 10 of 5000")
+    events_of = {entry.position: entry.message.text for entry in run.seen(9)}
+    assert [position for position in range(1, 13) if position not in events_of] == [4, 6, 7]
+    assert [len(events_of[position]) for position in (2, 5, 8)] == [5_000, 5_000, 7]
+    assert events_of[9].startswith(f"{LONG[:10]}...\n\n[Compacted: showing first 10 of 5000")
 
 
 def test_the_last_input_and_pins_never_expire():
@@ -497,10 +497,10 @@ def test_the_last_input_and_pins_never_expire():
 
 def test_protected_messages_lead_to_no_request_and_no_event(caplog):
     caplog.set_level(logging.INFO, "foveate")
-    asked: list[SummaryRequest] = []
+    requests: list[SummaryRequest] = []
 
     def summarizer(request: SummaryRequest) -> str:
-        asked.append(request)
+        requests.append(request)
         return "Short."
 
     run = Run(default=SUMMED, summarizer=summarizer)
@@ -510,7 +510,7 @@ def test_protected_messages_lead_to_no_request_and_no_event(caplog):
     run.chat.pin("m4")
     run.chat.append(user(LONG), lease=Lease(1, "compact", "summary"))
     assert [text_at(run.seen(9), handle) for handle in ("m2", "m4", "m5")] == [LONG] * 3
-    assert (asked, caplog.messages, run.chat.plan().requests) == ([], [], ())
+    assert (requests, caplog.messages, run.chat.plan().requests) == ([], [], ())
 
 
 def test_levels_apply_in_order_run_binding_tool_name():
@@ -601,10 +601,10 @@ def test_a_removed_part_does_not_protect_the_rest():
 
 
 def test_a_summary_is_requested_only_if_it_can_be_shorter():
-    asked: list[SummaryRequest] = []
+    requests: list[SummaryRequest] = []
 
     def summarizer(request: SummaryRequest) -> str:
-        asked.append(request)
+        requests.append(request)
         return "s" * 500
 
     preamble = "[AI Summary of 573 chars. Agent can request full expansion if needed.]\n\n"
@@ -614,7 +614,7 @@ def test_a_summary_is_requested_only_if_it_can_be_shorter():
         run.called("c1")
         run.chat.append(answer("c1", LONG[:length]))
         assert text_at(run.seen(5)) == shown
-    assert [request.facts["messageType"] for request in asked] == ["unknown"]
+    assert [request.facts["messageType"] for request in requests] == ["unknown"]
 
 
 def test_a_summary_that_is_no_shorter_is_refused():
@@ -625,19 +625,21 @@ def test_a_summary_that_is_no_shorter_is_refused():
 
 
 def test_a_summary_covers_all_blocks():
-    asked: list[SummaryRequest] = []
+    requests: list[SummaryRequest] = []
 
     def summarizer(request: SummaryRequest) -> str:
-        asked.append(request)
+        requests.append(request)
         return "A picture, and numbers."
 
-    said = (Text(LONG[:400]), PHOTO, Text(LONG[:400]))
+    messages = (Text(LONG[:400]), PHOTO, Text(LONG[:400]))
     run = Run(default=SUMMED, summarizer=summarizer)
     run.called("c1")
-    run.chat.append(Message("tool", (ToolResult("c1", said),)))
+    run.chat.append(Message("tool", (ToolResult("c1", messages),)))
     preamble = "[AI Summary of 801 chars. Agent can request full expansion if needed.]\n\n"
     assert entry_of(run.seen(5)).message.result.content == (Text(f"{preamble}A picture, and numbers."),)
-    assert [(one.messages[0].result, one.facts["originalLength"]) for one in asked] == [(ToolResult("c1", said), 801)]
+    assert [(one.messages[0].result, one.facts["originalLength"]) for one in requests] == [
+        (ToolResult("c1", messages), 801)
+    ]
 
 
 def test_an_opaque_block_becomes_text_when_its_message_shrinks():
@@ -766,7 +768,7 @@ def test_min_gain_waits_for_enough_savings():
 
 
 @pytest.mark.parametrize(
-    ("said", "refused"),
+    ("messages", "refused"),
     [
         ({"tools": {"search": Lease(-1)}}, "tools['search']: expiration_turns is -1; allowed: a whole number of 0"),
         (
@@ -793,9 +795,9 @@ def test_min_gain_waits_for_enough_savings():
         ({"min_gain": True}, "min_gain is True; allowed: tokens, a whole number of 0 or more."),
     ],
 )
-def test_a_wrong_setting_is_refused_by_name(said, refused):
+def test_a_wrong_setting_is_refused_by_name(messages, refused):
     with pytest.raises(BadSetting) as error:
-        expire_results(**said)
+        expire_results(**messages)
     assert str(error.value).startswith(refused)
 
 
@@ -805,9 +807,11 @@ def test_unseen_results_are_warned_about_once_by_name():
             tools={"a": Lease(0, "remove"), "b": Lease(0, "none"), "c": Lease(0, disable_expiration=True)},
             override=Lease(0),
         )
-    (one,) = warned
-    assert str(one.message).startswith("override, tools['a']: expiration_turns is 0, so these results expire before")
-    assert one.filename == __file__
+    (request,) = warned
+    assert str(request.message).startswith(
+        "override, tools['a']: expiration_turns is 0, so these results expire before"
+    )
+    assert request.filename == __file__
 
 
 def test_a_dry_run_shows_requests_and_changes_nothing():
@@ -832,7 +836,7 @@ def test_the_preset_has_the_values_of_the_document():
 
 
 def preset_texts() -> dict[str, object]:
-    return {place[1]: said.value for place, said in load_preset("expire").layer.items() if place[0] == "expire"}
+    return {place[1]: messages.value for place, messages in load_preset("expire").layer.items() if place[0] == "expire"}
 
 
 def test_leases_survive_reopening(tmp_path: Path):
@@ -891,10 +895,10 @@ def settled(chat: Conversation) -> View:
         return chat.view
 
 
-def told(said: list[Message], leases: list[Lease | None], options: dict[str, Any], *, plans: bool) -> Conversation:
+def told(messages: list[Message], leases: list[Lease | None], options: dict[str, Any], *, plans: bool) -> Conversation:
     """Return a conversation with these messages, prepared before each call or never."""
     chat = opened(policy=expire_results(**options), window=10**8, summarizer=summed)
-    for message, lease in zip(said, leases, strict=False):
+    for message, lease in zip(messages, leases, strict=False):
         if plans and message.role == "assistant" and len(chat):
             settled(chat)
         chat.append(message, lease=lease)
@@ -904,8 +908,8 @@ def told(said: list[Message], leases: list[Lease | None], options: dict[str, Any
 @given(SAID)
 def test_planning_before_each_call_gives_the_same_as_planning_once(drawn):
     """I3."""
-    said, leases, options = drawn
-    views = [settled(told(said, leases, options, plans=plans)) for plans in (True, False)]
+    messages, leases, options = drawn
+    views = [settled(told(messages, leases, options, plans=plans)) for plans in (True, False)]
     looks = [[(e.position, e.message, e.shrunk, e.expandable) for e in view if e.kind != "stand-in"] for view in views]
     assert looks[0] == looks[1]
 
@@ -913,8 +917,8 @@ def test_planning_before_each_call_gives_the_same_as_planning_once(drawn):
 @given(SAID)
 def test_a_plan_is_stable_shrinks_and_spares_protected_messages(drawn):
     """I2, I4, I5."""
-    said, leases, options = drawn
-    chat = told(said, leases, options, plans=False)
+    messages, leases, options = drawn
+    chat = told(messages, leases, options, plans=False)
     for handle in [entry.handle for entry in chat.view if entry.source][1:3]:
         chat.pin(handle)
     was = {entry.id: entry for entry in chat.view if entry.kind != "stand-in"}
@@ -936,8 +940,8 @@ def test_a_plan_is_stable_shrinks_and_spares_protected_messages(drawn):
 @given(SAID)
 def test_an_expanded_result_is_whole_at_the_next_call(drawn):
     """I10."""
-    said, leases, options = drawn
-    chat = told(said, leases, options, plans=True)
+    messages, leases, options = drawn
+    chat = told(messages, leases, options, plans=True)
     shrunk = [entry for entry in settled(chat) if entry.shrunk and entry.expandable]
     for entry in shrunk:
         assert chat.expand(entry.handle) == entry.source
@@ -963,7 +967,7 @@ def test_an_expanded_result_is_whole_at_the_next_call(drawn):
 def test_recorded_runs_stay_legal_and_get_smaller(transcripts: Path, name: str):
     recording = read_recording(transcripts / "neutral" / f"{name}.jsonl")
     policy = expire_results(default=Lease(3, "compact", "first_chars", 400))
-    plain, row = (replay(recording, policy=one, check=check_body).row for one in ("off", policy))
+    plain, row = (replay(recording, policy=request, check=check_body).row for request in ("off", policy))
     assert (row.illegal_views, row.lost_messages, row.over_budget) == (0, 0, 0)
     assert row.input_tokens < plain.input_tokens
     assert row.recall_reachable == 1.0

@@ -54,9 +54,9 @@ def images(usable: int) -> Budget:
 
 def climbed(story: Story, stage: Callable[[View], Iterable[Edit]], budget: Budget) -> list[str]:
     """Return the shown texts after the edits of this stage alone."""
-    made = list(stage(story.view(budget)))
-    if made:
-        story.edit(*made)
+    edits = list(stage(story.view(budget)))
+    if edits:
+        story.edit(*edits)
     return [entry.message.text for entry in story.projection.entries()]
 
 
@@ -345,8 +345,8 @@ def test_arguments_of_many_small_values_are_cut_as_a_whole():
     story = Story(user("go"), assistant("So.", ToolCall("a", "insert", arguments)), answer("a", "ok"))
     assert list(cut_newest(story.view(tokens(100)))) == []
     climbed(story, clear_newest, tokens(100))
-    (made,) = story.projection.entries()[1].message.calls
-    assert json.loads(made.arguments) == {
+    (edits,) = story.projection.entries()[1].message.calls
+    assert json.loads(edits.arguments) == {
         "cut_arguments": arguments[:400] + f' [cut: 400 of {len(arguments):,} characters; expand("m2") shows all]'
     }
 
@@ -401,7 +401,9 @@ def test_every_handle_of_the_floor_names_its_original():
     plan = make_plan(story.projection, story.frame(Budget(6_000, 0, 100_000, 4)), [], FLOOR)
     assert measure_excess(plan.after) == Excess()
     for entry in plan.after:
-        shown = entry.message.text + "".join(one.arguments.replace('\\"', '"') for one in entry.message.calls)
+        shown = entry.message.text + "".join(
+            conversation.arguments.replace('\\"', '"') for conversation in entry.message.calls
+        )
         named = [parse_handle(piece.split('"')[0]) for piece in shown.split('expand("')[1:]]
         if entry.shrunk:
             assert named
@@ -463,19 +465,19 @@ def test_arguments_without_a_long_string_stay_byte_for_byte():
 @pytest.mark.parametrize("size", [600, 12_000])
 def test_the_coming_call_sees_expanded_content_if_it_fits(size: int):
     """F21, I10: if it shrank again before a call sees it, the model would request it again, for ever."""
-    one = opened(window=8_000)
-    said = [user("Go."), call("a"), answer("a", "a" * size)]
-    said += [message for n in range(120) for message in (call(f"c{n}"), answer(f"c{n}", f"{n} " * 150))]
-    for message in said:
+    conversation = opened(window=8_000)
+    messages = [user("Go."), call("a"), answer("a", "a" * size)]
+    messages += [message for n in range(120) for message in (call(f"c{n}"), answer(f"c{n}", f"{n} " * 150))]
+    for message in messages:
         if message.role == "assistant":
-            one.prepare()
-        one.append(message)
-    one.prepare()
-    assert "a" * size not in texts(one.view)
-    one.expand("m3")
-    view = one.prepare()
+            conversation.prepare()
+        conversation.append(message)
+    conversation.prepare()
+    assert "a" * size not in texts(conversation.view)
+    conversation.expand("m3")
+    view = conversation.prepare()
     assert "a" * size in texts(view)
     assert view.tokens <= view.budget.usable
-    one.append(chat(call("z"), answer("z", "z" * 9_000)))
-    later = one.prepare()
+    conversation.append(chat(call("z"), answer("z", "z" * 9_000)))
+    later = conversation.prepare()
     assert later.tokens <= later.budget.usable

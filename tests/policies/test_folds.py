@@ -29,10 +29,10 @@ def plan_of(story: Story, policy: Policy) -> Plan:
 
 def run_of(steps: int, tokens: int = 300, first: int = 0) -> list[Message]:
     """Return steps of an agent, each a call and its answer of so many tokens."""
-    said: list[Message] = []
+    text: list[Message] = []
     for n in range(first, first + steps):
-        said += [call(f"c{n}", "Read", file_path=f"/src/part_{n}.py"), answer(f"c{n}", text_of(tokens, n))]
-    return said
+        text += [call(f"c{n}", "Read", file_path=f"/src/part_{n}.py"), answer(f"c{n}", text_of(tokens, n))]
+    return text
 
 
 def shown(plan: Plan) -> list[tuple[str, str]]:
@@ -61,14 +61,14 @@ def test_old_stretches_fold_and_new_steps_stay():
 def test_a_stretch_is_folded_once():
     """Otherwise each call would write the whole view again."""
     story, policy = Story(user("Go.")), fold(protect=620, stretch=600)
-    made = []
+    folds_made = []
     for n in range(20):
         story.say(*run_of(1, first=n))
         if edits := plan_of(story, policy).edits:
             story.edit(*edits)
-            made += [(edit.span.first, edit.span.last) for edit in edits if isinstance(edit, Summarize)]
+            folds_made += [(edit.span.first, edit.span.last) for edit in edits if isinstance(edit, Summarize)]
     ids = [row.id for row in story.rows]
-    assert [(ids.index(first) + 1, ids.index(last) + 1) for first, last in made] == [
+    assert [(ids.index(first) + 1, ids.index(last) + 1) for first, last in folds_made] == [
         (first, first + 3) for first in range(2, 38, 4)
     ]
     assert plan_of(story, policy).edits == ()
@@ -81,8 +81,8 @@ def test_folding_at_every_call_equals_folding_once():
     for n in range(20):
         early.say(*run_of(1, first=n))
         early.edit(*edits) if (edits := plan_of(early, policy).edits) else None
-    said = [entry.message for entry in plan_of(early, policy).after]
-    assert said == [entry.message for entry in plan_of(late, policy).after]
+    text = [entry.message for entry in plan_of(early, policy).after]
+    assert text == [entry.message for entry in plan_of(late, policy).after]
 
 
 def test_a_user_input_stays_and_ends_a_stretch():
@@ -148,8 +148,8 @@ def test_a_stretch_and_a_step_expand_by_their_handles():
 # ------------------------------------------------------------------------------------------------------------- the text
 
 
-def entries_of(*said: Message):
-    return plan_of(Story(*said), lambda view: ()).after.entries
+def entries_of(*text: Message):
+    return plan_of(Story(*text), lambda view: ()).after.entries
 
 
 def test_a_name_is_written_once():
@@ -163,12 +163,12 @@ def test_a_name_is_written_once():
 
 
 def test_short_texts_are_whole_and_failures_are_marked():
-    said = [
+    text = [
         Message("assistant", (Text("I look."), *calls("a", "b").parts)),
         answer("a", "ok"),
         answer("b", "no", state="error"),
     ]
-    assert fold_steps(entries_of(*said)) == ("m1 I look.\n  tool()\n  → m2 ok\n  tool()\n  → m3 failed no")
+    assert fold_steps(entries_of(*text)) == ("m1 I look.\n  tool()\n  → m2 ok\n  tool()\n  → m3 failed no")
 
 
 def test_a_long_text_keeps_its_beginning():
@@ -181,8 +181,8 @@ def test_a_long_text_keeps_its_beginning():
 def test_any_arguments_are_written(arguments):
     from foveate.core.messages import ToolCall
 
-    said = Message("assistant", (ToolCall("a", "tool", arguments),))
-    assert fold_steps(entries_of(said, answer("a"))).startswith("m1 tool(")
+    text = Message("assistant", (ToolCall("a", "tool", arguments),))
+    assert fold_steps(entries_of(text, answer("a"))).startswith("m1 tool(")
 
 
 # -------------------------------------------------------------------------------------------------- with other policies

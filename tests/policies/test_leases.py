@@ -49,7 +49,7 @@ def test_disable_expiration_on_any_level_wins():
 
 
 @pytest.mark.parametrize(
-    ("levels", "prompts", "found"),
+    ("levels", "prompts", "results"),
     [
         (("top", "binding", "action"), None, "top"),
         ((None, "binding", "action"), None, "binding"),
@@ -61,10 +61,10 @@ def test_disable_expiration_on_any_level_wins():
         (("", "binding", None), None, "binding"),
     ],
 )
-def test_the_prompt_of_the_highest_level_wins(levels, prompts, found):
-    said = [Lease(compact_prompt_id=name) for name in levels]
-    lease = effective_lease(*said, Lease(2, "compact", "summary"), prompts=prompts)
-    assert lease == Lease(2, "compact", "summary", LENGTH, found, preserve_original=True)
+def test_the_prompt_of_the_highest_level_wins(levels, prompts, results):
+    message = [Lease(compact_prompt_id=name) for name in levels]
+    lease = effective_lease(*message, Lease(2, "compact", "summary"), prompts=prompts)
+    assert lease == Lease(2, "compact", "summary", LENGTH, results, preserve_original=True)
 
 
 # ---------------------------------------------------------------------------------------- one lease for several results

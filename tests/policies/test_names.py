@@ -44,19 +44,21 @@ def test_needed_names_are_limited_to_twenty_and_an_eighth():
     assert names_needed_later(view[:2], view, 8) == ()
 
 
-def talk(one: object, last: str = "And src/a.py?") -> None:
-    said = [made for n in range(12) for made in (user(f"Q{n} about src/a.py. " + "word " * 400), say("Well. " * 300))]
-    one.append([*said, user(last)])  # type: ignore[attr-defined]
+def talk(conversation: object, last: str = "And src/a.py?") -> None:
+    messages = [
+        edits for n in range(12) for edits in (user(f"Q{n} about src/a.py. " + "word " * 400), say("Well. " * 300))
+    ]
+    conversation.append([*messages, user(last)])  # type: ignore[attr-defined]
 
 
 def test_missing_names_are_added_to_a_summary():
     """F25."""
-    asked = ScriptedSummarizer(["We spoke."])
-    one = opened(policy=(compact_on_overflow(),), summarizer=asked, window=11_000, reserve=1_000)
-    talk(one)
-    one.prepare()
-    assert asked.requests[0].required == ("src/a.py",)
-    (edit,) = [edit for receipt in one.receipts() for edit in receipt.edits if isinstance(edit, Summarize)]
+    summarizer = ScriptedSummarizer(["We spoke."])
+    conversation = opened(policy=(compact_on_overflow(),), summarizer=summarizer, window=11_000, reserve=1_000)
+    talk(conversation)
+    conversation.prepare()
+    assert summarizer.requests[0].required == ("src/a.py",)
+    (edit,) = [edit for receipt in conversation.receipts() for edit in receipt.edits if isinstance(edit, Summarize)]
     assert edit.text.endswith("\n\nWe spoke.\n\nStill referred to: src/a.py")
 
 
@@ -65,18 +67,18 @@ def test_a_bare_framing_adds_no_names():
         compact_on_overflow(framing="{summary}"),
         checkpoint(trigger_at=10, keep_recent=5, template="Before: {summary}"),
     ):
-        asked = ScriptedSummarizer(["We spoke."])
-        one = opened(policy=(policy,), summarizer=asked, window=11_000, reserve=1_000)
-        talk(one)
-        one.prepare()
-        assert asked.requests[0].required == ()
-        assert texts(one.view)[0] in ("We spoke.", "Before: We spoke.")
+        summarizer = ScriptedSummarizer(["We spoke."])
+        conversation = opened(policy=(policy,), summarizer=summarizer, window=11_000, reserve=1_000)
+        talk(conversation)
+        conversation.prepare()
+        assert summarizer.requests[0].required == ()
+        assert texts(conversation.view)[0] in ("We spoke.", "Before: We spoke.")
 
 
 def test_a_checkpoint_contains_the_needed_names():
-    asked = ScriptedSummarizer(["We spoke."])
-    one = opened(policy=(checkpoint(trigger_at=10, keep_recent=5),), summarizer=asked)
-    talk(one)
-    one.prepare()
-    assert asked.requests[0].required == ("src/a.py",)
-    assert texts(one.view)[0].endswith("We spoke.\n\nStill referred to: src/a.py")
+    summarizer = ScriptedSummarizer(["We spoke."])
+    conversation = opened(policy=(checkpoint(trigger_at=10, keep_recent=5),), summarizer=summarizer)
+    talk(conversation)
+    conversation.prepare()
+    assert summarizer.requests[0].required == ("src/a.py",)
+    assert texts(conversation.view)[0].endswith("We spoke.\n\nStill referred to: src/a.py")

@@ -238,9 +238,9 @@ def test_no_stage_and_no_filter_edits_a_pin():
     story.edit(*(Pin(Target(story.id(position), path)) for position, path in pins))
     view = story.view(Budget(100, 0, 1_000, 0))
     policies = [*(rung.free for rung in FLOOR), filter_tool_results(keep=0, max_multimodal=0)]
-    asked = [edit for policy in policies for edit in policy(view) if not isinstance(edit, Summarize)]
-    where = story.where(edit.target.message for edit in asked)
-    assert {(where[edit.target.message], edit.target.path) for edit in asked} == {(1, (1,)), (4, (1,))}
+    summarizer = [edit for policy in policies for edit in policy(view) if not isinstance(edit, Summarize)]
+    where = story.where(edit.target.message for edit in summarizer)
+    assert {(where[edit.target.message], edit.target.path) for edit in summarizer} == {(1, (1,)), (4, (1,))}
     newest = Story(user("go"), assistant("", ToolCall("a", "write", many)), answer("a"))
     newest.edit(Pin(Target(newest.id(2), (0,))))
     assert list(clear_newest(newest.view(Budget(100, 0, 1_000, 0)))) == []

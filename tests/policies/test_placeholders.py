@@ -23,11 +23,13 @@ def entry_of(message: Message):
 
 
 def test_a_placeholder_describes_the_original_and_names_its_handle():
-    told = describe_fields(answer("a", USERS))
-    assert told["{kind}"] == "json"
-    assert told["{size}"] == f"{len(USERS):,} characters"
+    fields = describe_fields(answer("a", USERS))
+    assert fields["{kind}"] == "json"
+    assert fields["{size}"] == f"{len(USERS):,} characters"
     shown = placeholder(CLEARED, entry_of(answer("a", USERS)))
-    assert shown.startswith(f'[Old tool result content cleared: json, {len(USERS):,} characters, {told["{items}"]}: "')
+    assert shown.startswith(
+        f'[Old tool result content cleared: json, {len(USERS):,} characters, {fields["{items}"]}: "'
+    )
     assert shown.endswith('"; expand("m3")]')
     assert len(shown) < 220
 
@@ -44,9 +46,9 @@ def test_a_template_without_fields_is_used_as_it_is():
 
 def test_each_field_can_be_used_alone():
     entry = entry_of(answer("a", "\n".join(f"line {n}" for n in range(300))))
-    told = describe_fields(entry.source)
+    fields = describe_fields(entry.source)
     assert placeholder("{kind}|{size}|{items}|{handle}|{turns}", entry) == (
-        f"{told['{kind}']}|{told['{size}']}|{told['{items}']}|m3|{{turns}}"
+        f"{fields['{kind}']}|{fields['{size}']}|{fields['{items}']}|m3|{{turns}}"
     )
 
 
@@ -64,11 +66,11 @@ def test_a_gist_cannot_fake_a_handle_or_end_the_placeholder():
 
 @given(st.text(max_size=200))
 def test_no_line_breaks_a_placeholder(line: str):
-    told = describe_fields(answer("a", line * 40))
-    assert len(told["{gist}"]) <= 80
-    assert told["{gist}"].isprintable()
-    assert not set(told["{gist}"]) & set('"[]{}\n')
-    assert sorted(told) == sorted(FIELDS)
+    fields = describe_fields(answer("a", line * 40))
+    assert len(fields["{gist}"]) <= 80
+    assert fields["{gist}"].isprintable()
+    assert not set(fields["{gist}"]) & set('"[]{}\n')
+    assert sorted(fields) == sorted(FIELDS)
 
 
 def test_media_are_described_by_type_and_size():
@@ -81,6 +83,6 @@ def test_media_are_described_by_type_and_size():
 
 def test_prune_and_filter_describe_results_by_default():
     for policy in (prune_tool_outputs(protect=0, minimum=0), filter_tool_results(keep=1)):
-        one = opened(policy=(policy,))
-        one.append([user("go"), call("a"), answer("a", USERS), call("b"), answer("b", "done"), say("Done.")])
-        assert f"json, {len(USERS):,} characters" in texts(one.prepare())[2]
+        conversation = opened(policy=(policy,))
+        conversation.append([user("go"), call("a"), answer("a", USERS), call("b"), answer("b", "done"), say("Done.")])
+        assert f"json, {len(USERS):,} characters" in texts(conversation.prepare())[2]

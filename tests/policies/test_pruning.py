@@ -36,10 +36,10 @@ def result(call_id: str, tokens: int, **options: object) -> Message:
 
 def run(*sizes: int, tool: str = "grep") -> list[Message]:
     """Return a user message, a call with its result for each size, oldest first, and another user message."""
-    said: list[Message] = [user("u")]
+    messages: list[Message] = [user("u")]
     for n, tokens in enumerate(sizes):
-        said += [call(f"c{n}", tool), result(f"c{n}", tokens, name=tool)]
-    return [*said, user("u")]
+        messages += [call(f"c{n}", tool), result(f"c{n}", tokens, name=tool)]
+    return [*messages, user("u")]
 
 
 def cleared(story: Story, policy: object = AS_DOCUMENTED) -> list[int]:
@@ -52,8 +52,8 @@ def cleared(story: Story, policy: object = AS_DOCUMENTED) -> list[int]:
     return [n for n, position in enumerate(positions) if story.id(position) in named_messages]
 
 
-def pruned(*said: Message, policy: object = AS_DOCUMENTED) -> list[int]:
-    return cleared(Story(*said), policy)
+def pruned(*messages: Message, policy: object = AS_DOCUMENTED) -> list[int]:
+    return cleared(Story(*messages), policy)
 
 
 # -------------------------------------------------------------------------------------------- scenarios of the document
@@ -68,8 +68,8 @@ def test_2_4_03_tokens_are_a_quarter_of_the_characters():
 
 
 def test_2_4_04_the_older_of_two_outputs_is_cleared():
-    one = opened(policy=(AS_DOCUMENTED,), window=1_000_000)
-    said = chat(
+    conversation = opened(policy=(AS_DOCUMENTED,), window=1_000_000)
+    messages = chat(
         user("u"),
         call("a", "grep", pattern="x"),
         result("a", 50_000, state="error"),
@@ -78,16 +78,16 @@ def test_2_4_04_the_older_of_two_outputs_is_cleared():
         result("b", 50_000),
         user("u"),
     )
-    one.append(said)
-    view = one.prepare()
+    conversation.append(messages)
+    view = conversation.prepare()
     assert [entry.position for entry in view if entry.shrunk] == [3]
     assert view.entries[2].message == answer("a", CLEARED, state="error")
-    assert [entry.message for entry in view if not entry.shrunk] == [m for m in said if m is not said[2]]
-    (receipt,) = one.receipts()
+    assert [entry.message for entry in view if not entry.shrunk] == [m for m in messages if m is not messages[2]]
+    (receipt,) = conversation.receipts()
     assert (receipt.policies, receipt.turn, receipt.tokens_saved) == (("prune",), view.turn, 50_000 - 13)
     assert (receipt.tokens_after, receipt.bytes_after) == (view.tokens, view.bytes)
-    assert one.records()[0].time > 0
-    assert one.original("m3") == said[2]
+    assert conversation.records()[0].time > 0
+    assert conversation.original("m3") == messages[2]
 
 
 def test_2_4_05_outputs_inside_the_window_stay():
@@ -107,8 +107,8 @@ def test_2_4_07_exactly_the_minimum_is_not_enough():
 
 
 def test_2_4_08_the_oldest_of_three_outputs_is_cleared():
-    said = chat(user("u"), calls("a", "b", "c"), *(result(id, 30_000) for id in "abc"), user("u"))
-    assert pruned(*said) == [0]
+    messages = chat(user("u"), calls("a", "b", "c"), *(result(id, 30_000) for id in "abc"), user("u"))
+    assert pruned(*messages) == [0]
 
 
 def test_2_4_09_one_output_larger_than_the_window_is_protected():
@@ -129,9 +129,9 @@ def test_2_4_10_outputs_of_protected_tools_stay_uncounted():
 
 
 def test_2_4_11_unfinished_outputs_are_never_cleared():
-    said = run(50_000, 50_000, 50_000)
-    said[2] = result("c0", 50_000, state="interrupted", name="grep")
-    assert pruned(*said) == [1]
+    messages = run(50_000, 50_000, 50_000)
+    messages[2] = result("c0", 50_000, state="interrupted", name="grep")
+    assert pruned(*messages) == [1]
     dead = [user("u"), call("x"), *run(50_000)]
     assert pruned(*dead) == []
 
@@ -139,10 +139,10 @@ def test_2_4_11_unfinished_outputs_are_never_cleared():
 @pytest.mark.parametrize(("spared", "gone"), [(True, []), (False, [0])])
 def test_2_4_12_protect_current_turn_spares_the_current_turn(spared, gone):
     policy = prune_tool_outputs(placeholder=CLEARED, protect_current_turn=spared)
-    said = run(50_000, 50_000)[:-1]  # no new user input
-    assert pruned(*said, policy=policy) == gone
-    assert pruned(*said, user("u"), policy=policy) == [0]
-    note = [*said, Message("user", (Text(" "),))]  # an empty history
+    messages = run(50_000, 50_000)[:-1]  # no new user input
+    assert pruned(*messages, policy=policy) == gone
+    assert pruned(*messages, user("u"), policy=policy) == [0]
+    note = [*messages, Message("user", (Text(" "),))]  # an empty history
     assert pruned(*note, policy=policy) == gone
 
 
@@ -156,30 +156,30 @@ def test_2_4_13_a_summary_is_never_cleared_or_counted():
 
 
 def test_2_4_14_pruning_twice_changes_nothing_the_second_time():
-    one = opened(policy=(AS_DOCUMENTED,), window=1_000_000)
-    one.append(run(50_000, 50_000, 50_000))
-    first = texts(one.prepare())
-    one.record(say("ok"))
-    one.append(user("u"))
-    assert texts(one.prepare())[: len(first)] == first
-    assert len(one.receipts()) == 1
+    conversation = opened(policy=(AS_DOCUMENTED,), window=1_000_000)
+    conversation.append(run(50_000, 50_000, 50_000))
+    first = texts(conversation.prepare())
+    conversation.record(say("ok"))
+    conversation.append(user("u"))
+    assert texts(conversation.prepare())[: len(first)] == first
+    assert len(conversation.receipts()) == 1
 
 
 # ----------------------------------------------------------------------------------------------------------- the window
 
 
 def test_all_messages_fill_the_window_unless_only_outputs_count():
-    said = [*run(15_000, 15_000), say(text_of(40_000)), user("u")]
-    assert pruned(*said) == [0, 1]
-    assert pruned(*said, policy=prune_tool_outputs(protect_counts="tool_outputs")) == []
+    messages = [*run(15_000, 15_000), say(text_of(40_000)), user("u")]
+    assert pruned(*messages) == [0, 1]
+    assert pruned(*messages, policy=prune_tool_outputs(protect_counts="tool_outputs")) == []
 
 
 def test_the_message_at_the_edge_is_inside_the_window():
-    said = [*run(25_000)[:-1], user(text_of(988)), call("b"), result("b", 38_997), user("u")]
-    assert sum(entry.tokens for entry in Story(*said).view().entries[3:]) == 40_000
-    assert pruned(*said) == [0]
-    said[3] = user(text_of(987))
-    assert pruned(*said) == []  # one token less: the window ends in the older result
+    messages = [*run(25_000)[:-1], user(text_of(988)), call("b"), result("b", 38_997), user("u")]
+    assert sum(entry.tokens for entry in Story(*messages).view().entries[3:]) == 40_000
+    assert pruned(*messages) == [0]
+    messages[3] = user(text_of(987))
+    assert pruned(*messages) == []  # one token less: the window ends in the older result
 
 
 def test_no_message_counts_for_more_than_part_max():
@@ -203,9 +203,9 @@ def test_cleared_results_count_by_their_present_size():
 def test_an_output_no_longer_than_its_placeholder_stays():
     pixel = Media("image/png", "base64", "AAAA")
     policy = prune_tool_outputs(protect=10, minimum=0, placeholder=CLEARED)
-    said = [user("u"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(CLEARED)), call("c")]
-    said += [answer("c", "x" * (len(CLEARED) + 1)), call("d"), answer("d", "", pixel), user("u"), say("x" * 80)]
-    assert pruned(*said, policy=policy) == [2, 3]
+    messages = [user("u"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(CLEARED)), call("c")]
+    messages += [answer("c", "x" * (len(CLEARED) + 1)), call("d"), answer("d", "", pixel), user("u"), say("x" * 80)]
+    assert pruned(*messages, policy=policy) == [2, 3]
 
 
 def test_pins_and_expanded_results_stay():
@@ -238,18 +238,18 @@ def test_a_late_result_is_pruned_like_any_other():
 
 
 def test_only_tool_outputs_are_cleared():
-    said = [system(text_of(30_000)), user(text_of(30_000)), say(text_of(30_000)), call("a", x=text_of(30_000))]
-    assert pruned(*said, answer("a"), *run(50_000)) == []
+    messages = [system(text_of(30_000)), user(text_of(30_000)), say(text_of(30_000)), call("a", x=text_of(30_000))]
+    assert pruned(*messages, answer("a"), *run(50_000)) == []
 
 
 def test_the_default_placeholder_names_the_handle():
-    one = opened(policy="prune", window=1_000_000)
-    one.append(run(50_000, 50_000))
-    shown = texts(one.prepare())[2]
+    conversation = opened(policy="prune", window=1_000_000)
+    conversation.append(run(50_000, 50_000))
+    shown = texts(conversation.prepare())[2]
     assert shown.startswith("[Old tool result content cleared: ")
     assert shown.endswith('; expand("m3")]')
-    assert one.expand("m3") == one.history()[2].message
-    assert texts(one.prepare())[2] == text_of(49_996)
+    assert conversation.expand("m3") == conversation.history()[2].message
+    assert texts(conversation.prepare())[2] == text_of(49_996)
 
 
 # ------------------------------------------------------------------------------------------------------------- settings

@@ -41,13 +41,13 @@ def pairs(count: int) -> list[Message]:
     return [message for i in range(1, count + 1) for message in (asked(i), reply(i))]
 
 
-def opened(policy: Policy | str, said: Iterable[Message] = (), *, format: str = "openai") -> Conversation:
+def opened(policy: Policy | str, messages: Iterable[Message] = (), *, format: str = "openai") -> Conversation:
     """Return a conversation with these messages, prepared before each call."""
     ticks = iter(range(1, 10**9))
     talk = open_conversation(
         "c", window=100_000, format=format, policy=policy, options=Options(clock=lambda: next(ticks))
     )
-    for message in said:
+    for message in messages:
         if message.role == "assistant" and len(talk):
             talk.prepare()
         talk.append(message)
@@ -114,22 +114,22 @@ def test_4_4_07_the_system_prompt_and_derived_texts_stay():
 
 
 def test_4_4_08_a_reply_without_a_recap_stays_whole():
-    said = pairs(7)
-    said[3] = say("nothing to sum up")
+    messages = pairs(7)
+    messages[3] = say("nothing to sum up")
     expected = ["a1", "nothing to sum up", "a3", "a4", *split("U5 A5 U6 A6 U7 A7")]
-    assert shown(opened(recap_batches(), said).prepare()) == expected
+    assert shown(opened(recap_batches(), messages).prepare()) == expected
 
 
 def test_4_4_09_a_recap_is_found_on_any_line_and_stripped():
-    said = pairs(7)
-    said[1] = say("I looked.\nThen I wrote.\n   recap - step 1 \r\nplan…")
-    assert shown(opened(recap_batches(), said).prepare())[0] == "a1"
+    messages = pairs(7)
+    messages[1] = say("I looked.\nThen I wrote.\n   recap - step 1 \r\nplan…")
+    assert shown(opened(recap_batches(), messages).prepare())[0] == "a1"
 
 
 def test_4_4_10_the_first_of_two_recaps_is_used():
-    said = pairs(7)
-    said[1] = say("plan…\nrecap - step 1\nrecap - step 2")
-    assert shown(opened(recap_batches(), said).prepare())[:2] == ["a1", "a2"]
+    messages = pairs(7)
+    messages[1] = say("plan…\nrecap - step 1\nrecap - step 2")
+    assert shown(opened(recap_batches(), messages).prepare())[:2] == ["a1", "a2"]
 
 
 def test_4_4_11_batches_of_two_shrink_two_of_four():
@@ -194,26 +194,26 @@ def test_4_4_16_the_environment_sets_the_arguments():
 
 
 def test_4_4_17_the_history_is_unchanged_and_plans_are_stable():
-    said = pairs(7)
-    talk = opened(recap_batches(), said)
+    messages = pairs(7)
+    talk = opened(recap_batches(), messages)
     first = talk.prompt()
     assert first == talk.prompt()
-    assert [row.message for row in talk.history()] == said == pairs(7)
-    policy, view = recap_batches(), opened("none", said).prepare()
+    assert [row.message for row in talk.history()] == messages == pairs(7)
+    policy, view = recap_batches(), opened("none", messages).prepare()
     entries = [entry.message for entry in view]
     assert policy(view) == policy(view) != ()
     assert [entry.message for entry in view] == entries
 
 
 def test_4_4_18_a_reply_with_calls_goes_with_their_results():
-    said = pairs(7)
+    messages = pairs(7)
     looks = replace(call("t1", "look"), parts=(Text("recap - step 2\nplan…"), *call("t1", "look").parts))
-    with_recap = chat(said[:3], looks, answer("t1", "a result of some length, as results are"), said[4:])
+    with_recap = chat(messages[:3], looks, answer("t1", "a result of some length, as results are"), messages[4:])
     talk = opened(recap_batches(), with_recap)
     expected = ["a1", '[Earlier: recap - step 2; expand("m4-m5")]', *split("a3 a4 U5 A5 U6 A6 U7 A7")]
     assert shown(talk.prepare()) == expected
     assert [entry.message.role for entry in talk.view][:3] == ["assistant", "user", "assistant"]
-    without = chat(said[:3], call("t1", "look"), answer("t1", "found"), said[4:])
+    without = chat(messages[:3], call("t1", "look"), answer("t1", "found"), messages[4:])
     assert shown(opened(recap_batches(), without).prepare())[:4] == ["a1", "", "found", "a3"]
 
 
@@ -249,9 +249,9 @@ def test_questions_can_be_kept():
 
 
 def test_prefix_and_template_can_be_changed():
-    said = [message for i in range(1, 8) for message in (asked(i), say(f"# recap: step {i}\n" + "plan…" * 20))]
+    messages = [message for i in range(1, 8) for message in (asked(i), say(f"# recap: step {i}\n" + "plan…" * 20))]
     policy = recap_batches(recap_prefix=" # recap:", template='{recap} (expand "{handle}")')
-    assert shown(opened(policy, said).prepare())[:2] == [
+    assert shown(opened(policy, messages).prepare())[:2] == [
         '# recap: step 1 (expand "m2")',
         '# recap: step 2 (expand "m4")',
     ]
@@ -259,14 +259,14 @@ def test_prefix_and_template_can_be_changed():
 
 def test_nothing_is_hidden_without_a_recap():
     """An agent whose prompt asks for no recaps would lose its requests and gain nothing."""
-    said = [message for i in range(1, 20) for message in (asked(i), say(f"answer {i}"))]
-    assert not opened(recap_batches(), said).records()
+    messages = [message for i in range(1, 20) for message in (asked(i), say(f"answer {i}"))]
+    assert not opened(recap_batches(), messages).records()
 
 
 def test_no_recap_is_longer_than_its_turn():
-    said = pairs(7)
-    said[1], said[3] = say("recap - step 1"), say("recap - step 2 ")
-    talk = opened(recap_batches(), said)
+    messages = pairs(7)
+    messages[1], messages[3] = say("recap - step 1"), say("recap - step 2 ")
+    talk = opened(recap_batches(), messages)
     assert shown(talk.prepare())[:4] == ["a1", "a2", "a3", "a4"]
     assert [type(edit) for edit in talk.records()[0].edits] == [Hide, Hide, Replace, Hide, Replace, Hide, Replace]
     wordy = recap_batches(template="[An old turn of which this recap is left: {recap}]", hide_users=False)
@@ -293,10 +293,17 @@ def test_pinned_and_shrunk_messages_stay():
 
 
 def test_a_question_after_the_newest_recap_stays():
-    said = pairs(11)
-    said[7] = say("no recap here")
-    assert shown(opened(recap_batches(), said[:14]).prepare())[:6] == ["a1", "a2", "a3", "U4", "no recap here", "U5"]
-    assert shown(opened(recap_batches(), said).prepare())[:5] == ["a1", "a2", "a3", "no recap here", "a5"]
+    messages = pairs(11)
+    messages[7] = say("no recap here")
+    assert shown(opened(recap_batches(), messages[:14]).prepare())[:6] == [
+        "a1",
+        "a2",
+        "a3",
+        "U4",
+        "no recap here",
+        "U5",
+    ]
+    assert shown(opened(recap_batches(), messages).prepare())[:5] == ["a1", "a2", "a3", "no recap here", "a5"]
 
 
 def test_the_answered_question_goes_with_the_next_batch():
@@ -339,11 +346,11 @@ def test_a_turn_with_a_part_that_stays_is_whole():
 
 def test_shrunk_results_go_with_their_turn():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
-    said = [asked(1), says, answer("t1", "found " * 50), call("t2"), answer("t2"), *pairs(9)[2:]]
+    messages = [asked(1), says, answer("t1", "found " * 50), call("t2"), answer("t2"), *pairs(9)[2:]]
     ticks = iter(range(1, 10**9))
     both = (recap_batches(), filter_tool_results(keep=1))
     talk = open_conversation("c", window=100_000, policy=both, options=Options(clock=lambda: next(ticks)))
-    for message in said:
+    for message in messages:
         talk.prepare() if message.role == "assistant" else None
         talk.append(message)
     assert shown(talk.prepare())[:3] == ['[Earlier: recap - step 1; expand("m2-m3")]', "", "ok"]
@@ -351,7 +358,7 @@ def test_shrunk_results_go_with_their_turn():
 
 def test_an_expanded_turn_is_covered_again_later():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
-    said = [asked(1), says, answer("t1", "found " * 50), *pairs(7)[2:]]
+    messages = [asked(1), says, answer("t1", "found " * 50), *pairs(7)[2:]]
     note = '[Earlier: recap - step 1; expand("m2-m3")]'
     for handle, seen in (
         ("m2-m3", [says.text, "found " * 50, "a2"]),
@@ -361,7 +368,7 @@ def test_an_expanded_turn_is_covered_again_later():
         ("m6", [note, "a2", "U3"]),
         ("m5", [note, "A2", "a3"]),
     ):
-        talk = opened(recap_batches(), said)
+        talk = opened(recap_batches(), messages)
         before = shown(talk.prepare())
         assert before[:2] == [note, "a2"]
         talk.expand(handle)
@@ -394,9 +401,9 @@ def test_only_messages_of_role_user_are_hidden_as_input():
 
 def test_a_kept_question_goes_with_a_batch_without_recaps():
     policy = recap_batches(min_preserved_assistant_messages=1, batch_size=2)
-    said = [asked(1), reply(1), reply(2), reply(3), asked(2), say("four"), say("five")]
-    said[3] = say("three")
-    assert shown(opened(policy, said).prepare()) == ["a1", "a2", "three", "U2", "four", "five"]
+    messages = [asked(1), reply(1), reply(2), reply(3), asked(2), say("four"), say("five")]
+    messages[3] = say("three")
+    assert shown(opened(policy, messages).prepare()) == ["a1", "a2", "three", "U2", "four", "five"]
 
 
 def test_reasoning_goes_with_its_turn():
@@ -424,16 +431,16 @@ MANY = settings(max_examples=settings.default.max_examples * 2)
 def recapped(draw: st.DrawFn) -> list[Message]:
     """Return any history in which most replies have a recap line."""
     without = draw(st.sets(st.integers(0, 30), max_size=4))
-    said: list[Message] = []
+    messages: list[Message] = []
     for i, message in enumerate(draw(histories())):
         if message.role == "assistant" and message.parts and i not in without:
             thought = [part for part in message.parts if isinstance(part, Reasoning)]
             rest = [part for part in message.parts if not isinstance(part, Reasoning)]
             recap = Text(f"plan…\nrecap - step {i}\n" + "more " * (i % 7))
-            said.append(replace(message, parts=(*thought, recap, *rest)))
+            messages.append(replace(message, parts=(*thought, recap, *rest)))
         elif message.role != "tool" or message.result is not None:
-            said.append(message)
-    return said
+            messages.append(message)
+    return messages
 
 
 def settled(talk: Conversation) -> list[tuple[object, ...]]:
@@ -459,15 +466,15 @@ def content(view: View) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
 @MANY
-@given(said=recapped(), shape=SHAPES)
-def test_planning_before_every_call_equals_planning_once(format, said, shape):
+@given(messages=recapped(), shape=SHAPES)
+def test_planning_before_every_call_equals_planning_once(format, messages, shape):
     """I2, I3, I5, I6, I12: nothing changes between two batches."""
     policy = recap_batches(**shape)
     keep, batch = shape["min_preserved_assistant_messages"], shape["batch_size"]
     always, once, plain = (opened(one, format=format) for one in (policy, policy, "off"))
     last: list[tuple[object, ...]] = []
     due = 0
-    for message in said:
+    for message in messages:
         once.append(message)
         if message.role == "assistant":
             number = count_recap_edits(always)

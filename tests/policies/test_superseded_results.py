@@ -235,14 +235,14 @@ def test_a_call_with_cut_arguments_is_still_recognized():
 
 def test_a_parallel_call_may_supersede_another():
     both = calls(call("a", "Read", file_path="x.py"), call("b", "Read", file_path="x.py"))
-    said = chat(user("u"), both, answer("a", text_of(90)), answer("b", text_of(90)))
-    assert gone(said) == ["m3"]
+    messages = chat(user("u"), both, answer("a", text_of(90)), answer("b", text_of(90)))
+    assert gone(messages) == ["m3"]
 
 
 def test_a_repeated_call_id_names_the_newer_call():
-    said = chat(user("u"), call("a", "Read", file_path="x"), answer("a", text_of(90)))
-    assert gone([*said, call("a", "Read", file_path="y"), answer("a", text_of(90))]) == []
-    assert gone([*said, call("a", "Read", file_path="x"), answer("a", text_of(90))]) == ["m3"]
+    messages = chat(user("u"), call("a", "Read", file_path="x"), answer("a", text_of(90)))
+    assert gone([*messages, call("a", "Read", file_path="y"), answer("a", text_of(90))]) == []
+    assert gone([*messages, call("a", "Read", file_path="x"), answer("a", text_of(90))]) == ["m3"]
 
 
 # ------------------------------------------------------------------------------------------------------------- settings
@@ -316,7 +316,7 @@ def test_is_same_file_compares_paths():
 # ----------------------------------------------------------------------------------------------------------- properties
 
 
-def of_an_agent(said: list[Message]) -> list[Message]:
+def of_an_agent(messages: list[Message]) -> list[Message]:
     """Return a conversation of an agent that reads, changes, asks and looks."""
     doings = [("Read", "a.py"), ("Edit", "a.py"), ("Read", "b.py"), ("ls", "src"), ("computer", "click")]
 
@@ -328,21 +328,21 @@ def of_an_agent(said: list[Message]) -> list[Message]:
 
     return [
         replace(message, parts=tuple(doing(part, index) for part in message.parts))
-        for index, message in enumerate(said)
+        for index, message in enumerate(messages)
     ]
 
 
 @given(histories(), st.sampled_from((None, 0, 2)))
-def test_views_stay_legal_and_stable(said: list[Message], grace: int | None):
+def test_views_stay_legal_and_stable(messages: list[Message], grace: int | None):
     """I1, I2, I6."""
     policy = supersede(grace=grace, placeholder="{by}{handle}")
     chat = opened(policy=(policy,))
-    chat.append(of_an_agent(said))
+    chat.append(of_an_agent(messages))
     if any(entry.message.role != "system" for entry in chat.view):
         view = chat.prepare()
         assert refusals(chat, view) == []
         assert list(policy(view)) == []
-        assert [row.message for row in chat.history()] == of_an_agent(said)
+        assert [row.message for row in chat.history()] == of_an_agent(messages)
 
 
 def test_the_same_view_gives_the_same_edits():
@@ -397,14 +397,14 @@ def test_recorded_placeholders_lead_to_shown_results(transcripts: Path):
     """The newest read of a file stays too, unless the file was changed after it."""
     superseded = 0
     for path in sorted((transcripts / "neutral" / "entireio-cli").glob("*.jsonl")):
-        story = Story(*[one.message for one in read_recording(path).messages])
+        story = Story(*[row.message for row in read_recording(path).messages])
         plan = plan_of(story, AT_ONCE)
         shown = {entry.handle: entry for entry in plan.after}
         for entry in plan.after:
             if entry.shrunk:
                 superseded += 1
-                told = rf'\[Superseded by (m\d+): (?:.*; )?expand\("{entry.handle}"\)\]'
-                newer = re.fullmatch(told, entry.message.text)
+                calls_of = rf'\[Superseded by (m\d+): (?:.*; )?expand\("{entry.handle}"\)\]'
+                newer = re.fullmatch(calls_of, entry.message.text)
                 assert newer is not None
                 assert shown[newer[1]].position > entry.position
                 assert shown[newer[1]].is_result

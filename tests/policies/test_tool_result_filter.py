@@ -48,18 +48,18 @@ def filtered(story: Story, policy: object) -> list[str]:
 
 
 def test_5_4_14_keeping_two_of_ten_removes_no_message():
-    one = opened(policy=(keeping(2),))
-    said = rounds(10)
-    one.append(said)
-    view = one.prepare()
-    assert len(said) == len(view) == 21
+    conversation = opened(policy=(keeping(2),))
+    messages = rounds(10)
+    conversation.append(messages)
+    view = conversation.prepare()
+    assert len(messages) == len(view) == 21
     results = [entry.message.result for entry in view if entry.is_result]
     assert results == [
         *(ToolResult(f"tc_{n}", (Text(OMITTED),)) for n in range(1, 9)),
         *(ToolResult(f"tc_{n}", (Text(f"the result {n}"),)) for n in (9, 10)),
     ]
-    assert [e.message for e in view if e.message.role == "assistant"] == [m for m in said if m.role == "assistant"]
-    (receipt,) = one.receipts()
+    assert [e.message for e in view if e.message.role == "assistant"] == [m for m in messages if m.role == "assistant"]
+    (receipt,) = conversation.receipts()
     assert (receipt.policies, len(receipt.edits)) == (("keep-last-2",), 8)
 
 
@@ -75,20 +75,20 @@ def test_5_4_16_the_last_of_parallel_results_are_kept():
 
 
 def test_5_4_17_duplicate_or_missing_ids_do_not_change_the_count():
-    said: list[Message] = [user("q")]
+    messages: list[Message] = [user("q")]
     for n, id in enumerate(["x", "x", "", "", "x"]):
-        said += [call(id), answer(id, f"the result {n}")]
+        messages += [call(id), answer(id, f"the result {n}")]
     for profile in (OPENAI, ANTHROPIC):
-        shown = filtered(Story(*said, profile=profile), keeping(2))
+        shown = filtered(Story(*messages, profile=profile), keeping(2))
         assert shown == [OMITTED] * 3 + ["the result 3", "the result 4"]
 
 
 def test_5_4_18_a_result_shorter_than_the_placeholder_stays():
-    one = opened(policy=(keeping(1),))
-    said = [user("q"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(OMITTED)), *rounds(2)[1:]]
-    one.append(said)
-    assert texts(one.prepare())[2:] == ["ok", "", "x" * len(OMITTED), "", OMITTED, "", "the result 2"]
-    assert [row.message for row in one.history()] == said
+    conversation = opened(policy=(keeping(1),))
+    messages = [user("q"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(OMITTED)), *rounds(2)[1:]]
+    conversation.append(messages)
+    assert texts(conversation.prepare())[2:] == ["ok", "", "x" * len(OMITTED), "", OMITTED, "", "the result 2"]
+    assert [row.message for row in conversation.history()] == messages
 
 
 def pictures(chat: Conversation) -> list[tuple[str, int]]:
@@ -238,11 +238,11 @@ def test_a_late_result_counts_and_a_stand_in_does_not():
 
 
 def test_the_default_placeholder_names_the_handle():
-    one = opened(policy="keep-last-1")
-    one.append([user("q"), call("a"), answer("a", "a result " * 9), call("b"), answer("b", "ok")])
-    assert texts(one.prepare())[2] == '[Omitted: expand("m3")]'
-    assert one.expand("m3").text == "a result " * 9
-    assert texts(one.prepare())[2] == "a result " * 9
+    conversation = opened(policy="keep-last-1")
+    conversation.append([user("q"), call("a"), answer("a", "a result " * 9), call("b"), answer("b", "ok")])
+    assert texts(conversation.prepare())[2] == '[Omitted: expand("m3")]'
+    assert conversation.expand("m3").text == "a result " * 9
+    assert texts(conversation.prepare())[2] == "a result " * 9
 
 
 # ------------------------------------------------------------------------------------------------- settings, invariants
