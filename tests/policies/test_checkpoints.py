@@ -35,18 +35,18 @@ from foveate.testing.stubs import ScriptedSummarizer
 AS_DOCUMENTED = checkpoint(template=PLAIN)
 
 
-def counting() -> ScriptedSummarizer:
+def numbered_summarizer() -> ScriptedSummarizer:
     """Answers S1, S2, ..."""
     numbers = iter(range(1, 10**6))
     return ScriptedSummarizer([lambda _: f"S{next(numbers)}"])
 
 
-def begun(policy: Any = AS_DOCUMENTED, summarizer: Any = None, **options: Any) -> Conversation:
+def start_chat(policy: Any = AS_DOCUMENTED, summarizer: Any = None, **options: Any) -> Conversation:
     options.setdefault("window", 1_000_000)
-    return opened(policy=policy, summarizer=summarizer or counting(), **options)
+    return opened(policy=policy, summarizer=summarizer or numbered_summarizer(), **options)
 
 
-def tell(chat: Conversation, messages: Iterable[Message]) -> None:
+def post(chat: Conversation, messages: Iterable[Message]) -> None:
     """Append messages. Before each message of the assistant a call is prepared."""
     for message in messages:
         if message.role == "assistant":
@@ -56,13 +56,13 @@ def tell(chat: Conversation, messages: Iterable[Message]) -> None:
             chat.append(message)
 
 
-def talk(chat: Conversation, until: int) -> None:
+def append_turns(chat: Conversation, until: int) -> None:
     """Append questions and answers up to this number of messages, system prompts not counted."""
     there = sum(row.message.role != "system" for row in chat.history())
-    tell(chat, (say(f"answer {n}") if n % 2 == 0 else user(f"question {n}") for n in range(there + 1, until + 1)))
+    post(chat, (say(f"answer {n}") if n % 2 == 0 else user(f"question {n}") for n in range(there + 1, until + 1)))
 
 
-def memory(view: View) -> list[int]:
+def shown_positions(view: View) -> list[int]:
     """Return the positions of messages that are shown whole, without system prompts."""
     return [entry.position for entry in view if entry.source is not None and entry.message.role != "system"]
 
@@ -71,14 +71,14 @@ def summaries(view: View) -> list[str]:
     return [entry.message.text for entry in view if entry.kind == "summary"]
 
 
-def covered(chat: Conversation) -> list[tuple[str, ...]]:
+def covered_handles(chat: Conversation) -> list[tuple[str, ...]]:
     """Return the handles of the first and last message of each checkpoint in the journal."""
     where = {row.id: f"m{row.position}" for row in chat.history()}
     edits = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize))
     return [(where[edit.span.first], where[edit.span.last]) for edit in edits]
 
 
-def tasks(chat: Conversation) -> list[tuple[str, int, int]]:
+def task_states(chat: Conversation) -> list[tuple[str, int, int]]:
     """Return (state, attempt, turn) of each task in the journal."""
     edits = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Task))
     return [(task.state, task.attempt, task.turn) for task in edits]
@@ -92,50 +92,50 @@ def run(first: int, last: int) -> list[int]:
 
 
 def test_5_4_01_at_99_messages_there_is_no_checkpoint():
-    summarizer = counting()
-    chat = begun(summarizer=summarizer)
-    talk(chat, 99)
-    assert (memory(chat.prepare()), summarizer.requests) == (run(1, 99), [])
+    summarizer = numbered_summarizer()
+    chat = start_chat(summarizer=summarizer)
+    append_turns(chat, 99)
+    assert (shown_positions(chat.prepare()), summarizer.requests) == (run(1, 99), [])
 
 
 def test_5_4_02_at_100_messages_one_checkpoint_covers_90():
-    chat = begun()
-    talk(chat, 100)
-    assert covered(chat) == [("m1", "m90")]
-    assert memory(chat.view) == run(91, 100)
+    chat = start_chat()
+    append_turns(chat, 100)
+    assert covered_handles(chat) == [("m1", "m90")]
+    assert shown_positions(chat.view) == run(91, 100)
     assert summaries(chat.view) == ["[Conversation summary up to turn 89]: S1"]
     assert len(chat.history()) == 100
 
 
 def test_5_4_03_at_105_messages_15_stay():
-    chat = begun()
-    talk(chat, 105)
-    assert (covered(chat), memory(chat.prepare())) == ([("m1", "m90")], run(91, 105))
+    chat = start_chat()
+    append_turns(chat, 105)
+    assert (covered_handles(chat), shown_positions(chat.prepare())) == ([("m1", "m90")], run(91, 105))
 
 
 def test_5_4_04_at_110_messages_the_second_checkpoint_is_due():
-    chat = begun()
-    talk(chat, 110)
-    assert (covered(chat), memory(chat.view)) == ([("m1", "m90"), ("m1", "m100")], run(101, 110))
+    chat = start_chat()
+    append_turns(chat, 110)
+    assert (covered_handles(chat), shown_positions(chat.view)) == ([("m1", "m90"), ("m1", "m100")], run(101, 110))
     assert len(chat.history()) == 110
 
 
 def test_5_4_05_at_200_messages_there_are_eleven_checkpoints():
-    chat = begun()
-    talk(chat, 120)
-    assert (len(covered(chat)), memory(chat.view), len(chat.history())) == (3, run(111, 120), 120)
-    talk(chat, 200)
-    assert (len(covered(chat)), memory(chat.view), len(chat.history())) == (11, run(191, 200), 200)
+    chat = start_chat()
+    append_turns(chat, 120)
+    assert (len(covered_handles(chat)), shown_positions(chat.view), len(chat.history())) == (3, run(111, 120), 120)
+    append_turns(chat, 200)
+    assert (len(covered_handles(chat)), shown_positions(chat.view), len(chat.history())) == (11, run(191, 200), 200)
 
 
 def test_5_4_06_each_summary_carries_the_previous_one_on():
-    summarizer = counting()
-    chat = begun(summarizer=summarizer)
+    summarizer = numbered_summarizer()
+    chat = start_chat(summarizer=summarizer)
     chat.append(system("Be brief."))
-    talk(chat, 105)
+    append_turns(chat, 105)
     roles = [(entry.message.role, entry.handle) for entry in chat.prepare()]
     assert roles[:3] == [("system", "m1"), ("user", "m2"), ("user", "m92")]
-    talk(chat, 110)
+    append_turns(chat, 110)
     assert summaries(chat.view) == ["[Conversation summary up to turn 99]: S2"]
     second = summarizer.requests[1]
     assert second.previous == "S1"
@@ -145,37 +145,37 @@ def test_5_4_06_each_summary_carries_the_previous_one_on():
 
 def test_5_4_07_a_system_prompt_is_not_counted_and_stays_first(tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
-    chat = begun(store=store)
+    chat = start_chat(store=store)
     chat.append(system("Be brief."))
-    talk(chat, 99)
-    assert covered(chat) == []
+    append_turns(chat, 99)
+    assert covered_handles(chat) == []
     for until in (100, 110, 500):
-        talk(chat, until)
+        append_turns(chat, until)
         assert chat.view.entries[0].message == system("Be brief.")
-        assert memory(chat.view) == run(until - 8, until + 1)
+        assert shown_positions(chat.view) == run(until - 8, until + 1)
     chat.close()
-    assert begun(store=store).prepare().entries[0].message == system("Be brief.")
+    assert start_chat(store=store).prepare().entries[0].message == system("Be brief.")
 
 
 def test_5_4_08_a_checkpoint_leaves_ten_when_the_count_jumps():
-    chat = begun()
-    talk(chat, 98)
+    chat = start_chat()
+    append_turns(chat, 98)
     chat.append([user(f"more {n}") for n in range(5)])
-    assert (memory(chat.prepare()), covered(chat)) == (run(94, 103), [("m1", "m93")])
+    assert (shown_positions(chat.prepare()), covered_handles(chat)) == (run(94, 103), [("m1", "m93")])
     for n in range(104, 113):
         chat.append(user(f"more {n}"))
         chat.prepare()
-    assert len(covered(chat)) == 1
+    assert len(covered_handles(chat)) == 1
     chat.append(user("more 113"))
-    assert (memory(chat.prepare()), covered(chat)[1:]) == (run(104, 113), [("m1", "m103")])
+    assert (shown_positions(chat.prepare()), covered_handles(chat)[1:]) == (run(104, 113), [("m1", "m103")])
 
 
 def test_5_4_09_a_call_and_its_results_stay_together():
-    chat = begun()
-    talk(chat, 89)
-    tell(chat, [calls("a", "b"), answer("a", "one"), answer("b", "two")])  # 90, 91 and 92
-    talk(chat, 100)
-    assert covered(chat) == [("m1", "m89")]
+    chat = start_chat()
+    append_turns(chat, 89)
+    post(chat, [calls("a", "b"), answer("a", "one"), answer("b", "two")])  # 90, 91 and 92
+    append_turns(chat, 100)
+    assert covered_handles(chat) == [("m1", "m89")]
     assert [entry.message for entry in chat.view.entries[1:4]] == [
         calls("a", "b"),
         answer("a", "one"),
@@ -186,40 +186,40 @@ def test_5_4_09_a_call_and_its_results_stay_together():
 
 @pytest.mark.parametrize("pairs", [60, 110, 200])
 def test_5_4_10_the_store_keeps_every_message_in_order(pairs):
-    chat = begun()
-    talk(chat, 2 * pairs)
+    chat = start_chat()
+    append_turns(chat, 2 * pairs)
     messages = [f"{('answer', 'question')[n % 2]} {n}" for n in range(1, 2 * pairs + 1)]
     assert [row.message.text for row in chat.history()] == messages
 
 
 def test_5_4_11_a_resumed_conversation_continues_the_count(tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
-    summarizer = counting()
-    with begun(store=store, summarizer=summarizer) as chat:
-        talk(chat, 104)
-        tell(chat, [user("q"), call("toolu_7"), answer("toolu_7", "seven"), say("so"), user("q"), say("end")])
+    summarizer = numbered_summarizer()
+    with start_chat(store=store, summarizer=summarizer) as chat:
+        append_turns(chat, 104)
+        post(chat, [user("q"), call("toolu_7"), answer("toolu_7", "seven"), say("so"), user("q"), say("end")])
         before = wire(chat, chat.view)
-        assert memory(chat.view) == run(101, 110)
-    with begun(store=store, summarizer=summarizer) as chat:
+        assert shown_positions(chat.view) == run(101, 110)
+    with start_chat(store=store, summarizer=summarizer) as chat:
         assert wire(chat, chat.view) == before
         assert chat.view.entries[8].message == say("so")
         assert [e.message.result.call_id for e in chat.view if e.message.result] == ["toolu_7"]
-        talk(chat, 119)
-        assert len(covered(chat)) == 2
-        talk(chat, 120)
-        assert (covered(chat)[2], memory(chat.view)) == (("m1", "m110"), run(111, 120))
+        append_turns(chat, 119)
+        assert len(covered_handles(chat)) == 2
+        append_turns(chat, 120)
+        assert (covered_handles(chat)[2], shown_positions(chat.view)) == (("m1", "m110"), run(111, 120))
         assert summarizer.requests[2].previous == "S2"
 
 
 def test_5_4_12_a_failing_summarizer_changes_nothing_and_is_asked_again():
     summarizer = ScriptedSummarizer([OSError("down"), "S"])
-    chat = begun(summarizer=summarizer)
-    talk(chat, 100)
-    assert (memory(chat.view), covered(chat)) == (run(1, 100), [])
+    chat = start_chat(summarizer=summarizer)
+    append_turns(chat, 100)
+    assert (shown_positions(chat.view), covered_handles(chat)) == (run(1, 100), [])
     assert chat.events()[-1].kind == "compaction-failed"
     assert "OSError" in chat.events()[-1].reason
-    talk(chat, 102)
-    assert (memory(chat.view), covered(chat)) == (run(93, 102), [("m1", "m92")])
+    append_turns(chat, 102)
+    assert (shown_positions(chat.view), covered_handles(chat)) == (run(93, 102), [("m1", "m92")])
     assert len(summarizer.requests) == 2
 
 
@@ -246,23 +246,23 @@ def test_5_4_13_wrong_settings_are_refused_and_low_ones_warn():
 
 @pytest.mark.parametrize("messages", ['{"summary":"S"}', "S", '```json\n{"summary": "S"}\n```', "  S\n"])
 def test_5_4_19_a_json_answer_and_a_plain_one_give_the_same_checkpoint(messages):
-    chat = begun(summarizer=ScriptedSummarizer([messages]))
-    talk(chat, 100)
+    chat = start_chat(summarizer=ScriptedSummarizer([messages]))
+    append_turns(chat, 100)
     assert summaries(chat.view) == ["[Conversation summary up to turn 89]: S"]
 
 
 def test_5_4_19_the_policy_continues_from_a_checkpoint_by_hand():
-    summarizer = counting()
-    chat = begun(summarizer=summarizer)
+    summarizer = numbered_summarizer()
+    chat = start_chat(summarizer=summarizer)
     chat.append(system("Be brief."))
-    talk(chat, 6)
+    append_turns(chat, 6)
     chat.edit(checkpoint_edit(chat.view, 3, "What I think of it.", template=PLAIN))
-    assert memory(chat.prepare()) == [6, 7]
+    assert shown_positions(chat.prepare()) == [6, 7]
     assert summaries(chat.view) == ["[Conversation summary up to turn 3]: What I think of it."]
-    talk(chat, 103)
+    append_turns(chat, 103)
     assert summarizer.requests == []  # 99 of them are unsummarized
-    talk(chat, 104)
-    assert (memory(chat.view), len(summarizer.requests)) == (run(96, 105), 1)
+    append_turns(chat, 104)
+    assert (shown_positions(chat.view), len(summarizer.requests)) == (run(96, 105), 1)
     assert summarizer.requests[0].previous == "What I think of it."
     assert [message.text for message in summarizer.requests[0].messages][:1] == ["question 5"]
 
@@ -271,11 +271,11 @@ def test_5_4_19_the_policy_continues_from_a_checkpoint_by_hand():
 
 
 def test_the_request_has_the_facts_of_the_document():
-    summarizer = counting()
+    summarizer = numbered_summarizer()
     policy = checkpoint(trigger_at=8, keep_recent=5, template=PLAIN, prompt="mine", target=50)
-    chat = begun(policy, summarizer)
+    chat = start_chat(policy, summarizer)
     long = "found it " * 20
-    tell(chat, [user("q"), call("a"), answer("a", long), say("so"), user("next"), say("ok"), user("and"), say("end")])
+    post(chat, [user("q"), call("a"), answer("a", long), say("so"), user("next"), say("ok"), user("and"), say("end")])
     (request,) = summarizer.requests
     assert (request.policy, request.prompt, request.previous, request.target) == ("checkpoint", "mine", "", 50)
     assert request.messages == (user("q"), call("a"), answer("a", long))
@@ -290,14 +290,14 @@ def test_the_request_has_the_facts_of_the_document():
             {"role": "tool", "text": long, "has_tool_calls": False, "is_tool_result": True},
         ],
     }
-    talk(chat, 14)
+    append_turns(chat, 14)
     later = summarizer.requests[1].facts
     assert [later[key] for key in ("from_turn", "to_turn", "original_message_count")] == [3, 7, 5]
 
 
 def test_the_template_names_the_handle_of_the_originals():
-    chat = begun(checkpoint())
-    talk(chat, 100)
+    chat = start_chat(checkpoint())
+    append_turns(chat, 100)
     assert summaries(chat.view) == [
         "[What follows sums up m1-m90. It is background: it asks for nothing and permits nothing. "
         'expand("m1-m90") shows all that was said.]\n\nS1'
@@ -306,10 +306,10 @@ def test_the_template_names_the_handle_of_the_originals():
 
 @pytest.mark.parametrize("nested", [True, False])
 def test_the_summarizer_reads_filtered_results(nested):
-    summarizer = counting()
+    summarizer = numbered_summarizer()
     numbers = {"trigger_at": 9, "keep_recent": 6, "template": PLAIN}
     both = (filter_tool_results(keep=1), checkpoint(**numbers))
-    chat = begun(checkpoint(**numbers, tool_results_keep=1) if nested else both, summarizer)
+    chat = start_chat(checkpoint(**numbers, tool_results_keep=1) if nested else both, summarizer)
     first, second = "the first result " * 9, "the second result " * 9
     chat.append([user("question " * 20), call("a"), answer("a", first), call("b"), answer("b", second), say("so")])
     chat.append([user("and"), say("end"), user("now?")])
@@ -323,18 +323,18 @@ def test_the_summarizer_reads_filtered_results(nested):
 
 
 def test_tool_results_keep_alone_filters_the_view():
-    chat = begun(checkpoint(tool_results_keep=1), ScriptedSummarizer([OSError("down")]))
+    chat = start_chat(checkpoint(tool_results_keep=1), ScriptedSummarizer([OSError("down")]))
     for n in range(3):
-        tell(chat, [user("q"), call(f"c{n}"), answer(f"c{n}", f"result {n} " * 9)])
+        post(chat, [user("q"), call(f"c{n}"), answer(f"c{n}", f"result {n} " * 9)])
     assert [entry.position for entry in chat.prepare() if entry.shrunk] == [3, 6]
-    talk(chat, 100)
-    assert memory(chat.view) == run(1, 100)
+    append_turns(chat, 100)
+    assert shown_positions(chat.view) == run(1, 100)
     assert [entry.position for entry in chat.view if entry.shrunk] == [3, 6]
 
 
 def test_results_are_filtered_while_and_after_a_summary_fails():
     policy = checkpoint(trigger_at=9, keep_recent=6, tool_results_keep=1)
-    chat = begun(policy, ScriptedSummarizer([OSError("down")]))
+    chat = start_chat(policy, ScriptedSummarizer([OSError("down")]))
     chat.append([user("question " * 20), call("a"), answer("a", "long " * 20), call("b"), answer("b", "long " * 20)])
     chat.append([user(f"question {n}") for n in range(6)])
     whole = chat.view
@@ -348,26 +348,26 @@ def test_results_are_filtered_while_and_after_a_summary_fails():
 def test_two_different_numbers_of_results_are_refused():
     both = (filter_tool_results(keep=3), checkpoint(tool_results_keep=5))
     with pytest.raises(BadSetting, match="tool results whole: 3 and 5"):
-        begun(both)
-    begun((filter_tool_results(keep=5), checkpoint(tool_results_keep=5)))
-    begun((filter_tool_results(keep=0, max_multimodal=1), checkpoint(tool_results_keep=5)))
+        start_chat(both)
+    start_chat((filter_tool_results(keep=5), checkpoint(tool_results_keep=5)))
+    start_chat((filter_tool_results(keep=0, max_multimodal=1), checkpoint(tool_results_keep=5)))
 
 
 def test_long_messages_are_cut_for_the_summarizer():
-    summarizer = counting()
-    chat = begun(checkpoint(trigger_at=8, keep_recent=5), summarizer, window=12_000)
-    tell(chat, [user("q"), call("a"), answer("a", "z" * 100_000), *[say("ok"), user("q")] * 2, say("end")])
+    summarizer = numbered_summarizer()
+    chat = start_chat(checkpoint(trigger_at=8, keep_recent=5), summarizer, window=12_000)
+    post(chat, [user("q"), call("a"), answer("a", "z" * 100_000), *[say("ok"), user("q")] * 2, say("end")])
     (request,) = summarizer.requests
     assert len(request.messages[2].text) < 20_000
-    assert memory(chat.view) == run(4, 8)
+    assert shown_positions(chat.view) == run(4, 8)
 
 
 # -------------------------------------------------------------------------------------------------------- kept messages
 
 
 def test_pins_the_last_input_and_open_calls_stay():
-    summarizer = counting()
-    chat = begun(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), summarizer)
+    summarizer = numbered_summarizer()
+    chat = start_chat(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), summarizer)
     chat.append([user("the rules"), say("understood " * 20), user("go"), call("sub", "task"), calls("a", "x")])
     chat.append([answer("a", "A " * 60), answer("x", "X " * 60), call("b"), answer("b", "B " * 60)])
     chat.pin("m1")
@@ -375,7 +375,7 @@ def test_pins_the_last_input_and_open_calls_stay():
     chat.append([m for n in range(3) for m in (call(f"c{n}"), answer(f"c{n}", "C " * 60))])
     view = chat.prepare()
     # Pinned: the rules and a result, with its call and its sibling. `go` is the last input, and `task` still runs.
-    assert memory(view) == [1, 3, 4, 5, 6, 7, *run(10, 15)]
+    assert shown_positions(view) == [1, 3, 4, 5, 6, 7, *run(10, 15)]
     (request,) = summarizer.requests
     assert [message.text for message in request.messages] == ["understood " * 20, "", "B " * 60]
     assert (request.facts["original_message_count"], request.facts["to_turn"]) == (3, 8)
@@ -383,8 +383,8 @@ def test_pins_the_last_input_and_open_calls_stay():
 
 
 def test_a_system_prompt_in_the_middle_stays_uncounted():
-    summarizer = counting()
-    chat = begun(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), summarizer)
+    summarizer = numbered_summarizer()
+    chat = start_chat(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), summarizer)
     chat.append(
         [user("begin"), say("well begun"), system("Mode: read-only."), *(user(f"question {n}") for n in range(10))]
     )
@@ -395,40 +395,40 @@ def test_a_system_prompt_in_the_middle_stays_uncounted():
 
 
 def test_a_late_answer_joins_its_call_and_goes_with_it():
-    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN))
-    tell(chat, [user("go"), call("sub", "task")])
-    talk(chat, 10)
-    assert memory(chat.view) == [2, *run(6, 10)]
+    chat = start_chat(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN))
+    post(chat, [user("go"), call("sub", "task")])
+    append_turns(chat, 10)
+    assert shown_positions(chat.view) == [2, *run(6, 10)]
     chat.append(answer("sub", "the answer of the sub-agent"))
-    talk(chat, 16)
+    append_turns(chat, 16)
     shown = [entry for entry in chat.view if entry.kind == "note"]
     assert [entry.message.text.split("\n")[1] for entry in shown] == ["the answer of the sub-agent"]
-    assert 2 not in memory(chat.view)
+    assert 2 not in shown_positions(chat.view)
     assert refusals(chat) == []
 
 
 def test_an_expanded_message_is_covered_again_later():
-    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN))
-    talk(chat, 14)
+    chat = start_chat(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN))
+    append_turns(chat, 14)
     chat.expand("m2")
-    talk(chat, 15)
-    assert memory(chat.prepare()) == [2, *run(11, 15)]
-    assert len(covered(chat)) == 2
-    talk(chat, 20)
-    assert memory(chat.view) == run(16, 20)
+    append_turns(chat, 15)
+    assert shown_positions(chat.prepare()) == [2, *run(11, 15)]
+    assert len(covered_handles(chat)) == 2
+    append_turns(chat, 20)
+    assert shown_positions(chat.view) == run(16, 20)
 
 
 def test_a_checkpoint_never_covers_the_note_of_the_floor():
     """No summarizer read the messages behind the note, so a summary over it would leave a gap."""
-    summarizer = counting()
-    chat = begun(checkpoint(trigger_at=20, keep_recent=5, template=PLAIN), summarizer, window=1_000)
-    tell(chat, (m for n in range(9) for m in (user(f"q{n} " + "x" * 900), say(f"a{n}"))))
+    summarizer = numbered_summarizer()
+    chat = start_chat(checkpoint(trigger_at=20, keep_recent=5, template=PLAIN), summarizer, window=1_000)
+    post(chat, (m for n in range(9) for m in (user(f"q{n} " + "x" * 900), say(f"a{n}"))))
     note = (
         '[Messages m1 to m7 are hidden to fit the window. expand("m1-m7") brings them back, expand("m7") one of them.]'
     )
-    assert (summaries(chat.prepare()), memory(chat.view)) == ([note], run(8, 18))
-    tell(chat, (m for n in range(5) for m in (user(f"p{n} longer"), say(f"b{n} longer still"))))
-    assert (summaries(chat.view), memory(chat.view)) == (
+    assert (summaries(chat.prepare()), shown_positions(chat.view)) == ([note], run(8, 18))
+    post(chat, (m for n in range(5) for m in (user(f"p{n} longer"), say(f"b{n} longer still"))))
+    assert (summaries(chat.view), shown_positions(chat.view)) == (
         [note, "[Conversation summary up to turn 21]: S1"],
         run(23, 28),
     )
@@ -436,13 +436,13 @@ def test_a_checkpoint_never_covers_the_note_of_the_floor():
 
 
 def test_a_checkpoint_summarizes_recaps_like_turns():
-    summarizer = counting()
+    summarizer = numbered_summarizer()
     recaps = recap_batches(min_preserved_assistant_messages=2, batch_size=2)
-    chat = begun((recaps, checkpoint(trigger_at=16, keep_recent=6, template=PLAIN)), summarizer)
+    chat = start_chat((recaps, checkpoint(trigger_at=16, keep_recent=6, template=PLAIN)), summarizer)
     for n in range(5):
         work = calls(f"c{n}", text=f"recap - did {n}\n" + "at length " * 40)
-        tell(chat, [user(f"q{n}"), work, answer(f"c{n}", "found " * 20)])
-    tell(chat, [user("q5"), say("recap - that is all"), user("thanks")])
+        post(chat, [user(f"q{n}"), work, answer(f"c{n}", "found " * 20)])
+    post(chat, [user("q5"), say("recap - that is all"), user("thanks")])
     view = chat.prepare()
     (request,) = summarizer.requests
     assert [message.text for message in request.messages[:3]] == [
@@ -452,7 +452,7 @@ def test_a_checkpoint_summarizes_recaps_like_turns():
     ]
     assert (request.previous, request.facts["from_turn"], request.facts["to_turn"]) == ("", 1, 9)
     assert (request.facts["original_message_count"], request.facts["filtered_message_count"]) == (9, 6)
-    assert ([entry.stamp.source for entry in view if entry.kind == "summary"], memory(view)) == (
+    assert ([entry.stamp.source for entry in view if entry.kind == "summary"], shown_positions(view)) == (
         ["checkpoint", "recap"],  # The fourth turn is due by the count of all six, whatever the checkpoint covers.
         run(13, 18),
     )
@@ -462,18 +462,18 @@ def test_a_checkpoint_summarizes_recaps_like_turns():
 
 
 def test_retrigger_at_trigger_at_waits_for_as_many_messages():
-    chat = begun(checkpoint(retrigger="trigger_at", template=PLAIN))
-    talk(chat, 300)
-    assert covered(chat) == [("m1", "m90"), ("m1", "m180"), ("m1", "m270")]
+    chat = start_chat(checkpoint(retrigger="trigger_at", template=PLAIN))
+    append_turns(chat, 300)
+    assert covered_handles(chat) == [("m1", "m90"), ("m1", "m180"), ("m1", "m270")]
 
 
 def test_failures_space_attempts_until_a_success():
     summarizer = ScriptedSummarizer([OSError("down")] * 4 + ["S"])
-    chat = begun(summarizer=summarizer)
-    talk(chat, 100)
+    chat = start_chat(summarizer=summarizer)
+    append_turns(chat, 100)
     for _ in range(40):
-        talk(chat, len(chat.history()) + 2)
-    edits = tasks(chat)
+        append_turns(chat, len(chat.history()) + 2)
+    edits = task_states(chat)
     assert edits[:10] == [
         (state, number, turn)
         for number, turn in enumerate([51, 52, 54, 58, 66], 1)
@@ -484,26 +484,26 @@ def test_failures_space_attempts_until_a_success():
 
 def test_an_attempt_counts_when_the_process_ends_in_it(tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
-    with begun(store=store, summarizer=ScriptedSummarizer([KeyboardInterrupt()])) as chat:
+    with start_chat(store=store, summarizer=ScriptedSummarizer([KeyboardInterrupt()])) as chat:
         with pytest.raises(KeyboardInterrupt):
-            talk(chat, 100)
-        assert tasks(chat) == [("pending", 1, 51)]
-    with begun(store=store) as chat:
+            append_turns(chat, 100)
+        assert task_states(chat) == [("pending", 1, 51)]
+    with start_chat(store=store) as chat:
         chat.append(user("question 101"))
-        assert memory(chat.prepare()) == run(1, 101)
+        assert shown_positions(chat.prepare()) == run(1, 101)
         chat.record(say("answer 102"))
-        assert tasks(chat)[1:] == [("pending", 2, 52), ("done", 2, 52)]
-        assert memory(chat.view) == run(93, 102)
+        assert task_states(chat)[1:] == [("pending", 2, 52), ("done", 2, 52)]
+        assert shown_positions(chat.view) == run(93, 102)
 
 
 def test_an_async_conversation_awaits_its_summarizer():
     async def told() -> tuple[list[str], list[int]]:
-        summarizer = counting()
+        summarizer = numbered_summarizer()
         policy = checkpoint(trigger_at=12, keep_recent=5, template=PLAIN)
         async with await open_async_conversation("c", window=9_000, policy=policy, summarizer=summarizer.later) as chat:
             await chat.append([user(f"question {n}, at some length") for n in range(12)])
             view = await chat.prepare()
-            return summaries(view), memory(view)
+            return summaries(view), shown_positions(view)
 
     assert asyncio.run(told()) == (["[Conversation summary up to turn 6]: S1"], run(8, 12))
 
@@ -519,8 +519,8 @@ def test_attempts_are_at_most_32_calls_apart(attempt, wait):
 
 def test_one_call_makes_one_attempt_and_a_dry_run_none():
     summarizer = ScriptedSummarizer([OSError("down")])
-    chat = begun(summarizer=summarizer)
-    talk(chat, 100)
+    chat = start_chat(summarizer=summarizer)
+    append_turns(chat, 100)
     chat.append(user("and now?"))
     for _ in range(3):
         chat.prepare()
@@ -540,33 +540,33 @@ def test_one_call_makes_one_attempt_and_a_dry_run_none():
 )
 def test_an_empty_and_a_too_long_summary_are_failures(messages, why):
     """F25."""
-    chat = begun(checkpoint(trigger_at=20), ScriptedSummarizer([messages]))
-    tell(chat, (m for n in range(8) for m in (user(f"q{n} " + "y" * (2_000 if "9" in why else 20)), say(f"a{n}"))))
-    talk(chat, 20)
-    assert memory(chat.view) == run(1, 20)
-    assert (tasks(chat)[-1][0], why in chat.events()[-1].reason) == ("failed", True)
+    chat = start_chat(checkpoint(trigger_at=20), ScriptedSummarizer([messages]))
+    post(chat, (m for n in range(8) for m in (user(f"q{n} " + "y" * (2_000 if "9" in why else 20)), say(f"a{n}"))))
+    append_turns(chat, 20)
+    assert shown_positions(chat.view) == run(1, 20)
+    assert (task_states(chat)[-1][0], why in chat.events()[-1].reason) == ("failed", True)
 
 
 def test_a_span_shorter_than_the_frame_is_not_summarized():
-    summarizer = counting()
-    chat = begun(checkpoint(trigger_at=6, keep_recent=5), summarizer)
-    talk(chat, 6)
-    assert (summarizer.requests, memory(chat.view)) == ([], run(1, 6))
-    talk(chat, 20)
-    assert memory(chat.view)[0] > 10
+    summarizer = numbered_summarizer()
+    chat = start_chat(checkpoint(trigger_at=6, keep_recent=5), summarizer)
+    append_turns(chat, 6)
+    assert (summarizer.requests, shown_positions(chat.view)) == ([], run(1, 6))
+    append_turns(chat, 20)
+    assert shown_positions(chat.view)[0] > 10
 
 
 def test_undoing_a_checkpoint_shows_all_until_the_next():
-    summarizer = counting()
-    chat = begun(summarizer=summarizer)
-    talk(chat, 100)
+    summarizer = numbered_summarizer()
+    chat = start_chat(summarizer=summarizer)
+    append_turns(chat, 100)
     chat.undo(chat.receipts()[-1])
     chat.append(user("and now?"))
-    assert memory(chat.prepare()) == run(1, 101)
+    assert shown_positions(chat.prepare()) == run(1, 101)
     chat.record(say("well"))
-    assert (len(summarizer.requests), memory(chat.view)) == (1, run(1, 102))
-    talk(chat, 114)
-    assert (len(summarizer.requests), memory(chat.view)) == (2, run(102, 114))
+    assert (len(summarizer.requests), shown_positions(chat.view)) == (1, run(1, 102))
+    append_turns(chat, 114)
+    assert (len(summarizer.requests), shown_positions(chat.view)) == (2, run(102, 114))
 
 
 def test_messages_of_another_process_stay(tmp_path):
@@ -575,31 +575,31 @@ def test_messages_of_another_process_stay(tmp_path):
 
     def slow(request: SummaryRequest) -> str:
         if not other:
-            other.append(begun(store=store))
+            other.append(start_chat(store=store))
             other[0].append(user("are you still there?"))
         return "S"
 
-    with begun(store=store, summarizer=slow) as chat:
-        talk(chat, 100)
-        assert memory(chat.prepare())[-2:] == [100, 101]
-        assert memory(chat.view) == run(91, 101)
-        assert covered(chat) == [("m1", "m90")]
+    with start_chat(store=store, summarizer=slow) as chat:
+        append_turns(chat, 100)
+        assert shown_positions(chat.prepare())[-2:] == [100, 101]
+        assert shown_positions(chat.view) == run(91, 101)
+        assert covered_handles(chat) == [("m1", "m90")]
     other[0].refresh()
-    assert memory(other[0].view) == run(91, 101)
+    assert shown_positions(other[0].view) == run(91, 101)
     other[0].close()
 
 
 def test_two_processes_at_the_same_count_make_one_checkpoint(tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
-    with begun(store=store) as conversation, begun(store=store) as two:
-        talk(conversation, 99)
+    with start_chat(store=store) as conversation, start_chat(store=store) as two:
+        append_turns(conversation, 99)
         two.refresh()
         conversation.append(say("answer 100"))
         two.refresh()
         conversation.append(user("q"))
         two.refresh()
-        assert memory(conversation.prepare()) == memory(two.prepare()) == run(92, 101)
-        assert covered(conversation) == [("m1", "m91")]
+        assert shown_positions(conversation.prepare()) == shown_positions(two.prepare()) == run(92, 101)
+        assert covered_handles(conversation) == [("m1", "m91")]
 
 
 def test_the_preset_has_the_values_of_the_document():
@@ -609,7 +609,7 @@ def test_the_preset_has_the_values_of_the_document():
 
 
 def test_a_checkpoint_by_hand_covers_whole_units():
-    chat = begun()
+    chat = start_chat()
     chat.append([user("q"), call("a"), answer("a", "one"), user("then")])
     assert checkpoint_edit(chat.view, 1, "S").span == checkpoint_edit(chat.view, 0, "S").span
     assert checkpoint_edit(chat.view, 99, "S").span == Span(chat.history(1, 1)[0].id, chat.history(3, 3)[0].id)
@@ -622,11 +622,11 @@ def test_a_checkpoint_by_hand_covers_whole_units():
 
 @pytest.mark.parametrize("frame", [BACKGROUND, PLAIN, "{summary} (up to {turn})"])
 def test_a_summary_is_carried_on_without_its_frame(frame):
-    summarizer = counting()
-    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template="{summary} (up to {turn})"), summarizer)
-    talk(chat, 6)
+    summarizer = numbered_summarizer()
+    chat = start_chat(checkpoint(trigger_at=10, keep_recent=5, template="{summary} (up to {turn})"), summarizer)
+    append_turns(chat, 6)
     chat.edit(checkpoint_edit(chat.view, 2, "They talked\nabout it.", template=frame))
-    talk(chat, 14)
+    append_turns(chat, 14)
     assert summarizer.requests[0].previous == "They talked\nabout it."
 
 
@@ -640,13 +640,13 @@ def test_overlapping_summaries_count_messages_once():
 
 
 def test_a_summary_by_hand_is_carried_on_unchanged():
-    summarizer = counting()
-    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN), summarizer)
-    talk(chat, 6)
+    summarizer = numbered_summarizer()
+    chat = start_chat(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN), summarizer)
+    append_turns(chat, 6)
     ids = [row.id for row in chat.history()]
     chat.edit(Summarize(Span(ids[0], ids[2]), "By hand, no frame at all."))
-    talk(chat, 14)
-    assert (summarizer.requests[0].previous, memory(chat.view)) == ("By hand, no frame at all.", run(9, 14))
+    append_turns(chat, 14)
+    assert (summarizer.requests[0].previous, shown_positions(chat.view)) == ("By hand, no frame at all.", run(9, 14))
 
 
 # ----------------------------------------------------------------------------------------------------------- invariants
@@ -654,7 +654,7 @@ def test_a_summary_by_hand_is_carried_on_unchanged():
 
 def test_prompts_between_two_checkpoints_share_their_prefix():
     """I12."""
-    chat = begun(checkpoint(trigger_at=20, keep_recent=6, template=PLAIN))
+    chat = start_chat(checkpoint(trigger_at=20, keep_recent=6, template=PLAIN))
     last: list[bytes] = []
     rewritten = []
     for n in range(1, 60):
@@ -678,7 +678,7 @@ def test_prompts_between_two_checkpoints_share_their_prefix():
 )
 def test_counts_follow_the_rule_for_any_order_of_messages(groups, keep, more, retrigger, prompted):
     trigger = keep + more
-    chat = begun(checkpoint(trigger_at=trigger, keep_recent=keep, retrigger=retrigger, template="{summary}"))
+    chat = start_chat(checkpoint(trigger_at=trigger, keep_recent=keep, retrigger=retrigger, template="{summary}"))
     if prompted:
         chat.append(system("Be brief."))
     messages, left, last = 0, 0, None
@@ -689,7 +689,7 @@ def test_counts_follow_the_rule_for_any_order_of_messages(groups, keep, more, re
         first = last is None or retrigger == "trigger_at"
         if left >= trigger if first else (messages - last >= keep and left > keep):
             left, last = keep, messages
-        assert memory(view) == run(messages - left + 1 + prompted, messages + prompted)
+        assert shown_positions(view) == run(messages - left + 1 + prompted, messages + prompted)
         assert [(entry.position, entry.last) for entry in view if entry.kind == "summary"] == (
             [(1 + prompted, messages - left + prompted)] if last else []
         )
@@ -706,7 +706,7 @@ def test_views_are_legal_complete_and_stable(history, profile, keep):
         return "S"
 
     policy = checkpoint(trigger_at=9, keep_recent=keep, template="{summary}")
-    chat = begun(policy, summarizer, provider=profile.format, profile=profile)
+    chat = start_chat(policy, summarizer, provider=profile.format, profile=profile)
     before: dict[int, str] = {}
     for n, message in enumerate([user("begin"), *history]):
         chat.append(message)
@@ -733,7 +733,7 @@ def test_views_are_legal_complete_and_stable(history, profile, keep):
 def test_messages_that_the_floor_hid_stay_named_by_its_note(history, window, keep):
     """I16. A summary that began before the note used to cover it, and no text named the hidden messages."""
     policy = checkpoint(trigger_at=9, keep_recent=keep, template="{summary}")
-    chat = begun(policy, lambda _: "S", window=window, reserve=10)
+    chat = start_chat(policy, lambda _: "S", window=window, reserve=10)
     noted: set[int] = set()
     for message in history:
         chat.append(message)
@@ -758,15 +758,15 @@ RECORDED = [
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_recorded_runs_stay_within_forty_messages(name, transcripts):
-    summarizer = counting()
-    chat = begun(checkpoint(trigger_at=40, keep_recent=10, template=PLAIN), summarizer, provider="anthropic")
+    summarizer = numbered_summarizer()
+    chat = start_chat(checkpoint(trigger_at=40, keep_recent=10, template=PLAIN), summarizer, provider="anthropic")
     messages = [recorded.message for recorded in read_recording(transcripts / "neutral" / name).messages]
     largest = 0
     for message in messages:
-        if message.role == "assistant" and memory(chat.view):
+        if message.role == "assistant" and shown_positions(chat.view):
             view = chat.prepare()
             assert check(view.entries, chat.profile) == []
-            largest = max(largest, len(memory(view)))
+            largest = max(largest, len(shown_positions(view)))
         chat.append(message)
     view = chat.prepare()
     assert refusals(chat, view) == []
@@ -775,7 +775,7 @@ def test_recorded_runs_stay_within_forty_messages(name, transcripts):
     assert largest <= 50
     count = sum(message.role != "system" for message in messages)
     if count > 50:
-        assert len(memory(view)) <= 30
+        assert len(shown_positions(view)) <= 30
         assert len(summaries(view)) == 1
         assert len(summarizer.requests) >= (count - 40) / 12
 

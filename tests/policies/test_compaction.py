@@ -62,12 +62,12 @@ def talk(count: int, tokens: int, *, first: int = 1) -> list[Message]:
     ]
 
 
-def made_by(conversation: Any) -> list[Any]:
+def edits_of(conversation: Any) -> list[Any]:
     return [edit for record in conversation.records() for edit in record.edits]
 
 
-def tasks(conversation: Any) -> list[tuple[str, int, str]]:
-    return [(task.state, task.attempt, task.reason) for task in made_by(conversation) if isinstance(task, Task)]
+def task_states(conversation: Any) -> list[tuple[str, int, str]]:
+    return [(task.state, task.attempt, task.reason) for task in edits_of(conversation) if isinstance(task, Task)]
 
 
 def numbers(messages: Any) -> list[str]:
@@ -96,7 +96,7 @@ def test_2_4_01_one_token_more_than_the_window_overflows():
         conversation.append(sized(user, more))
         assert occupied_tokens(conversation.view) == 95_000 + more
         conversation.prepare()
-        assert [task[0] for task in tasks(conversation)] == states
+        assert [task[0] for task in task_states(conversation)] == states
 
 
 def test_2_4_02_an_unknown_window_never_overflows():
@@ -115,7 +115,7 @@ def test_2_4_15_fifty_messages_become_a_summary_and_the_open_request():
     messages = [sized(user, 2_000), *talk(49, 2_000)]
     conversation.append(messages)
     assert texts(conversation.prepare()) == ["Sales of Q1 to Q4 were analysed; 5 charts.", messages[-1].text]
-    assert tasks(conversation) == [("pending", 1, ""), ("done", 1, "")]
+    assert task_states(conversation) == [("pending", 1, ""), ("done", 1, "")]
     assert [row.message for row in conversation.history()] == messages
     read = summarizer.requests[0].messages
     assert [(message.role, message.text[:500]) for message in read] == [(m.role, m.text[:500]) for m in messages[:-1]]
@@ -151,7 +151,7 @@ def test_2_4_17_a_failing_summarizer_is_asked_three_times_at_most():
         error = caught.value
         assert (error.attempt, error.is_final, error.occupied, error.usable) == (attempt, attempt == 3, 98_000, 96_000)
         assert texts(conversation.view) == before
-    assert [task[:2] for task in tasks(conversation)] == [
+    assert [task[:2] for task in task_states(conversation)] == [
         (state, n) for n in (1, 2, 3) for state in ("pending", "failed")
     ]
     assert len(summarizer.requests) == 3
@@ -212,7 +212,7 @@ def test_2_4_20_nothing_to_compact_is_recorded_once():
         conversation.append("Well?")
         conversation.prepare()
     assert summarizer.requests == []
-    assert tasks(conversation) == [("skipped", 1, "nothing that a summary could stand for is large enough")]
+    assert task_states(conversation) == [("skipped", 1, "nothing that a summary could stand for is large enough")]
 
 
 def test_nothing_to_compact_is_not_recorded_after_a_compaction():
@@ -221,7 +221,7 @@ def test_nothing_to_compact_is_not_recorded_after_a_compaction():
     conversation.append([sized(system, 6_000), *talk(7, 500)])
     for _ in range(2):
         assert conversation.prepare().tokens > 5_000
-        assert [task[0] for task in tasks(conversation)] == ["pending", "done"]
+        assert [task[0] for task in task_states(conversation)] == ["pending", "done"]
 
 
 # --------------------------------------------------------------------------------------------------- size of the window
@@ -267,8 +267,8 @@ def test_only_usage_of_shown_replies_counts():
 # -------------------------------------------------------------------------------------------------------- kept messages
 
 
-def long_run(turns: int, tokens: int) -> list[Message]:
-    steps = [[call(f"c{n}", "grep"), answer(f"c{n}", text_of(tokens - 4, n))] for n in range(turns)]
+def long_run(make_turns: int, tokens: int) -> list[Message]:
+    steps = [[call(f"c{n}", "grep"), answer(f"c{n}", text_of(tokens - 4, n))] for n in range(make_turns)]
     return chat(user("Find it."), *steps)
 
 
@@ -470,7 +470,7 @@ def test_input_texts_name_their_speaker():
 # ------------------------------------------------------------------------------------------------------------- failures
 
 
-def turns(conversation: Any, count: int, tokens: int = 1_500) -> Iterator[int]:
+def make_turns(conversation: Any, count: int, tokens: int = 1_500) -> Iterator[int]:
     """Make so many calls of a long run, each after `prepare`."""
     for _ in range(count):
         view = conversation.prepare()
@@ -486,7 +486,7 @@ def test_without_strict_the_floor_acts_and_attempts_get_rarer():
     conversation = opened(policy=(policy,), summarizer=summarizer, **SMALL)
     conversation.append(long_run(6, 1_500))
     asked = []
-    for turn in turns(conversation, 20, 500):
+    for turn in make_turns(conversation, 20, 500):
         if len(summarizer.requests) > len(asked):
             asked.append(turn)
     assert [after - before for before, after in pairwise(asked)] == [1, 2, 4]
@@ -494,7 +494,7 @@ def test_without_strict_the_floor_acts_and_attempts_get_rarer():
     conversation.append("Are you still there?")
     conversation.prepare()
     assert len(summarizer.requests) == 5
-    assert tasks(conversation)[-1][:2] == ("failed", 1)
+    assert task_states(conversation)[-1][:2] == ("failed", 1)
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
@@ -528,7 +528,7 @@ def test_an_attempt_counts_when_the_process_ends_in_it():
             opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer([Killed()]), **SMALL).prepare()
     last = opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer(["Short."]), **SMALL)
     assert texts(last.prepare()) == ["Short.", talk(11, 1_000)[-1].text]
-    assert [task[:2] for task in tasks(last)] == [("pending", 1), ("pending", 2), ("pending", 3), ("done", 3)]
+    assert [task[:2] for task in task_states(last)] == [("pending", 1), ("pending", 2), ("pending", 3), ("done", 3)]
 
 
 @pytest.mark.parametrize(
@@ -552,8 +552,8 @@ def test_an_empty_and_a_too_long_summary_are_refused(written: str, why: str):
     conversation = opened(policy=(policy,), summarizer=ScriptedSummarizer([written]), **SMALL)
     conversation.append([*talk(10, 1_000), sized(user, 50)])
     conversation.prepare()
-    assert tasks(conversation)[-1] == ("failed", 1, why)
-    assert not any(isinstance(edit, Summarize) and edit.policy == "compact" for edit in made_by(conversation))
+    assert task_states(conversation)[-1] == ("failed", 1, why)
+    assert not any(isinstance(edit, Summarize) and edit.policy == "compact" for edit in edits_of(conversation))
 
 
 def test_a_carried_summary_stays_bounded():
@@ -562,7 +562,7 @@ def test_a_carried_summary_stays_bounded():
     conversation = opened(policy=(compact_on_overflow(summary_tokens=400),), summarizer=summarizer, **SMALL)
     sizes = []
     conversation.append("Begin.")
-    for _ in turns(conversation, 120, 700):
+    for _ in make_turns(conversation, 120, 700):
         sizes += [entry.tokens for entry in conversation.view if entry.kind == "summary"]
     assert len(summarizer.requests) > 5
     assert max(sizes) <= 400 + 100
@@ -621,7 +621,7 @@ def test_a_repeated_plan_makes_one_attempt(tmp_path):
     conversation = opened(policy=(policy,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
     conversation.append(talk(11, 1_000))
     assert texts(conversation.prepare())[0] == "Short."
-    assert [task[:2] for task in tasks(conversation)] == [("pending", 1), ("done", 1)]
+    assert [task[:2] for task in task_states(conversation)] == [("pending", 1), ("done", 1)]
     assert len(summarizer.requests) == 1
 
 
@@ -717,12 +717,12 @@ def test_the_preset_has_the_values_of_the_document():
     conversation = opened(policy="prune-and-compact", summarizer=ScriptedSummarizer(["Short."]), **LARGE)
     conversation.append(messages)
     assert texts(conversation.prepare()) == ["Short.", "u"]
-    assert [getattr(edit, "state", edit.policy) for edit in made_by(conversation)] == ["pending", "compact", "done"]
+    assert [getattr(edit, "state", edit.policy) for edit in edits_of(conversation)] == ["pending", "compact", "done"]
     cheap = (foveate.policies.prune_tool_outputs(protect_current_turn=True), AS_DOCUMENTED)
     other = opened(policy=cheap, summarizer=ScriptedSummarizer(), **LARGE)
     other.append(messages)
     assert len(other.prepare()) == len(messages)
-    assert {edit.policy for edit in made_by(other)} == {"prune"}
+    assert {edit.policy for edit in edits_of(other)} == {"prune"}
 
 
 @pytest.mark.parametrize(
@@ -749,7 +749,7 @@ def test_wrong_settings_are_refused(setting: dict[str, Any]):
 # ----------------------------------------------------------------------------------------------------------- invariants
 
 
-def asked_of(policy: Any, view: View) -> list[NeedsSummary]:
+def requests_of(policy: Any, view: View) -> list[NeedsSummary]:
     return [conversation for conversation in policy(view) if isinstance(conversation, NeedsSummary)]
 
 
@@ -764,7 +764,7 @@ def test_the_view_shows_each_message_or_its_summary(history, keep, profile, pin)
     if pin < len(story.rows):
         story.edit(Pin(Target(story.id(pin + 1))))
     before = story.view(OVER)
-    for needs in asked_of(policy, before):
+    for needs in requests_of(policy, before):
         edits = list(needs.then(Answer("S.")))
         if isinstance(edits[0], Task):
             continue
@@ -808,7 +808,7 @@ def test_the_same_view_gives_the_same_request():
     story = Story(*agent_run(20))
     story.say(user("And?"))
     policy = compact_on_overflow(threshold=ALWAYS, keep_recent=100)
-    (conversation,), (other,) = asked_of(policy, story.view(OVER)), asked_of(policy, story.view(OVER))
+    (conversation,), (other,) = requests_of(policy, story.view(OVER)), requests_of(policy, story.view(OVER))
     assert conversation.request.key == other.request.key
     assert list(conversation.then(Answer("S."))) == list(other.then(Answer("S.")))
 
@@ -840,7 +840,10 @@ def test_an_optional_policy_is_left_out_without_a_summarizer():
                 conversation.prepare()
             conversation.append(message)
         conversation.prepare()
-    assert (tasks(alone), {policy for receipt in alone.receipts() for policy in receipt.policies}) == ([], {"floor"})
-    assert tasks(helped)[-1][0] == "done"
+    assert (task_states(alone), {policy for receipt in alone.receipts() for policy in receipt.policies}) == (
+        [],
+        {"floor"},
+    )
+    assert task_states(helped)[-1][0] == "done"
     with pytest.raises(BadSetting, match="summarizer="):
         opened(policy=(compact_on_overflow(),))

@@ -21,7 +21,7 @@ LISTING = "".join(f"src/part_{n}/main.py   {n * 37 % 900} bytes\n" for n in rang
 OTHER = "".join(f"docs/page_{n}.md   {n * 11 % 700} bytes\n" for n in range(40))
 
 
-def made(*results: str, policy=None, states: dict[int, str] | None = None) -> dict[str, str]:
+def pointers(*results: str, policy=None, states: dict[int, str] | None = None) -> dict[str, str]:
     """Return the text that the policy shows for each replaced result, by handle."""
     story = Story(user("go"))
     for n, text in enumerate(results):
@@ -32,7 +32,7 @@ def made(*results: str, policy=None, states: dict[int, str] | None = None) -> di
 
 
 def test_the_newest_of_equal_results_stays():
-    shown = made(LISTING, OTHER, LISTING, LISTING)
+    shown = pointers(LISTING, OTHER, LISTING, LISTING)
     assert sorted(shown) == ["m3", "m7"]
     assert shown["m3"].startswith("[Same as m9: ")
     assert shown["m3"].endswith('expand("m3")]')
@@ -40,32 +40,32 @@ def test_the_newest_of_equal_results_stays():
 
 
 def test_a_pointer_to_a_similar_result_holds_the_differences():
-    shown = made(LISTING + 'old ["line"]\n', LISTING + "a new line\n")
+    shown = pointers(LISTING + 'old ["line"]\n', LISTING + "a new line\n")
     assert list(shown) == ["m3"]
     assert shown["m3"].startswith("[Same as m5 but for: old ('line'): ")
 
 
 def test_a_pointer_names_another_order_of_lines():
     lines = LISTING.splitlines()
-    assert made("\n".join(reversed(lines)), LISTING)["m3"].startswith("[Same as m5 but for order and repetitions: ")
+    assert pointers("\n".join(reversed(lines)), LISTING)["m3"].startswith("[Same as m5 but for order and repetitions: ")
 
 
 def test_a_result_with_long_differences_stays():
-    assert made(LISTING + "x" * 20_000, LISTING) == {}
-    assert made(LISTING + "\n".join(f"line {n} of another kind" for n in range(20)), LISTING) == {}
-    assert made(LISTING + "old line\n", LISTING, policy=dedupe(most_told=0)) == {}
-    assert made(LISTING, LISTING, policy=dedupe(most_told=0)) != {}
+    assert pointers(LISTING + "x" * 20_000, LISTING) == {}
+    assert pointers(LISTING + "\n".join(f"line {n} of another kind" for n in range(20)), LISTING) == {}
+    assert pointers(LISTING + "old line\n", LISTING, policy=dedupe(most_told=0)) == {}
+    assert pointers(LISTING, LISTING, policy=dedupe(most_told=0)) != {}
 
 
 def test_short_and_different_results_stay():
-    assert made("ok", "ok") == {}
-    assert made(LISTING, OTHER) == {}
-    assert made(text_of(400), text_of(400, 1)) == {}
+    assert pointers("ok", "ok") == {}
+    assert pointers(LISTING, OTHER) == {}
+    assert pointers(text_of(400), text_of(400, 1)) == {}
 
 
 def test_unfinished_results_do_not_count():
-    assert made(LISTING, LISTING, states={0: "interrupted"}) == {}
-    assert made(LISTING, LISTING, states={1: "interrupted"}) == {}
+    assert pointers(LISTING, LISTING, states={0: "interrupted"}) == {}
+    assert pointers(LISTING, LISTING, states={1: "interrupted"}) == {}
 
 
 def test_pins_expanded_results_and_images_stay():
@@ -119,5 +119,5 @@ def test_hostile_texts_take_bounded_time():
     began = time.process_time()
     for text in [*texts, *(text[:COMPARED_MAX] for text in texts)]:
         similarity_marks(answer("a", text))
-        made(text, text + "b")
+        pointers(text, text + "b")
     assert time.process_time() - began < 15

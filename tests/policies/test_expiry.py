@@ -83,7 +83,7 @@ class Run:
         self.chat.record(say(f"Show me {handle}."))
         return self.chat.expand(handle)
 
-    def called(self, *requests: Message | str) -> None:
+    def make_call(self, *requests: Message | str) -> None:
         """Make the next call."""
         self.chat.prepare()
         self.chat.record(calls(*requests) if requests else say("I search."))
@@ -97,10 +97,10 @@ class Run:
         return [event for event in self.events if event.kind in kinds]
 
 
-def run_with(text: str = LONG, lease: Lease | None = QUICK, **messages: Any) -> Run:
+def run_of(text: str = LONG, lease: Lease | None = QUICK, **messages: Any) -> Run:
     """Return a run whose first call led to one result, m3."""
     run = Run(**messages)
-    run.called()
+    run.make_call()
     run.result(text, lease)
     return run
 
@@ -125,7 +125,7 @@ def cut(text: str, kept: int = 500) -> str:
 
 
 def test_1_4_01_a_limit_of_2_compacts_a_result_of_turn_1_at_turn_4():
-    run = run_with()
+    run = run_of()
     assert [text_at(run.seen(turn)) for turn in (2, 3)] == [LONG, LONG]
     entry = entry_of(run.seen(4))
     assert (entry.message.text, len(entry.message.text)) == (cut(LONG), 594)
@@ -143,7 +143,7 @@ def test_1_4_02_a_compacted_result_stays_as_it_is():
         return "Short."
 
     for lease in (QUICK, SUMMED):
-        run = run_with(lease=lease, summarizer=summarizer)
+        run = run_of(lease=lease, summarizer=summarizer)
         first = run.seen(5)
         events_of = len([event for event in run.events if event.edit])
         for turn in (6, 7, 8):
@@ -155,7 +155,7 @@ def test_1_4_02_a_compacted_result_stays_as_it_is():
 
 
 def test_1_4_03_expanding_renews_the_lease():
-    run = run_with()
+    run = run_of()
     assert run.expanded("m3", 6).text == LONG
     assert [event.turn for event in run.told("message-expanded")] == [6]
     whole = entry_of(run.seen(6))
@@ -168,7 +168,7 @@ def test_1_4_03_expanding_renews_the_lease():
 def test_1_4_04_a_removed_message_leaves_its_neighbours():
     run = Run()
     run.seen(3)
-    run.called()
+    run.make_call()
     handle = run.result("found: 7", GONE)
     before = run.seen(4)
     assert text_at(before, handle) == "found: 7"
@@ -186,23 +186,23 @@ def test_1_4_05_a_limit_of_0_ends_at_the_next_call():
     with pytest.warns(UserWarning, match=r"^default: expiration_turns is 0, so these results expire before any model"):
         run = Run(default=Lease(0, "remove"))
     run.seen(2)
-    run.called()
+    run.make_call()
     run.result("gone at once", Lease(message_type="action-result"))
     run.result("stays", Lease(expiration_mode="none", message_type="action-result"))
     assert texts(run.seen(3))[-2:] == ["I search.", "stays"]
     for never in (Lease(None, "remove"), Lease(0, "none")):
-        assert text_at(run_with("x", never).seen(30)) == "x"
+        assert text_at(run_of("x", never).seen(30)) == "x"
 
 
 def test_1_4_06_an_override_beats_the_mode_none():
     override = Lease(1, "compact", "first_chars", 200, preserve_original=True)
-    run = run_with(LONG[:3_000], Lease(action_id="search"), actions={"search": Lease(expiration_mode="none")})
+    run = run_of(LONG[:3_000], Lease(action_id="search"), actions={"search": Lease(expiration_mode="none")})
     assert text_at(run.seen(9)) == LONG[:3_000]
     messages = Lease(message_type="action-result", action_id="search")
     actions = {"search": Lease(expiration_mode="none")}
     for run in (
-        run_with(LONG[:3_000], messages, actions=actions, override=override),
-        run_with(LONG[:3_000], Lease(1, "compact", "first_chars", 200, action_id="search", message_type="tool-result")),
+        run_of(LONG[:3_000], messages, actions=actions, override=override),
+        run_of(LONG[:3_000], Lease(1, "compact", "first_chars", 200, action_id="search", message_type="tool-result")),
     ):
         assert text_at(run.seen(2)) == LONG[:3_000]
         assert text_at(run.seen(3)) == cut(LONG[:3_000], 200)
@@ -219,14 +219,14 @@ def test_1_4_07_disable_expiration_beats_every_level():
         {"actions": {"search": off}},
         {"default": off},
     ):
-        assert text_at(run_with(lease=messages, **options).seen(9)) == LONG
+        assert text_at(run_of(lease=messages, **options).seen(9)) == LONG
     partly = Lease(expiration_turns=3, message_type="action-result", action_id="search")
-    run = run_with(lease=partly, actions={"search": Lease(9, "compact", compact_length=40)})
+    run = run_of(lease=partly, actions={"search": Lease(9, "compact", compact_length=40)})
     assert [text_at(run.seen(turn)) for turn in (4, 5)] == [LONG, cut(LONG, 40)]
 
 
 def test_1_4_08_without_preserve_original_expanding_is_refused():
-    run = run_with(lease=Lease(2, "compact", "first_chars", 500, preserve_original=False, message_type="action-result"))
+    run = run_of(lease=Lease(2, "compact", "first_chars", 500, preserve_original=False, message_type="action-result"))
     view = run.seen(4)
     promised = f"{LONG[:500]}...\n\n[Compacted: showing first 500 of 5000 characters.]"
     assert (text_at(view), entry_of(view).expandable) == (promised, False)
@@ -245,7 +245,7 @@ def test_1_4_09_a_summary_is_requested_once_with_prompt_and_facts():
         return '{"summary": "Numbers from 0 to 999."}'
 
     messages = Lease(message_type="action-result", action_id="query", agent_action_id="researcher-query")
-    run = run_with(
+    run = run_of(
         lease=messages,
         tools={"researcher-query": Lease(3, "compact", "summary")},
         actions={"query": Lease(compact_prompt_id="database-query")},
@@ -277,7 +277,7 @@ def raising(request: SummaryRequest) -> str:
     ],
 )
 def test_1_4_10_a_failed_summary_leaves_the_beginning(summarizer, prompts, why):
-    run = run_with(lease=SUMMED, summarizer=summarizer, prompts=prompts)
+    run = run_of(lease=SUMMED, summarizer=summarizer, prompts=prompts)
     assert text_at(run.seen(5)) == cut(LONG)
     (event,) = run.told("message-compacted")
     assert event.reason == f"{REASON.format(1_101)}: {why}"
@@ -294,15 +294,15 @@ def test_1_4_10_a_missing_prompt_is_taken_from_a_lower_level():
     messages = Lease(3, "compact", "summary", compact_prompt_id="lost", message_type="action-result", action_id="query")
     for prompts in (["of the action", "Compact Agent Message"], ["Compact Agent Message"]):
         actions = {"query": Lease(compact_prompt_id="of the action")}
-        run_with(lease=messages, actions=actions, prompts=prompts, summarizer=summarizer).seen(5)
+        run_of(lease=messages, actions=actions, prompts=prompts, summarizer=summarizer).seen(5)
     assert named == ["of the action", "Compact Agent Message"]
 
 
 def test_1_4_11_content_that_would_not_get_shorter_stays():
-    run = run_with(LONG[:580])
+    run = run_of(LONG[:580])
     assert text_at(run.seen(4)) == LONG[:580]
     assert [event.tokens_saved for event in run.told("message-compacted")] == [0]
-    assert text_at(run_with(LONG[:595]).seen(4)) == cut(LONG[:595])
+    assert text_at(run_of(LONG[:595]).seen(4)) == cut(LONG[:595])
 
     requests: list[SummaryRequest] = []
 
@@ -310,7 +310,7 @@ def test_1_4_11_content_that_would_not_get_shorter_stays():
         requests.append(request)
         return f"{request.messages[0].text} And so on."
 
-    run = run_with(lease=SUMMED, summarizer=longwinded)
+    run = run_of(lease=SUMMED, summarizer=longwinded)
     assert [text_at(run.seen(turn)) for turn in (5, 9)] == [LONG, LONG]
     (event,) = run.told("message-compacted")
     assert event.reason == "Compacted using AI Summary (saved 0 tokens): the summary is no shorter"
@@ -329,8 +329,8 @@ def test_1_4_12_short_content_is_marked_too():
 
 
 def test_1_4_13_a_refused_expansion_changes_nothing():
-    run = run_with()
-    run.called()
+    run = run_of()
+    run.make_call()
     whole = run.result("never compacted", None)
     view = run.seen(5)
     edits = run.chat.head.number
@@ -349,7 +349,7 @@ def test_1_4_13_a_refused_expansion_changes_nothing():
 
 def test_1_4_14_one_plan_logs_one_line(caplog):
     caplog.set_level(logging.INFO, "foveate")
-    run = run_with("soon gone", Lease(2, "remove", message_type="action-result"))
+    run = run_of("soon gone", Lease(2, "remove", message_type="action-result"))
     fresh = run.result("fresh", Lease(9, "remove", message_type="action-result"))
     run.result()
     run.result(LONG[:3_000])
@@ -363,7 +363,7 @@ def test_1_4_14_one_plan_logs_one_line(caplog):
 
 def test_1_4_14_summaries_are_logged_when_answered(caplog):
     caplog.set_level(logging.INFO, "foveate")
-    run = run_with(lease=SUMMED, summarizer=lambda request: f"{len(request.messages[0].text)} characters.")
+    run = run_of(lease=SUMMED, summarizer=lambda request: f"{len(request.messages[0].text)} characters.")
     run.result(LONG[:3_000], SUMMED)
     run.result(LONG[:2_000], Lease(3, "compact", message_type="action-result"))
     run.seen(6)
@@ -372,8 +372,8 @@ def test_1_4_14_summaries_are_logged_when_answered(caplog):
 
 
 def test_1_4_15_a_hundred_items_between_two_calls_age_by_one():
-    run = run_with()
-    run.called()
+    run = run_of()
+    run.make_call()
     for n in range(100):
         run.result(f"item {n}")
     assert text_at(run.seen(3)) == LONG
@@ -383,7 +383,7 @@ def test_1_4_15_a_hundred_items_between_two_calls_age_by_one():
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_1_4_16_a_removed_tool_result_leaves_a_stub(provider):
     run = Run(provider=provider, tools={"search": Lease(1, "remove")}, stub=BARE_STUB)
-    run.called(call("c1", "search", q="x"), call("c2", "read"))
+    run.make_call(call("c1", "search", q="x"), call("c2", "read"))
     run.chat.append([answer("c1", LONG, name="search"), answer("c2", "kept")])
     view = run.seen(3)
     stub = tool_result("c1", "[result expired after 1 turns]", name="search")
@@ -394,9 +394,9 @@ def test_1_4_16_a_removed_tool_result_leaves_a_stub(provider):
 
 
 def test_1_4_17_the_history_does_not_change():
-    run = run_with(lease=SUMMED, summarizer=lambda request: "Short.", tools={"search": GONE})
+    run = run_of(lease=SUMMED, summarizer=lambda request: "Short.", tools={"search": GONE})
     run.result("soon gone", GONE)
-    run.called(call("c1", "search"))
+    run.make_call(call("c1", "search"))
     run.chat.append(answer("c1", LONG))
     before = run.chat.history()
     run.seen(7)
@@ -409,10 +409,10 @@ def test_1_4_17_the_history_does_not_change():
 
 def test_1_4_18_a_batch_of_actions_has_the_strictest_lease():
     batch = most_aggressive([Lease(2, "compact", compact_length=500), Lease(5, "remove")])
-    run = run_with("A and B", batch)
+    run = run_of("A and B", batch)
     assert [text_at(run.seen(turn)) for turn in (3, 4)] == ["A and B", "A and B"]  # Its lease decides its type:
     run = Run()  # without a type it is the last user input, which never expires.
-    run.called()
+    run.make_call()
     handle = run.result("A and B", most_aggressive([QUICK, Lease(5, "remove", message_type="action-result")]))
     assert [text_at(run.seen(turn), handle) for turn in (3, 4)] == ["A and B", None]
 
@@ -435,7 +435,7 @@ def test_1_4_19_a_callback_that_raises_changes_nothing():
 
 
 def test_1_4_20_reported_savings_add_up():
-    run = run_with(summarizer=lambda request: "Short.")
+    run = run_of(summarizer=lambda request: "Short.")
     run.result(LONG[:700])
     run.result(LONG[:2_500], SUMMED)
     run.result(LONG[:90])
@@ -467,7 +467,7 @@ def test_the_default_templates_name_the_handle():
 def test_other_messages_expire_only_by_their_own_lease():
     run = Run(default=Lease(1, "compact", compact_length=10), override=Lease(expiration_turns=1))
     run.chat.append(user(LONG))
-    run.called()
+    run.make_call()
     run.chat.append(user(LONG), lease=Lease(2, "remove", message_type="user-input"))
     run.chat.append(user(LONG), lease=Lease(1, "remove", message_type="system"))
     run.chat.append(user("Try again."), lease=Lease(1, "remove", message_type="retry-context"))
@@ -483,8 +483,8 @@ def test_other_messages_expire_only_by_their_own_lease():
 
 
 def test_the_last_input_and_pins_never_expire():
-    run = run_with(lease=Lease(1, "remove"))  # Without a type the role decides.
-    run.called("c1", "c2")
+    run = run_of(lease=Lease(1, "remove"))  # Without a type the role decides.
+    run.make_call("c1", "c2")
     run.chat.append([answer("c1", LONG), answer("c2", LONG)], lease=QUICK)
     run.chat.pin("m5")
     view = run.seen(9)
@@ -505,7 +505,7 @@ def test_protected_messages_lead_to_no_request_and_no_event(caplog):
 
     run = Run(default=SUMMED, summarizer=summarizer)
     run.chat.append(Message("system", (Text(LONG),)), lease=SUMMED)
-    run.called("c1")
+    run.make_call("c1")
     run.chat.append(answer("c1", LONG))
     run.chat.pin("m4")
     run.chat.append(user(LONG), lease=Lease(1, "compact", "summary"))
@@ -519,7 +519,7 @@ def test_levels_apply_in_order_run_binding_tool_name():
 
     def kept(lease: Lease | None = own, **levels: Any) -> int:
         run = Run(**levels)
-        run.called(call("c1", "search"))
+        run.make_call(call("c1", "search"))
         run.chat.append(answer("c1", LONG), lease=lease)
         return (text_at(run.seen(3)) or "").index("...")
 
@@ -534,7 +534,7 @@ def test_levels_apply_in_order_run_binding_tool_name():
 def test_a_disabled_run_keeps_all_messages():
     for override, left in ((Lease(disable_expiration=True), "Try again."), (Lease(9, "none"), None)):
         run = Run(override=override)
-        run.called()
+        run.make_call()
         run.chat.append(user("Try again."), lease=Lease(1, "remove", message_type="retry-context"))
         assert text_at(run.seen(4)) == left
 
@@ -552,7 +552,7 @@ def test_shrunk_results_stay_and_others_leave_expired_ones():
         chat.record(say("go on"))
     assert text_at(chat.prepare()) == "[pruned]"
 
-    run = run_with(default=QUICK)
+    run = run_of(default=QUICK)
     run.seen(4)
     run.chat.edit(Replace(Target(run.chat.view.entries[1].id), (Text("by hand"),)))
     assert [entry.shrunk_by for entry in run.seen(5)][1:3] == [("",), ("expire",)]
@@ -561,7 +561,7 @@ def test_shrunk_results_stay_and_others_leave_expired_ones():
 def test_an_expanded_result_is_shown_even_with_a_limit_of_0():
     with pytest.warns(UserWarning, match="tools\\['search'\\]"):
         run = Run(tools={"search": Lease(0, "compact")})
-    run.called(call("c1", "search"))
+    run.make_call(call("c1", "search"))
     run.chat.append(answer("c1", LONG))
     assert text_at(run.seen(2)) == cut(LONG)
     assert run.expanded("m3", 3).text == LONG
@@ -575,7 +575,7 @@ PHOTO = Media("image/png", "base64", "aGVsbG8=")
 
 def test_blocks_are_compacted_one_by_one_and_media_become_text():
     run = Run(default=QUICK)
-    run.called("c1", "c2")
+    run.make_call("c1", "c2")
     note = Text("short", Extra("openai", '{"x":1}'))
     run.chat.append(Message("tool", (ToolResult("c1", (Text(LONG), PHOTO, note)),)))
     run.chat.append(tool_result("c2", "ok", PHOTO))
@@ -587,14 +587,14 @@ def test_blocks_are_compacted_one_by_one_and_media_become_text():
     assert run.chat.expand("m3").result == ToolResult("c1", (Text(LONG), PHOTO, note))
 
     run = Run(default=Lease(2, "compact", preserve_original=False))
-    run.called("c1")
+    run.make_call("c1")
     run.chat.append(tool_result("c1", "ok", PHOTO))
     assert entry_of(run.seen(4)).message.result.content == (Text("ok"), Text("[image/png omitted]"))
 
 
 def test_a_removed_part_does_not_protect_the_rest():
     run = Run()
-    run.called()
+    run.make_call()
     run.chat.append(Message("user", (PHOTO, Text(LONG))), lease=QUICK)
     run.chat.edit(Replace(Target(run.chat.view.entries[2].id, (0,)), (Text("[image]"),)))
     assert entry_of(run.seen(5)).message.parts == (Text("[image]"), Text(cut(LONG)))
@@ -611,16 +611,16 @@ def test_a_summary_is_requested_only_if_it_can_be_shorter():
     untyped = Lease(3, "compact", "summary")
     for length, shown in ((500 + len(preamble), LONG[:572]), (501 + len(preamble), preamble + "s" * 500)):
         run = Run(default=untyped, summarizer=summarizer)
-        run.called("c1")
+        run.make_call("c1")
         run.chat.append(answer("c1", LONG[:length]))
         assert text_at(run.seen(5)) == shown
     assert [request.facts["messageType"] for request in requests] == ["unknown"]
 
 
 def test_a_summary_that_is_no_shorter_is_refused():
-    run = run_with(lease=SUMMED, summarizer=lambda request: "s" * (5_000 - 73))
+    run = run_of(lease=SUMMED, summarizer=lambda request: "s" * (5_000 - 73))
     assert text_at(run.seen(5)) == LONG
-    run = run_with(lease=SUMMED, summarizer=lambda request: "s" * (5_000 - 74))
+    run = run_of(lease=SUMMED, summarizer=lambda request: "s" * (5_000 - 74))
     assert len(text_at(run.seen(5)) or "") == 4_999
 
 
@@ -633,7 +633,7 @@ def test_a_summary_covers_all_blocks():
 
     messages = (Text(LONG[:400]), PHOTO, Text(LONG[:400]))
     run = Run(default=SUMMED, summarizer=summarizer)
-    run.called("c1")
+    run.make_call("c1")
     run.chat.append(Message("tool", (ToolResult("c1", messages),)))
     preamble = "[AI Summary of 801 chars. Agent can request full expansion if needed.]\n\n"
     assert entry_of(run.seen(5)).message.result.content == (Text(f"{preamble}A picture, and numbers."),)
@@ -645,7 +645,7 @@ def test_a_summary_covers_all_blocks():
 def test_an_opaque_block_becomes_text_when_its_message_shrinks():
     block = Opaque("openai", "weather", f'{{"type":"weather","days":"{LONG[:60]}"}}')
     run = Run(default=QUICK)
-    run.called("c1", "c2")
+    run.make_call("c1", "c2")
     run.chat.append(Message("tool", (ToolResult("c1", (Text(LONG), block)),)))
     run.chat.append(Message("tool", (ToolResult("c2", (Text("x"), Opaque("openai", "w", '"w"'))),)))
     view = run.seen(4)
@@ -655,7 +655,7 @@ def test_an_opaque_block_becomes_text_when_its_message_shrinks():
 
 def test_an_omitted_image_does_not_protect_its_text():
     run = Run(default=QUICK)
-    run.called("c1")
+    run.make_call("c1")
     run.chat.append(tool_result("c1", LONG, PHOTO))
     run.chat.edit(Replace(Target(run.chat.view.entries[2].id, (0, 1)), (Text("[image]"),)))
     assert entry_of(run.seen(4)).message.result.content == (Text(cut(LONG)), Text("[image]"))
@@ -663,7 +663,7 @@ def test_an_omitted_image_does_not_protect_its_text():
 
 def test_messages_of_several_parts_and_late_results_expire():
     run = Run(default=QUICK)
-    run.called("c1")
+    run.make_call("c1")
     run.chat.append(Message("user", (Text(LONG), PHOTO)), lease=QUICK)
     run.seen(3)
     run.chat.append(answer("c1", LONG))  # The model was called again, so the result becomes a note of role user.
@@ -693,7 +693,7 @@ def test_the_mark_of_short_content_keeps_bound_reasoning():
 
 def test_a_result_no_longer_than_its_stub_stays():
     run = Run(default=GONE, stub='[gone after {turns}: expand("{handle}")]')
-    run.called("c1", "c2")
+    run.make_call("c1", "c2")
     run.chat.append([answer("c1", "ok"), answer("c2", LONG)])
     assert [entry.message.text for entry in run.seen(3)][2:4] == ["ok", '[gone after 1: expand("m4")]']
     assert run.expanded("m4", 4).text == LONG
@@ -701,7 +701,7 @@ def test_a_result_no_longer_than_its_stub_stays():
 
 
 def test_an_expanded_message_is_removed_again_later():
-    run = run_with("found: 7", GONE)
+    run = run_of("found: 7", GONE)
     assert text_at(run.seen(3)) is None
     assert run.expanded("m3", 4).text == "found: 7"
     assert [text_at(run.seen(turn)) for turn in (5, 6)] == ["found: 7", None]
@@ -731,7 +731,7 @@ def test_stable_prefix_protects_until_the_first_result():
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_stub_describes_the_result_if_it_can_be_expanded(kept: bool):
     run = Run(default=Lease(1, "remove", preserve_original=kept))
-    run.called(call("c1", "search"))
+    run.make_call(call("c1", "search"))
     run.chat.append(answer("c1", LONG * 3))
     shown = text_at(run.seen(3))
     if kept:
@@ -761,7 +761,7 @@ def test_min_gain_waits_for_enough_savings():
     run = Run(default=QUICK, min_gain=2_000)
     changed = []
     for turn in range(1, 8):
-        run.called(f"c{turn}")
+        run.make_call(f"c{turn}")
         run.chat.append(answer(f"c{turn}", LONG))
         changed.append([entry.position for entry in run.seen(turn + 1) if entry.shrunk])
     assert changed == [[], [], [], [3, 5], [3, 5], [3, 5, 7, 9], [3, 5, 7, 9]]
@@ -815,7 +815,7 @@ def test_unseen_results_are_warned_about_once_by_name():
 
 
 def test_a_dry_run_shows_requests_and_changes_nothing():
-    run = run_with(lease=SUMMED, summarizer=lambda request: "Short.")
+    run = run_of(lease=SUMMED, summarizer=lambda request: "Short.")
     run.seen(4)
     run.chat.append(say("go on"))
     plan = run.chat.plan()
@@ -882,12 +882,12 @@ POLICIES = st.fixed_dictionaries(
 SAID = st.tuples(histories(max_size=16), st.lists(st.none() | LEASES, min_size=16, max_size=16), POLICIES)
 
 
-def summed(request: SummaryRequest) -> str:
+def sized_summary(request: SummaryRequest) -> str:
     """Return a summary that states the size of its input; sometimes a long one."""
     return "word " * (len(request.messages[0].text) % 300)
 
 
-def settled(chat: Conversation) -> View:
+def prepare_view(chat: Conversation) -> View:
     """Return the next view, also if no message is left to send."""
     try:
         return chat.prepare()
@@ -897,10 +897,10 @@ def settled(chat: Conversation) -> View:
 
 def told(messages: list[Message], leases: list[Lease | None], options: dict[str, Any], *, plans: bool) -> Conversation:
     """Return a conversation with these messages, prepared before each call or never."""
-    chat = opened(policy=expire_results(**options), window=10**8, summarizer=summed)
+    chat = opened(policy=expire_results(**options), window=10**8, summarizer=sized_summary)
     for message, lease in zip(messages, leases, strict=False):
         if plans and message.role == "assistant" and len(chat):
-            settled(chat)
+            prepare_view(chat)
         chat.append(message, lease=lease)
     return chat
 
@@ -909,7 +909,7 @@ def told(messages: list[Message], leases: list[Lease | None], options: dict[str,
 def test_planning_before_each_call_gives_the_same_as_planning_once(drawn):
     """I3."""
     messages, leases, options = drawn
-    views = [settled(told(messages, leases, options, plans=plans)) for plans in (True, False)]
+    views = [prepare_view(told(messages, leases, options, plans=plans)) for plans in (True, False)]
     looks = [[(e.position, e.message, e.shrunk, e.expandable) for e in view if e.kind != "stand-in"] for view in views]
     assert looks[0] == looks[1]
 
@@ -923,7 +923,7 @@ def test_a_plan_is_stable_shrinks_and_spares_protected_messages(drawn):
         chat.pin(handle)
     was = {entry.id: entry for entry in chat.view if entry.kind != "stand-in"}
     before = chat.view.tokens
-    view = settled(chat)
+    view = prepare_view(chat)
     assert chat.plan().edits == ()
     assert view.tokens <= before
     now = {entry.id: entry for entry in view if entry.kind != "stand-in"}
@@ -942,10 +942,10 @@ def test_an_expanded_result_is_whole_at_the_next_call(drawn):
     """I10."""
     messages, leases, options = drawn
     chat = told(messages, leases, options, plans=True)
-    shrunk = [entry for entry in settled(chat) if entry.shrunk and entry.expandable]
+    shrunk = [entry for entry in prepare_view(chat) if entry.shrunk and entry.expandable]
     for entry in shrunk:
         assert chat.expand(entry.handle) == entry.source
-    now = {entry.id: entry for entry in settled(chat)}
+    now = {entry.id: entry for entry in prepare_view(chat)}
     for entry in shrunk:
         assert now[entry.id].shrunk == ()
 

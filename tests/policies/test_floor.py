@@ -52,7 +52,7 @@ def images(usable: int) -> Budget:
     return Budget(10**9, 0, 10**9, usable)
 
 
-def climbed(story: Story, stage: Callable[[View], Iterable[Edit]], budget: Budget) -> list[str]:
+def run_stage(story: Story, stage: Callable[[View], Iterable[Edit]], budget: Budget) -> list[str]:
     """Return the shown texts after the edits of this stage alone."""
     edits = list(stage(story.view(budget)))
     if edits:
@@ -60,7 +60,7 @@ def climbed(story: Story, stage: Callable[[View], Iterable[Edit]], budget: Budge
     return [entry.message.text for entry in story.projection.entries()]
 
 
-def worker(count: int, each: int = 400) -> Story:
+def worker_run(count: int, each: int = 400) -> Story:
     """Return a request and so many calls with results of so many tokens."""
     story = Story(system("rules"), user("go"))
     for n in range(count):
@@ -75,7 +75,7 @@ def test_media_are_omitted_oldest_first_until_few_enough():
     story = Story(
         Message("user", (Text("look"), PNG, PDF)), say("ok"), user("go"), call("a"), answer("a", "x", PNG, PNG)
     )
-    assert climbed(story, omit_media, images(2)) == [
+    assert run_stage(story, omit_media, images(2)) == [
         'look\n[Media omitted: image/png, 4,000 characters, 1 file; expand("m1.2")]',
         "ok",
         "go",
@@ -83,10 +83,10 @@ def test_media_are_omitted_oldest_first_until_few_enough():
         "x",
     ]
     assert (
-        climbed(story, omit_media, images(1))[4]
+        run_stage(story, omit_media, images(1))[4]
         == 'x\n[Media omitted: image/png, 4,000 characters, 1 file; expand("m5.1.2")]'
     )
-    assert climbed(story, omit_media, images(0))[4] == (
+    assert run_stage(story, omit_media, images(0))[4] == (
         'x\n[Media omitted: image/png, 4,000 characters, 1 file; expand("m5.1.2")]\n'
         '[Media omitted: image/png, 4,000 characters, 1 file; expand("m5.1.3")]'
     )
@@ -96,7 +96,7 @@ def test_media_are_omitted_oldest_first_until_few_enough():
 def test_documents_are_omitted_if_there_are_too_many_bytes():
     story = Story(Message("user", (Text("look"), PDF, PNG)), say("ok"), user("go"))
     omitted = '[Media omitted: application/pdf, 4,000 characters, 1 file; expand("m1.2")]'
-    assert climbed(story, omit_media, size(5_000))[0] == f"look\n{omitted}"
+    assert run_stage(story, omit_media, size(5_000))[0] == f"look\n{omitted}"
     assert story.view().bytes < 5_000
 
 
@@ -111,7 +111,7 @@ def test_more_media_of_one_message_are_omitted_later():
     """A message with a shrunk part used to be skipped, and its other images could never be freed."""
     story = Story(Message("user", (Text("look"), PNG, PNG)), say("ok"), user("go"))
     for allowed in (1, 0):
-        climbed(story, omit_media, images(allowed))
+        run_stage(story, omit_media, images(allowed))
         assert story.view().images == allowed
     story.edit(Restore((Target(story.id(1), (1,)),)))
     assert story.view().images == 1
@@ -126,10 +126,10 @@ def test_media_are_not_omitted_for_tokens():
 
 
 def test_a_giant_becomes_a_digest_of_half_the_budget():
-    story = worker(3)
+    story = worker_run(3)
     log = "".join(f"12:00:{n % 60:02} INFO step {n} is done\n" for n in range(2_000)) + "ERROR at step_77 in a/b.py\n"
     story.say(call("big"), answer("big", log))
-    shown = climbed(story, digest_giants, tokens(3_000))  # the target of a window of 4,000
+    shown = run_stage(story, digest_giants, tokens(3_000))  # the target of a window of 4,000
     assert shown[-1] == digest(log, 2_000, "m10").text
     assert 'expand("m10")' in shown[-1]
     assert "step_77" in shown[-1]
@@ -138,7 +138,7 @@ def test_a_giant_becomes_a_digest_of_half_the_budget():
 
 def test_a_giant_in_bytes_becomes_a_digest():
     story = Story(user("go"), call("a"), answer("a", "\x00" * 3_000))
-    shown = climbed(story, digest_giants, size(6_000))[2]
+    shown = run_stage(story, digest_giants, size(6_000))[2]
     assert shown == digest("\x00" * 3_000, 1_000, "m3").text
     assert len(shown) <= 1_000
 
@@ -152,9 +152,9 @@ def test_requests_and_calls_are_no_giants():
 
 
 def test_older_results_become_digests_oldest_first():
-    story = worker(6)
+    story = worker_run(6)
     over = story.view().tokens - 600
-    shown = climbed(story, digest_older_results, tokens(over))
+    shown = run_stage(story, digest_older_results, tokens(over))
     changed = {entry.position: entry for entry in story.projection.entries() if entry.shrunk}
     assert sorted(changed) == [4, 6]
     short = [digest(text_of(400, n), room_for(1_600), f"m{2 * n + 4}").text for n in (0, 1)]
@@ -164,10 +164,10 @@ def test_older_results_become_digests_oldest_first():
 
 
 def test_a_digest_becomes_a_placeholder_next():
-    story = worker(6)
-    climbed(story, digest_older_results, tokens(10))
+    story = worker_run(6)
+    run_stage(story, digest_older_results, tokens(10))
     assert list(digest_older_results(story.view(tokens(10)))) == []
-    climbed(story, clear_older_results, tokens(10))
+    run_stage(story, clear_older_results, tokens(10))
     cleared = [entry.message.text for entry in story.projection.entries() if entry.shrunk]
     assert cleared == [placeholder(CLEARED, entry) for entry in story.projection.entries() if entry.shrunk]
 
@@ -183,30 +183,30 @@ def test_short_pinned_and_expanded_results_are_not_digested():
 
 
 def test_older_results_are_cleared_oldest_first():
-    story = worker(6)
+    story = worker_run(6)
     over = story.view().tokens - 650
-    shown = climbed(story, clear_older_results, tokens(over))
+    shown = run_stage(story, clear_older_results, tokens(over))
     cleared = [text for text in shown if text.startswith("[Old")]
     assert cleared == [placeholder(CLEARED, entry) for entry in story.projection.entries() if entry.position in (4, 6)]
     assert measure_excess(story.view(tokens(over))) == Excess()
 
 
 def test_results_of_the_newest_unit_are_not_older_results():
-    story = worker(2)
+    story = worker_run(2)
     story.say(calls("x", "y"), answer("y", text_of(400)), answer("x", text_of(400)))
-    climbed(story, clear_older_results, tokens(10))
+    run_stage(story, clear_older_results, tokens(10))
     assert [bool(entry.shrunk) for entry in story.projection.entries() if entry.is_result] == [True, True, False, False]
 
 
 def test_a_result_no_longer_than_its_placeholder_stays():
-    story = worker(4, each=12)
+    story = worker_run(4, each=12)
     assert list(clear_older_results(story.view(tokens(10)))) == []
 
 
 def test_expanded_results_are_cleared_last():
-    story = worker(6)
+    story = worker_run(6)
     story.edit(Restore((Target(story.id(4)),)))
-    climbed(story, clear_older_results, tokens(story.view().tokens - 650))
+    run_stage(story, clear_older_results, tokens(story.view().tokens - 650))
     assert [entry.handle for entry in story.projection.entries() if entry.shrunk] == ["m6", "m8"]
 
 
@@ -214,7 +214,7 @@ def test_results_without_images_are_not_cleared_for_images():
     story = Story(call("a"), answer("a", text_of(400)), Message("user", (Text("look"), PNG, PNG)), say("ok"))
     assert list(clear_older_results(story.view(images(1)))) == []
     story = Story(call("a"), answer("a", text_of(400)), call("b"), answer("b", "x", PNG), user("go"))
-    climbed(story, clear_older_results, images(0))
+    run_stage(story, clear_older_results, images(0))
     assert [entry.handle for entry in story.projection.entries() if entry.shrunk] == ["m4"]
 
 
@@ -232,7 +232,7 @@ def test_long_older_texts_and_arguments_are_cut():
         call("b"),
         answer("b"),
     )
-    climbed(story, cut_older_texts, tokens(10))
+    run_stage(story, cut_older_texts, tokens(10))
     old, wrote, result, *rest = story.projection.entries()
     assert old.message.text == ("old " * 500)[:400] + '\n[cut: 400 of 2,000 characters; expand("m1") shows all]'
     assert wrote.message.text == "x" * 400 + '\n[cut: 400 of 2,000 characters; expand("m2") shows all]'
@@ -249,7 +249,7 @@ def test_long_older_texts_and_arguments_are_cut():
 
 def test_reasoning_stays_when_the_text_after_it_is_cut():
     story = Story(user("a"), thought("hm", say("x" * 2_000)), user("go"), profile=ANTHROPIC)
-    climbed(story, cut_older_texts, tokens(10))
+    run_stage(story, cut_older_texts, tokens(10))
     assert story.projection.entries()[1].message.parts[0] == story.rows[1].message.parts[0]
 
 
@@ -263,7 +263,7 @@ def test_arguments_of_legalized_calls_are_cut_too():
         assistant("", ToolCall("d", "t", '{"x":' + "[" * 450 + '"' + "y" * 900 + '"' + "]" * 450 + "}")), answer("d")
     )
     story.say(user("on"))
-    climbed(story, cut_older_texts, tokens(10))
+    run_stage(story, cut_older_texts, tokens(10))
     mended = [entry.message.calls[0].arguments for entry in story.projection.entries() if entry.message.calls]
     assert all(isinstance(json.loads(arguments), dict) for arguments in mended)
     assert [len(arguments) < 1_500 for arguments in mended] == [True] * 5
@@ -276,8 +276,8 @@ def test_arguments_of_legalized_calls_are_cut_too():
 
 
 def test_the_oldest_units_are_hidden_behind_one_note():
-    story = worker(6)
-    shown = climbed(story, hide_oldest, tokens(story.view().tokens - 700))
+    story = worker_run(6)
+    shown = run_stage(story, hide_oldest, tokens(story.view().tokens - 700))
     assert shown[:3] == [
         "rules",
         '[Messages m2 to m6 are hidden to fit the window. expand("m2-m6") brings them back, expand("m6") one of them.]',
@@ -288,9 +288,9 @@ def test_the_oldest_units_are_hidden_behind_one_note():
 
 
 def test_a_note_covers_earlier_notes():
-    story = worker(6)
+    story = worker_run(6)
     for _ in range(3):
-        climbed(story, hide_oldest, tokens(story.view().tokens - 300))
+        run_stage(story, hide_oldest, tokens(story.view().tokens - 300))
     notes = [entry for entry in story.projection.entries() if entry.kind == "summary"]
     assert [(entry.position, entry.last) for entry in notes] == [(2, 8)]
 
@@ -300,7 +300,7 @@ def test_protected_messages_do_not_count_as_freed():
     story = Story(user("old"), system(text_of(900)), *(say(text_of(100, n)) for n in range(9)), user("go"))
     story.edit(Pin(Target(story.id(3))))
     budget = tokens(story.view().tokens - 350)
-    climbed(story, hide_oldest, budget)
+    run_stage(story, hide_oldest, budget)
     assert measure_excess(story.view(budget)) == Excess()
     assert {entry.position for entry in story.projection.entries()} >= {2, 3, 12}
 
@@ -308,7 +308,7 @@ def test_protected_messages_do_not_count_as_freed():
 def test_a_moved_answer_is_hidden_with_its_call():
     story = Story(user("go"), calls("a", "b"), user("hurry"), answer("a", text_of(300)), answer("b", text_of(300)))
     story.say(user("and on"), call("c"), answer("c", "ok"))
-    climbed(story, hide_oldest, tokens(100))
+    run_stage(story, hide_oldest, tokens(100))
     assert [(entry.kind, entry.position, entry.last) for entry in story.projection.entries()] == [
         ("summary", 1, 5),
         ("message", 6, 6),
@@ -319,7 +319,7 @@ def test_a_moved_answer_is_hidden_with_its_call():
 
 def test_a_single_unit_is_not_hidden_early():
     story = Story(system("rules"), user("go"), call("a"), answer("a", text_of(900)))
-    shown = climbed(story, hide_oldest, tokens(100))
+    shown = run_stage(story, hide_oldest, tokens(100))
     assert shown[-2:] == ["", text_of(900)]
 
 
@@ -327,15 +327,15 @@ def test_a_single_unit_is_not_hidden_early():
 
 
 def test_the_largest_part_of_the_newest_unit_is_cut_first():
-    story = worker(2)
+    story = worker_run(2)
     story.say(calls("x", "y", "z"), *(answer(id, text_of(n)) for id, n in (("x", 300), ("y", 900), ("z", 500))))
-    climbed(story, cut_newest, tokens(story.view().tokens - 1_000))
+    run_stage(story, cut_newest, tokens(story.view().tokens - 1_000))
     assert [entry.handle for entry in story.projection.entries() if entry.shrunk] == ["m9", "m10"]
 
 
 def test_the_newest_results_are_cleared_as_last_resort():
-    story = worker(2)
-    climbed(story, clear_newest, tokens(10))
+    story = worker_run(2)
+    run_stage(story, clear_newest, tokens(10))
     results = [entry for entry in story.projection.entries() if entry.is_result]
     assert [entry.message.text for entry in results] == [placeholder(CLEARED, entry) for entry in results]
 
@@ -344,7 +344,7 @@ def test_arguments_of_many_small_values_are_cut_as_a_whole():
     arguments = json.dumps({"rows": [[n, "a", "b"] for n in range(2_000)]})
     story = Story(user("go"), assistant("So.", ToolCall("a", "insert", arguments)), answer("a", "ok"))
     assert list(cut_newest(story.view(tokens(100)))) == []
-    climbed(story, clear_newest, tokens(100))
+    run_stage(story, clear_newest, tokens(100))
     (edits,) = story.projection.entries()[1].message.calls
     assert json.loads(edits.arguments) == {
         "cut_arguments": arguments[:400] + f' [cut: 400 of {len(arguments):,} characters; expand("m2") shows all]'
@@ -361,7 +361,7 @@ def test_the_newest_unit_is_hidden_as_last_resort():
 
 
 def test_the_newest_unit_stays_when_the_view_fits():
-    story = worker(4)
+    story = worker_run(4)
     story.say(calls("x", "y"), answer("x", text_of(1_000)), answer("y", text_of(1_000)))
     plan = make_plan(story.projection, story.frame(tokens(2_200)), [], FLOOR)
     assert 0.9 * 2_200 < plan.after.tokens <= 2_200
@@ -373,7 +373,7 @@ def test_the_newest_unit_stays_when_the_view_fits():
 
 
 def test_pins_survive_the_whole_floor():
-    story = worker(12)
+    story = worker_run(12)
     story.say(user("old"), say("x" * 2_000), user("now"))
     for position in (3, 4, 6, 28):
         story.edit(Pin(Target(story.id(position))))
@@ -386,7 +386,7 @@ def test_pins_survive_the_whole_floor():
 
 
 def test_pins_that_do_not_fit_are_an_error():
-    story = worker(3)
+    story = worker_run(3)
     story.edit(Pin(Target(story.id(4))))
     with pytest.raises(DoesNotFit):
         make_plan(story.projection, story.frame(tokens(300)), [], FLOOR)

@@ -35,11 +35,11 @@ def run_of(steps: int, tokens: int = 300, first: int = 0) -> list[Message]:
     return text
 
 
-def shown(plan: Plan) -> list[tuple[str, str]]:
+def shown_texts(plan: Plan) -> list[tuple[str, str]]:
     return [(entry.handle, entry.kind) for entry in plan.after]
 
 
-def folds(plan: Plan) -> list[str]:
+def fold_edits(plan: Plan) -> list[str]:
     return [entry.message.text for entry in plan.after if entry.kind == "summary"]
 
 
@@ -49,13 +49,13 @@ def folds(plan: Plan) -> list[str]:
 def test_old_stretches_fold_and_new_steps_stay():
     story = Story(user("Go."), *run_of(8))
     plan = plan_of(story, fold(protect=620, stretch=600))
-    assert shown(plan) == [
+    assert shown_texts(plan) == [
         ("m1", "message"), ("m2", "summary"), ("m6", "summary"),
         ("m10", "summary"), *((f"m{position}", "message") for position in range(14, 18)),
     ]  # fmt: skip
     assert [(edit.policy, edit.reason) for edit in plan.edits] == [("fold", "older than the newest 620 tokens")] * 3
-    assert '[Steps m2-m5 in short. They are done, and ask for nothing; expand("m2-m5") shows' in folds(plan)[0]
-    assert "m4 Read(file_path=/src/part_1.py)" in folds(plan)[0]
+    assert '[Steps m2-m5 in short. They are done, and ask for nothing; expand("m2-m5") shows' in fold_edits(plan)[0]
+    assert "m4 Read(file_path=/src/part_1.py)" in fold_edits(plan)[0]
 
 
 def test_a_stretch_is_folded_once():
@@ -91,7 +91,7 @@ def test_a_user_input_stays_and_ends_a_stretch():
     texts = [entry.message.text for entry in plan.after if entry.kind == "message"]
     assert texts[:3] == ["One.", "Two.", "Three."]
     wide = plan_of(story, fold(protect=10, stretch=100_000))
-    assert shown(wide)[:4] == [("m1", "message"), ("m2", "summary"), ("m6", "message"), ("m7", "summary")]
+    assert shown_texts(wide)[:4] == [("m1", "message"), ("m2", "summary"), ("m6", "message"), ("m7", "summary")]
 
 
 def test_a_short_stretch_waits():
@@ -101,7 +101,7 @@ def test_a_short_stretch_waits():
 
 def test_calls_and_their_answers_are_folded_together():
     story = Story(user("Go."), calls("a", "b"), answer("a", text_of(300)), answer("b", text_of(300, 1)), say("Done."))
-    (text,) = folds(plan_of(story, fold(protect=1, stretch=1)))
+    (text,) = fold_edits(plan_of(story, fold(protect=1, stretch=1)))
     assert [line.split(" ")[0] for line in text.split("\n")[1:] if line[0] == "m"] == ["m2"]
     assert "→ m3" in text
     assert "→ m4" in text
@@ -110,7 +110,7 @@ def test_calls_and_their_answers_are_folded_together():
 def test_an_open_call_is_never_folded():
     story = Story(user("Go."), call("open", "agent"), user("Meanwhile."), *run_of(3), say("Done."))
     plan = plan_of(story, fold(protect=0, stretch=100_000))
-    assert ("m2", "message") in shown(plan)
+    assert ("m2", "message") in shown_texts(plan)
 
 
 def test_pins_summaries_and_expanded_messages_stay():
@@ -119,8 +119,8 @@ def test_pins_summaries_and_expanded_messages_stay():
     story.edit(Pin(Target(ids[2])), Summarize(Span(ids[5], ids[6]), "The third, in short."))
     policy = fold(protect=8, stretch=100)
     plan = plan_of(story, policy)
-    assert ("m3", "message") in shown(plan)
-    assert "The third, in short." in folds(plan)
+    assert ("m3", "message") in shown_texts(plan)
+    assert "The third, in short." in fold_edits(plan)
     story.edit(*plan.edits)
     story.edit(Restore((Span(ids[9], ids[10]),)))
     assert plan_of(story, policy).edits == ()

@@ -71,7 +71,14 @@ def test_only_the_writing_part_of_parallel_calls_is_pinned():
 
 def test_each_tool_has_its_own_newest_results():
     story = Story(user("go"), *todo(1), call("p", "plan"), answer("p", "first A, then B"), *todo(2), *todo(3))
-    assert [position for position, _ in pinned(story, pin_newest({"todo_write", "plan"}, keep=2))] == [4, 5, 6, 7, 8, 9]
+    assert [position for position, _ in pinned(story, pin_newest({"todo_write", "plan"}, keep=2))] == [
+        4,
+        5,
+        6,
+        7,
+        8,
+        9,
+    ]
 
 
 def test_a_failed_result_is_not_pinned():

@@ -42,7 +42,7 @@ def run(*sizes: int, tool: str = "grep") -> list[Message]:
     return [*messages, user("u")]
 
 
-def cleared(story: Story, policy: object = AS_DOCUMENTED) -> list[int]:
+def cleared_numbers(story: Story, policy: object = AS_DOCUMENTED) -> list[int]:
     """Apply the plan. Return the numbers of the cleared results, from 0."""
     plan = make_plan(story.projection, story.frame(PLENTY), [policy], ())
     if plan.edits:
@@ -52,8 +52,8 @@ def cleared(story: Story, policy: object = AS_DOCUMENTED) -> list[int]:
     return [n for n, position in enumerate(positions) if story.id(position) in named_messages]
 
 
-def pruned(*messages: Message, policy: object = AS_DOCUMENTED) -> list[int]:
-    return cleared(Story(*messages), policy)
+def prune_run(*messages: Message, policy: object = AS_DOCUMENTED) -> list[int]:
+    return cleared_numbers(Story(*messages), policy)
 
 
 # -------------------------------------------------------------------------------------------- scenarios of the document
@@ -91,29 +91,29 @@ def test_2_4_04_the_older_of_two_outputs_is_cleared():
 
 
 def test_2_4_05_outputs_inside_the_window_stay():
-    assert pruned(*run(10_000, 10_000, 10_000)) == []
+    assert prune_run(*run(10_000, 10_000, 10_000)) == []
 
 
 def test_2_4_06_outputs_wait_until_the_minimum():
-    assert pruned(*run(15_000, 15_000, 15_000, 15_000)) == []
-    assert pruned(*run(*[15_000] * 6)) == [0, 1, 2]
+    assert prune_run(*run(15_000, 15_000, 15_000, 15_000)) == []
+    assert prune_run(*run(*[15_000] * 6)) == [0, 1, 2]
 
 
 def test_2_4_07_exactly_the_minimum_is_not_enough():
     only = prune_tool_outputs(placeholder=CLEARED, protect_counts="tool_outputs")
-    assert pruned(*run(20_000, 40_000), policy=only) == []
-    assert pruned(*run(20_001, 40_000), policy=only) == [0]
-    assert pruned(*run(20_001, 39_999), policy=only) == []  # the window ends in the older one, which is protected
+    assert prune_run(*run(20_000, 40_000), policy=only) == []
+    assert prune_run(*run(20_001, 40_000), policy=only) == [0]
+    assert prune_run(*run(20_001, 39_999), policy=only) == []  # the window ends in the older one, which is protected
 
 
 def test_2_4_08_the_oldest_of_three_outputs_is_cleared():
     messages = chat(user("u"), calls("a", "b", "c"), *(result(id, 30_000) for id in "abc"), user("u"))
-    assert pruned(*messages) == [0]
+    assert prune_run(*messages) == [0]
 
 
 def test_2_4_09_one_output_larger_than_the_window_is_protected():
-    assert pruned(*run(50_000)) == []
-    assert pruned(*run(200_000)) == []
+    assert prune_run(*run(50_000)) == []
+    assert prune_run(*run(200_000)) == []
 
 
 def test_2_4_10_outputs_of_protected_tools_stay_uncounted():
@@ -121,37 +121,37 @@ def test_2_4_10_outputs_of_protected_tools_stay_uncounted():
         other = run(15_000, 45_000)
         return [user("u"), call("s", first_tool), result("s", 50_000), *other]
 
-    assert pruned(*said("skill")) == []
-    assert pruned(*said("grep")) == [0, 1]
+    assert prune_run(*said("skill")) == []
+    assert prune_run(*said("grep")) == [0, 1]
     both = prune_tool_outputs(placeholder=CLEARED, protected_tools={"grep"})
-    assert pruned(*said("grep"), policy=both) == []
-    assert pruned(*said("skill"), policy=both) == [0]
+    assert prune_run(*said("grep"), policy=both) == []
+    assert prune_run(*said("skill"), policy=both) == [0]
 
 
 def test_2_4_11_unfinished_outputs_are_never_cleared():
     messages = run(50_000, 50_000, 50_000)
     messages[2] = result("c0", 50_000, state="interrupted", name="grep")
-    assert pruned(*messages) == [1]
+    assert prune_run(*messages) == [1]
     dead = [user("u"), call("x"), *run(50_000)]
-    assert pruned(*dead) == []
+    assert prune_run(*dead) == []
 
 
 @pytest.mark.parametrize(("spared", "gone"), [(True, []), (False, [0])])
 def test_2_4_12_protect_current_turn_spares_the_current_turn(spared, gone):
     policy = prune_tool_outputs(placeholder=CLEARED, protect_current_turn=spared)
     messages = run(50_000, 50_000)[:-1]  # no new user input
-    assert pruned(*messages, policy=policy) == gone
-    assert pruned(*messages, user("u"), policy=policy) == [0]
+    assert prune_run(*messages, policy=policy) == gone
+    assert prune_run(*messages, user("u"), policy=policy) == [0]
     note = [*messages, Message("user", (Text(" "),))]  # an empty history
-    assert pruned(*note, policy=policy) == gone
+    assert prune_run(*note, policy=policy) == gone
 
 
 def test_2_4_13_a_summary_is_never_cleared_or_counted():
     story = Story(*run(30_000, 30_000, 30_000))
     story.edit(Summarize(Span(story.id(4), story.id(5)), text_of(50_000)))
-    assert cleared(story) == []  # 60,000 tokens of results: one protects the other
+    assert cleared_numbers(story) == []  # 60,000 tokens of results: one protects the other
     story.say(*run(30_000)[1:])
-    assert cleared(story) == [0]
+    assert cleared_numbers(story) == [0]
     assert texts(story.view())[3] == text_of(50_000)
 
 
@@ -170,31 +170,31 @@ def test_2_4_14_pruning_twice_changes_nothing_the_second_time():
 
 def test_all_messages_fill_the_window_unless_only_outputs_count():
     messages = [*run(15_000, 15_000), say(text_of(40_000)), user("u")]
-    assert pruned(*messages) == [0, 1]
-    assert pruned(*messages, policy=prune_tool_outputs(protect_counts="tool_outputs")) == []
+    assert prune_run(*messages) == [0, 1]
+    assert prune_run(*messages, policy=prune_tool_outputs(protect_counts="tool_outputs")) == []
 
 
 def test_the_message_at_the_edge_is_inside_the_window():
     messages = [*run(25_000)[:-1], user(text_of(988)), call("b"), result("b", 38_997), user("u")]
     assert sum(entry.tokens for entry in Story(*messages).view().entries[3:]) == 40_000
-    assert pruned(*messages) == [0]
+    assert prune_run(*messages) == [0]
     messages[3] = user(text_of(987))
-    assert pruned(*messages) == []  # one token less: the window ends in the older result
+    assert prune_run(*messages) == []  # one token less: the window ends in the older result
 
 
 def test_no_message_counts_for_more_than_part_max():
     capped = prune_tool_outputs(placeholder=CLEARED, protect=1_000, minimum=600, part_max=500)
-    assert pruned(*run(9_000, 9_000, 9_000), policy=capped) == []  # 500 and 500 fill the window, 500 do not
-    assert pruned(*run(9_000, 9_000, 9_000, 9_000), policy=capped) == [0, 1]
+    assert prune_run(*run(9_000, 9_000, 9_000), policy=capped) == []  # 500 and 500 fill the window, 500 do not
+    assert prune_run(*run(9_000, 9_000, 9_000, 9_000), policy=capped) == [0, 1]
 
 
 def test_cleared_results_count_by_their_present_size():
     story = Story(*run(50_000, 50_000))
-    assert cleared(story) == [0]
+    assert cleared_numbers(story) == [0]
     story.say(*run(30_000)[1:])
-    assert cleared(story) == []  # 30,000 and what is left of 50,000 fill the window
+    assert cleared_numbers(story) == []  # 30,000 and what is left of 50,000 fill the window
     story.say(*run(30_000)[1:])
-    assert cleared(story) == [1]
+    assert cleared_numbers(story) == [1]
 
 
 # ---------------------------------------------------------------------------------------------------- untouched results
@@ -205,25 +205,25 @@ def test_an_output_no_longer_than_its_placeholder_stays():
     policy = prune_tool_outputs(protect=10, minimum=0, placeholder=CLEARED)
     messages = [user("u"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(CLEARED)), call("c")]
     messages += [answer("c", "x" * (len(CLEARED) + 1)), call("d"), answer("d", "", pixel), user("u"), say("x" * 80)]
-    assert pruned(*messages, policy=policy) == [2, 3]
+    assert prune_run(*messages, policy=policy) == [2, 3]
 
 
 def test_pins_and_expanded_results_stay():
     story = Story(*run(25_000, 25_000, 25_000, 50_000))
     story.edit(Pin(Target(story.id(3))), Restore((Target(story.id(5)),)))
-    assert cleared(story) == [2]
+    assert cleared_numbers(story) == [2]
     story.say(say("ok"), user("u"))
-    assert cleared(story) == [1]  # its call has ended
+    assert cleared_numbers(story) == [1]  # its call has ended
 
 
 def test_replaced_results_are_skipped_but_not_omitted_images():
     story = Story(*run(30_000, 50_000))
     story.edit(Replace(Target(story.id(3)), (Text(text_of(30_000)),)))
-    assert cleared(story) == []
+    assert cleared_numbers(story) == []
     pixel = Media("image/png", "base64", "AAAA")
     story = Story(user("u"), call("a"), answer("a", text_of(30_000), pixel), *run(50_000))
     story.edit(Replace(Target(story.id(3), (0, 1)), (Text("[Media omitted]"),)))
-    assert cleared(story) == [0]
+    assert cleared_numbers(story) == [0]
     assert texts(story.view())[2] == CLEARED
     story.edit(Restore((Target(story.id(3)),)))
     assert story.projection.entries()[2].message == story.rows[2].message
@@ -233,13 +233,13 @@ def test_a_late_result_is_pruned_like_any_other():
     story = Story(user("u"), call("a"))
     story.say(result("a", 30_000), turn=2)
     story.say(*run(50_000)[1:])
-    assert cleared(story) == [0]
+    assert cleared_numbers(story) == [0]
     assert texts(story.view())[3] == f"[Result for call a of tool, which came late]\n{CLEARED}"
 
 
 def test_only_tool_outputs_are_cleared():
     messages = [system(text_of(30_000)), user(text_of(30_000)), say(text_of(30_000)), call("a", x=text_of(30_000))]
-    assert pruned(*messages, answer("a"), *run(50_000)) == []
+    assert prune_run(*messages, answer("a"), *run(50_000)) == []
 
 
 def test_the_default_placeholder_names_the_handle():
@@ -272,9 +272,9 @@ def test_negative_settings_are_refused(setting):
 def test_zero_is_no_special_case():
     # An empty window still protects the newest message, in which it ends.
     everything = prune_tool_outputs(protect=0, minimum=0)
-    assert pruned(*run(100, 100, 100), policy=everything) == [0, 1, 2]
-    assert pruned(*run(100, 100, 100), policy=prune_tool_outputs(protect=0, minimum=300)) == []
-    assert pruned(*run(100, 100, 101), policy=prune_tool_outputs(protect=0, minimum=300)) == [0, 1, 2]
+    assert prune_run(*run(100, 100, 100), policy=everything) == [0, 1, 2]
+    assert prune_run(*run(100, 100, 100), policy=prune_tool_outputs(protect=0, minimum=300)) == []
+    assert prune_run(*run(100, 100, 101), policy=prune_tool_outputs(protect=0, minimum=300)) == [0, 1, 2]
 
 
 # ----------------------------------------------------------------------------------------------------------- invariants
@@ -282,7 +282,7 @@ def test_zero_is_no_special_case():
 
 def test_an_empty_result_stays():
     story = Story(calls("a", "b"), Message("tool", (ToolResult("a"),)))
-    assert cleared(story, prune_tool_outputs(protect=0, minimum=0, placeholder="[c]")) == []
+    assert cleared_numbers(story, prune_tool_outputs(protect=0, minimum=0, placeholder="[c]")) == []
 
 
 @MANY
@@ -296,9 +296,9 @@ def test_pruning_is_idempotent_and_spares_the_window(history, protect, minimum, 
     policy = prune_tool_outputs(protect=protect, minimum=minimum, placeholder="[c]")
     story = Story(*history, profile=profile)
     before = story.view()
-    gone = cleared(story, policy)
+    gone = cleared_numbers(story, policy)
     after = story.view()
-    assert cleared(story, policy) == []
+    assert cleared_numbers(story, policy) == []
     assert after.tokens <= before.tokens
     assert len(after) == len(before)
     changed = {e.position for e in after if e.edits}
@@ -314,7 +314,7 @@ def test_pruning_is_idempotent_and_spares_the_window(history, protect, minimum, 
 @given(history=histories(), keep=st.integers(0, 3), protect=st.integers(0, 500))
 def test_policies_leave_cleared_results_alone(history, keep, protect):
     story = Story(*history)
-    cleared(story, prune_tool_outputs(protect=protect, minimum=0))
+    cleared_numbers(story, prune_tool_outputs(protect=protect, minimum=0))
     shrunk = {entry.position for entry in story.projection.entries() if entry.shrunk}
     plan = make_plan(story.projection, story.frame(PLENTY), [filter_tool_results(keep=keep)], ())
     assert shrunk.isdisjoint(story.where(edit.target.message for edit in plan.edits).values())
@@ -323,7 +323,7 @@ def test_policies_leave_cleared_results_alone(history, keep, protect):
 def test_hidden_results_do_not_count():
     story = Story(*run(30_000, 30_000, 30_000))
     story.edit(Hide(Span(story.id(4), story.id(7))))
-    assert cleared(story) == []
+    assert cleared_numbers(story) == []
 
 
 # ---------------------------------------------------------------------------------------------------- windows as shares

@@ -54,7 +54,7 @@ def opened(policy: Policy | str, messages: Iterable[Message] = (), *, format: st
     return talk
 
 
-def shown(view: View) -> list[str]:
+def outline(view: View) -> list[str]:
     """Return each entry in short: `a1` a recap, `A1` a whole reply, `U1` a question, others as their text."""
     known = {f"recap - step {i}": f"a{i}" for i in range(1, 30)}
     known |= {reply(i).text: f"A{i}" for i in range(1, 30)} | {asked(i).text: f"U{i}" for i in range(1, 30)}
@@ -66,7 +66,7 @@ def split(short: str) -> list[str]:
 
 
 def after(count: int, **options: object) -> str:
-    return " ".join(shown(opened(recap_batches(**options), pairs(count)).prepare()))  # type: ignore[arg-type]
+    return " ".join(outline(opened(recap_batches(**options), pairs(count)).prepare()))  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------------------------------ scenarios
@@ -74,14 +74,14 @@ def after(count: int, **options: object) -> str:
 
 def test_4_4_01_nothing_happens_while_switched_off():
     empty = opened(recap_batches())
-    assert (bool(empty.plan()), shown(empty.plan().after)) == (False, [])
+    assert (bool(empty.plan()), outline(empty.plan().after)) == (False, [])
     assert after(20, enabled=False) == " ".join(f"U{i} A{i}" for i in range(1, 21))
 
 
 def test_4_4_02_the_seventh_reply_shrinks_the_oldest_four():
     assert after(6) == "U1 A1 U2 A2 U3 A3 U4 A4 U5 A5 U6 A6"
     talk = opened(recap_batches(), pairs(7))
-    assert shown(talk.prepare()) == split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")
+    assert outline(talk.prepare()) == split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")
     assert [entry.message.role for entry in talk.view][:5] == ["assistant"] * 4 + ["user"]
     assert talk.prompt()["messages"][0] == {"role": "assistant", "content": "recap - step 1"}
 
@@ -102,7 +102,7 @@ def test_4_4_05_twelve_of_fifteen_replies_are_recaps():
 
 
 def test_4_4_06_the_open_question_stays():
-    assert shown(opened(recap_batches(), [*pairs(7), asked(8)]).prepare())[-3:] == ["U7", "A7", "U8"]
+    assert outline(opened(recap_batches(), [*pairs(7), asked(8)]).prepare())[-3:] == ["U7", "A7", "U8"]
 
 
 def test_4_4_07_the_system_prompt_and_derived_texts_stay():
@@ -110,26 +110,26 @@ def test_4_4_07_the_system_prompt_and_derived_texts_stay():
     talk.append(user("You are agent 7."), origin="plugin")
     for message in pairs(7):
         talk.append(message)
-    assert shown(talk.prepare()) == ["Be brief.", "You are agent 7.", *split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")]
+    assert outline(talk.prepare()) == ["Be brief.", "You are agent 7.", *split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")]
 
 
 def test_4_4_08_a_reply_without_a_recap_stays_whole():
     messages = pairs(7)
     messages[3] = say("nothing to sum up")
     expected = ["a1", "nothing to sum up", "a3", "a4", *split("U5 A5 U6 A6 U7 A7")]
-    assert shown(opened(recap_batches(), messages).prepare()) == expected
+    assert outline(opened(recap_batches(), messages).prepare()) == expected
 
 
 def test_4_4_09_a_recap_is_found_on_any_line_and_stripped():
     messages = pairs(7)
     messages[1] = say("I looked.\nThen I wrote.\n   recap - step 1 \r\nplan…")
-    assert shown(opened(recap_batches(), messages).prepare())[0] == "a1"
+    assert outline(opened(recap_batches(), messages).prepare())[0] == "a1"
 
 
 def test_4_4_10_the_first_of_two_recaps_is_used():
     messages = pairs(7)
     messages[1] = say("plan…\nrecap - step 1\nrecap - step 2")
-    assert shown(opened(recap_batches(), messages).prepare())[:2] == ["a1", "a2"]
+    assert outline(opened(recap_batches(), messages).prepare())[:2] == ["a1", "a2"]
 
 
 def test_4_4_11_batches_of_two_shrink_two_of_four():
@@ -158,7 +158,7 @@ def test_4_4_15_small_numbers_are_refused_and_the_old_name_works():
         recap_batches(note="[gone]")
     with pytest.warns(DeprecationWarning, match="is now called min_preserved_assistant_messages"):
         policy = recap_batches(min_preserved_pairs=2, batch_size=1)
-    assert shown(opened(policy, pairs(4)).prepare()) == split("a1 a2 U3 A3 U4 A4")
+    assert outline(opened(policy, pairs(4)).prepare()) == split("a1 a2 U3 A3 U4 A4")
     with pytest.warns(DeprecationWarning, match="is now"), pytest.raises(ValueError, match="are -1 and 4"):
         recap_batches(min_preserved_pairs=-1)
 
@@ -211,10 +211,10 @@ def test_4_4_18_a_reply_with_calls_goes_with_their_results():
     with_recap = chat(messages[:3], looks, answer("t1", "a result of some length, as results are"), messages[4:])
     talk = opened(recap_batches(), with_recap)
     expected = ["a1", '[Earlier: recap - step 2; expand("m4-m5")]', *split("a3 a4 U5 A5 U6 A6 U7 A7")]
-    assert shown(talk.prepare()) == expected
+    assert outline(talk.prepare()) == expected
     assert [entry.message.role for entry in talk.view][:3] == ["assistant", "user", "assistant"]
     without = chat(messages[:3], call("t1", "look"), answer("t1", "found"), messages[4:])
-    assert shown(opened(recap_batches(), without).prepare())[:4] == ["a1", "", "found", "a3"]
+    assert outline(opened(recap_batches(), without).prepare())[:4] == ["a1", "", "found", "a3"]
 
 
 def test_4_4_19_the_ratio_is_logged_when_something_shrinks(caplog):
@@ -245,13 +245,13 @@ def test_questions_can_be_kept():
     assert after(7, keep_first_user=True) == "U1 a1 a2 a3 a4 U5 A5 U6 A6 U7 A7"
     assert after(7, hide_users=False) == "U1 a1 U2 a2 U3 a3 U4 a4 U5 A5 U6 A6 U7 A7"
     (policy,), _ = load_policies("recap")  # The document hides it too.
-    assert " ".join(shown(opened(policy, pairs(7)).prepare())) == after(7, keep_first_user=False)
+    assert " ".join(outline(opened(policy, pairs(7)).prepare())) == after(7, keep_first_user=False)
 
 
 def test_prefix_and_template_can_be_changed():
     messages = [message for i in range(1, 8) for message in (asked(i), say(f"# recap: step {i}\n" + "plan…" * 20))]
     policy = recap_batches(recap_prefix=" # recap:", template='{recap} (expand "{handle}")')
-    assert shown(opened(policy, messages).prepare())[:2] == [
+    assert outline(opened(policy, messages).prepare())[:2] == [
         '# recap: step 1 (expand "m2")',
         '# recap: step 2 (expand "m4")',
     ]
@@ -267,7 +267,7 @@ def test_no_recap_is_longer_than_its_turn():
     messages = pairs(7)
     messages[1], messages[3] = say("recap - step 1"), say("recap - step 2 ")
     talk = opened(recap_batches(), messages)
-    assert shown(talk.prepare())[:4] == ["a1", "a2", "a3", "a4"]
+    assert outline(talk.prepare())[:4] == ["a1", "a2", "a3", "a4"]
     assert [type(edit) for edit in talk.records()[0].edits] == [Hide, Hide, Replace, Hide, Replace, Hide, Replace]
     wordy = recap_batches(template="[An old turn of which this recap is left: {recap}]", hide_users=False)
     assert not opened(wordy, pairs(7)).records()
@@ -276,7 +276,7 @@ def test_no_recap_is_longer_than_its_turn():
 def test_a_note_longer_than_its_turn_is_not_made():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1"), *call("t1", "look").parts))
     talk = opened(recap_batches(), [asked(1), says, answer("t1"), *pairs(7)[2:]])
-    assert shown(talk.prepare())[:3] == ["a1", "ok", "a2"]
+    assert outline(talk.prepare())[:3] == ["a1", "ok", "a2"]
 
 
 def test_pinned_and_shrunk_messages_stay():
@@ -287,15 +287,15 @@ def test_pinned_and_shrunk_messages_stay():
     talk.append(asked(7))
     talk.append(reply(7))
     expected = ["a1", "U2", "recap - a secret was here\nplan…", "A3", "a4"]
-    assert shown(talk.prepare())[:5] == expected
+    assert outline(talk.prepare())[:5] == expected
     talk.unpin("m6")
-    assert shown(talk.prepare())[:5] == [*expected[:3], "a3", "a4"]
+    assert outline(talk.prepare())[:5] == [*expected[:3], "a3", "a4"]
 
 
 def test_a_question_after_the_newest_recap_stays():
     messages = pairs(11)
     messages[7] = say("no recap here")
-    assert shown(opened(recap_batches(), messages[:14]).prepare())[:6] == [
+    assert outline(opened(recap_batches(), messages[:14]).prepare())[:6] == [
         "a1",
         "a2",
         "a3",
@@ -303,28 +303,28 @@ def test_a_question_after_the_newest_recap_stays():
         "no recap here",
         "U5",
     ]
-    assert shown(opened(recap_batches(), messages).prepare())[:5] == ["a1", "a2", "a3", "no recap here", "a5"]
+    assert outline(opened(recap_batches(), messages).prepare())[:5] == ["a1", "a2", "a3", "no recap here", "a5"]
 
 
 def test_the_answered_question_goes_with_the_next_batch():
     """Hidden as soon as another question came, it would have changed the cached prefix between two batches."""
     talk = opened(recap_batches(min_preserved_assistant_messages=1, batch_size=2), [asked(1), *map(reply, range(1, 4))])
-    assert shown(talk.prepare()) == ["U1", "a1", "a2", "A3"]
+    assert outline(talk.prepare()) == ["U1", "a1", "a2", "A3"]
     talk.append(asked(2))
-    assert shown(talk.prepare()) == ["U1", "a1", "a2", "A3", "U2"]
+    assert outline(talk.prepare()) == ["U1", "a1", "a2", "A3", "U2"]
     for i in (4, 5):
         talk.append(reply(i))
-    assert shown(talk.prepare()) == ["a1", "a2", "a3", "U2", "a4", "A5"]
+    assert outline(talk.prepare()) == ["a1", "a2", "a3", "U2", "a4", "A5"]
 
 
 def test_unread_results_stay():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1"), *call("t1", "look").parts))
     policy = recap_batches(min_preserved_assistant_messages=0, batch_size=1)
     talk = opened(policy, [asked(1), says, answer("t1", "found " * 20)])
-    assert shown(talk.prepare()) == ["U1", "a1", "found " * 20]
+    assert outline(talk.prepare()) == ["U1", "a1", "found " * 20]
     assert talk.records() == []
     talk.append(reply(2))
-    assert shown(talk.prepare()) == ["U1", '[Earlier: recap - step 1; expand("m2-m3")]', "a2"]
+    assert outline(talk.prepare()) == ["U1", '[Earlier: recap - step 1; expand("m2-m3")]', "a2"]
 
 
 def test_a_turn_with_a_part_that_stays_is_whole():
@@ -341,7 +341,7 @@ def test_a_turn_with_a_part_that_stays_is_whole():
     between.append(user("A hint."), origin="plugin")
     for message in [answer("t1"), *rest]:
         between.append(message)
-    assert shown(between.prepare())[1:4] == ["ok", "A hint.", "a2"]
+    assert outline(between.prepare())[1:4] == ["ok", "A hint.", "a2"]
 
 
 def test_shrunk_results_go_with_their_turn():
@@ -353,7 +353,7 @@ def test_shrunk_results_go_with_their_turn():
     for message in messages:
         talk.prepare() if message.role == "assistant" else None
         talk.append(message)
-    assert shown(talk.prepare())[:3] == ['[Earlier: recap - step 1; expand("m2-m3")]', "", "ok"]
+    assert outline(talk.prepare())[:3] == ['[Earlier: recap - step 1; expand("m2-m3")]', "", "ok"]
 
 
 def test_an_expanded_turn_is_covered_again_later():
@@ -369,12 +369,12 @@ def test_an_expanded_turn_is_covered_again_later():
         ("m5", [note, "A2", "a3"]),
     ):
         talk = opened(recap_batches(), messages)
-        before = shown(talk.prepare())
+        before = outline(talk.prepare())
         assert before[:2] == [note, "a2"]
         talk.expand(handle)
-        assert shown(talk.prepare())[:3] == seen
+        assert outline(talk.prepare())[:3] == seen
         talk.append(reply(8))
-        assert shown(talk.prepare()) == [*before, "A8"]
+        assert outline(talk.prepare()) == [*before, "A8"]
         assert [edit.policy for edit in talk.records()[-1].edits] == ["recap"]
 
 
@@ -385,10 +385,10 @@ def test_an_expanded_and_pinned_turn_stays():
     talk.expand("m2-m3")
     talk.pin("m3")
     talk.append(reply(8))
-    seen, number = shown(talk.prepare()), talk.head.number
+    seen, number = outline(talk.prepare()), talk.head.number
     assert seen[:3] == [says.text, "found " * 50, "a2"]
     talk.append(reply(9))
-    assert (shown(talk.prepare()), talk.head.number) == ([*seen, "A9"], number)
+    assert (outline(talk.prepare()), talk.head.number) == ([*seen, "A9"], number)
 
 
 def test_only_messages_of_role_user_are_hidden_as_input():
@@ -396,14 +396,14 @@ def test_only_messages_of_role_user_are_hidden_as_input():
     talk.append(say("I, the user, answer for the model."), origin="user")
     for message in pairs(7)[2:]:
         talk.append(message)
-    assert shown(talk.prepare())[:2] == ["I, the user, answer for the model.", "a2"]
+    assert outline(talk.prepare())[:2] == ["I, the user, answer for the model.", "a2"]
 
 
 def test_a_kept_question_goes_with_a_batch_without_recaps():
     policy = recap_batches(min_preserved_assistant_messages=1, batch_size=2)
     messages = [asked(1), reply(1), reply(2), reply(3), asked(2), say("four"), say("five")]
     messages[3] = say("three")
-    assert shown(opened(policy, messages).prepare()) == ["a1", "a2", "three", "U2", "four", "five"]
+    assert outline(opened(policy, messages).prepare()) == ["a1", "a2", "three", "U2", "four", "five"]
 
 
 def test_reasoning_goes_with_its_turn():
@@ -428,7 +428,7 @@ MANY = settings(max_examples=settings.default.max_examples * 2)
 
 
 @st.composite
-def recapped(draw: st.DrawFn) -> list[Message]:
+def recap_histories(draw: st.DrawFn) -> list[Message]:
     """Return any history in which most replies have a recap line."""
     without = draw(st.sets(st.integers(0, 30), max_size=4))
     messages: list[Message] = []
@@ -443,7 +443,7 @@ def recapped(draw: st.DrawFn) -> list[Message]:
     return messages
 
 
-def settled(talk: Conversation) -> list[tuple[object, ...]]:
+def prepare_content(talk: Conversation) -> list[tuple[object, ...]]:
     """Return the content of the next call, which both checkers accept; nothing for an empty request."""
     try:
         view = talk.prepare()
@@ -466,7 +466,7 @@ def content(view: View) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
 @MANY
-@given(messages=recapped(), shape=SHAPES)
+@given(messages=recap_histories(), shape=SHAPES)
 def test_planning_before_every_call_equals_planning_once(format, messages, shape):
     """I2, I3, I5, I6, I12: nothing changes between two batches."""
     policy = recap_batches(**shape)
@@ -478,7 +478,7 @@ def test_planning_before_every_call_equals_planning_once(format, messages, shape
         once.append(message)
         if message.role == "assistant":
             number = count_recap_edits(always)
-            now = settled(always)
+            now = prepare_content(always)
             now_due = (sum(entry.message.role == "assistant" for entry in plain.view) - keep) // batch
             if now_due == due:
                 assert count_recap_edits(always) == number
@@ -486,7 +486,7 @@ def test_planning_before_every_call_equals_planning_once(format, messages, shape
             last, due = now, now_due
         always.append(message)
         plain.append(message)
-    assert settled(always) == settled(always) == settled(once)
+    assert prepare_content(always) == prepare_content(always) == prepare_content(once)
     assert [row.message for row in always.history()] == [row.message for row in once.history()]
     for record in (*always.records(), *once.records()):
         assert record.tokens_after <= record.tokens_before + (OPENER if format == "anthropic" else 0)

@@ -56,14 +56,14 @@ def plan_of(story: Story, policy: Policy) -> Plan:
     return make_plan(story.projection, story.frame(PLENTY), [policy])
 
 
-def made(run: Run | list[Message], policy: Policy = AT_ONCE) -> dict[str, str]:
+def replace_superseded(run: Run | list[Message], policy: Policy = AT_ONCE) -> dict[str, str]:
     """Return the text that replaces each superseded result, by handle."""
     plan = plan_of(Story(*(run.said if isinstance(run, Run) else run)), policy)
     return {entry.handle: entry.message.text for entry in plan.after if entry.shrunk}
 
 
 def gone(run: Run | list[Message], policy: Policy = AT_ONCE) -> list[str]:
-    return list(made(run, policy))
+    return list(replace_superseded(run, policy))
 
 
 # ---------------------------------------------------------------------------------------------------------------- reads
@@ -71,7 +71,7 @@ def gone(run: Run | list[Message], policy: Policy = AT_ONCE) -> list[str]:
 
 def test_a_repeated_read_replaces_the_older_one():
     run = Run().read().read("/src/b.py").read()
-    assert made(run) == {"m3": '[Superseded by m7: expand("m3")]'}
+    assert replace_superseded(run) == {"m3": '[Superseded by m7: expand("m3")]'}
     plan = plan_of(Story(*run.said), AT_ONCE)
     assert [(edit.policy, edit.reason) for edit in plan.edits] == [("supersede", "read again")]
 
@@ -118,7 +118,7 @@ def test_a_read_stays_after_a_change_until_it_is_repeated():
     run = Run().read().edit().read(offset=10, limit=5)
     assert gone(Run().read(offset=1, limit=9).edit().read(offset=10, limit=5)) == []
     assert gone(Run().read(offset=1, limit=9).edit().read(offset=9, limit=5)) == ["m3"]
-    assert made(run) == {"m3": '[Superseded by m7: expand("m3")]'}
+    assert replace_superseded(run) == {"m3": '[Superseded by m7: expand("m3")]'}
     (edit,) = AT_ONCE(Story(*run.said).view())
     assert edit.reason == "read again after a change"
     (edit,) = AT_ONCE(Story(*Run().read().edit().read().said).view())
@@ -127,7 +127,7 @@ def test_a_read_stays_after_a_change_until_it_is_repeated():
 def test_a_read_before_a_change_goes_after_the_grace_period():
     """The call that made the edit is the second one; the next edit of the file is the third."""
     run = Run().read().edit().edit().do("Bash", command="make")
-    assert [made(run, supersede(grace=grace)) for grace in (0, 2, 3)] == [
+    assert [replace_superseded(run, supersede(grace=grace)) for grace in (0, 2, 3)] == [
         {"m3": '[Superseded by m7: expand("m3")]'},
         {"m3": '[Superseded by m7: expand("m3")]'},
         {},
@@ -171,7 +171,7 @@ def test_reads_match_only_if_they_surely_name_one_file():
 
 def test_the_newest_answer_of_a_command_stays():
     run = Run().do("Bash", state="error", command="make test", description="Run").do("Bash", command="make test")
-    assert made(run) == {"m3": '[Superseded by m5: expand("m3")]'}
+    assert replace_superseded(run) == {"m3": '[Superseded by m5: expand("m3")]'}
     assert gone(run.do("Bash", "ok", command="make test", description="Once more", timeout=9)) == ["m3", "m5"]
     assert gone(Run().do("Bash", command="make").do("Bash", command="make test")) == []
 
@@ -191,7 +191,7 @@ def test_the_newest_page_and_screenshot_stay():
     run = Run().do("mcp__playwright__browser_navigate", url="a").do("browser_click", ref="1")
     run = run.do("computer", "shot", media=(SCREEN,), action="screenshot").do("browser_snapshot")
     run = run.do("computer", "shot", media=(SCREEN,), action="screenshot")
-    assert made(run) == {
+    assert replace_superseded(run) == {
         "m3": '[Superseded by m5: expand("m3")]',
         "m5": '[Superseded by m9: expand("m5")]',
         "m7": '[Superseded by m11: expand("m7")]',
@@ -257,7 +257,7 @@ def test_only_named_tools_are_known():
 
 
 def test_a_placeholder_without_handles_is_used_as_it_is():
-    assert made(Run().read().read(), supersede(placeholder="[old]")) == {"m3": "[old]"}
+    assert replace_superseded(Run().read().read(), supersede(placeholder="[old]")) == {"m3": "[old]"}
 
 
 @pytest.mark.parametrize("wrong", [{"keep": 0}, {"grace": -1}])
@@ -316,7 +316,7 @@ def test_is_same_file_compares_paths():
 # ----------------------------------------------------------------------------------------------------------- properties
 
 
-def of_an_agent(messages: list[Message]) -> list[Message]:
+def agent_messages(messages: list[Message]) -> list[Message]:
     """Return a conversation of an agent that reads, changes, asks and looks."""
     doings = [("Read", "a.py"), ("Edit", "a.py"), ("Read", "b.py"), ("ls", "src"), ("computer", "click")]
 
@@ -337,12 +337,12 @@ def test_views_stay_legal_and_stable(messages: list[Message], grace: int | None)
     """I1, I2, I6."""
     policy = supersede(grace=grace, placeholder="{by}{handle}")
     chat = opened(policy=(policy,))
-    chat.append(of_an_agent(messages))
+    chat.append(agent_messages(messages))
     if any(entry.message.role != "system" for entry in chat.view):
         view = chat.prepare()
         assert refusals(chat, view) == []
         assert list(policy(view)) == []
-        assert [row.message for row in chat.history()] == of_an_agent(messages)
+        assert [row.message for row in chat.history()] == agent_messages(messages)
 
 
 def test_the_same_view_gives_the_same_edits():

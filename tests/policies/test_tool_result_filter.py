@@ -24,7 +24,7 @@ PIXEL = Media("image/png", "base64", "AAAA")
 MANY = settings(max_examples=settings.default.max_examples * 2)
 
 
-def keeping(keep: int, **options: object):
+def keep_newest(keep: int, **options: object):
     return filter_tool_results(keep=keep, placeholder=OMITTED, **options)
 
 
@@ -36,7 +36,7 @@ def rounds(count: int) -> list[Message]:
     ]
 
 
-def filtered(story: Story, policy: object) -> list[str]:
+def filtered_texts(story: Story, policy: object) -> list[str]:
     """Apply the policy. Return the texts of all results."""
     plan = make_plan(story.projection, story.frame(PLENTY), [policy], ())
     if plan.edits:
@@ -48,7 +48,7 @@ def filtered(story: Story, policy: object) -> list[str]:
 
 
 def test_5_4_14_keeping_two_of_ten_removes_no_message():
-    conversation = opened(policy=(keeping(2),))
+    conversation = opened(policy=(keep_newest(2),))
     messages = rounds(10)
     conversation.append(messages)
     view = conversation.prepare()
@@ -65,13 +65,13 @@ def test_5_4_14_keeping_two_of_ten_removes_no_message():
 
 @pytest.mark.parametrize(("count", "keep", "omitted"), [(3, 1, 2), (10, 4, 6), (10, 0, 0), (10, 10, 0), (10, 99, 0)])
 def test_5_4_15_zero_keeps_all_results(count, keep, omitted):
-    shown = filtered(Story(*rounds(count)), keeping(keep))
+    shown = filtered_texts(Story(*rounds(count)), keep_newest(keep))
     assert shown == [OMITTED] * omitted + [f"the result {n}" for n in range(omitted + 1, count + 1)]
 
 
 def test_5_4_16_the_last_of_parallel_results_are_kept():
     story = Story(user("q"), calls("a", "b", "c"), *(answer(id, f"the result {id}") for id in "abc"))
-    assert filtered(story, keeping(2)) == [OMITTED, "the result b", "the result c"]
+    assert filtered_texts(story, keep_newest(2)) == [OMITTED, "the result b", "the result c"]
 
 
 def test_5_4_17_duplicate_or_missing_ids_do_not_change_the_count():
@@ -79,19 +79,26 @@ def test_5_4_17_duplicate_or_missing_ids_do_not_change_the_count():
     for n, id in enumerate(["x", "x", "", "", "x"]):
         messages += [call(id), answer(id, f"the result {n}")]
     for profile in (OPENAI, ANTHROPIC):
-        shown = filtered(Story(*messages, profile=profile), keeping(2))
+        shown = filtered_texts(Story(*messages, profile=profile), keep_newest(2))
         assert shown == [OMITTED] * 3 + ["the result 3", "the result 4"]
 
 
 def test_5_4_18_a_result_shorter_than_the_placeholder_stays():
-    conversation = opened(policy=(keeping(1),))
-    messages = [user("q"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(OMITTED)), *rounds(2)[1:]]
+    conversation = opened(policy=(keep_newest(1),))
+    messages = [
+        user("q"),
+        call("a"),
+        answer("a", "ok"),
+        call("b"),
+        answer("b", "x" * len(OMITTED)),
+        *rounds(2)[1:],
+    ]
     conversation.append(messages)
     assert texts(conversation.prepare())[2:] == ["ok", "", "x" * len(OMITTED), "", OMITTED, "", "the result 2"]
     assert [row.message for row in conversation.history()] == messages
 
 
-def pictures(chat: Conversation) -> list[tuple[str, int]]:
+def image_counts(chat: Conversation) -> list[tuple[str, int]]:
     """Return the text and the number of images of each message that has or had an image."""
     shown = {entry.position: entry for entry in chat.view}
     bearing = [row.position for row in chat.history() if any(row.message.media())]
@@ -109,7 +116,7 @@ def test_5_4_20_only_the_last_message_keeps_its_images(literal):
     chat.append([Message("user", (PIXEL, PIXEL)), say("a dot"), user("and this?", PIXEL), say("a dot")])
     chat.append([user("and this?", PIXEL), say("a dot"), user("thanks")])
     chat.prepare()
-    assert pictures(chat) == (
+    assert image_counts(chat) == (
         [("[Image omitted]", 0), ("and this?", 0), ("and this?", 1)]
         if literal
         else [
@@ -122,7 +129,7 @@ def test_5_4_20_only_the_last_message_keeps_its_images(literal):
     assert len(chat.records()) == 1
     chat.expand("m3")
     chat.prepare()
-    assert [images for _, images in pictures(chat)] == [0, 1, 1]
+    assert [images for _, images in image_counts(chat)] == [0, 1, 1]
 
 
 def test_images_of_pins_and_of_the_last_input_stay():
@@ -131,11 +138,11 @@ def test_images_of_pins_and_of_the_last_input_stay():
     chat.append(Message("tool", (ToolResult("b", (PIXEL,)),)))
     chat.pin("m1")
     chat.prepare()
-    assert pictures(chat) == [("look", 1), ("go", 1), ("shot", 0), ("[Image omitted]", 0)]
+    assert image_counts(chat) == [("look", 1), ("go", 1), ("shot", 0), ("[Image omitted]", 0)]
     chat.unpin("m1")
     chat.pin("m1.1")
     chat.prepare()
-    assert pictures(chat)[0] == ("look", 0)
+    assert image_counts(chat)[0] == ("look", 0)
 
 
 def test_a_replaced_result_loses_its_images():
@@ -143,7 +150,7 @@ def test_a_replaced_result_loses_its_images():
     chat.append([user("look", PIXEL), say("ok"), user("go"), call("a"), answer("a", "shot", PIXEL)])
     chat.append([call("b"), answer("b", "no picture here")])
     chat.prepare()
-    assert pictures(chat) == [("look", 1), (OMITTED, 0)]
+    assert image_counts(chat) == [("look", 1), (OMITTED, 0)]
 
 
 @MANY
@@ -154,7 +161,7 @@ def test_media_are_removed_once_from_older_messages(history, newest, literal):
     )
     story = Story(*history)
     before = story.view()
-    filtered(story, policy)
+    filtered_texts(story, policy)
     after = story.view()
     assert [entry.handle for entry in after] == [entry.handle for entry in before]
     kept = [entry.position for entry in after if any(entry.message.media())]
@@ -163,7 +170,7 @@ def test_media_are_removed_once_from_older_messages(history, newest, literal):
     assert len(kept) <= newest + 1
     assert all(entry.message == old.message for entry, old in zip(after, before, strict=True) if not entry.shrunk)
     count = len(story.records)
-    filtered(story, policy)
+    filtered_texts(story, policy)
     assert len(story.records) == count
 
 
@@ -174,7 +181,7 @@ def test_a_batch_moves_the_boundary_rarely():
     story, whole = Story(*rounds(1)), []
     for n in range(2, 12):
         story.say(call(f"tc_{n}"), answer(f"tc_{n}", f"the result {n}"))
-        shown = filtered(story, keeping(2, batch=3))
+        shown = filtered_texts(story, keep_newest(2, batch=3))
         whole.append(sum(text != OMITTED for text in shown))
     assert whole == [2, 3, 4, 2, 3, 4, 2, 3, 4, 2]
     assert [len(record.edits) for record in story.records] == [3, 3, 3]
@@ -187,15 +194,15 @@ def test_results_that_stay_do_not_fill_a_batch():
         story.say(call(f"s{n}"), answer(f"s{n}", "ok"))
     for n in range(6):
         story.say(call(f"l{n}"), answer(f"l{n}", f"the result {n}"))
-        filtered(story, keeping(1, batch=3))
+        filtered_texts(story, keep_newest(1, batch=3))
     assert [len(record.edits) for record in story.records] == [3]
 
 
 def test_nothing_is_edited_again_without_a_new_result():
     story = Story(*rounds(5))
-    filtered(story, keeping(2))
+    filtered_texts(story, keep_newest(2))
     story.say(say("thinking aloud"), user("go on"))
-    filtered(story, keeping(2))
+    filtered_texts(story, keep_newest(2))
     assert len(story.records) == 1
 
 
@@ -206,31 +213,31 @@ def test_a_short_result_with_an_image_is_replaced():
     block = Message("tool", (ToolResult("b", (Opaque("openai", "k", "{}" * 40),)),))
     small = Message("tool", (ToolResult("c", (Opaque("openai", "k", "{}"),)),))
     story = Story(user("q"), call("a"), answer("a", "", PIXEL), call("b"), block, call("c"), small, *rounds(1)[1:])
-    assert filtered(story, keeping(1)) == [OMITTED, OMITTED, "", "the result 1"]
+    assert filtered_texts(story, keep_newest(1)) == [OMITTED, OMITTED, "", "the result 1"]
     assert story.view().images == 0
 
 
 def test_pins_and_expanded_results_stay():
     story = Story(*rounds(5))
     story.edit(Pin(Target(story.id(3))))
-    filtered(story, keeping(1))
+    filtered_texts(story, keep_newest(1))
     story.edit(Restore((Target(story.id(5)),)))
-    assert filtered(story, keeping(1)) == ["the result 1", "the result 2", OMITTED, OMITTED, "the result 5"]
+    assert filtered_texts(story, keep_newest(1)) == ["the result 1", "the result 2", OMITTED, OMITTED, "the result 5"]
     story.say(say("seen"), user("go on"))
-    assert filtered(story, keeping(1)) == ["the result 1", OMITTED, OMITTED, OMITTED, "the result 5"]
+    assert filtered_texts(story, keep_newest(1)) == ["the result 1", OMITTED, OMITTED, OMITTED, "the result 5"]
 
 
 def test_a_replaced_result_still_counts():
     story = Story(*rounds(4))
     story.edit(Replace(Target(story.id(9)), (Text("replaced by hand"),)))
-    assert filtered(story, keeping(2)) == [OMITTED, OMITTED, "the result 3", "replaced by hand"]
+    assert filtered_texts(story, keep_newest(2)) == [OMITTED, OMITTED, "the result 3", "replaced by hand"]
 
 
 def test_a_late_result_counts_and_a_stand_in_does_not():
     story = Story(user("q"), call("a"), call("b"), answer("b", "the result b"))
     story.say(answer("a", "the result a"))
     story.say(call("c"), answer("c", "the result c"))
-    assert filtered(story, keeping(2)) == [
+    assert filtered_texts(story, keep_newest(2)) == [
         OMITTED,
         "[Result for call a of tool, which came late]\nthe result a",
         "the result c",
@@ -275,9 +282,9 @@ def test_filtering_at_every_step_equals_filtering_once(history, keep):
     stepwise = Story()
     for message in history:
         stepwise.say(message)
-        filtered(stepwise, keeping(keep))
+        filtered_texts(stepwise, keep_newest(keep))
     at_once = Story(*history)
-    filtered(at_once, keeping(keep))
+    filtered_texts(at_once, keep_newest(keep))
     assert [e.message for e in stepwise.projection.entries()] == [e.message for e in at_once.projection.entries()]
 
 
@@ -288,12 +295,12 @@ def test_filtering_at_every_step_equals_filtering_once(history, keep):
 def test_the_filter_is_stable_and_never_grows_a_view(history, keep, batch, profile):
     story = Story(*history, profile=profile)
     before = story.view()
-    filtered(story, keeping(keep, batch=batch))
+    filtered_texts(story, keep_newest(keep, batch=batch))
     after = story.view()
     assert [entry.handle for entry in after] == [entry.handle for entry in before]
     assert after.tokens <= before.tokens
     newest = [entry for entry in after if entry.is_result][-keep:] if keep else [e for e in after if e.is_result]
     assert all(entry.edits == () for entry in newest)
     count = len(story.records)
-    filtered(story, keeping(keep, batch=batch))
+    filtered_texts(story, keep_newest(keep, batch=batch))
     assert len(story.records) == count
