@@ -108,13 +108,13 @@ def events_of_message(position: int, id: str, stamp: Stamp, index: int | None = 
 def events_of_record(record: Record, places: Mapping[str, int] = {}) -> Iterator[Event]:
     """Yield the events of one commit. `places`: indices in the view before it, by message id."""
     for number, edit in record.numbered():
-        named = _named(edit)
-        for kind, reason, saved in _told(edit):
+        named = _message_of(edit)
+        for kind, reason, saved in _event_facts(edit):
             who = edit.policy or record.author
             yield Event(kind, record.turn, record.time, named, 0, number, who, reason, saved, places.get(named))
 
 
-def _told(edit: Edit) -> Iterator[tuple[EventKind, str, int]]:
+def _event_facts(edit: Edit) -> Iterator[tuple[EventKind, str, int]]:
     """Yield kind, reason and saved tokens of each event of an edit. Only one event has the saved tokens."""
     match edit:
         case Task(policy=policy):
@@ -141,7 +141,7 @@ def _saved(edit: Replace | Hide | Summarize | Restore) -> int:
     return edit.tokens_before - edit.tokens_after
 
 
-def _named(edit: Edit) -> str:
+def _message_of(edit: Edit) -> str:
     match edit:
         case Summarize(span=span):
             return span.first

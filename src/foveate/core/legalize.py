@@ -139,7 +139,7 @@ class Legalizer:
         parts = tuple(own.get(i, part) for i, part in enumerate(entry.message.parts))
         message = Message(entry.message.role, parts, entry.message.name, entry.message.extra)
         why, form = "a call id was empty, used before or malformed", ("calls", *(own[i].call_id for i in own))
-        return slot.once(form, lambda: reshape(entry, message, why, self._count)), waiting
+        return slot.cached_entry(form, lambda: reshape(entry, message, why, self._count)), waiting
 
     def _own_id(self, call_id: str, place: str) -> str:
         own = self._plain(call_id)
@@ -161,10 +161,10 @@ class Legalizer:
         if result.call_id != call_id:
             renamed = ToolResult(call_id, result.content, result.state, result.name, result.extra)
             message, why = Message("tool", (renamed,)), "its call is shown under another id"
-            return slot.once(("answer", call_id), lambda: reshape(entry, message, why, self._count))
+            return slot.cached_entry(("answer", call_id), lambda: reshape(entry, message, why, self._count))
         if moved and not entry.legalized:
             why = "an answer must directly follow its call"
-            return slot.once(("moved",), lambda: reshape(entry, entry.message, why, self._count))
+            return slot.cached_entry(("moved",), lambda: reshape(entry, entry.message, why, self._count))
         return entry
 
     def _as_note(self, slot: Slot, entry: Entry, result: ToolResult, *, known: bool) -> Entry:
@@ -173,7 +173,7 @@ class Legalizer:
         head = f"[Result for {about}, which came late]" if known else f"[Result for {about}, which is not shown]"
         why = "it came late, or its call was answered already" if known else "its call is not shown"
         message = Message("user", (Text(head), *result.content))
-        return slot.once(("note", head), lambda: reshape(entry, message, why, self._count, kind="note"))
+        return slot.cached_entry(("note", head), lambda: reshape(entry, message, why, self._count, kind="note"))
 
     def _stand_in(self, slot: Slot, opening: Entry, call_id: str, *, is_erased: bool) -> Entry:
         message = Message("tool", (ToolResult(call_id, (Text(NO_ANSWER),), "interrupted"),))
@@ -181,7 +181,7 @@ class Legalizer:
         if is_erased:
             message, why = Message("tool", (ToolResult(call_id, (Text(ERASED),)),)), ANSWER_ERASED
         bare = Entry(opening.position, opening.id, message, None, opening.stamp, "stand-in", last=opening.position)
-        return slot.once(("stand-in", why, call_id), lambda: reshape(bare, message, why, self._count))
+        return slot.cached_entry(("stand-in", why, call_id), lambda: reshape(bare, message, why, self._count))
 
 
 def _opens(slot: Slot) -> bool:

@@ -134,7 +134,7 @@ class Projection:
                 return
             yield slot.message, slot.stamp
 
-    def _touched(self, index: int) -> None:
+    def _mark_dirty(self, index: int) -> None:
         self._dirty, self._current = min(self._dirty, index), False
 
     def __len__(self) -> int:
@@ -209,7 +209,7 @@ class Projection:
         """Add one message at the end."""
         slot = Slot(row.position, row.id, row.message, row.stamp, row.size)
         # An edit changed the view before this reply to it arrived.
-        slot.stale = row.stamp.turn < self._edited and slot.thinks
+        slot.stale = row.stamp.turn < self._edited and slot.has_reasoning
         self._place(slot)
         self.position = row.position
         self.facts = self.facts.after(row.position, row.message, row.stamp, is_erased=not row.size)
@@ -221,7 +221,7 @@ class Projection:
         self._slots.insert(at, slot)
         if slot.span is None:
             self._hold(slot)
-        self._touched(at)
+        self._mark_dirty(at)
 
     def _hold(self, slot: Slot) -> None:
         self._by_id[slot.id] = slot
@@ -273,7 +273,7 @@ class Projection:
                     edits = (*slot.edits, (number, edit))
                     # A mark shows the same content again, so it does not void bound reasoning.
                     changes = apply_edits(slot.message, edits).message != apply_edits(slot.message, slot.edits).message
-                    self._changing(slot, voids=changes).edits = edits
+                    self._replace_slot(slot, voids=changes).edits = edits
             case Hide(target=named):
                 self._cover(number, named, edit, record, where)
             case Summarize(span=named):
@@ -286,17 +286,17 @@ class Projection:
             case Pin(target=target) | Unpin(target=target):
                 slot = self._by_id.get(target.message)
                 if slot:
-                    self._changing(slot, voids=False).pins = _repinned(slot.pins, edit)
+                    self._replace_slot(slot, voids=False).pins = _repinned(slot.pins, edit)
             case Task():
                 self.tasks[edit.policy] = edit
 
-    def _changing(self, slot: Slot, *, voids: bool) -> Slot:
+    def _replace_slot(self, slot: Slot, *, voids: bool) -> Slot:
         """Replace the slot by a copy and return the copy. `voids`: the change voids reasoning bound to this slot."""
         index = bisect_left(self._slots, slot.order, key=_order)
         twin = slot.copy()
         self._slots[index] = twin
         self._by_id[slot.id] = twin
-        self._touched(index)
+        self._mark_dirty(index)
         if voids:
             self._void_after(slot.order)
         return twin
@@ -331,12 +331,12 @@ class Projection:
 
     def _void_at(self, index: int) -> None:
         slot = self._slots[index]
-        if slot.thinks and not slot.stale:
+        if slot.has_reasoning and not slot.stale:
             binds = self._profile.binds_reasoning
             self._slots[index] = self._by_id[slot.id] = twin = slot.copy(changes=binds)
             twin.stale = True
             if binds:
-                self._touched(index)
+                self._mark_dirty(index)
 
     def _index(self, order: tuple[int, int]) -> int | None:
         index = bisect_left(self._slots, order, key=_order)
@@ -379,7 +379,7 @@ class Projection:
         cover = Cover(number, first, last, edit, record.turn, record.time, holes, record.position)
         self._slots[low:high] = kept
         self._covers.append(cover)
-        self._touched(low)
+        self._mark_dirty(low)
         self._show_summary(cover)
         self._void_after((first - 1, 1))
 
@@ -407,7 +407,7 @@ class Projection:
         """Cancel the edits with these numbers. `reveal` brings back the messages that they hid."""
         for slot in [slot for slot in self._slots if slot.edits and any(n in numbers for n, _ in slot.edits)]:
             if slot.span is None:
-                twin = self._changing(slot, voids=True)
+                twin = self._replace_slot(slot, voids=True)
                 twin.edits = tuple((n, edit) for n, edit in twin.edits if n not in numbers)
                 twin.renewed = turn
         for cover in [cover for cover in self._covers if cover.number in numbers]:
@@ -421,7 +421,7 @@ class Projection:
                     self._covers[i] = msgspec.structs.replace(other, lost=enclosing_range(other.lost, cover.lost))
         for index in [i for i, slot in enumerate(self._slots) if slot.span and slot.edits[0][0] == cover.number]:
             del self._slots[index]
-            self._touched(index)
+            self._mark_dirty(index)
         self._void_after((cover.first - 1, 1))
         for older in self._covers:
             if older.number < cover.number and older.lies_in(cover.first, cover.last) and self._is_topmost(older):
@@ -462,7 +462,7 @@ class Projection:
     def _renew(self, slot: Slot, path: Path, turn: int) -> None:
         if not slot.edits and slot.renewed == turn:
             return
-        twin = self._changing(slot, voids=bool(slot.edits))
+        twin = self._replace_slot(slot, voids=bool(slot.edits))
         twin.edits = tuple((n, edit) for n, edit in slot.edits if not paths_overlap(path_of(edit), path))
         twin.renewed = turn
 
@@ -495,7 +495,7 @@ class Projection:
         for slot in sorted(revealed.values(), key=_order):
             slot.edits = tuple(standing.parts.get(slot.id, {}).items())
             pins = sorted((path, who) for (id, path), who in standing.pins.items() if id == slot.id)
-            slot.pins, slot.renewed, slot.stale = tuple(PinnedPart(*pin) for pin in pins), turn, slot.thinks
+            slot.pins, slot.renewed, slot.stale = tuple(PinnedPart(*pin) for pin in pins), turn, slot.has_reasoning
             self._place(slot)
             self._void_after(slot.order)
         self._void_reasoning(turn)

@@ -332,7 +332,7 @@ class Slot:
         return not self.size and self.stamp.origin in ("tool", "derived")
 
     @property
-    def thinks(self) -> bool:
+    def has_reasoning(self) -> bool:
         """Return whether the message has reasoning, which may be bound to the messages before it."""
         return any(isinstance(part, Reasoning) for part in self.message.parts)
 
@@ -351,7 +351,7 @@ class Slot:
             self._base = self._shown(profile, count)
         return self._base
 
-    def once(self, form: tuple[str, ...], make: Callable[[], Entry]) -> Entry:
+    def cached_entry(self, form: tuple[str, ...], make: Callable[[], Entry]) -> Entry:
         """Return the entry for this form, made only once: an equal form returns the same entry."""
         forms = self._forms = self._forms or {}
         if form not in forms:

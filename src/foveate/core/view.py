@@ -97,7 +97,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
 
     def is_pinned(self, path: Path = ()) -> bool:
         """Return whether an edit at `path` would touch a pinned part. Without a path: whether any part is pinned."""
-        return any(paths_overlap(pin.path, path) for pin in self.pins)
+        return bool(self.pins) and any(paths_overlap(pin.path, path) for pin in self.pins)
 
     @property
     def is_input(self) -> bool:

@@ -174,8 +174,8 @@ def _of_anthropic(block: Mapping[str, Any]) -> Iterator[Delta]:
             yield from (Delta("text", piece) for piece in split_words(text))
         case {"type": "thinking", "thinking": text}:
             yield from (Delta("reasoning", piece) for piece in split_words(text))
-        case {"type": "tool_use", "name": name, "input": given}:
-            yield from _call(name, json.dumps(given, ensure_ascii=False) if given else "")
+        case {"type": "tool_use", "name": name, "input": arguments}:
+            yield from _call(name, json.dumps(arguments, ensure_ascii=False) if arguments else "")
 
 
 def _of_openai(message: Mapping[str, Any]) -> Iterator[Delta]:
@@ -194,19 +194,19 @@ def _call(name: str, arguments: str) -> Iterator[Delta]:
 def anthropic_events(response: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the events of a response of the Messages API."""
     usage = response.get("usage") or {}
-    begun = {**response, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
-    yield _event({"type": "message_start", "message": begun})
+    start = {**response, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+    yield _event({"type": "message_start", "message": start})
     for index, block in enumerate(response.get("content", ())):
-        empty, grown = _opened(block)
+        empty, updates = _block_events(block)
         yield _event({"type": "content_block_start", "index": index, "content_block": empty})
         if not index:
             yield _event({"type": "ping"})
-        for delta in grown:
+        for delta in updates:
             yield _event({"type": "content_block_delta", "index": index, "delta": delta})
         yield _event({"type": "content_block_stop", "index": index})
-    ended = {key: response.get(key) for key in ("stop_reason", "stop_sequence")}
-    said = {"output_tokens": usage.get("output_tokens", 0)}
-    yield _event({"type": "message_delta", "delta": ended, "usage": said})
+    end = {key: response.get(key) for key in ("stop_reason", "stop_sequence")}
+    output = {"output_tokens": usage.get("output_tokens", 0)}
+    yield _event({"type": "message_delta", "delta": end, "usage": output})
     yield _event({"type": "message_stop"})
 
 
@@ -217,8 +217,8 @@ def openai_events(response: Mapping[str, Any], *, usage: bool) -> Iterator[bytes
     for choice in response["choices"]:
         for delta in _deltas(choice["message"]):
             yield _data({**head, "choices": [{"index": choice["index"], "delta": delta, "finish_reason": None}]})
-        ended = {"index": choice["index"], "delta": {}, "finish_reason": choice["finish_reason"]}
-        yield _data({**head, "choices": [ended]})
+        end = {"index": choice["index"], "delta": {}, "finish_reason": choice["finish_reason"]}
+        yield _data({**head, "choices": [end]})
     if usage:
         yield _data({**head, "choices": [], "usage": response["usage"]})
     yield b"data: [DONE]\n\n"
@@ -229,18 +229,20 @@ def error_event(body: Mapping[str, Any]) -> bytes:
     return _event(body) if "type" in body else _data(body)
 
 
-def _opened(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _block_events(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the start of a block, and the events that complete it."""
     match block:
         case {"type": "text", "text": text}:
             return {**block, "text": ""}, [{"type": "text_delta", "text": piece} for piece in split_words(text)]
         case {"type": "thinking", "thinking": text, "signature": signature}:
-            grown: list[dict[str, Any]] = [{"type": "thinking_delta", "thinking": piece} for piece in split_words(text)]
-            grown.append({"type": "signature_delta", "signature": signature})
-            return {**block, "thinking": "", "signature": ""}, grown
-        case {"type": "tool_use", "input": given}:
-            written = split_words(json.dumps(given, ensure_ascii=False)) if given else ()
-            pieces = [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *written)]
+            updates: list[dict[str, Any]] = [
+                {"type": "thinking_delta", "thinking": piece} for piece in split_words(text)
+            ]
+            updates.append({"type": "signature_delta", "signature": signature})
+            return {**block, "thinking": "", "signature": ""}, updates
+        case {"type": "tool_use", "input": arguments}:
+            words = split_words(json.dumps(arguments, ensure_ascii=False)) if arguments else ()
+            pieces = [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *words)]
             return {**block, "input": {}}, pieces
     return dict(block), []
 
@@ -264,9 +266,9 @@ def _deltas(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"tool_calls": [{"index": index, kind: {field: piece}}]}
 
 
-def _event(said: Mapping[str, Any]) -> bytes:
-    return f"event: {said['type']}\n".encode() + _data(said)
+def _event(values: Mapping[str, Any]) -> bytes:
+    return f"event: {values['type']}\n".encode() + _data(values)
 
 
-def _data(said: Mapping[str, Any]) -> bytes:
-    return b"data: " + json.dumps(said, ensure_ascii=False).encode() + b"\n\n"
+def _data(values: Mapping[str, Any]) -> bytes:
+    return b"data: " + json.dumps(values, ensure_ascii=False).encode() + b"\n\n"

@@ -170,10 +170,10 @@ def _function(random: Random) -> str:
 
 
 def _code(random: Random, lines: int) -> str:
-    made = ["from __future__ import annotations", ""]
-    while len(made) < lines:
+    text_lines = ["from __future__ import annotations", ""]
+    while len(text_lines) < lines:
         first, second = random.choice(NOUNS), random.choice(NOUNS)
-        made += [
+        text_lines += [
             "",
             f"def {_function(random)}({first}: dict[str, int], {second}: str) -> int:",
             f'    """{random.choice(VERBS).capitalize()} the {first} of a {second}."""',
@@ -182,7 +182,7 @@ def _code(random: Random, lines: int) -> str:
             f"    return {first}[{second}] + {random.randrange(999)}",
             "",
         ]
-    return "\n".join(made)
+    return "\n".join(text_lines)
 
 
 def _cut(text: str, size: int) -> str:

@@ -29,7 +29,7 @@ def texts() -> SearchStrategy[str]:
 
 def messages() -> SearchStrategy[Message]:
     """Return single messages of any role, also with parts that do not fit the role."""
-    return _made(st.binary(min_size=1, max_size=9), lambda drawn: message_of(drawn[0] % 10, _moves(drawn[1:], 8)))
+    return _build(st.binary(min_size=1, max_size=9), lambda drawn: message_of(drawn[0] % 10, _moves(drawn[1:], 8)))
 
 
 def histories(*, max_size: int = 24) -> SearchStrategy[list[Message]]:
@@ -39,7 +39,7 @@ def histories(*, max_size: int = 24) -> SearchStrategy[list[Message]]:
     blank and empty messages; broken arguments; images in results; reasoning signed, unsigned and foreign; blocks of
     unknown kinds; system messages in the middle; no user at all. At most `max_size` messages.
     """
-    return _made(_draws(2, max_size), lambda drawn: history_of(_moves(drawn, len(MOVES))))
+    return _build(_draws(2, max_size), lambda drawn: history_of(_moves(drawn, len(MOVES))))
 
 
 def runs(*, max_size: int = 12) -> SearchStrategy[list[Message]]:
@@ -47,24 +47,24 @@ def runs(*, max_size: int = 12) -> SearchStrategy[list[Message]]:
 
     A user's request and at most `max_size` steps of the assistant, with the answers to its calls.
     """
-    return _made(_draws(2, max_size), lambda drawn: run_of(_moves(drawn, 4)))
+    return _build(_draws(2, max_size), lambda drawn: run_of(_moves(drawn, 4)))
 
 
 def edits(ids: Sequence[str], *, max_size: int = 12) -> SearchStrategy[list[Edit]]:
     """Return sequences of edits over these message ids, valid and invalid: wrong kinds, paths, spans and ids."""
     named = [*ids, *NOWHERE]
 
-    def made(drawn: bytes) -> list[Edit]:
+    def build(drawn: bytes) -> list[Edit]:
         chunks = zip(*[iter(drawn)] * 4, strict=False)
         return [
             edit_of(named, kind - 1, a % len(named), b % len(named), flavour) for kind, a, b, flavour in chunks if kind
         ]
 
-    return _made(_draws(4, max_size), made)
+    return _build(_draws(4, max_size), build)
 
 
 @st.composite
-def _made(draw: st.DrawFn, drawn: SearchStrategy[bytes], make: Callable[[bytes], _T]) -> _T:
+def _build(draw: st.DrawFn, drawn: SearchStrategy[bytes], make: Callable[[bytes], _T]) -> _T:
     # A composite, not a map: a failing example is shown as values, not as bytes.
     return make(draw(drawn))
 

@@ -73,13 +73,13 @@ class Meter:
 
     def _parts(self, body: Mapping[str, Any]) -> tuple[list[tuple[str, int]], int]:
         """Return the parts of a request as text and tokens, in cache order, and the number of cached parts."""
-        beside = [part for part in (body.get("tools"), body.get("system")) if part]
+        extras = [part for part in (body.get("tools"), body.get("system")) if part]
         messages: Sequence[object] = body["messages"]
-        parts = [(json.dumps(unmarked(part)), tokens_of(part) - MESSAGE_TOKENS) for part in beside]
+        parts = [(json.dumps(unmarked(part)), tokens_of(part) - MESSAGE_TOKENS) for part in extras]
         parts += [(json.dumps(unmarked(message)), tokens_of(message)) for message in messages]
         if not self._marks or body.get("cache_control"):
             return parts, len(parts)
-        marked = [place for place, part in enumerate([*beside, *messages], 1) if _is_marked(part)]
+        marked = [place for place, part in enumerate([*extras, *messages], 1) if _is_marked(part)]
         return parts, marked[-1] if marked else 0
 
     def _bill(self, parts: Sequence[tuple[str, int]], cached_to: int) -> Billed:
