@@ -90,7 +90,7 @@ def test_help_is_plain_text_with_an_example(run, command):
     code, out, err = run("db", *command, "--help")
     assert (code, err) == (0, "")
     assert "Usage: foveate db" in out
-    assert len(command) < 2 or f"Example: foveate db {' '.join(command)}" in out
+    assert len(command) < 2 or f"Example: foveate db {' '.join(command)} " in out
 
 
 def test_empty_catalog_says_so(db, here):

@@ -109,7 +109,7 @@ def set_action(
 def drop_action(name: str, /, *, where: Where = NOWHERE) -> int:
     """Delete an action that no agent has.
 
-    Example: `foveate db action drop_action search`
+    Example: `foveate db action drop search`
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def set_binding(
 def drop_binding(agent: str, action: str, /, *, where: Where = NOWHERE) -> int:
     """Take an action from an agent.
 
-    Example: `foveate db binding drop_binding support search`
+    Example: `foveate db binding drop support search`
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def list_prompts(*, as_json: AsJson = False, where: Where = NOWHERE) -> int:
 def show_prompt(name: str, /, *, as_json: AsJson = False, where: Where = NOWHERE) -> int:
     """Print the text of a prompt, and nothing else.
 
-    Example: `foveate db prompt show_prompt "Compact Agent Message" > prompt.md`
+    Example: `foveate db prompt show "Compact Agent Message" > prompt.md`
 
     Parameters
     ----------
@@ -377,7 +377,7 @@ def set_prompt(
 def drop_prompt(name: str, /, *, where: Where = NOWHERE) -> int:
     """Delete a prompt that no action and no binding names.
 
-    Example: `foveate db prompt drop_prompt Short`
+    Example: `foveate db prompt drop Short`
 
     Parameters
     ----------
