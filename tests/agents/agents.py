@@ -1,4 +1,4 @@
-"""How the tests of agents make one: with a clock that ticks, ids that count, and a store that dies."""
+"""Helpers for tests of agents: reproducible agents, their requests and records, and a store that fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def plain(**options: Any) -> dict[str, Any]:
-    """Keywords of an agent whose records are the same each time."""
+    """Return the keywords of an agent with reproducible records."""
     ids, ticks = itertools.count(1), itertools.count(1)
     defaults: dict[str, Any] = {"window": 100_000, "policy": "none"}
     return {**defaults, "new_id": lambda: f"r{next(ids)}", "clock": lambda: next(ticks), **options}
@@ -37,10 +37,10 @@ def requests(chat: ChatAgent | AsyncChatAgent) -> list[dict[str, Any]]:
     return list(model.requests)
 
 
-def heard(act: Routine[T]) -> tuple[list[AgentEvent], T]:
-    """The events of an act that is performed without asyncio, and what it returns."""
+def heard(routine: Routine[T]) -> tuple[list[AgentEvent], T]:
+    """Run a routine without asyncio. Return its events and its return value."""
     events: list[AgentEvent] = []
-    performed = perform(act)
+    performed = perform(routine)
     while True:
         try:
             events.append(next(performed))
@@ -49,7 +49,7 @@ def heard(act: Routine[T]) -> tuple[list[AgentEvent], T]:
 
 
 def heard_async(make: Callable[[], Routine[Any]]) -> list[AgentEvent]:
-    """The events of an act that is performed with asyncio."""
+    """Run a routine in asyncio. Return its events."""
 
     async def listen() -> list[AgentEvent]:
         return [event async for event in perform_async(make())]
@@ -58,19 +58,17 @@ def heard_async(make: Callable[[], Routine[Any]]) -> list[AgentEvent]:
 
 
 def told(chat: Any) -> list[tuple[str, str]]:
-    """The history as (role, text)."""
+    """Return the history as (role, text)."""
     return [(row.message.role, row.message.text) for row in chat.history()]
 
 
 def steps(chat: Any) -> list[tuple[str, str, str, str]]:
-    """All steps of all runs as (name, call, state, output)."""
+    """Return all steps of all runs as (name, call, state, output)."""
     return [(step.name, step.call, step.state, step.output) for run in chat.runs() for step in chat.steps(run.id)]
 
 
 class Dying:
-    """A countdown to a death: from the n-th operation on every one fails, as after `kill -9`. With `after`, the n-th
-    took effect.
-    """
+    """Fails every operation from the n-th on, as after `kill -9`. With `after`, the n-th takes effect."""
 
     def __init__(self, n: int, *, after: bool) -> None:
         self.left, self.after, self.count = n, after, 0
@@ -90,6 +88,6 @@ class Dying:
 
 
 def dying(store: Any, n: int, *, after: bool) -> tuple[Any, Dying]:
-    """A store that dies with its n-th operation."""
+    """A store that fails from its n-th operation on."""
     countdown: Any = Dying(n, after=after)
     return failing_store(store, countdown), countdown

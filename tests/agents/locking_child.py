@@ -1,10 +1,9 @@
-"""A process with an agent that takes up a conversation together with others: run with a store, a folder, and where it
-is to be killed: `never`, `tool N` (in the N-th call of a tool that it makes) or `store N before|after` (at the N-th
-operation of its store). `still tool N` and `still model N`: there it stands still instead, as if its machine did, until
-somebody lets it go on.
+"""A process whose agent resumes a conversation together with others.
 
-Says `ready`, waits for a line, resumes, and says how that ended. Each call of a tool is a line of `done`, each request
-to the model one of `asked`.
+Arguments: a store, a folder, and where the process is killed: `never`, `tool N` (in its N-th call of a tool) or
+`store N before|after` (at the N-th operation of its store). With `still tool N` and `still model N` the process stops
+there, until it is continued. It prints `ready`, waits for a line, resumes, and prints how that ended. Each call of a
+tool is a line of the file `done`, each request to the model a line of `asked`.
 """
 
 from __future__ import annotations
@@ -37,20 +36,20 @@ def stand_still() -> None:
 
 
 def note(path: Path, line: str) -> None:
-    """Append a line, whole, whoever else does."""
+    """Append a line atomically."""
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(handle, f"{line}\n".encode())
     os.close(handle)
 
 
 def answered(request: dict[str, Any]) -> int:
-    """How many results a request shows."""
+    """Return the number of results in a request."""
     blocks = [block for message in request["messages"] if message["role"] == "user" for block in message["content"]]
     return sum(block["type"] == "tool_result" for block in blocks)
 
 
 def asks(folder: Path, thinks: Callable[[], None]) -> Callable[[dict[str, Any]], Message | str]:
-    """A model whose answer depends on what was answered so far."""
+    """A model whose answer depends on the results so far."""
 
     def answer(request: dict[str, Any]) -> Message | str:
         results = answered(request)
@@ -79,7 +78,7 @@ def agent(
     is_parallel: bool = True,
     **options: Any,
 ) -> ChatAgent:
-    """`dies` is called in each call of a tool, once it is done, and `thinks` in each call of the model."""
+    """`dies` is called at the end of each call of a tool, and `thinks` in each call of the model."""
 
     @tool(is_repeatable=True, is_parallel=is_parallel)
     def look(at: str) -> str:
@@ -101,7 +100,7 @@ def agent(
 
 
 class Killing:
-    """A countdown whose last operation is the last of the process."""
+    """A countdown that kills the process at its last operation."""
 
     def __init__(self, n: int, *, after: bool) -> None:
         self._left, self._after = n, after
@@ -117,7 +116,7 @@ class Killing:
 
 
 def nth(n: int, then: Callable[[], None]) -> Callable[[], None]:
-    """Does that when it is called for the n-th time."""
+    """Calls the function at the n-th call."""
     counted: Iterator[int] = count(1)
 
     def call() -> None:
@@ -141,7 +140,7 @@ def main(url: str, folder: Path, kind: str, *how: str) -> None:
             case ("store", n, when):
                 store = failing_store(opened, Killing(int(n), after=when == "after"))  # type: ignore[arg-type]
         with agent(store, folder, **options) as one:
-            if kind == "still":  # Else it might stand still in the middle of a sign of life, with the row held.
+            if kind == "still":  # Without heartbeats: the process could stop during one, and hold the row.
                 one._loop._lock._heartbeat = Heartbeat(interval=1e6)
             print("ready", flush=True)
             sys.stdin.readline()

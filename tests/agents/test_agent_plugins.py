@@ -1,4 +1,4 @@
-"""The two plugins that are shipped: what the model is told of a folder, and the list of what is to do."""
+"""The plugins WorkingDirectory and TodoList."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def told(plugin: WorkingDirectory, content: Any = ASKED) -> str | None:
-    """What it adds; of the path of the folder only its name."""
+    """Return the plugin's text, with the folder's name instead of its path."""
     said = plugin(content)
     if said is None:
         return None
@@ -57,7 +57,7 @@ def test_a_folder_is_shown_once_and_then_only_its_changes(home: Path):
     (home / "src" / "a.py").write_text("passed\n")
     (home / "README.md").unlink()
     os.utime(home / "src" / "b.py", ns=(1, 1))
-    assert told(plugin, ()) is None  # Tools have answered; it was not asked for that.
+    assert told(plugin, ()) is None  # Without after_tools, results of tools show no changes.
     assert (
         told(plugin) == "Changed since you were last told:\nchanged: src/a.py 5 -> 7\nnew: src/b.py 6\ngone: README.md"
     )
@@ -127,7 +127,7 @@ def test_lines_are_limited_and_a_huge_folder_is_read_from_the_top(home: Path, mo
         os.utime(home / "src" / f"{n:03}.py", ns=(1, 1))
     plugin = WorkingDirectory(home, max_lines=3)
     assert told(plugin) == "home\nREADME.md 7\nsrc/\nsrc/000.py 0\n[and 37 or more others]"
-    (home / "src" / "000.py").unlink()  # Others move up; they are not new.
+    (home / "src" / "000.py").unlink()  # Entries that move up within the limit are not new.
     assert told(plugin) == "Changed since you were last told:\ngone: src/000.py"
     for n in range(20):
         (home / f"{n:03}.new").touch()
@@ -215,7 +215,7 @@ def test_a_commit_is_a_change(home: Path):
 
 
 def todos(*pairs: str) -> list[dict[str, str]]:
-    """Such as `todos("done parse", "doing test")`."""
+    """Return a list, for example `todos("done parse", "doing test")`."""
     return [{"state": pair.split()[0], "text": pair.split(maxsplit=1)[1]} for pair in pairs]
 
 
@@ -241,7 +241,7 @@ def test_a_todo_list_that_is_too_long_is_refused():
 
 
 def worked(chat: Conversation, plugin: TodoList, turns: int, since: int = 0) -> None:
-    """An agent's turns: every tenth one writes the list."""
+    """Return the turns of an agent, of which every tenth writes the list."""
     (update,) = plugin.tools
     for n in range(since, turns):
         if n % 10 == 0:
@@ -262,7 +262,7 @@ def worked(chat: Conversation, plugin: TodoList, turns: int, since: int = 0) -> 
     ids=str,
 )
 def test_the_newest_todo_list_stays_in_the_view_after_a_restart(policy: Any, tmp_path: Path):
-    """Elsewhere the to-do list and the plan are lost in the first compaction, and done work is done again."""
+    """F22: without the pin, the first compaction loses the list, and work is repeated."""
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     options: Any = {"store": store, "format": "anthropic", "window": 6_000, "policy": policy, "summarizer": "digest"}
     plugin = TodoList()

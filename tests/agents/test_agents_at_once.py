@@ -1,6 +1,4 @@
-"""Several agents in one conversation at once, in threads and in processes: each call is carried out once, each turn of
-the model is answered once, whoever of them is killed, wherever.
-"""
+"""Several agents in one conversation, in threads and processes: nothing is done twice, wherever one is killed."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ ONCE = Counter({"send x": 1, "send y": 1, "send z": 1})
 
 
 def begun(store: Database, folder: Path) -> None:
-    """A conversation whose agent died when the model had called for three things, and none was begun."""
+    """Return a conversation whose agent died after a reply with three calls that were not begun."""
     with agent(store, folder) as one:
         left = one.stream("Go.")
         for event in left:
@@ -52,7 +50,7 @@ def lines(path: Path) -> Counter[str]:
 
 
 def check_whole(store: Database, folder: Path, *, is_quiet: bool) -> None:
-    """It came to its end, and did nothing twice. `is_quiet`: nobody died, so nothing was even asked twice."""
+    """Check that the run ended and nothing was done twice. `is_quiet`: no process died, so no request was repeated."""
     done, asked = lines(folder / "done"), lines(folder / "asked")
     with agent(store, folder) as last:
         outcome, chat = last.resume(), last.conversation
@@ -65,7 +63,7 @@ def check_whole(store: Database, folder: Path, *, is_quiet: bool) -> None:
         assert [row.stamp.turn for row in replies] == [1, 2, 3]
         sent = {"c2": "send x", "c3": "send y", "c4": "send z"}
         for result in results:
-            if result.call_id in sent:  # Honest: it says that it was done, or that nobody knows.
+            if result.call_id in sent:  # The result is honest: the call was done, or its end is unknown.
                 was_done = done[sent[result.call_id]] == 1
                 assert was_done if result.state == "ok" else "not known" in result.text
         assert [run.state for run in chat.runs()] == ["done"]
@@ -76,7 +74,7 @@ def check_whole(store: Database, folder: Path, *, is_quiet: bool) -> None:
         assert {f"{step.run}/{step.number}": step.message for step in steps if step.kind == "action"} == told
         assert chat.verify() == []
         owner = new_owner()
-        assert chat.claim(owner).owner == owner  # Nobody has it any more.
+        assert chat.claim(owner).owner == owner  # The lock is free.
         forget_owner(owner)
     assert all(count <= ONCE[line] for line, count in done.items() if line.startswith("send"))
     assert min(done["look a"], done["look b"]) >= 1
@@ -89,7 +87,7 @@ def check_whole(store: Database, folder: Path, *, is_quiet: bool) -> None:
 
 
 def resumed_together(agents: list[ChatAgent]) -> list[object]:
-    """What several agents come to that resume at the same moment, each in a thread of its own."""
+    """Resume several agents at once, each in its own thread, and return their outcomes."""
     barrier, found = Barrier(len(agents)), list[object]([None] * len(agents))
 
     def work(place: int) -> None:
@@ -116,7 +114,7 @@ def test_agents_that_resume_at_once_do_the_work_of_one(tmp_path: Path):
 
 
 def survived(n: int, folder: Path, *, after: bool) -> bool:
-    """Two agents resume at once; the store of one dies with its n-th operation. Whether it did."""
+    """Resume two agents at once, of which one's store fails at its n-th operation. Return whether it failed."""
     folder.mkdir()
     kept = MemoryStore()
     begun(kept, folder)
@@ -133,15 +131,15 @@ def survived(n: int, folder: Path, *, after: bool) -> bool:
 
 @pytest.mark.parametrize("after", [False, True])
 def test_the_other_agent_continues_when_one_dies_at_any_operation(tmp_path: Path, after: bool):
-    """Where it waits for the other it may have no operation left to die with: so all are tried, up to the longest; each
-    second one before it took effect, the others after it.
+    """All operations are tried, as the waiting agent may have few: every second one fails before it takes effect, the
+    others after it.
     """
     died = [survived(n, tmp_path / str(n), after=after) for n in range(1 + after, 46, 2)]
-    assert sum(died) > 1  # Where it always comes second; more where it is the one that works
+    assert sum(died) > 1  # If it always comes second; more if it does the work
 
 
 def test_async_agents_wait_for_each_other():
-    """Two requests of a web application at once; one that waits can be cancelled, and has done nothing."""
+    """A waiting request can be cancelled, and has done nothing."""
 
     async def play() -> tuple[list[str], list[str]]:
         store, slow = MemoryStore(), asyncio.Event()
@@ -192,15 +190,16 @@ def test_an_agent_appends_nothing_while_another_holds_the_lock(tmp_path: Path):
 
 
 def taken_over(store: Database, folder: Path, when: str, **late: Any) -> tuple[object, list[str]]:
-    """An agent that stands still at an event of this kind for so long that another one takes its work over; then it
-    wakes. What it comes to, and what the other one's results say.
+    """Stop an agent at an event of this kind until another one has taken over, then continue it.
+
+    Return its outcome, and the other one's results.
     """
     with agent(store, folder, **late) as one:
         working = one.stream()
         for event in working:
             if type(event).__name__ == when:
                 break
-        forget_owner(one._loop._lock.owner)  # As if its process had.
+        forget_owner(one._loop._lock.owner)  # As if its process had ended.
         with agent(store, folder) as two:
             assert two.resume().text == "All done."
             said = [row.message.result.text for row in two.conversation.history() if row.message.result]
@@ -217,7 +216,7 @@ def test_an_agent_that_lost_its_lock_does_nothing_more(tmp_path: Path, when: str
     begun(store, tmp_path)
     error, said = taken_over(store, tmp_path, when)
     assert isinstance(error, ConversationBusy), error
-    # What was begun and had not ended, nobody knows of; what was not begun is done by the one that took over.
+    # Calls that were begun have an unknown end; the new owner carries out the others.
     begun_before = {"ToolCalled": [], "ToolAnswered": [1, 2], "ModelReplied": []}[when]
     expected = ["seen a", "sent x", "sent y", "sent z", "seen b"]
     for place, (text, wanted) in enumerate(zip(said, expected, strict=True)):
@@ -227,7 +226,7 @@ def test_an_agent_that_lost_its_lock_does_nothing_more(tmp_path: Path, when: str
 
 
 def test_plugin_content_is_not_repeated_by_an_agent_that_lost_its_lock():
-    """It stood still between the result of a tool and the prompt that shows it, to which a plugin adds."""
+    """The agent stops between the result of a tool and the prompt that shows it, to which a plugin adds content."""
     store = MemoryStore()
 
     @plugin(after_tools=True, save=True)
@@ -256,7 +255,7 @@ def test_plugin_content_is_not_repeated_by_an_agent_that_lost_its_lock():
 
 
 class Late:
-    """A model that lets the world go on before it answers."""
+    """A model that calls a function before it answers."""
 
     name, format, window = "anthropic:late", "anthropic", 50_000
 
@@ -269,7 +268,7 @@ class Late:
 
 
 def test_a_tool_result_of_an_agent_that_lost_its_lock_is_logged(caplog: pytest.LogCaptureFixture):
-    """The model was told that nobody knows; the log says that it was done."""
+    """The model learns that the end is unknown; the log says that the call was carried out."""
     store = MemoryStore()
     shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
 
@@ -292,7 +291,7 @@ def test_a_tool_result_of_an_agent_that_lost_its_lock_is_logged(caplog: pytest.L
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_waiting_calls_are_not_made_after_the_lock_is_lost(is_async: bool):
-    """More calls than may go on at once: whoever took over has told the model of them that nobody knows."""
+    """There are more calls than may run at once. The new owner has answered that their end is unknown."""
     store, sent, owner, is_told = MemoryStore(), list[str](), list[str](), Event()
     shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
     script = [calls(*(call(f"c{n}", "send", to=f"{n}") for n in range(1, 6)))]
@@ -339,7 +338,7 @@ def test_waiting_calls_are_not_made_after_the_lock_is_lost(is_async: bool):
 
 
 def test_a_late_reply_is_not_added_after_another_agent_answered():
-    """Its agent was taken for dead while its model thought."""
+    """The agent lost its lock during the model call."""
     store = MemoryStore()
     shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
 
@@ -360,7 +359,7 @@ def test_a_late_reply_is_not_added_after_another_agent_answered():
 
 
 def test_a_late_reply_of_an_agent_that_lost_its_lock_is_dropped():
-    """Whoever took over thinks still: what it says then is the answer, and the only one."""
+    """The new owner's model call is still running; its reply is the only answer."""
     store, thinks, taken = MemoryStore(), Event(), Event()
     shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
     raised: list[BaseException] = []
@@ -398,7 +397,7 @@ def test_a_late_reply_of_an_agent_that_lost_its_lock_is_dropped():
 
 
 def test_the_second_reply_to_one_turn_is_not_recorded(tmp_path: Path):
-    """Two programs without an agent ask the model for the same turn: the second one's answer is refused."""
+    """Two programs without an agent request the same turn; the second reply is refused."""
     store = MemoryStore()
     with agent(store, tmp_path) as one, agent(store, tmp_path) as two:
         chat, other = one.conversation, two.conversation
@@ -431,7 +430,7 @@ def test_the_message_of_a_step_is_added_once(tmp_path: Path):
 
 
 class Child:
-    """A process of `locking_child.py`."""
+    """A process that runs `locking_child.py`."""
 
     def __init__(self, url: str, folder: Path, *dies: str) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SRC), str(HERE.parent.parent)])}
@@ -450,7 +449,7 @@ class Child:
         self._process.stdin.flush()
 
     def stands_still(self) -> bool:
-        """Wait until it stands still, or has ended. Whether it stands still."""
+        """Wait until the process is stopped or has ended. Return whether it is stopped."""
         _, status = os.waitpid(self._process.pid, os.WUNTRACED)
         return os.WIFSTOPPED(status)
 
@@ -458,7 +457,7 @@ class Child:
         self._process.send_signal(signal.SIGCONT)
 
     def end(self) -> str:
-        """The last line it said; "" if it was killed before."""
+        """Return the last line of its output; "" if it was killed before."""
         said, _ = self._process.communicate(timeout=120)
         return said.strip()
 
@@ -471,9 +470,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def together(url: str, folder: Path, ends: list[tuple[str, ...]]) -> list[str]:
-    """Processes that resume at the same moment, each with where it is killed. What they said."""
+    """Resume in several processes at once, each killed at its place. Return their output."""
     children = [Child(url, folder, *dies) for dies in ends]
-    ready = [child for child in children if child.is_ready()]  # One may die before.
+    ready = [child for child in children if child.is_ready()]  # A process may die before.
     for child in ready:
         child.go()
     return [child.end() for child in children]
@@ -507,7 +506,7 @@ def test_a_stopped_process_does_nothing_when_it_wakes_without_its_lock(
         child.go()
         try:
             assert child.stands_still()
-            with monkeypatch.context() as patched:  # Nobody waits a minute here.
+            with monkeypatch.context() as patched:  # Do not wait a minute.
                 patched.setattr(lock, "_SILENCE", {"unknown": 0.0, "alive": 0.0})
                 with agent(store, tmp_path, is_parallel=False) as second:
                     assert second.resume().text == "All done."
@@ -521,13 +520,13 @@ def test_a_stopped_process_does_nothing_when_it_wakes_without_its_lock(
             assert last.conversation.history() == history
         check_whole(store, tmp_path, is_quiet=False)
     assert done == ONCE + Counter(["look a", "look b"])
-    asked_twice = {"model 1": "3", "model 2": "5"}.get(where)  # What it had asked when it stood still.
+    asked_twice = {"model 1": "3", "model 2": "5"}.get(where)  # The requests before it was stopped.
     assert asked == Counter(["3", "5", *([asked_twice] if asked_twice else [])])
 
 
 @pytest.mark.slow
 def test_nothing_is_done_twice_wherever_processes_are_killed(url: str, tmp_path: Path):
-    """Of three that resume at once two are killed: at operations of their store that lie apart, before or after."""
+    """Two of three processes are killed at operations of their stores, before or after they take effect."""
     with open_store(url) as store:
         for n, (one, other) in zip(range(2, 42, 5), cycle([("before", "after"), ("after", "before")]), strict=False):
             (folder := tmp_path / str(n)).mkdir()

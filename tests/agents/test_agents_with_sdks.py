@@ -1,4 +1,4 @@
-"""Agents by the name of a model: the real SDKs, and a server on the loopback that refuses what a provider would."""
+"""Agents with the real SDKs, against a strict local server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_agent_works_with_the_real_sdks(provider: str, monkeypatch: pytest.Mo
         with ChatAgent(NAMES[provider], tools=[add], limits=Limits(tokens=100_000), cost=lambda _: 0.5) as agent:
             outcome = agent.send("1 + 2?")
             assert (outcome.text, outcome.run.turns, outcome.run.cost) == ("Three.", 2, 1.0)
-            assert agent.conversation.budget.window > 100_000  # As the model's name says.
+            assert agent.conversation.budget.window > 100_000  # From the model's name.
             events = list(agent.stream("Bye."))
         assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Bye for now."
         assert isinstance(events[-1], RunEnded)

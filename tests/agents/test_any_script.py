@@ -1,6 +1,6 @@
-"""Whatever a model says and tools do: requests are legal, each call has one result, and steps hold all of it in full.
+"""Agents with any answers and tools: legal requests, one result per call, and complete steps.
 
-The scripted model refuses what a provider would. With and without asyncio the requests and the records are the same.
+The scripted model refuses illegal requests. Sync and async agents have the same requests and records.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def script_of(replies: list[tuple[str, list[tuple[str, str]]]], provider: str) -
 
 
 def said_by(provider: str, arguments: str) -> str:
-    """Of Anthropic's models arguments are JSON objects, whatever else is wrong with them."""
+    """Arguments of Anthropic's models are always JSON objects."""
     return arguments if provider == "openai" or arguments.endswith("}") else "{}"
 
 
@@ -93,7 +93,7 @@ def approve(call: ToolCall) -> bool | str:
 
 @contextmanager
 def options_of(together: bool, expand: bool, turns: int) -> Iterator[dict[str, Any]]:
-    """Those of an agent, one of whose tools hangs until the block is left."""
+    """Yield the options of an agent with a tool that hangs until the block ends."""
     over = threading.Event()
     odd_one, long_one = tool(odd, needs_approval=True), tool(long, is_repeatable=True)
     try:
@@ -115,7 +115,7 @@ Facts = tuple[list[dict[str, Any]], list[Any], list[Any], list[Any]]
 
 
 def played(script: list[Message], provider: str, options: dict[str, Any]) -> Facts:
-    """Everything that is on record of three sends; the model's requests first."""
+    """Return the requests and all records of three inputs."""
     model = ScriptedModel([*script, *[assistant("Yes.")] * 3], provider)
     with ChatAgent(model, **options) as one:
         for text in ("Go.", "Go on.", "And?"):
@@ -173,7 +173,7 @@ def test_any_script_gives_legal_requests_and_complete_records(
 
 
 def without_traces(step: Any) -> Any:
-    """A trace names the lines it went through, which are others under asyncio."""
+    """A traceback has other lines in asyncio."""
     return (
         step.run,
         step.number,

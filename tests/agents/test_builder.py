@@ -1,4 +1,4 @@
-"""AgentBuilder: what each step says in keywords, that both ways make the same agent, and what it refuses."""
+"""AgentBuilder: the keywords of each method, identical agents, and refused values."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def script() -> list[Any]:
 
 
 def talked(agent: Any) -> tuple[Any, ...]:
-    """What the model was sent, what is kept, and what is shown, after a talk with tools and checkpoints."""
+    """Return requests, history and view after a conversation with tools and checkpoints."""
     with agent:
         said = agent.run if hasattr(agent, "run") else agent.send
         outcomes = [said("What is 2 + 3?"), *[said(f"Question {n}?") for n in range(12)]]
@@ -379,7 +379,7 @@ def test_a_wrong_value_is_refused_with_advice(make: Callable[[AgentBuilder], obj
 
 @pytest.mark.parametrize("key", ["sk-proj-12345", "xai-12345", "AIza12345"])
 def test_a_key_in_the_place_of_the_model_is_not_shown(key: str):
-    """The order of the document is key, model; its users will say it so."""
+    """The documented order is key, model, so users pass the key first."""
     for use in ("use_openai", "use_anthropic", "use_google", "use_xai", "use"):
         said = refused(lambda use=use: getattr(AgentBuilder(), use)(key))  # type: ignore[misc]
         assert "The model comes first" in said
@@ -487,7 +487,7 @@ def test_the_sdk_sends_the_builders_settings_with_its_key(provider: str, monkeyp
         with ReActAgent(**made) as agent:
             assert str(agent.run("What is 2 + 3?")) == "It is 5."
             assert made["model"]._own is not None
-        assert made["model"]._own is None  # Who opened it for the agent cannot close it.
+        assert made["model"]._own is None  # The agent opened it, so the agent closes it.
         for received in server.received:
             assert "s3cret" in (received.headers.get("authorization", "") + received.headers.get("x-api-key", ""))
             assert (received.values["model"], b"s3cret" in received.body) == ("m", False)

@@ -208,7 +208,7 @@ def test_a_prompt_that_is_too_long_is_sent_again_smaller():
 
     script = [*(call(f"c{n}", "read", n=n) for n in range(12)), "Done."]
     model = ScriptedModel(script, window=12_000)
-    options = plain(window=60_000, tools=[read])  # The program believes in a larger window.
+    options = plain(window=60_000, tools=[read])  # The program assumes a larger window.
     with ChatAgent(model, **options) as one:
         assert one.send("Read.").text == "Done."
         assert one.conversation.budget.window <= 12_000

@@ -1,6 +1,6 @@
-"""The document on checkpoints and tool filtering, its tables and scenarios, inside of agents that are built as it does.
+"""The documented tables and scenarios of checkpoints and tool filtering, with agents from the builder.
 
-The conversation is looked at from three sides: what the model was sent, what is shown, and what is kept.
+Each test checks the requests, the view and the history.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def counting() -> ScriptedSummarizer:
 
 
 class Mind:
-    """A model that answers; where the user says `look at 3 places`, it calls the tool so many times at once first."""
+    """A model that answers. For `look at 3 places` it first calls the tool three times at once."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -68,13 +68,13 @@ def _is_answered(request: dict[str, Any]) -> bool:
 def built(provider: str = "openai", tool: Any = None, **more: Any) -> tuple[ChatAgent, ScriptedModel]:
     model = ScriptedModel(Mind(), provider)
     builder = AgentBuilder().use(model).with_window(1_000_000).add_tool(look).with_limits(turns=500)
-    builder = builder.with_expanding(False)  # As documented: [Omitted], and nothing to ask for it by.
+    builder = builder.with_expanding(False)  # As documented: [Omitted], without a handle.
     builder = builder.with_summarization(100, 10, tool or counting(), template="[Summary up to {turn}] {summary}")
     return builder.with_keywords(**more).build_chat_agent(), model
 
 
 def talk(agent: ChatAgent, until: int) -> None:
-    """Questions and answers, two messages each, until there are so many."""
+    """Add questions and answers up to this number of messages."""
     while len(agent.conversation) < until:
         agent.send(f"Question {len(agent.conversation) + 1}: and what about this?")
 
@@ -88,7 +88,7 @@ def summaries(chat: Conversation) -> list[str]:
 
 
 def covered(chat: Conversation) -> list[tuple[int, int]]:
-    """The first and the last message of every checkpoint that was made."""
+    """Return the first and the last message of every checkpoint."""
     where = {row.id: row.position for row in chat.history()}
     made = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize))
     return [(where[edit.span.first], where[edit.span.last]) for edit in made]
@@ -99,7 +99,7 @@ def run(first: int, last: int) -> list[int]:
 
 
 def sent(model: ScriptedModel) -> list[str]:
-    """The texts of the last request, in order, the system prompt aside."""
+    """Return the texts of the last request without the system prompt."""
     texts = []
     for message in model.requests[-1]["messages"]:
         content = message["content"]
@@ -117,7 +117,7 @@ def test_5_4_01_to_05_checkpoints_follow_the_documented_table(provider: str):
     chat = agent.conversation
     talk(agent, 98)
     assert (memory(chat), covered(chat)) == (run(1, 98), [])
-    agent.send("Question 99.")  # The 50th request holds 99 messages, all of them as they were said.
+    agent.send("Question 99.")  # The 50th request holds 99 messages, all unchanged.
     assert len(sent(model)) == 99
     table = {}
     for messages in (100, 110, 120, 200):
@@ -222,7 +222,7 @@ def test_5_4_11_a_resumed_agent_has_the_summary_and_the_newest(provider: str, tm
     agent, model = built(provider, store=store)
     with agent:
         chat = agent.conversation
-        # The calls at 106 and their answers are open to no cut; 110 is where the second checkpoint was due.
+        # The calls at 106 and their results cannot be separated; the second checkpoint was due at 110.
         assert (memory(chat), len(covered(chat))) == (run(101, 110), 2)
         assert [row.message.result.call_id for row in chat.history(107, 109) if row.message.result] == [
             "tc_1",
@@ -253,7 +253,7 @@ def test_5_4_12_a_failed_summary_changes_nothing_and_is_tried_again():
 
 
 def searching(keep: int, count: int, provider: str) -> tuple[Any, ScriptedModel]:
-    """An agent that searches so many times, one after the other, and then answers."""
+    """Run an agent that searches several times in a row, and then answers."""
 
     def search(query: str) -> str:
         """Search."""
@@ -268,7 +268,7 @@ def searching(keep: int, count: int, provider: str) -> tuple[Any, ScriptedModel]
 
 
 def results(request: dict[str, Any]) -> dict[str, str]:
-    """The texts of the tool results of a request, by call id."""
+    """Return the texts of the tool results of a request by call id."""
     found = {}
     for message in request["messages"]:
         if message["role"] == "tool":
@@ -315,7 +315,7 @@ def test_5_4_16_of_parallel_calls_the_last_results_stay():
 
 
 def test_the_tokens_of_a_request_shrink_as_documented():
-    """By about 80 to 90 %: with two of ten results kept, and with one."""
+    """By about 80 to 90 %, with two of ten results kept, or one."""
     whole, two, one = (searching(keep, 10, "anthropic")[1].billed[-1].total for keep in (0, 2, 1))
     assert (round(1 - two / whole, 2), round(1 - one / whole, 2)) == (0.82, 0.9)
 
@@ -326,7 +326,7 @@ def test_the_tokens_of_a_request_shrink_as_documented():
 @settings(max_examples=settings.default.max_examples // 4)
 @given(st.lists(st.integers(0, 4), min_size=10, max_size=30), st.sampled_from(PROVIDERS), st.integers(0, 3))
 def test_every_request_is_legal_and_complete_for_any_script(places: list[int], provider: str, keep: int):
-    """The scripted model refuses what a provider would. Each message is shown, or summarised, and never both."""
+    """The scripted model refuses illegal requests. Each message is shown or summarized, never both."""
     model = ScriptedModel(Mind(), provider)
     builder = AgentBuilder().use(model).with_window(1_000_000).add_tool(look)
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Acts, performed with and without asyncio: wishes granted, errors raised where they are wished for, ends kept."""
+"""Routines with and without asyncio: results of effects, errors, and cleanup."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .agents import heard, heard_async
 
 
 def both(make: Callable[[list[Any]], Routine[Any]]) -> list[Any]:
-    """What an act notes down, performed without asyncio; with it, it notes the same."""
+    """Run a routine with and without asyncio, and return what it noted, which must be the same."""
     noted: list[Any] = []
     events, _ = heard(make(noted))
     again: list[Any] = []
@@ -48,18 +48,18 @@ def raising(error: BaseException) -> Callable[[], object]:
 
 
 def test_effects_are_carried_out_and_events_are_passed_on():
-    def act(noted: list[Any]) -> Routine[int]:
+    def routine(noted: list[Any]) -> Routine[int]:
         noted.append((yield Call(lambda: 3)))
         yield TextDelta("a")
         noted.append((yield Call(lambda: 4, is_slow=True)))
         return 5
 
-    assert both(act) == [3, 4, TextDelta("a")]
-    assert heard(act([]))[1] == 5
+    assert both(routine) == [3, 4, TextDelta("a")]
+    assert heard(routine([]))[1] == 5
 
 
 def test_an_error_of_an_effect_is_raised_in_the_routine():
-    def act(noted: list[Any]) -> Routine[None]:
+    def routine(noted: list[Any]) -> Routine[None]:
         for is_slow in (False, True):
             try:
                 yield Call(raising(KeyError("x")), is_slow=is_slow)
@@ -67,44 +67,44 @@ def test_an_error_of_an_effect_is_raised_in_the_routine():
                 noted.append(repr(error))
         yield TextDelta("on")
 
-    assert both(act) == ["KeyError('x')", "KeyError('x')", TextDelta("on")]
+    assert both(routine) == ["KeyError('x')", "KeyError('x')", TextDelta("on")]
 
 
 def test_an_error_of_the_routine_is_raised_to_the_caller():
-    def act() -> Routine[None]:
+    def routine() -> Routine[None]:
         yield Call(raising(KeyError("x")))
 
     with pytest.raises(KeyError):
-        heard(act())
+        heard(routine())
     with pytest.raises(KeyError):
-        heard_async(act)
+        heard_async(routine)
 
 
 def test_an_awaitable_is_awaited_or_refused():
     async def later() -> int:
         return 7
 
-    def act(noted: list[Any]) -> Routine[None]:
+    def routine(noted: list[Any]) -> Routine[None]:
         noted.append((yield Call(later)))
         noted.append((yield Call(lambda: later(), is_slow=True)))
         yield StartCalls((later,))
         noted.append((yield NextCall()).value)
 
     noted: list[Any] = []
-    heard_async(lambda: act(noted))
+    heard_async(lambda: routine(noted))
     assert noted == [7, 7, 7]
     with pytest.raises(BadSetting, match="Build the async agent"):
-        heard(act([]))
+        heard(routine([]))
 
 
 PIECES = [Delta("reasoning", "hm"), Delta("text", "a"), Delta("text", ""), Delta("call", "{", name="t"), Whole("all")]
 
 
 def test_a_stream_yields_its_pieces_and_returns_the_response():
-    def act(noted: list[Any]) -> Routine[None]:
+    def routine(noted: list[Any]) -> Routine[None]:
         noted.append((yield Stream(lambda: iter(PIECES))))
 
-    assert both(act) == ["all", ReasoningDelta("hm"), TextDelta("a")]
+    assert both(routine) == ["all", ReasoningDelta("hm"), TextDelta("a")]
 
 
 def test_an_async_stream_is_refused_without_asyncio():
@@ -114,23 +114,23 @@ def test_an_async_stream_is_refused_without_asyncio():
 
     noted: list[Any] = []
 
-    def act() -> Routine[None]:
+    def routine() -> Routine[None]:
         noted.append((yield Stream(pieces)))
 
-    assert heard_async(act) == [ReasoningDelta("hm"), TextDelta("a")]
+    assert heard_async(routine) == [ReasoningDelta("hm"), TextDelta("a")]
     assert noted == ["all"]
     with pytest.raises(BadSetting, match="streams for asyncio"):
-        heard(act())
+        heard(routine())
 
 
 def test_a_stream_without_an_end_is_an_error():
-    def act(noted: list[Any]) -> Routine[None]:
+    def routine(noted: list[Any]) -> Routine[None]:
         try:
             yield Stream(lambda: iter(PIECES[:2]))
         except ConnectionError as error:
             noted.append(str(error))
 
-    assert both(act)[0] == "The stream ended before the answer was complete."
+    assert both(routine)[0] == "The stream ended before the answer was complete."
 
 
 def test_closing_the_events_closes_the_stream_and_lets_the_routine_finish():
@@ -149,7 +149,7 @@ def test_closing_the_events_closes_the_stream_and_lets_the_routine_finish():
             yield Call(lambda: noted.append("inner"))
             raise
 
-    def act() -> Routine[None]:
+    def routine() -> Routine[None]:
         try:
             yield from inner()
         except ConsumerGone:
@@ -157,13 +157,13 @@ def test_closing_the_events_closes_the_stream_and_lets_the_routine_finish():
             yield Call(lambda: noted.append("outer"))
             raise
 
-    performed = perform(act())
+    performed = perform(routine())
     assert next(performed) == ReasoningDelta("hm")
     performed.close()
     assert noted == ["closed", "inner", "outer"]
 
     async def leave() -> None:
-        async with aclosing(perform_async(act())) as events:
+        async with aclosing(perform_async(routine())) as events:
             async for _ in events:
                 break
 
@@ -173,17 +173,17 @@ def test_closing_the_events_closes_the_stream_and_lets_the_routine_finish():
 
 
 def test_closing_a_routine_that_has_not_begun_does_nothing():
-    def act() -> Routine[None]:
+    def routine() -> Routine[None]:
         yield TextDelta("never")
 
-    perform(act()).close()
-    asyncio.run(perform_async(act()).aclose())
+    perform(routine()).close()
+    asyncio.run(perform_async(routine()).aclose())
 
 
 def test_cancelling_a_task_raises_in_its_routine():
     noted: list[str] = []
 
-    def act() -> Routine[None]:
+    def routine() -> Routine[None]:
         try:
             yield Call(lambda: asyncio.get_running_loop().create_future())
         except asyncio.CancelledError:
@@ -192,7 +192,7 @@ def test_cancelling_a_task_raises_in_its_routine():
             raise
 
     async def listen() -> None:
-        async for _ in perform_async(act()):
+        async for _ in perform_async(routine()):
             pass
 
     async def play() -> None:
@@ -207,14 +207,14 @@ def test_cancelling_a_task_raises_in_its_routine():
 
 
 def batch(calls: list[Callable[[], object]], **options: Any) -> Callable[[list[Any]], Routine[None]]:
-    def act(noted: list[Any]) -> Routine[None]:
+    def routine(noted: list[Any]) -> Routine[None]:
         yield StartCalls(tuple(calls), **options)
         ended = []
         for _ in calls:
             ended.append((yield NextCall()))
         noted += [(one.index, one.value, repr(one.error)) for one in sorted(ended, key=lambda one: one.index)]
 
-    return act
+    return routine
 
 
 def test_no_call_of_a_batch_ends_the_program():
@@ -246,8 +246,8 @@ def test_a_batch_runs_at_most_max_parallel_calls_at_once():
 
 
 def test_calls_of_a_batch_run_in_parallel():
-    """Each waits for the other two: one after another they would wait for ever."""
-    for perform_it in (heard, lambda act: heard_async(lambda: act)):
+    """Each call waits for the other two, so they hang if they run one after another."""
+    for perform_it in (heard, lambda routine: heard_async(lambda: routine)):
         barrier = threading.Barrier(3, timeout=60)
         noted: list[Any] = []
         perform_it(batch([barrier.wait] * 3, timeout=60)(noted))
@@ -265,10 +265,10 @@ def test_a_call_that_exceeds_its_timeout_leaves_others_running():
 
 
 def test_calls_that_hang_leave_room_for_others_and_for_the_store():
-    """There are more of them than the loop's own pool has threads."""
+    """There are more calls than threads in the loop's own pool."""
     never = threading.Event()
 
-    def act(noted: list[Any]) -> Routine[None]:
+    def routine(noted: list[Any]) -> Routine[None]:
         yield StartCalls((never.wait,) * 40, max_parallel=40, timeout=0.01)
         for _ in range(40):
             noted.append(type((yield NextCall()).error))
@@ -276,7 +276,7 @@ def test_calls_that_hang_leave_room_for_others_and_for_the_store():
 
     noted: list[Any] = []
     try:
-        heard_async(lambda: act(noted))
+        heard_async(lambda: routine(noted))
     finally:
         never.set()
     assert noted == [CallTimeout] * 40 + ["there"]
@@ -313,12 +313,12 @@ def test_an_abandoned_batch_starts_no_more_calls():
         first.set()
         go.wait(30)
 
-    def act() -> Routine[None]:
+    def routine() -> Routine[None]:
         yield StartCalls(tuple((lambda n=n: call(n)) for n in range(3)), max_parallel=1)
         yield TextDelta("begun")
         yield NextCall()
 
-    performed = perform(act())
+    performed = perform(routine())
     next(performed)
     first.wait(30)
     performed.close()
@@ -332,10 +332,10 @@ def test_a_thread_that_hangs_does_not_delay_the_exit():
     code = (
         "import threading\n"
         "from foveate.agents.effects import NextCall, StartCalls, perform\n"
-        "def act():\n"
+        "def routine():\n"
         "    yield StartCalls((threading.Event().wait,), timeout=0.01)\n"
         "    print((yield NextCall()).error)\n"
-        "list(perform(act()))\n"
+        "list(perform(routine()))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "no answer within 0.01 seconds\n")

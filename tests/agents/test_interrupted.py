@@ -1,4 +1,4 @@
-"""Runs that break off, wherever they can: nothing is done twice, nothing is lost, every request is legal."""
+"""Runs that break off anywhere: nothing is done twice, nothing is lost, every request is legal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def results_in(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def asks(request: dict[str, Any]) -> Any:
-    """A model whose answer depends on what was answered so far, so that it may be asked anew."""
+    """A model whose answer depends on the results so far, so that a request can be repeated."""
     match len(results_in(request)):
         case 0:
             return calls(call("c1", "look", at="a"), call("c2", "send", to="x"), call("c3", "nothing"), text="First.")
@@ -44,7 +44,7 @@ def asks(request: dict[str, Any]) -> Any:
 
 
 class World:
-    """What tools did."""
+    """The effects of tools."""
 
     def __init__(self) -> None:
         self.done: Counter[str] = Counter()
@@ -66,7 +66,7 @@ class World:
 
 
 def play(n: int, after: bool, *, again: int = 0) -> bool:
-    """One run that dies with the n-th operation of its store, and is taken up. Whether it died."""
+    """Run an agent whose store fails at its n-th operation, and resume it. Return whether it failed."""
     kept, world = MemoryStore(), World()
     store, countdown = dying(kept, n, after=after)
     try:
@@ -74,7 +74,7 @@ def play(n: int, after: bool, *, again: int = 0) -> bool:
             assert first.send("Go.").text == "All done."
     except StoreError:
         pass
-    for more in range(1, again + 1):  # It may die once more while it is taken up.
+    for more in range(1, again + 1):  # It may die again while it resumes.
         dead, _ = dying(kept, n * more % 17 + 1, after=not after)
         try:
             with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=dead, **plain()) as second:
@@ -92,13 +92,13 @@ def play(n: int, after: bool, *, again: int = 0) -> bool:
         assert [result.call_id for result in results] == ["c1", "c2", "c3", "c4", "c5"]
         assert [row.message.text for row in history if row.message.role == "user"] == ["Go."]
         for result in results:
-            if result.name == "send":  # Honest: it says that it was done, or that nobody knows.
+            if result.name == "send":  # The result is honest: the call was done, or its end is unknown.
                 was_done = world.done[f"send {'x' if result.call_id == 'c2' else 'y'}"] == 1
                 assert result.text.startswith("sent" if result.state == "ok" else "It is not known whether send")
                 assert was_done or result.state == "error"
         there = {f"{run.id}/{step.number}": step for run in chat.runs() for step in chat.steps(run.id)}
         for row in history:
-            if row.message.result:  # What the model was told is in the step, in full.
+            if row.message.result:  # The step holds the full result.
                 step = there[row.stamp.step]
                 assert (step.call, step.output) == (row.message.result.call_id, row.message.result.text)
                 assert step.state == ("done" if row.message.result.state == "ok" else "failed")
@@ -177,7 +177,7 @@ def reading(request: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("after", [False, True])
 def test_a_resumed_run_sends_the_same_request(after: bool):
-    """Byte for byte, in a window that has no room for all that was read."""
+    """Byte for byte, in a window that is too small for all results."""
 
     def options(store: Any) -> dict[str, Any]:
         @tool(is_repeatable=True)
@@ -204,7 +204,7 @@ def test_a_resumed_run_sends_the_same_request(after: bool):
         replied = len(whole.requests) - len(second.requests)
         assert whole.requests[: len(first.requests)] == first.requests
         assert whole.requests[replied:] == second.requests
-        assert replied in (len(first.requests), len(first.requests) - 1)  # The last reply may not have been recorded.
+        assert replied in (len(first.requests), len(first.requests) - 1)  # The last reply may be missing.
         n, is_dead = n + 3, countdown.is_dead
     assert n > 30
 
@@ -259,7 +259,7 @@ def test_resume_raises_when_nothing_was_begun():
 
 
 def test_a_stored_result_is_appended_without_a_call():
-    """The process died between keeping what the tool said and telling the model."""
+    """The process died after the result was stored and before it was appended."""
     found: list[tuple[str, str]] = []
     n = 1
     while ("c1", "done") not in found:
@@ -281,7 +281,7 @@ def test_a_stored_result_is_appended_without_a_call():
 
 @pytest.mark.parametrize("after", [False, True])
 def test_a_reused_call_id_is_another_call(after: bool):
-    """Some servers number the calls of each reply anew."""
+    """Some servers number the calls of each reply from the beginning."""
     n, is_dead = 1, True
     while is_dead:
         done: list[int] = []
@@ -373,7 +373,7 @@ def test_the_conversation_answers_expand_wherever_a_run_dies(after: bool):
 
 
 class Cancelling:
-    """A countdown that fails nothing: with the n-th operation of the store it cancels the task that sends."""
+    """A countdown that cancels the sending task at the n-th operation of the store."""
 
     def __init__(self, n: int) -> None:
         self.left = n
@@ -437,12 +437,12 @@ def test_a_stream_that_is_left_after_any_event_can_be_resumed(together: bool):
             results = [row.message.result for row in one.conversation.history() if row.message.result]
             assert [result.call_id for result in results] == ["c1", "c2", "c3", "c4", "c5"]
             unknown = [result.call_id for result in results if result.text.startswith("It is not known")]
-            assert unknown == [] or together  # What goes on beside the one that has answered is not heard any more.
+            assert unknown == [] or together  # Calls that run in parallel with the answered one are ignored.
             assert "c1" not in unknown
 
 
 def test_a_model_call_stopped_while_storing_its_step_has_failed():
-    """A `send` cancelled at that moment left a step that was `running` for ever, in a run that had stopped."""
+    """Regression: a `send` that was cancelled at that moment left a step `running` in a stopped run."""
     store, countdown = MemoryStore(), Countdown(after=True)
 
     class Stopping(FailingStore):
@@ -461,7 +461,7 @@ def test_a_model_call_stopped_while_storing_its_step_has_failed():
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("follows", ["send", "resume"])
 def test_an_end_that_could_not_be_stored_is_stored_later(after: bool, follows: str):
-    """Of a call of the model that had ended, say, when the store failed at just that: it once stayed as going on."""
+    """Regression: a model call had ended and the store failed, so its step stayed `running`."""
     n, failed = 1, True
     while failed:
         world, countdown = World(), Countdown(after=after)

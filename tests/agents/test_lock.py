@@ -1,4 +1,4 @@
-"""Claims: who waits for whom, and for how long; who is known to be dead, and by what; signs of life."""
+"""The lock on a conversation: waiting, dead owners, and heartbeats."""
 
 from __future__ import annotations
 
@@ -28,20 +28,22 @@ ELSEWHERE = "0123456789abcdef:77:1:00"
 
 
 class World:
-    """A conversation that somebody has claimed, and a stopwatch that runs only while somebody waits."""
+    """A conversation with another lock owner, and a stopwatch that runs only while the lock waits."""
 
     def __init__(self, owner: str = ELSEWHERE) -> None:
         self.chat = open_conversation("one", window=10_000)
         self.chat.claim(owner)
-        self.now, self.pulse = 0.0, Heartbeat()
+        self.now, self.heartbeat = 0.0, Heartbeat()
 
     def hold(self, lock_timeout: float = 30.0) -> ConversationLock:
-        return ConversationLock(self.chat, lock_timeout=lock_timeout, stopwatch=lambda: self.now, heartbeat=self.pulse)
+        return ConversationLock(
+            self.chat, lock_timeout=lock_timeout, stopwatch=lambda: self.now, heartbeat=self.heartbeat
+        )
 
     def waited(
         self, hold: ConversationLock, beats: tuple[float, ...] = (), owner: str = ELSEWHERE, release: float = 1e9
     ) -> float:
-        """Seconds until a hold is had. `beats`: when the other one gives signs of life; `release`: when it ends."""
+        """Return the seconds until the lock is held. `beats`: heartbeats of the other owner; `release`: its end."""
         due = sorted(beats)
 
         def work() -> Any:
@@ -93,10 +95,10 @@ def test_an_owner_with_heartbeats_is_never_taken_for_dead():
 
 @given(beats=st.lists(st.floats(0, 60), max_size=8))
 def test_a_remote_owner_is_dead_after_twenty_seconds_of_silence(beats: list[float]):
-    """Whatever it did before: by the stopwatch of who waits. No clock is asked that could go back."""
+    """Silence is measured by the stopwatch of the waiting agent, never by the wall clock."""
     moments = [0.0, *sorted(beats), 1e9]
     gaps = list(pairwise(moments))
-    assume(not any(19 < later - earlier < 21 for earlier, later in gaps))  # A look is half a second late at most.
+    assume(not any(19 < later - earlier < 21 for earlier, later in gaps))  # A look is at most half a second late.
     last = next(earlier for earlier, later in gaps if later - earlier >= 20)
     world = World()
     assert 20 <= world.waited(world.hold(lock_timeout=1e6), beats=tuple(beats)) - last < 21.1
@@ -112,7 +114,7 @@ def test_a_dead_remote_owner_is_detected_even_without_a_timeout():
 
 
 def test_a_clock_that_goes_back_releases_no_lock():
-    """The conversation's clock tells when things were said, and nothing else."""
+    """The conversation's clock is used for time stamps only."""
     world, times = World(), iter(range(10**9, 0, -(10**6)))
     world.chat = open_conversation("one", window=10_000, options=Options(clock=lambda: next(times)))
     world.chat.claim(ELSEWHERE)
@@ -134,7 +136,7 @@ def test_an_owner_with_a_live_process_has_a_minute():
 
 
 def test_a_heartbeat_in_the_last_moment_counts():
-    """Between the look and the taking over: the claim is another one by then."""
+    """The heartbeat arrives between the look and the takeover, which fails then."""
     world = World()
     hold, is_late = world.hold(lock_timeout=25), False
     real = world.chat.claim
@@ -154,7 +156,7 @@ def test_a_heartbeat_in_the_last_moment_counts():
 
 
 def test_a_database_that_stands_still_kills_no_owner():
-    """It holds up signs of life as it holds up who looks for them."""
+    """A slow database delays heartbeats as well as looks."""
     world, looks = World(), 0
     real = world.chat.claim
 
@@ -209,7 +211,7 @@ def test_an_owner_of_this_process_is_alive_until_it_is_forgotten():
 
 
 def test_owners_are_known_without_proc_files(monkeypatch: pytest.MonkeyPatch):
-    """As on macOS: no names of boots and containers, and nobody tells when a process began."""
+    """As on macOS: no names of boots and containers, and no start times of processes."""
 
     def nothing(*_: object, **__: object) -> str:
         raise FileNotFoundError
@@ -223,7 +225,7 @@ def test_owners_are_known_without_proc_files(monkeypatch: pytest.MonkeyPatch):
     assert owner_state(owner) == "dead"
     child = subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.DEVNULL)
     theirs = f"{owner.split(':')[0]}:{child.pid}::00"
-    assert owner_state(theirs) == "alive"  # It has to be waited for, as long as nobody does.
+    assert owner_state(theirs) == "alive"  # It is a zombie until its parent waits for it.
     child.wait()
     assert owner_state(theirs) == "dead"
     lock._machine.cache_clear()
@@ -250,7 +252,7 @@ def test_a_local_process_is_alive_and_then_dead():
 def test_zombies_and_reused_process_numbers_are_dead():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     machine, _, _, name = new_owner().split(":")
-    began = lock._process_start(child.pid)  # It runs: when one began that has ended, the system no longer tells us.
+    began = lock._process_start(child.pid)  # Read it while the process runs: the system forgets it afterwards.
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert owner_state(f"{machine}:{child.pid}:{began}:{name}") == "dead"
@@ -260,7 +262,7 @@ def test_zombies_and_reused_process_numbers_are_dead():
     assert owner_state(f"{machine}:{parent}:1:{name}") == "dead"
 
 
-# --------------------------------------------------------------------------------------------------------------- pulse
+# ---------------------------------------------------------------------------------------------------------- heartbeats
 
 
 def test_heartbeats_are_sent_for_every_owner_until_it_stops():
@@ -273,21 +275,21 @@ def test_heartbeats_are_sent_for_every_owner_until_it_stops():
             heard.set()
         return follows
 
-    pulse = Heartbeat(interval=0.001)
-    pulse.start("b", lambda: beat("b", follows=False))
-    pulse.start("a", lambda: beat("a"))
+    heartbeat = Heartbeat(interval=0.001)
+    heartbeat.start("b", lambda: beat("b", follows=False))
+    heartbeat.start("a", lambda: beat("a"))
     assert heard.wait(60)
-    thread = pulse._thread
-    pulse.stop("a")
+    thread = heartbeat._thread
+    heartbeat.stop("a")
     assert thread is not None
     thread.join(60)
     assert not thread.is_alive()
-    assert told.count("b") == 1  # Somebody had taken it over.
+    assert told.count("b") == 1  # Another owner had taken over.
     heard.clear()
     told.clear()
-    pulse.start("a", lambda: beat("a"))  # It begins again.
+    heartbeat.start("a", lambda: beat("a"))  # The thread starts again.
     assert heard.wait(60)
-    pulse.stop("a")
+    heartbeat.stop("a")
 
 
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="This system cannot fork.")
@@ -298,13 +300,13 @@ def test_a_forked_child_sends_no_heartbeat_for_its_parent():
         from foveate.stores.memory import MemoryStore
         warnings.simplefilter("ignore")
         store = MemoryStore()
-        pulse = heartbeat_of(store)
-        pulse.start("parent", lambda: True)
+        heartbeat = heartbeat_of(store)
+        heartbeat.start("parent", lambda: True)
         if child := os.fork():
             raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-        was = dict(pulse._beats)
+        was = dict(heartbeat._beats)
         heartbeat_of(store).start("child", lambda: True)
-        os._exit(0 if was == {} and pulse._thread.is_alive() else 1)
+        os._exit(0 if was == {} and heartbeat._thread.is_alive() else 1)
     """
     assert subprocess.run([sys.executable, "-c", said], timeout=120).returncode == 0
 
@@ -313,51 +315,51 @@ def test_the_next_owner_starts_the_thread_if_the_first_could_not(monkeypatch: py
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    pulse, is_told = Heartbeat(interval=0.001), threading.Event()
+    heartbeat, is_told = Heartbeat(interval=0.001), threading.Event()
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         with pytest.raises(RuntimeError):
-            pulse.start("a", lambda: True)
-    pulse.stop("a")
-    pulse.start("b", lambda: bool(is_told.set()))
+            heartbeat.start("a", lambda: True)
+    heartbeat.stop("a")
+    heartbeat.start("b", lambda: bool(is_told.set()))
     assert is_told.wait(60)
 
 
 @pytest.mark.parametrize("at", ["__setitem__", "copy"])
 def test_an_owner_collected_as_garbage_during_a_heartbeat_stops(at: str):
-    """Garbage is collected wherever something is made, that is, in the middle of beginning or beating too."""
-    pulse = Heartbeat(interval=30)
+    """Garbage collection can run during `start` or `beat` and call `stop` there."""
+    heartbeat = Heartbeat(interval=30)
 
     class Collecting(dict[str, Any]):
         pass
 
     def collect(beats: Any, *arguments: Any) -> Any:
-        pulse.stop("left")
+        heartbeat.stop("left")
         return getattr(dict, at)(beats, *arguments)
 
     setattr(Collecting, at, collect)
-    pulse._beats = Collecting(left=lambda: True)
-    worker = threading.Thread(target=lambda: (pulse.start("b", lambda: True), pulse.beat()), daemon=True)
+    heartbeat._beats = Collecting(left=lambda: True)
+    worker = threading.Thread(target=lambda: (heartbeat.start("b", lambda: True), heartbeat.beat()), daemon=True)
     worker.start()
     worker.join(60)
-    assert (worker.is_alive(), set(pulse._beats)) == (False, {"b"})
-    pulse.stop("b")
+    assert (worker.is_alive(), set(heartbeat._beats)) == (False, {"b"})
+    heartbeat.stop("b")
 
 
 def test_a_store_that_hangs_does_not_delay_heartbeats_of_others():
     hung, other = MemoryStore(), MemoryStore()
-    pulses = heartbeat_of(hung), heartbeat_of(other)
-    for pulse in pulses:
-        pulse._interval = 0.001
+    heartbeats = heartbeat_of(hung), heartbeat_of(other)
+    for heartbeat in heartbeats:
+        heartbeat._interval = 0.001
     follows, hangs, is_told = threading.Event(), threading.Event(), threading.Event()
-    pulses[0].start("a", lambda: bool(hangs.set()) or follows.wait(120))
+    heartbeats[0].start("a", lambda: bool(hangs.set()) or follows.wait(120))
     assert hangs.wait(60)
-    pulses[1].start("b", lambda: is_told.set() is None)
+    heartbeats[1].start("b", lambda: is_told.set() is None)
     assert is_told.wait(60)
     follows.set()
-    for pulse, owner in zip(pulses, "ab", strict=True):
-        pulse.stop(owner)
-    assert (heartbeat_of(hung), heartbeat_of(other)) == pulses
+    for heartbeat, owner in zip(heartbeats, "ab", strict=True):
+        heartbeat.stop(owner)
+    assert (heartbeat_of(hung), heartbeat_of(other)) == heartbeats
 
 
 def test_a_store_that_is_not_hashable_has_heartbeats():
@@ -368,13 +370,13 @@ def test_a_store_that_is_not_hashable_has_heartbeats():
             return isinstance(other, Plain)
 
     one, other = Plain(), Plain()
-    pulse = heartbeat_of(one)
-    assert heartbeat_of(one) is pulse
-    assert heartbeat_of(other) is not pulse
+    heartbeat = heartbeat_of(one)
+    assert heartbeat_of(one) is heartbeat
+    assert heartbeat_of(other) is not heartbeat
 
 
 def test_a_failed_heartbeat_is_sent_again():
-    pulse, failing = Heartbeat(interval=1e6), [StoreError("away")]
+    heartbeat, failing = Heartbeat(interval=1e6), [StoreError("away")]
     told: list[int] = []
 
     def beat() -> bool:
@@ -383,28 +385,28 @@ def test_a_failed_heartbeat_is_sent_again():
         told.append(1)
         return True
 
-    pulse._beats["a"] = beat
-    pulse.beat()
-    pulse.beat()
+    heartbeat._beats["a"] = beat
+    heartbeat.beat()
+    heartbeat.beat()
     assert told == [1]
 
 
 def test_an_agent_sends_heartbeats_while_its_model_works():
     seen: list[bool] = []
     chat = open_conversation("one", window=10_000, format="anthropic")
-    pulse = Heartbeat(interval=1e6)
+    heartbeat = Heartbeat(interval=1e6)
 
     def think(_: Any) -> str:
         before = chat.claim("other")
-        pulse.beat()
+        heartbeat.beat()
         seen.append(chat.claim("other") == LockHolder(before.owner, before.heartbeats + 1))
         return "Hello."
 
     with ChatAgent(ScriptedModel(think), conversation=chat) as agent:
-        agent._loop._lock._heartbeat = pulse
+        agent._loop._lock._heartbeat = heartbeat
         agent.send("Hi.")
     assert seen == [True]
-    assert pulse._beats == {}
+    assert heartbeat._beats == {}
 
 
 # -------------------------------------------------------------------------------------------------------------- agents

@@ -1,4 +1,4 @@
-"""Why a reply ended: a reply that was cut, refused, filtered or paused is no answer, and what agents make of it."""
+"""Replies that were cut off, refused, filtered or paused, and how agents handle them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_another_input_can_follow_a_reply_that_was_cut_off():
 
 @PROVIDERS
 def test_a_call_that_was_cut_off_is_not_carried_out(provider: str):
-    """Its arguments may be read, and mean something else."""
+    """Its arguments may be readable and mean something else."""
     done: list[str] = []
     cut = StoppedReply(calls(call("c1", "send", to="x"), call("c2", "send")), CUT[provider])
     with agent([cut, "Done."], provider, tools=[counted(done)]) as one:
@@ -122,7 +122,7 @@ def test_a_refusal_is_no_answer(provider: str, reason: str, why: str):
     with agent([StoppedReply("I would rather", reason), "Fine."], provider, result_type=int) as one:
         outcome = one.send("Do harm.")
         assert (outcome.text, outcome.run.state, outcome.run.reason) == ("I would rather", "failed", why)
-        again = one.resume()  # It is told again, and the model is not asked.
+        again = one.resume()  # The outcome is returned again without a model call.
         assert (again.text, again.run) == (outcome.text, outcome.run)
         assert len(requests(one)) == 1
 
@@ -162,7 +162,7 @@ def test_calls_of_a_refused_reply_are_not_carried_out():
 
 
 def test_a_paused_reply_is_continued():
-    """A turn in which the provider's own tools take long is sent back as it is."""
+    """A paused turn with the provider's own tools is sent back unchanged."""
     paused = {
         "role": "assistant",
         "type": "message",

@@ -1,4 +1,4 @@
-"""An agent of three hundred turns with real tools under a small window: legal, nothing lost, killed and gone on."""
+"""An agent with real tools, three hundred turns and a small window, which is killed and continues."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 def requests(folder: Path) -> list[str]:
-    """The requests that were sent, in order, as JSON."""
+    """Return the requests in order, as JSON."""
     return (folder / "requests.jsonl").read_text("utf-8").splitlines()
 
 
 def killed(folder: Path, provider: str, turns: int, kill: int, where: str) -> None:
-    """Run the worker in a process of its own until it kills itself."""
+    """Run the worker in its own process until it kills itself."""
     command = [sys.executable, "-m", "agents.worker", provider, str(folder), str(turns), str(kill), where]
     path = os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, timeout=600, capture_output=True, text=True)
@@ -35,7 +35,7 @@ def killed(folder: Path, provider: str, turns: int, kill: int, where: str) -> No
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_three_hundred_turns_stay_in_a_small_window(tmp_path: Path, provider: str):
-    """The scripted model raises for a request that a provider would refuse, and for one above the window."""
+    """The scripted model refuses illegal requests and those above the window."""
     project = prepared(tmp_path)
     assert work(provider, tmp_path, 300) == "I am done: notes.md says what I found."
     with opened(provider, tmp_path, 300) as agent:
@@ -47,7 +47,7 @@ def test_three_hundred_turns_stay_in_a_small_window(tmp_path: Path, provider: st
     assert (run.state, run.turns, len(requests(tmp_path)), run.task) == ("done", 301, 301, TASK)
     assert [reply.calls for reply in replies] == [*(plan(turn).calls for turn in range(1, 301)), ()]
     assert set(results) == {call.call_id for reply in replies for call in reply.calls}
-    for row in results.values():  # What the step kept is what the history holds, whatever the view shows of it.
+    for row in results.values():  # Step and history hold the same, whatever the view shows.
         step = steps[step_of(row.stamp.step)[1]]
         assert (step.call, step.message, step.state != "running") == (row.message.result.call_id, row.id, True)
         assert step.output == row.message.text
@@ -56,7 +56,7 @@ def test_three_hundred_turns_stay_in_a_small_window(tmp_path: Path, provider: st
 
 @pytest.mark.parametrize(("kill", "where"), [(41, "model"), (60, "tool"), (95, "tool"), (120, "model")])
 def test_a_killed_agent_continues_with_the_same_request(tmp_path: Path, kill: int, where: str):
-    """`tool`: in a turn whose tools only read, so that a call may be made again."""
+    """`tool`: in a turn with reading tools only, so that a call can be repeated."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):
         folder.mkdir()
@@ -67,14 +67,14 @@ def test_a_killed_agent_continues_with_the_same_request(tmp_path: Path, kill: in
     assert before == kill
     work("anthropic", broken, 125)
     sent = requests(broken)
-    if where == "model":  # The reply to this request was never heard: it is asked for again.
+    if where == "model":  # The reply to this request was lost, so it is requested again.
         assert sent[before] == sent[before - 1]
         del sent[before]
     assert sent == requests(whole)
 
 
 def test_an_unknown_end_is_reported_after_a_kill(tmp_path: Path):
-    """A command that was going on when the process was killed is not run again: its result says that nobody knows."""
+    """A command that ran when the process was killed is not run again: its result says that its end is unknown."""
     prepared(tmp_path)
     killed(tmp_path, "openai", 60, 53, "tool")
     work("openai", tmp_path, 60)

@@ -1,4 +1,4 @@
-"""Calls are carried out as steps: each is answered once, in order, whatever happens to it."""
+"""Calls of tools: each is a step, and is answered once and in order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add(a: int, b: int = 1) -> int:
 
 
 def answers(script: list[Any], **options: Any) -> list[tuple[str, str, str]]:
-    """(tool, state, text) of each result, in the order of the history; the model accepts the requests."""
+    """Return (tool, state, text) of each result in the order of the history. The model accepts the requests."""
     with agent([*script, "Done."], **options) as one:
         assert one.send("Go.").text == "Done."
         results = [row.message.result for row in one.conversation.history() if row.message.result]
@@ -221,7 +221,7 @@ def test_messages_and_steps_name_each_other():
 
 
 def asked(answer: Any, script: Any, **options: Any) -> tuple[list[str], list[tuple[str, str, str]]]:
-    """Which calls were asked for, and what came of all."""
+    """Return the calls that needed approval, and all results."""
     seen: list[str] = []
 
     def approve(one: ToolCall) -> Any:

@@ -1,4 +1,4 @@
-"""The toolbox: what each tool answers, to the letter, and that nothing beside what was handed in is reached."""
+"""The toolbox: exact results of each tool, and nothing outside of its resource."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Answer = Callable[..., str]
 
 
 def answering(tools: Iterable[Tool]) -> Answer:
-    """Calls a tool by name, as an agent does; what it raises is told as "! ...", as an agent tells it to the model."""
+    """Return a function that calls a tool by name, as an agent does. Errors for the model begin with "! "."""
     by_name = {one.name: one for one in tools}
 
     def answer(name: str, **arguments: object) -> str:
@@ -41,7 +41,7 @@ def answering(tools: Iterable[Tool]) -> Answer:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder beside a file that is nobody's business."""
+    """A folder with files, next to a secret file."""
     (tmp_path / "secret.txt").write_text("s3cret")
     home = tmp_path / "home"
     (home / "src").mkdir(parents=True)
@@ -100,7 +100,7 @@ def test_no_path_leads_out_of_the_folder(tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def nest(home: Path) -> Iterator[Callable[[str, int], None]]:
-    """Makes folders in folders below the home. They are removed by `rm`, as Python's `rmtree` is recursive."""
+    """Create nested folders below the home. `rm` removes them, because Python's `rmtree` is recursive."""
 
     def nest(name: str, times: int) -> None:
         here = os.getcwd()
@@ -148,7 +148,7 @@ def test_pipes_and_circular_links_are_refused(home: Path):
 
 def test_files_of_git_are_not_written(home: Path):
     answer = answering(files(home))
-    for path in (".git/hooks/pre-commit", "src/.GIT/config"):  # Some file systems take them for one.
+    for path in (".git/hooks/pre-commit", "src/.GIT/config"):  # Some file systems ignore case.
         said = answer("write_file", path=path, content="rm -rf /")
         assert said.startswith(f"! {path} belongs to git")
     assert sorted(p.name for p in home.rglob("*")) == ["a.py", "notes.txt", "src"]
@@ -332,7 +332,7 @@ def test_a_command_runs_in_the_folder_and_shows_its_exit_code(home: Path):
     answer = answering(shell(home))
     said = answer("run_command", command="ls; echo oh >&2; exit 3")
     assert said.startswith("notes.txt\nsrc\noh\n[exit code 3, ")
-    assert answer("run_command", command="cat").startswith("[exit code 0, ")  # Nothing can be typed.
+    assert answer("run_command", command="cat").startswith("[exit code 0, ")  # Standard input is empty.
     assert answer("run_command", command="kill -9 $$").startswith("[exit code -9 (SIGKILL), ")
     assert answer("run_command", command=" ") == "! There is no command."
 
@@ -366,7 +366,7 @@ def test_a_process_outside_of_the_group_is_not_waited_for(home: Path):
 
 
 def test_stop_commands_stops_a_command_that_is_starting(home: Path, monkeypatch):
-    """It ran on once, where Ctrl-C was pressed before the thread that had begun it could write that down."""
+    """Regression: Ctrl-C before the starting thread had registered the command left it running."""
     begun = shell_tools._start
     stopping: list[threading.Thread] = []
 
@@ -384,7 +384,7 @@ def test_stop_commands_stops_a_command_that_is_starting(home: Path, monkeypatch)
 
 @pytest.mark.slow
 def test_output_is_complete_after_this_program_stood_still(home: Path, monkeypatch):
-    """Its output was lost once where the machine was so busy that nobody came to read it for two seconds."""
+    """Regression: the output was lost when the machine was too busy to read it for two seconds."""
     keep = shell_tools._Output._keep
 
     def late(*given: Any) -> None:
@@ -436,7 +436,7 @@ def test_a_wrong_environment_is_refused(home: Path, environment: Any):
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    path = tmp_path / "shop ?#.db"  # What means something in a URL.
+    path = tmp_path / "shop ?#.db"  # Letters with a meaning in URLs.
     db = sqlite3.connect(path)
     db.executescript(
         "CREATE TABLE wares(\n  id INTEGER PRIMARY KEY,\n  name TEXT\n);"

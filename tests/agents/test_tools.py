@@ -1,4 +1,4 @@
-"""Tools of plain functions: what models are told of them, how arguments are read, and what is refused."""
+"""Tools from functions: definitions, arguments, and refused functions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""A program that the tests of the long run start and kill: an agent that works in a folder, by a model with a plan.
+"""A program for the tests of long runs: an agent with a scripted model that works in a folder.
 
-The plan depends on nothing but how often the model has answered, so a second process goes on where the first was
-killed. Run as `python -m agents.worker PROVIDER FOLDER TURNS KILL WHERE`: in turn KILL (0: never) the process kills
-itself, while the model answers, or while a tool works (`WHERE`). Each request is written to `requests.jsonl` before it
-is answered.
+The script depends only on the number of earlier answers, so a second process continues where the first was killed. Run
+as `python -m agents.worker PROVIDER FOLDER TURNS KILL WHERE`: in turn KILL (0: never) the process kills itself during
+a model call or during a tool (`WHERE`). Each request is written to `requests.jsonl` before it is answered.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _SAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "sample_p
 
 
 def prepared(folder: Path) -> Path:
-    """A copy of the sample project to work in, with a database of its customers and products."""
+    """Return a copy of the sample project with a database of customers and products."""
     project = folder / "project"
     shutil.copytree(_SAMPLE, project, ignore=shutil.ignore_patterns("__pycache__"))
     base = sqlite3.connect(project / "stock.db")
@@ -49,9 +48,7 @@ def prepared(folder: Path) -> Path:
 
 
 def planned(project: Path) -> Callable[[int], Message]:
-    """What the model answers the n-th time: one to three calls of real tools, some of them wrong, and a word now and
-    then.
-    """
+    """Return the n-th answer of the model: one to three calls of real tools, some of them wrong, and sometimes text."""
     sources = sorted(str(path.relative_to(project)) for path in project.rglob("*.py"))
     logs = sorted(str(path.relative_to(project)) for path in project.glob("logs/*"))
 
@@ -74,7 +71,7 @@ def planned(project: Path) -> Callable[[int], Message]:
             case 7:
                 notes = "".join(f"- {number}: {sources[number % len(sources)]} is read\n" for number in range(turn))
                 return [("write_file", {"path": "notes.md", "content": notes[-2_000:]})]
-            case 8:  # What is wrong is answered too.
+            case 8:  # Wrong calls have results as well.
                 wrong = [
                     ("read_file", {"path": "../secrets"}),
                     ("read_file", {"line": 3}),
@@ -96,7 +93,7 @@ def planned(project: Path) -> Callable[[int], Message]:
 
 
 def opened(provider: str, folder: Path, turns: int, *, kill: int = 0, where: str = "model") -> ReActAgent:
-    """The agent, as the process before this one left it. `turns`: after so many the model says that it is done."""
+    """Return the agent as the process before left it. `turns`: the model is done after so many."""
     project = folder / "project"
     plan = planned(project)
     agent: ReActAgent
@@ -128,19 +125,19 @@ def opened(provider: str, folder: Path, turns: int, *, kill: int = 0, where: str
 
 
 def work(provider: str, folder: Path, turns: int, *, kill: int = 0, where: str = "model") -> str:
-    """Run the task to its end, or go on with it."""
+    """Run or resume the task until its end."""
     with opened(provider, folder, turns, kill=kill, where=where) as agent:
         outcome = agent.resume() if agent.conversation.runs() else agent.run(TASK)
         return outcome.text
 
 
 def _answered(agent: ReActAgent) -> int:
-    """How often the model has answered in this conversation."""
+    """Return how often the model has answered in this conversation."""
     return agent.conversation.view.turn - 1
 
 
 def _timeless(one: Any) -> Any:
-    """A shell that does not say how long a command took, so that two runs can be compared."""
+    """Return a shell without durations, so that two runs can be compared."""
     inner = one.call
 
     def call(command: str) -> str:
@@ -150,7 +147,7 @@ def _timeless(one: Any) -> Any:
 
 
 def _deadly(one: Any, is_now: Callable[[], bool]) -> Any:
-    """A tool in whose middle the process is killed."""
+    """A tool that kills the process."""
     inner = one.call
 
     def call(**arguments: Any) -> object:

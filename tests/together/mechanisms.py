@@ -1,4 +1,4 @@
-"""Every mechanism, each with numbers so small that it acts within a short story."""
+"""Every mechanism, with numbers so small that it acts in a short conversation."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ MECHANISMS: Mapping[str, Callable[[], Policy]] = {
 
 
 def summarizer(request: SummaryRequest) -> str:
-    """A scripted model: says how much it was given, and never the same of different things."""
+    """A scripted model that returns the size and a hash of its input."""
     said = sum(len(message.text) for message in request.messages)
     return f"{len(request.messages)} messages, {said} characters, after {len(request.previous)} characters."
 
 
 def opened(*names: str, store: str | Database = "memory:", provider: str = "openai", **options: Any) -> Conversation:
-    """A conversation under these mechanisms, its clock ticking once per look."""
+    """Open a conversation with these mechanisms, whose clock ticks at each look."""
     ticks = iter(range(1, 10**9))
     options.setdefault("window", WINDOW)
     options.setdefault("summarizer", summarizer)
@@ -60,11 +60,9 @@ def opened(*names: str, store: str | Database = "memory:", provider: str = "open
 
 
 def told(chat: Conversation, messages: list[Message], *, every_turn: bool = True) -> Conversation:
-    """Say all this to a conversation: each of the assistant's messages is the answer to a call, planned before."""
+    """Append these messages; each message of the assistant is recorded after a plan."""
     for message in messages:
-        if (
-            len(message.parts) == 3 and message.role == "user"
-        ):  # The user's own words, and what two plugins add to them.
+        if len(message.parts) == 3 and message.role == "user":  # The user's text, and the content of two plugins.
             chat.append(message, kept=[PartRetention(), PartRetention(True, 0), PartRetention(False, 2)])
         elif message.role == "assistant":
             if every_turn:
@@ -76,7 +74,7 @@ def told(chat: Conversation, messages: list[Message], *, every_turn: bool = True
 
 
 def story(steps: int = 12) -> list[Message]:
-    """A run that gives every mechanism something to do: requests, recaps, parallel calls, long and short results."""
+    """Messages that make every mechanism act: requests, recaps, parallel calls, long and short results."""
     said: list[Message] = [user("Build the parser. Never touch main.py.")]
     said.append(Message("user", (Text("Here."), Text("It is noon."), Text("The tests were red at noon."))))
     for n in range(steps):

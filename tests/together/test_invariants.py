@@ -1,4 +1,4 @@
-"""What holds for every mechanism, alone and with all the others: the invariants I1 to I17, under their numbers."""
+"""The invariants I1 to I17, for every mechanism alone and for all of them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def wire(chat: Conversation, view: View) -> list[bytes]:
 
 
 def appended(history: list[Message]) -> list[Message]:
-    """What of a made-up history is a message at all."""
+    """Return the items of a generated history that are messages."""
     return [message for message in history if message.role != "tool" or message.result is not None]
 
 
 def settled(chat: Conversation) -> View | None:
-    """The view of the next call; None where there is nothing to send."""
+    """Return the view of the next call; None if there is nothing to send."""
     try:
         return chat.prepare()
     except BadInput:
@@ -99,7 +99,9 @@ def test_i03_planning_often_or_once_gives_the_same_view(name: str, history: list
 @FEW
 @given(history=runs())
 def test_i04_no_plan_makes_a_view_larger(names: tuple[str, ...], history: list[Message]):
-    shrinking = [name for name in names if name != "retain"]  # What was saved but not shown at first comes back.
+    shrinking = [
+        name for name in names if name != "retain"
+    ]  # Content that was saved and not shown at first comes back.
     chat = told(opened(*shrinking), history)
     chat.prepare()
     for receipt in chat.receipts():
@@ -148,7 +150,7 @@ def test_i07_views_keep_the_order_of_messages(names: tuple[str, ...], history: l
 
 @each
 def test_i08_views_do_not_alias(names: tuple[str, ...]):
-    """What is handed out may be torn apart: neither history nor a later prompt feels it."""
+    """Changing a returned value changes neither the history nor a later prompt."""
     said = story()
     before = [encode_message(message) for message in said]
     chat = told(opened(*names), said)
@@ -166,7 +168,7 @@ def test_i08_views_do_not_alias(names: tuple[str, ...]):
 
 @each
 def test_i09_protected_messages_stay_unchanged(names: tuple[str, ...]):
-    """The newest unit is inside every protected window."""
+    """Every protected window contains the newest unit."""
     chat = told(opened(*names), story())
     view = chat.prepare()
     newest = [entry for entry in view if entry.stamp.turn == view.turn - 1 and entry.kind == "message"]
@@ -226,9 +228,8 @@ def test_i12_prompts_extend_each_other_between_two_edits(names: tuple[str, ...],
 @pytest.mark.parametrize("failure", ["raises", "says nothing", "says too much", "never finishes"])
 @pytest.mark.parametrize("names", [("checkpoint",), ("compact",), tuple(MECHANISMS)], ids="+".join)
 def test_i13_retries_are_bounded(names: tuple[str, ...], failure: str):
-    """F11: a window that is full is worth three attempts in a row, until the user speaks again; a checkpoint, which
-    nothing waits for, is tried at growing distances. Where a digest answers in the model's place, the compaction has
-    succeeded, and the next one is a first attempt again.
+    """F11: a full window gets three attempts in a row, until the next user input; a checkpoint is tried at growing
+    distances. If a digest replaces the summary, the compaction has succeeded, and the count starts again.
     """
     asked: list[SummaryRequest] = []
 
@@ -310,7 +311,7 @@ def test_i16_every_message_is_shown_or_replaced_never_both(names: tuple[str, ...
 
 
 def spared_by_summaries(chat: Conversation, view: View) -> set[int]:
-    """Positions inside of summaries that are shown on purpose: kept by the edit, pinned, or never covered."""
+    """Return positions inside of summaries that are shown on purpose: kept by the edit, pinned, or never covered."""
     places = {row.id: row.position for row in chat.history()}
     edits = [edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)]
     kept = {places[id] for edit in edits for id in edit.keep}
@@ -331,7 +332,7 @@ def test_every_mechanism_acts_in_the_story():
 
 
 def hidden_by_edits(chat: Conversation) -> set[int]:
-    """Positions that an edit hides on purpose: an expired message, a user input that a recap stands for."""
+    """Return positions that an edit hides on purpose: an expired message, or an input that a recap replaces."""
     places = {row.id: row.position for row in chat.history()}
     hidden: set[int] = set()
     for record in chat.records():

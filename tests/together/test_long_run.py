@@ -1,8 +1,8 @@
 """A conversation of more than three million tokens, in windows of 32,000 and 200,000, under the default preset.
 
-A scripted model works through one request after the other: it calls tools, asks for what was shortened, searches for
-what is hidden. Its requests are checked as a provider checks them. Summaries are prepared in the background, by a
-summarizer that fails at random. Three times the process ends in the middle, and another one goes on.
+A scripted model works through many requests: it calls tools, expands shortened messages and searches for hidden ones.
+Its requests are checked as a provider checks them. Summaries are prepared in the background by a summarizer that fails
+at random. Three times the process ends in the middle, and another one continues.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ HANDLE = re.compile(r"expand\(\\*\"(m\d+(?:\.\d+)*(?:-m\d+)?)\\*\"\)")
 
 @cache
 def script() -> tuple[Message, ...]:
-    """What is said in the whole run, but for what the model asks the conversation itself."""
+    """Return the messages of the whole run, without calls of `expand`."""
     random = Random(1)
     runs = [agent_run(60, seed, result_chars=(4_000, 40_000)) for seed in range(RUNS)]
     return tuple(longer(message, random) for run in runs for message in run)
 
 
 def longer(message: Message, random: Random) -> Message:
-    """A tool result with more behind it; of others nothing is changed."""
+    """Return a tool result with more text, and any other message unchanged."""
     result = message.result
     if result is None:
         return message
@@ -56,7 +56,7 @@ def longer(message: Message, random: Random) -> Message:
 
 
 class Model:
-    """Says what the script has next; now and then it wants to see something again first."""
+    """Answers with the next message of the script, and sometimes expands a message first."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -87,7 +87,7 @@ class Model:
 
 
 class Unreliable:
-    """A summarizer that often fails, in one of the ways in which models do."""
+    """A summarizer that often fails in one of the ways of models."""
 
     def __init__(self, random: Random) -> None:
         self.random, self.calls = random, 0
@@ -108,7 +108,7 @@ class Unreliable:
 
 
 class LongRun:
-    """The program that runs the agent."""
+    """A program that runs the agent."""
 
     def __init__(self, provider: str, window: int, path: Path) -> None:
         self.provider, self.window, self.path = provider, window, path
@@ -137,7 +137,7 @@ class LongRun:
 
     @property
     def begun(self) -> int:
-        """Summaries that were begun in the background."""
+        """Return the number of summaries that were started in the background."""
         return sum(len(background.jobs) for background in self.backgrounds)
 
     def clock(self) -> int:
@@ -153,7 +153,7 @@ class LongRun:
         return prompt
 
     def begins_anew(self) -> None:
-        """The process ends, and another one goes on: it sends the same bytes."""
+        """End the process and continue in another one, which sends the same bytes."""
         system: dict[str, Any] = {"system": RULES, "tools": TOOLS[self.provider]}
         before = self.chat.body(**system)
         self.chat.close()
@@ -161,14 +161,14 @@ class LongRun:
         assert self.chat.body(**system) == before
 
     def turn(self, reply: Message) -> None:
-        """The model is called until it says what the script has next."""
+        """Call the model until it answers with the next message of the script."""
         self.model.next, self.model.expanded = reply, True
         while self.model.expanded:
             self.now += self.random.choice((5_000, 20_000, 400_000))
             prompt = self.ask()
             assert not measure_excess(self.chat.view)
             answered = self.create(**prompt)
-            self.client.requests.clear()  # They are kept for tests that look at them.
+            self.client.requests.clear()  # Kept for tests that read them.
             known = len(self.chat)
             self.chat.record(answered)
             self.said += [None if self.model.expanded else reply, *([None] * (len(self.chat) - known - 1))]
@@ -176,7 +176,7 @@ class LongRun:
                 self.background.crank()
 
     def go(self) -> Iterator[int]:
-        """Run the script, message by message; yields how many there were."""
+        """Run the script, and yield the number of messages so far."""
         for n, message in enumerate(script()):
             if message.role == "assistant":
                 self.turn(message)
@@ -203,13 +203,13 @@ def test_three_million_tokens_give_legal_requests_and_lose_nothing(provider: str
     check_originals(chat, run.said)
     assert chat.verify() == []
     tasks = [edit for record in chat.records() for edit in record.edits if isinstance(edit, Task)]
-    assert {"done", "failed"} <= {task.state for task in tasks}  # All of it came into play.
+    assert {"done", "failed"} <= {task.state for task in tasks}  # Everything was used.
     assert min(run.model.asked, run.begun, len(chat.receipts()) // 10) > 5
     chat.close()
 
 
 def check_originals(chat: Conversation, said: list[Message | None]) -> None:
-    """Every message is there, as it was said, whatever is shown of it."""
+    """Check that the history has every original message."""
     rows = chat.history()
     assert len(rows) == len(said)
     for row, message in zip(rows, said, strict=True):

@@ -1,4 +1,4 @@
-"""Any two mechanisms on one conversation: legal, deterministic, nothing twice, and each answers for what it did."""
+"""Any two mechanisms in one conversation: legal, deterministic, nothing twice, and explained."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_two_mechanisms_together_give_legal_repeatable_views(names: tuple[str, s
 
 @pytest.mark.parametrize("names", PAIRS, ids="+".join)
 def test_a_mechanism_leaves_alone_what_the_other_shrank(names: tuple[str, str]):
-    """A summary may stand for what was shrunk before, for then nothing of it is shown; nothing is shrunk twice."""
+    """A summary may replace messages that were shrunk before; nothing is shrunk twice."""
     chat = told(opened(*names), story())
     chat.prepare()
     standing: dict[tuple[str, tuple[int, ...]], str] = {}

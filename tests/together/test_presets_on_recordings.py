@@ -1,4 +1,4 @@
-"""Every shipped preset on recorded agents, in a large window and a small one: legal, within it, nothing lost."""
+"""Every shipped preset on recorded agents, in a large and a small window: legal, within it, nothing lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WINDOWS = (200_000, 32_000)
 
 
 def recordings(folder: Path) -> list[Path]:
-    """Some from everywhere, and none so long that it would take minutes."""
+    """A sample of recordings that are not too long."""
     files = sorted(path for path in (folder / "neutral").rglob("*.jsonl") if path.stat().st_size < 900_000)
     return files[:: max(1, len(files) // 6)][:6]
 
@@ -66,4 +66,4 @@ def test_a_second_run_changes_nothing_after_reopening(preset: str, transcripts: 
         bodies = [chat.format.body(one, profile=chat.profile) for one in (view, again.prepare())]
         assert bodies[0] == bodies[1]
         assert [row.message for row in chat.history()] == said
-        assert [one for one in verify_all(store) if one.findings] == []  # Saved views too.
+        assert [one for one in verify_all(store) if one.findings] == []  # Also saved views.

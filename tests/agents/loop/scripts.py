@@ -1,4 +1,4 @@
-"""What the models of these tests answer, and how their agents are made."""
+"""Helpers for tests of loop agents: scripts for models, and agents."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from foveate.testing import ScriptedModel
 
 
 def next_step(**fields: Any) -> str:
-    """An answer that chooses a step."""
+    """Return an answer that chooses a step."""
     return json.dumps({"taskComplete": False, "nextStep": fields})
 
 
 def act(*actions: Any) -> str:
-    """A step of actions: each a name, or a name with parameters."""
+    """Return a step of actions: names, or names with parameters."""
     named = [(one, {}) if isinstance(one, str) else one for one in actions]
     return next_step(type="Actions", actions=[{"name": name, "params": params} for name, params in named])
 
@@ -50,7 +50,7 @@ def done(message: str = "done") -> str:
 
 
 def options(**more: Any) -> dict[str, Any]:
-    """Keywords of an agent whose clock ticks once per look and whose runs are r1, r2, ..."""
+    """Return keywords of an agent whose clock ticks at each look and whose runs are r1, r2, ..."""
     ticks, ids = count(1), count(1)
     return {
         "name": "sage",
@@ -63,15 +63,15 @@ def options(**more: Any) -> dict[str, Any]:
 
 
 def made(script: Iterable[Any], *, provider: str = "anthropic", **more: Any) -> tuple[LoopAgent, ScriptedModel]:
-    """An agent, and the model that plays the script."""
+    """Return an agent and its scripted model."""
     model = ScriptedModel(script, provider)
     return LoopAgent(model, **options(**more)), model
 
 
 def run_both(script: list[Any], task: str = "Go.", **more: Any) -> tuple[Outcome, ScriptedModel]:
-    """What an agent comes to, checked to be the same with asyncio: outcome, requests and events.
+    """Run an agent with and without asyncio, and compare outcome, requests and events.
 
-    `store`: makes one for each of them.
+    `store`: creates a store for each.
     """
     provider = more.pop("provider", "anthropic")
     new_store = more.pop("store", None) or (lambda: None)
@@ -93,7 +93,7 @@ def run_both(script: list[Any], task: str = "Go.", **more: Any) -> tuple[Outcome
 
 
 def timeless(event: AgentEvent) -> Any:
-    """An event without times."""
+    """Return an event without times."""
     import msgspec
 
     if isinstance(event, SubAgentEvent):
@@ -108,7 +108,7 @@ def timeless(event: AgentEvent) -> Any:
 
 
 def texts(request: dict[str, Any]) -> list[str]:
-    """The texts of a request, but for its system prompt; one for each message of the view."""
+    """Return the texts of a request without its system prompt, one for each message."""
     found = []
     for message in request["messages"]:
         content = message["content"]

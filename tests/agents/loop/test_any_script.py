@@ -1,4 +1,4 @@
-"""Whatever a model answers, step by step: nothing is raised, no request is illegal, and results age by calls alone."""
+"""Loop agents with any answers of the model: no errors, legal requests, and results that age by model calls only."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def broken() -> None:
 
 
 def odd() -> object:
-    """Something that nobody can read."""
+    """Something unreadable."""
     return object()
 
 
@@ -86,7 +86,7 @@ def agent_of(kind: Any, model: ScriptedModel, leases: list[Lease | None], how: d
     provider=st.sampled_from(["anthropic", "openai"]),
 )
 def test_no_script_breaks_an_agent(script: list[str], leases: list[Lease | None], how: dict[str, Any], provider: str):
-    """The model refuses what the provider would; the same script says the same with asyncio."""
+    """The scripted model refuses illegal requests. Sync and async agents behave the same."""
     answers = [*script, *[done()] * 20]
     model = ScriptedModel(answers, provider, strict=True)
     with agent_of(LoopAgent, model, leases, how) as agent:
@@ -102,7 +102,7 @@ def test_no_script_breaks_an_agent(script: list[str], leases: list[Lease | None]
     assert view.turn == calls + 1
     turn = {f"{run.id}/{step.number}": step.turn for step in steps}
     for row in rows:
-        if row.stamp.step in turn:  # All that a call leads to is as old as that call.
+        if row.stamp.step in turn:  # All results of a model call have the age of that call.
             assert row.stamp.turn == turn[row.stamp.step]
 
     async def later() -> tuple[Outcome, ScriptedModel]:

@@ -1,4 +1,4 @@
-"""The examples of the document on message expiration, with its numbers, inside of a real agent."""
+"""The documented examples of message expiration, with their numbers, in a real agent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTE = "...\n\n[Compacted: showing first 500 of 5000 characters. Agent can reque
 
 
 def result_of(characters: int) -> str:
-    """What makes the whole message so long."""
+    """Return a text that gives the whole message this length."""
     return "".join(f"hit {n:03}: a page on agents\n" for n in range(400))[: characters - len(HEAD)]
 
 
@@ -46,7 +46,7 @@ REMOVE = Binding("sage", "search", 1, "remove")
 
 
 def lengths(model: ScriptedModel, place: int = 2) -> list[int]:
-    """Characters of the result in each request that has it, from turn 2 on."""
+    """Return the length of the result in each request from turn 2 on."""
     return [len(texts(request)[place]) for request in model.requests[1:]]
 
 
@@ -65,7 +65,7 @@ def test_example_2_an_expanded_message_gets_a_new_lease():
     assert outcome.is_done
     #                          2     3     4    5    6    7     8     9     10
     assert lengths(model) == [5000, 5000, 594, 594, 594, 5000, 5000, 5000, 594]
-    assert len(texts(model.requests[6])) == len(texts(model.requests[5]))  # The step itself left no trace.
+    assert len(texts(model.requests[6])) == len(texts(model.requests[5]))  # The step left no trace.
 
 
 def test_example_2_with_the_documented_spelling():

@@ -1,4 +1,4 @@
-"""Which lease a result has: an override above the binding in the catalog above what the action says itself."""
+"""Leases of results: the override, then the binding in the catalog, then the action."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def of(
     action: str = "",
     **more: Any,
 ) -> Lease:
-    """The lease of a result of `look`, but for what it is called."""
+    """Return the lease of a result of `look` without its names."""
     bindings = {row.action: row} if row else {}
     leases = ResultLeases(override, bindings, {"look": Action("look", default_compact_prompt=action)}, **more)
     found = leases.of_action("look", tool(look, lease=own))

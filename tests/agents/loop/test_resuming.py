@@ -1,4 +1,4 @@
-"""A run that broke off anywhere is taken up there: the same requests follow, and nothing is done twice."""
+"""Resuming a loop agent: the same requests follow, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SCRIPT = [
 
 
 class World:
-    """What an agent of these tests works on: a store that outlives it, actions that count, and a model."""
+    """A store that outlives the agent, actions that count, and a model."""
 
     def __init__(self, store: Database | None = None, **more: Any) -> None:
         self.store = store or open_store("memory:")
@@ -53,9 +53,7 @@ class World:
         self.requests: list[dict[str, Any]] = []
 
     def agent(self, store: Any, *, asynchronous: bool = False) -> Any:
-        """An agent whose model answers as the number of its answers before says: a call that is asked again is the
-        same.
-        """
+        """Return an agent whose model answers by the number of earlier answers: a repeated call is the same."""
         counts = self.done
 
         def look() -> str:
@@ -90,7 +88,7 @@ def straight() -> World:
 
 
 def rest_of(agent: LoopAgent) -> Any:
-    """Go on until the run is done, from whatever is there."""
+    """Resume until the run is done."""
     try:
         return agent.resume()
     except BadInput:
@@ -98,7 +96,7 @@ def rest_of(agent: LoopAgent) -> Any:
 
 
 def check_every(stride: int, *, after: bool) -> None:
-    """The store fails its n-th operation; a new agent takes the run up from what was kept."""
+    """The store fails at its n-th operation; a new agent resumes the run."""
     expected = straight()
     n = 2
     while True:
@@ -300,7 +298,7 @@ def test_the_use_of_sub_agents_counts_after_a_resume():
         agent.run("Go.")
     again, model = made([think()] * 9, **setup)
     assert again.resume().run.reason == "turns"
-    assert len(model.requests) == 1  # One of its own and three of the reader were used before.
+    assert len(model.requests) == 1  # One of its own turns and three of the reader were used before.
 
 
 def test_closing_the_stream_stops_the_run():

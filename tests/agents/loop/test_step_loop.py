@@ -1,4 +1,4 @@
-"""What a loop agent makes of each step, of answers that are none, and of its limits."""
+"""The loop of a loop agent: every kind of step, invalid answers, and limits."""
 
 from __future__ import annotations
 
@@ -472,7 +472,7 @@ def test_a_part_that_does_not_exist_is_refused(asked: dict[str, Any], told: str)
 
 def test_an_expansion_is_announced_if_its_step_is_pinned():
     def pin_replies(view: View) -> list[Pin]:
-        """A policy that keeps all that the model says."""
+        """A policy that pins all messages of the model."""
         said = [entry for entry in view if entry.message.role == "assistant" and not entry.is_pinned()]
         return [Pin(Target(entry.id)) for entry in said]
 
@@ -508,7 +508,7 @@ def test_every_kind_of_step_is_stored():
 
 
 def test_the_next_task_does_not_read_all_runs_again(monkeypatch: pytest.MonkeyPatch):
-    """Each run began with reading all that there were: the work for one grew with the conversation."""
+    """Regression: each run read all earlier runs, so that its cost grew with the conversation."""
     agent, _ = made([done("one"), done("two"), done("three")], store="memory:")
     with agent:
         agent.run("The first.")

@@ -1,4 +1,4 @@
-"""What models answer is read as the step that they mean, and what cannot be is told so that they can do better."""
+"""Reading steps from answers: spellings, text around them, and errors for the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sub-agents: their own conversation and window, their result with a lease of its own, their limits within the rest."""
+"""Sub-agents: their conversations, the leases of their results, and their limits."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_events_of_sub_agents_are_in_the_outer_stream():
         *("ModelReplied", "ToolCalled", "ToolAnswered"),
         *("ModelReplied", "RunEnded"),
     ]
-    assert ("reader r1/2", "TextDelta") in heard  # Streamed, as it is for the agent itself.
+    assert ("reader r1/2", "TextDelta") in heard  # Streamed like the agent's own text.
     assert heard.index(("ToolCalled",)) < heard.index(("reader r1/2", "ToolCalled")) < heard.index(("ToolAnswered",))
 
 

@@ -1,4 +1,4 @@
-"""The system prompt of a loop agent: what stands in it, and when; and templates of a user's own."""
+"""The system prompt of a loop agent: its sections, and templates of users."""
 
 from __future__ import annotations
 

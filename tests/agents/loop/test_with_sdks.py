@@ -1,4 +1,4 @@
-"""Loop agents by the name of a model: the real SDKs, and a server on the loopback that is as strict as a provider."""
+"""Loop agents with the real SDKs, against a strict local server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_loop_agent_with_a_sub_agent_works_with_the_real_sdks(provider: str, m
         with LoopAgent(NAMES[provider], name="sage", sub_agents=[LoopAgent(name="reader", actions=[look])]) as agent:
             said = "".join(event.text for event in agent.stream("Go.") if isinstance(event, TextDelta))
             assert said == script[0] + script[1] + script[4]
-            assert agent.conversation.budget.window > 100_000  # As the model's name says.
+            assert agent.conversation.budget.window > 100_000  # From the model's name.
         assert asyncio.run(play()) == "All."
         assert server.illegal == []
         assert len(server.received) == 10
