@@ -1,4 +1,4 @@
-"""What a provider's wire format must do: read what came, write what is sent."""
+"""The protocol of a provider's wire format: it reads responses and writes requests."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ __all__ = ["Format", "Rendered"]
 
 
 class Format(Protocol):
-    """A provider's wire shape, both ways. Pure: no SDK is imported; SDK objects are read through `model_dump`."""
+    """Converts between messages and a provider's wire format. Pure: SDK objects are read through `model_dump`."""
 
     name: str
 
     def parse(self, message: object) -> tuple[Message, ...]:
-        """The messages in one wire message (a dict, or the SDK's object). Raises BadMessage."""
+        """Return the messages in one wire message (a dict, or the SDK's object). Raises BadMessage."""
         ...
 
     def parse_reply(self, reply: object) -> tuple[Message, Usage]:
-        """The assistant message and the billed usage in a whole response of the API. Raises BadMessage."""
+        """Return the assistant message and the billed usage of a response of the API. Raises BadMessage."""
         ...
 
     def stop_of(self, reply: object) -> Stop | None:
-        """Why a response that `parse_reply` has read ended; None where it does not say."""
+        """Return why a response ended; None if it does not say."""
         ...
 
     def render(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
-        """Wire messages that carry these messages: `parse` of each, joined, gives them back."""
+        """Return wire messages with these messages; `parse` of all of them returns the same messages."""
         ...
 
     def prompt(
         self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
     ) -> dict[str, Any]:
-        """The keyword arguments of the SDK call that shows this view: fresh containers, safe to change."""
+        """Return the keyword arguments of the SDK call for this view, in new containers that are safe to change."""
         ...
 
     def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
-        """The wire messages of a view as JSON bytes, without cache marks; unchanged entries keep their bytes."""
+        """Return the wire messages of a view as JSON bytes, without cache marks; unchanged entries keep their bytes."""
         ...
 
     def body(
         self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
     ) -> bytes:
-        """The request body as JSON bytes: what `prompt` says, without cache marks."""
+        """Return the request body as JSON bytes: that of `prompt`, without cache marks."""
         ...
 
 
 class Rendered(Struct, frozen=True):
-    """One wire message of a rendered view, and the entries it shows."""
+    """One wire message of a rendered view, and its entries."""
 
     body: bytes
     entries: tuple[Entry, ...]

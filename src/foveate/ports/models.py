@@ -1,4 +1,4 @@
-"""Who answers a request, whole or piece by piece; what an answer costs; and who counts what a request holds."""
+"""The protocols of models and token counters, and the pieces of a streamed answer."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ __all__ = ["Cost", "Delta", "Model", "StreamingModel", "TokenCounter", "Whole"]
 
 
 class Model(Protocol):
-    """Sends one rendered request to a provider, and waits for the answer."""
+    """Sends a rendered request to a provider and waits for the response."""
 
     name: str
-    """What receipts call it, for example `anthropic:claude-haiku-4-5`."""
+    """Its name in receipts, for example `anthropic:claude-haiku-4-5`."""
     format: str
-    """Name of the format that its requests and responses are written in, such as `anthropic`."""
+    """The name of its wire format, such as `anthropic`."""
 
     def complete(self, body: Mapping[str, Any]) -> object | Awaitable[object]:
-        """The response to a request, as `Format.parse_reply` reads it. `body`: as `Format.prompt` writes it, without
-        the model's name. Raises whatever the provider's SDK raises.
+        """Return the response to a request, for `Format.parse_reply`. `body`: from `Format.prompt`, without the model's
+        name. Raises the errors of the provider's SDK.
         """
         ...
 
 
 class Delta(Struct, frozen=True):
-    """A piece of an answer, as it comes."""
+    """A piece of a streamed answer."""
 
     kind: Literal["text", "reasoning", "call"]
     text: str
-    """Of the text, of the thoughts, or of a call's arguments as JSON."""
+    """A piece of the text, of the reasoning, or of a call's arguments as JSON."""
     name: str = ""
-    """With the first piece of a call: the tool's name."""
+    """The tool's name, in the first piece of a call."""
 
 
 class Whole(Struct, frozen=True):
     """The end of a streamed answer."""
 
     response: object
-    """All of it, as `Format.parse_reply` reads it: what `complete` would have returned."""
+    """The whole response, as `complete` would return it."""
 
 
 class StreamingModel(Model, Protocol):
-    """A model whose answers can be followed as they come."""
+    """A model that can stream its answers."""
 
     def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]:
-        """The answer's pieces, and last, once, the whole of it. Closing the iterator early ends the request."""
+        """Yield the pieces of the answer, and the whole response at the end. Closing the iterator ends the request."""
         ...
 
 
 Cost = Callable[[Usage], float | None]
-"""US dollars that so many tokens cost; None where that is not known."""
+"""Returns the cost of a usage in US dollars; None if it is unknown."""
 
 
 class TokenCounter(Protocol):
@@ -62,5 +62,5 @@ class TokenCounter(Protocol):
     name: str
 
     def __call__(self, text: str) -> int:
-        """Tokens of one piece of text."""
+        """Return the number of tokens of a text."""
         ...

@@ -366,7 +366,8 @@ def append(store: Store, head: Head, rows: Sequence[StoredMessage], *, owner: st
     changes = store.extend(head, make, owner=owner)
     if not rows:
         make(changes)
-    return replace(changes.head, erased=head.erased)
+    now = changes.head
+    return now if now.erased == head.erased else replace(now, erased=head.erased)
 
 
 def complete(store: Store) -> Database:

@@ -1,4 +1,4 @@
-"""Who writes a summary, and who has it written beside the conversation: in this process or in another."""
+"""The protocols of summarizers, and of background work in this process or in another."""
 
 from __future__ import annotations
 
@@ -12,65 +12,62 @@ from ..core.summaries import Summary, SummaryRequest
 __all__ = ["Background", "Elsewhere", "Handed", "Job", "Summarizer"]
 
 Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]]
-"""Writes the summary it is asked for: plain text, or a JSON object with a string `summary`; a `Summary` also tells who
-wrote it.
+"""Returns the requested summary: plain text, or a JSON object with a string `summary`; a `Summary` also names its writer.
 
-Called outside of any transaction. Whatever it raises counts as a failed attempt, and changes nothing. One that is
-awaited can only be used by an async conversation.
+It is called outside of any transaction. An exception counts as a failed attempt, and changes nothing. An awaitable
+summarizer needs an async conversation.
 """
 
 
 class Job(Protocol):
-    """A call that is made beside the conversation. None of its methods raises, but for `result`."""
+    """A call that runs in the background. Of its methods only `result` raises."""
 
     def done(self) -> bool:
-        """Whether the call has ended, well or badly."""
+        """Whether the call has ended, with a result or an exception."""
         ...
 
     def result(self) -> object:
-        """What the call returned. Raises what it raised. Only asked once it is done."""
+        """Return the result of the call, or raise its exception. Called only when it is done."""
         ...
 
     def wait(self) -> object:
-        """Returns when the call has ended, or when whoever runs it has lost patience; or an awaitable that does."""
+        """Return when the call has ended or timed out; or return an awaitable that does so."""
         ...
 
     def cancel(self) -> object:
-        """Nobody wants the result any more. Waits for nothing; a future that it returns is done when the call has
-        ended.
-        """
+        """Cancel the call without waiting. A future that it returns is done when the call has ended."""
         ...
 
 
 Background = Callable[[Callable[[], object]], Job]
-"""Begins a call, and returns at once. The call asks a summarizer, so it may return an awaitable, and touches nothing of
-the conversation. Called by the conversation's own thread, one call at a time. With an attribute `eager` that is true,
-whatever the view fits without is begun there; else only what a policy asks for ahead.
+"""Starts a call and returns at once. The call asks a summarizer, so it may return an awaitable; it does not use the
+conversation. The conversation's thread starts one call at a time. With a true attribute `eager`, every summary that the
+view can wait for is started here; else only those that a policy requests ahead.
 """
 
 
 class Handed(Struct, frozen=True):
-    """What a conversation wants to have summed up by somebody else. Names things, and holds nothing that was said."""
+    """A request to compact a conversation in another process. It contains no text of messages."""
 
     tenant: str
     name: str
     number: int = 0
-    """Of the newest edit, when it was wanted: a summary behind it may have done it already."""
+    """The newest edit at the time of the request: a later summary may have served it already."""
     policies: tuple[str, ...] = ()
-    """Names of the policies that ask."""
+    """The names of the requesting policies."""
     window: int | None = None
-    """The model's window in tokens, as far as it is known."""
+    """The model's window in tokens; None if it is unknown."""
     reserve: int | None = None
     format: str = ""
 
 
 class Elsewhere(Protocol):
-    """A background in another process, where a call cannot be sent: it opens the conversation and sums it up there.
+    """A background in another process, which opens the conversation and compacts it there.
 
-    What it did comes back through the journal. With an attribute `eager` that is true it is handed whatever the view
-    fits without; else only what a policy asks for ahead.
+    The result comes back through the journal. With a true attribute `eager` it gets every request that the view can wait
+    for; else only those that a policy makes ahead.
     """
 
     def hand_on(self, wanted: Handed) -> object:
-        """Take note of it. May wait for a database, not for the summary; whatever it raises is logged."""
+        """Accept a request. It may wait for a database, but not for the summary; exceptions are logged."""
         ...

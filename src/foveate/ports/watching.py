@@ -1,4 +1,4 @@
-"""What may watch a conversation: how much it does and for how long, never what was said."""
+"""The protocol of instrumentation: amounts and durations, never text of messages."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from ..core.totals import Totals
 __all__ = ["Fact", "Watch"]
 
 Fact = str | int | bool | tuple[str, ...]
-"""What is told of something that was done, under a plain name such as `tokens_before`."""
+"""A fact about an operation, with a name such as `tokens_before`."""
 
 
 class Watch(Protocol):
-    """Is told what a conversation does, for traces and metrics: how much and how long, never what was said.
+    """Receives the operations of a conversation for traces and metrics: amounts and durations, never text.
 
-    Called by the conversation while it works, so it must not wait. One that raises is logged and left out from then on.
+    The conversation calls it while it works, so it must not wait. After an exception, which is logged, it is not called
+    any more.
     """
 
     def begin(self, doing: str) -> object:
-        """Something begins: `plan`. What is returned is handed to `end`, in the same thread or task."""
+        """Start an operation, such as `plan`. The result is passed to `end`, in the same thread or task."""
         ...
 
     def end(self, begun: object, facts: Mapping[str, Fact], error: BaseException | None) -> None:
-        """What `begin` was told of is done, or failed."""
+        """End an operation, which is done or failed."""
         ...
 
     def did(self, doing: str, facts: Mapping[str, Fact]) -> None:
-        """Something was done: `compact` or `expand`; or what a call was billed is known: `record`."""
+        """Report an operation: `compact`, `expand`, or `record` with the billed usage of a call."""
         ...
 
     def count(self, totals: Totals) -> None:
-        """The sums of all that was done since the conversation is watched."""
+        """Report the totals since the start of the instrumentation."""
         ...

@@ -1,4 +1,4 @@
-"""Places to keep conversations: `memory` (the oracle), and one SQL store with a thin driver for each database."""
+"""Stores for conversations: one in memory, and one for SQL databases with a driver for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Place", "place_of", "without_password"]
 
 _ONE = r"(?:search|synchronous|wait)=[^&?]*"
 _FILE = re.compile(rf"sqlite:///(?!\?{_ONE})(.+?)(?:\?({_ONE}(?:&{_ONE})*))?", re.DOTALL)
-"""A path, and options. What does not look like options is a part of the path, which may have any letters."""
+"""A path and options. Text that is no option belongs to the path, which may contain any characters."""
 _SECONDS = re.compile(r"\d{1,6}(?:\.\d+)?")
 _ALLOWED = {"search": "on or off", "synchronous": "full or normal", "wait": "a number of seconds"}
 _POSTGRES = ("postgresql://", "postgres://")
@@ -24,22 +24,24 @@ _KEYWORD = re.compile(r"(?is)((?:ssl)?password\s*=\s*)(?:'(?:[^'\\]|\\.)*'?|(?:\
 
 
 class Place(NamedTuple):
-    """What the URL of a store says."""
+    """The parts of a store's URL."""
 
     kind: Literal["memory", "sqlite", "postgres"]
     path: str
-    """Of the file; of a PostgreSQL database its whole URL, with the password."""
+    """The path of the file; for PostgreSQL the whole URL, with the password."""
     search: bool = True
-    """Whether an index of words is kept."""
+    """Whether there is a word index."""
     synchronous: Literal["full", "normal"] = "full"
-    """Of a SQLite file: whether each write is synced before it is acknowledged."""
+    """SQLite: whether each write is synced before it is acknowledged."""
     wait: float = 10.0
-    """Of a SQLite file: seconds to wait while another process writes."""
+    """SQLite: seconds to wait while another process writes."""
 
 
 def place_of(url: str) -> Place:
-    """What a URL names: `memory:`, `sqlite:///PATH`, which may end in `?search=off`, `?synchronous=normal`, `?wait=30`,
-    or several with `&`; or `postgresql://...`, which is read closely when it is opened. Else BadSetting.
+    """Parse the URL of a store. Raises BadSetting.
+
+    `memory:`; `sqlite:///PATH`, with options such as `?search=off&synchronous=normal&wait=30`; or `postgresql://...`,
+    whose options are parsed when it is opened.
     """
     if url in ("memory:", "memory://"):
         return Place("memory", "")

@@ -83,5 +83,5 @@ def residue(data: DerivedData) -> list[Finding]:
         *(Finding(f"record {record.first}", "it holds a text made of what was erased") for _, record in data.records),
         *(Finding(f"snapshot of branch {n}", "it holds a text made of what was erased") for n in data.snapshots),
         *(Finding(f"run {run.id}", "it repeats what was erased") for run in data.runs),
-        *(Finding(f"step {step.run}/{step.number}", "it tells of what was erased") for step in data.steps),
+        *(Finding(f"step {step.run}/{step.number}", "it contains data of an erased message") for step in data.steps),
     ]

@@ -101,7 +101,7 @@ class Proof(NamedTuple):
     findings: list[Finding]
     """The faults; empty if the history runs through the head."""
     note: str = ""
-    """What was added since the head was taken; "" if nothing was, or if there are faults in the head."""
+    """A description of additions since the head was taken; "" if there are none, or if the head has faults."""
 
 
 def verify_head(store: Database, head: Head | KeptHead) -> list[Finding]:

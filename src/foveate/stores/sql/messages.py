@@ -69,9 +69,9 @@ class Messages:
     def extend(self, head: Head, make: Make, owner: str) -> Changes:
         rows = make(Changes(head))  # As if no other writer came first: most appends need no more.
         check_rows(head, rows)
-        packed = {row.body_hash: pack(row.body, self._codec) for row in rows if row.body}
         if not rows:
             return self.changes(head)
+        packed = {row.body_hash: pack(row.body, self._codec) for row in rows if row.body}
         append = _Append(head, make, _Rows(head, rows, packed), packed, self._codec, owner, self._place)
 
         def work(session: Session) -> Changes:
@@ -210,7 +210,9 @@ class _Append(NamedTuple):
             return None
         prepared.insert(session)
         number, record, erased = advanced[0]
-        now = structs.replace(prepared.head_after(head), number=number, record=record.hex(), erased=erased)
+        last = prepared.rows[-1]
+        ends = last.position, last.id, last.seal, number, record.hex(), erased
+        now = Head(head.tenant, head.name, head.root, head.branch, *ends)
         check_not_behind(head, now)
         records: list[Row] = []
         if (number, now.record) != (head.number, head.record):
@@ -218,7 +220,7 @@ class _Append(NamedTuple):
             check_changes(head, now, rows, records)
         if erased != head.erased:
             return Changes(now)
-        return Changes(now, lambda: [*prepared.rows], partial(records_after, head, records))
+        return Changes(now, lambda: [*prepared.rows], partial(records_after, head, records) if records else list)
 
     def behind_others(self, session: Session, *, checks_owner: bool) -> Changes:
         """Lock the branch, and append wherever its tip is. `checks_owner`: whether the lock was not checked yet."""

@@ -72,7 +72,7 @@ def explain(error: Exception, path: Path, place: str, wait: float) -> StoreError
             return StoreError(_unwritten(path, place, why))
         case sqlite3.SQLITE_IOERR if whole in _READING:
             return StoreError(
-                f"{place} could not be read {why}: its disk fails, or was removed. What was acknowledged is as safe as "
+                f"{place} could not be read {why}: its disk fails, or was removed. Acknowledged writes are as safe as "
                 f"the "
                 f"disk. Keep a copy of it and of its -wal file, check the disk, then run `foveate db verify`."
             )
