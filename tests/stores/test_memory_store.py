@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
-from foveate.testing.catalog_contract import CatalogContract
-from foveate.testing.store_contract import StoreContract
+from foveate.testing.store_contract import DatabaseContract
 
 
-class TestMemoryStore(StoreContract, CatalogContract):
+class TestMemoryStore(DatabaseContract):
     def make_store(self) -> Database:
         return MemoryStore()

@@ -18,9 +18,8 @@ from foveate.core.messages import user
 from foveate.stores.postgres import PostgresStore
 from foveate.stores.postgres.words import PostgresWords
 from foveate.stores.sql.migrate import TABLES
-from foveate.testing.catalog_contract import CatalogContract
 from foveate.testing.rows import chain
-from foveate.testing.store_contract import StoreContract
+from foveate.testing.store_contract import DatabaseContract
 
 
 def new_schema(postgres: Any) -> str:
@@ -42,7 +41,7 @@ def parted(postgres: Any) -> str:
     return f"{new_schema(postgres)}&partitions=5"
 
 
-class TestPostgresStore(StoreContract, CatalogContract):
+class TestPostgresStore(DatabaseContract):
     @pytest.fixture(autouse=True)
     def schema(self, reused: str) -> None:
         self.url = emptied(reused)

@@ -8,11 +8,10 @@ import pytest
 
 from foveate.ports import Database
 from foveate.stores.sqlite import SqliteStore
-from foveate.testing.catalog_contract import CatalogContract
-from foveate.testing.store_contract import StoreContract
+from foveate.testing.store_contract import DatabaseContract
 
 
-class TestSqliteStore(StoreContract, CatalogContract):
+class TestSqliteStore(DatabaseContract):
     @pytest.fixture(autouse=True)
     def file(self, tmp_path: Path) -> None:
         self.path = tmp_path / "chat.db"

@@ -375,7 +375,7 @@ def complete(store: Store) -> Database:
 
     A store that saves no views, keeps no runs and cannot erase is read as one in which there are none.
     """
-    if all(hasattr(store, name) for name in _METHODS):
+    if isinstance(store, _Completed) or all(hasattr(store, name) for name in _METHODS):
         return cast("Database", store)
     return cast("Database", _Completed(store))
 

@@ -12,7 +12,8 @@ from ..core.summaries import Summary, SummaryRequest
 __all__ = ["Background", "Elsewhere", "Handed", "Job", "Summarizer"]
 
 Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]]
-"""Returns the requested summary: plain text, or a JSON object with a string `summary`; a `Summary` also names its writer.
+"""Returns the requested summary: plain text, or a JSON object with a string `summary`; a `Summary` also names its
+writer.
 
 It is called outside of any transaction. An exception counts as a failed attempt, and changes nothing. An awaitable
 summarizer needs an async conversation.
@@ -64,8 +65,8 @@ class Handed(Struct, frozen=True):
 class Elsewhere(Protocol):
     """A background in another process, which opens the conversation and compacts it there.
 
-    The result comes back through the journal. With a true attribute `eager` it gets every request that the view can wait
-    for; else only those that a policy makes ahead.
+    The result comes back through the journal. With a true attribute `eager` it gets every request that the view can
+    wait for; else only those that a policy makes ahead.
     """
 
     def hand_on(self, wanted: Handed) -> object:

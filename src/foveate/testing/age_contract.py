@@ -1,8 +1,4 @@
-"""What every store must do for ages, as tests: a part of `StoreContract`.
-
-Stamps without what was said; several spans erased at once; summaries that a view shows and that outlive what they tell
-of.
-"""
+"""Tests of erasures with `keep_shown` and `seen`, which retention uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store with a catalog must do, as tests: `class TestMyStore(StoreContract, CatalogContract)`."""
+"""Tests of the capability `HasCatalog`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What every store must do when something is erased, as tests: a part of `StoreContract`.
-
-`told` makes a tree of forks in which one message is told of in every way there is, each with the same word.
-"""
+"""Tests of the capability `Erases`."""
 
 from __future__ import annotations
 
@@ -21,7 +18,9 @@ from ..core.stamps import Expansion, Origin, Stamp
 from ..errors import BadSetting, ConflictError, NoSuchConversation, StoreError
 from ..ports import Database, Erasure, Finding, Head, StoredMessage, append
 from .base_contract import BaseContract
-from .rows import chain, record_after
+from .rows import after, chain, record_after
+from .turn_contract import saying
+from .turn_contract import told as contents
 
 __all__ = ["WORD", "EraseContract", "everything", "said_at", "told"]
 
@@ -273,7 +272,7 @@ class EraseContract(BaseContract):
                 Finding("record 4", "it holds a text made of what was erased"),
                 Finding(f"snapshot of branch {head.branch}", "it holds a text made of what was erased"),
                 Finding("run r2", "it repeats what was erased"),
-                Finding("step r1/2", "it tells of what was erased"),
+                Finding("step r1/2", "it contains data of an erased message"),
             ],
         )
         store.erase(head, [(3, 3)])
@@ -304,3 +303,20 @@ class EraseContract(BaseContract):
         assert [store.verify(head) for head in now] == [[], [], []]
         head = append(store, now[0], chain([user("more")], now[0]))
         assert head.position == 8
+
+    def test_tail_after_an_erasure_has_a_new_head_and_no_rows(self, store: Database) -> None:
+        old = store.open("acme", "one")
+        head = append(store, old, chain([user("a"), user("b")], old))
+        store.erase(head, [(1, 1)])
+        now = store.open("acme", "one")
+        assert now.erased == 1
+        for late in (old, head):
+            assert contents(store.changes(late)) == (now, [], [])
+        for late in (old, head, now):
+            tail = store.extend(late, saying("c"))
+            mine = chain([user("c")], now)
+            now = after(now, mine)
+            assert contents(tail) == (now, store.messages(now, late.position + 1, 9) if late.erased else [], [])
+            assert store.messages(now, now.position, now.position) == mine
+        unaware = structs.replace(now, erased=0)  # As one who appended without looking has it.
+        assert contents(store.extend(unaware, saying("d")))[1:] == ([], [])

@@ -1,13 +1,8 @@
-"""What every store must do with one fork or new course at a time, as tests; a part of `StoreContract`."""
+"""Tests of forks."""
 
 from __future__ import annotations
 
-import pytest
-from msgspec import structs
-
 from ..core.edits import Hide, Target
-from ..core.messages import user
-from ..errors import BadSetting, ConflictError
 from ..ports import Database, Head, append
 from .base_contract import BaseContract, talk
 from .rows import chain, record_after
@@ -74,85 +69,3 @@ class ForkContract(BaseContract):
         at_tip = store.fork(head, "at the tip", 3, 1)
         assert (at_tip.tip, at_tip.seal, at_tip.record) == (head.tip, head.seal, head.record)
         assert store.messages(at_tip, 1, 9) == rows
-
-    def test_fork_ends_where_a_record_ends(self, store: Database) -> None:
-        head, _ = self._talk(store, 3)
-        head = store.commit(head, *record_after(head, *[Hide(Target(head.tip))] * 3))
-        with pytest.raises(BadSetting, match="middle of a record"):
-            store.fork(head, "two", 3, 2)
-        with pytest.raises(BadSetting, match="middle of a record"):
-            store.repoint(head, 3, 2, "kept")
-        assert store.names("acme") == ["one"]
-
-    @pytest.mark.parametrize(("position", "number"), [(4, 0), (-1, 0), (3, 2), (3, -1)])
-    def test_fork_at_what_is_not_there_is_refused(self, store: Database, position: int, number: int) -> None:
-        head, _ = self._talk(store, 3)
-        head = store.commit(head, *record_after(head))
-        with pytest.raises(BadSetting, match="there is no point"):
-            store.fork(head, "two", position, number)
-        with pytest.raises(BadSetting, match="there is no point"):
-            store.repoint(head, position, number, "kept")
-        with pytest.raises(BadSetting, match="there is no point"):
-            store.save_snapshot(head, position, number, b"")
-
-    def test_name_that_is_taken_is_refused_and_nothing_is_made(self, store: Database) -> None:
-        head, _ = self._talk(store, 3)
-        other = store.open("acme", "two")
-        for taken in ("two", "one"):
-            with pytest.raises(BadSetting, match="already is a conversation"):
-                store.fork(head, taken, 1, 0)
-            with pytest.raises(BadSetting, match="already is a conversation"):
-                store.repoint(head, 1, 0, taken)
-        assert (store.open("acme", "one"), store.open("acme", "two")) == (head, other)
-        assert store.fork(head, "three", 1, 0).branch == head.branch + 1
-
-    def test_repointing_moves_the_name_and_keeps_what_was_there(self, store: Database) -> None:
-        head, rows = self._talk(store, 6)
-        head = store.commit(head, *record_after(head))
-        moved = store.repoint(head, 4, 0, "before")
-        assert moved == Head("acme", "one", head.root, moved.branch, 4, rows[3].id, rows[3].seal)
-        own = chain(talk(2, "sport"), moved)
-        moved = append(store, moved, own)
-        store = self._again(store)
-        assert store.open("acme", "one") == moved
-        assert store.messages(moved, 1, 99) == rows[:4] + own
-        kept = store.open("acme", "before", create=False)
-        assert kept == structs.replace(head, name="before")
-        assert store.messages(kept, 1, 99) == rows
-        kept = append(store, kept, chain(talk(1, "art"), kept))
-        assert store.names("acme") == ["before", "one"]
-        assert store.verify(moved) == store.verify(kept) == []
-
-    def test_writer_that_missed_a_repointing_is_refused(self, store: Database) -> None:
-        head, rows = self._talk(store, 4)
-        store.repoint(head, 2, 0, "before")
-        with pytest.raises(ConflictError, match="moved to another branch"):
-            append(store, head, chain([user("late")], head))
-        with pytest.raises(ConflictError, match="moved to another branch"):
-            store.commit(head, *record_after(head))
-        with pytest.raises(ConflictError, match="moved to another branch"):
-            store.repoint(head, 1, 0, "again")
-        assert store.messages(head, 1, 99) == rows
-        assert store.messages(store.open("acme", "before"), 1, 99) == rows
-        assert store.names("acme") == ["before", "one"]
-
-    def test_repointing_from_a_head_that_is_not_current_is_refused(self, store: Database) -> None:
-        head, _ = self._talk(store, 4)
-        append(store, head, chain([user("more")], head))
-        with pytest.raises(ConflictError, match="5 messages"):
-            store.repoint(head, 2, 0, "before")
-        head = store.open("acme", "one")
-        store.commit(head, *record_after(head))
-        with pytest.raises(ConflictError, match="journal has 1 edits"):
-            store.repoint(head, 2, 0, "before")
-        assert store.names("acme") == ["one"]
-
-    def test_repointing_again_and_again_keeps_every_branch(self, store: Database) -> None:
-        head, rows = self._talk(store, 3)
-        for turn in range(8):
-            head = store.repoint(head, 2, 0, f"try {turn}")
-            head = append(store, head, chain([user(f"again {turn}")], head))
-        assert store.messages(head, 1, 2) == rows[:2]
-        said = [store.messages(store.open("acme", f"try {turn}"), 3, 9)[0].body for turn in range(8)]
-        assert said == [rows[2].body, *(chain([user(f"again {turn}")])[0].body for turn in range(7))]
-        assert store.verify(head) == []

@@ -1,4 +1,4 @@
-"""What every store must do with writers that do not know of each other, as tests; a part of `StoreContract`."""
+"""Tests of writers that do not know of each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import structs
 
 from ..core.edits import Hide, Target
 from ..core.messages import user
-from ..errors import ConflictError, StoreRolledBack
+from ..errors import ConflictError
 from ..ports import Database, Head, append
 from .base_contract import BaseContract
 from .rows import after, chain, record_after
@@ -43,30 +43,6 @@ class RaceContract(BaseContract):
             store.commit(head, *record_after(head, other))
         assert store.open("acme", "one") == now
         assert store.records(now) == [(id, record)]
-
-    def test_head_beyond_the_store_raises_store_rolled_back(self, store: Database) -> None:
-        """It was acknowledged by a server that failed over, or before an older backup took its place."""
-        head, rows = self._talk(store, 3)
-        lost = chain([user("lost")], head)
-        ahead = after(head, lost)
-        told: list[Callable[[], object]] = [
-            lambda: append(store, ahead, chain([user("next")], ahead)),
-            lambda: store.messages(ahead, 1, 4),
-            lambda: store.records(ahead),
-            lambda: store.locate(ahead, [rows[0].id]),
-            lambda: store.fork(ahead, "two", 2, 0),
-            lambda: store.repoint(ahead, 2, 0, "before"),
-            lambda: store.snapshot(ahead),
-        ]
-        for ask in told:
-            with pytest.raises(StoreRolledBack, match=r"4 messages and 0 edits .* there are 3 and 0") as one:
-                ask()
-            assert (one.value.known, one.value.now) == ((4, 0), (3, 0))
-        planned = structs.replace(head, number=1, record="cd" * 20)
-        with pytest.raises(StoreRolledBack, match="3 messages and 1 edits"):
-            store.commit(planned, *record_after(planned))
-        assert [finding.where for finding in store.verify(ahead)] == ["head"]
-        assert (store.open("acme", "one"), store.names("acme")) == (head, ["one"])
 
     def test_messages_appended_by_others_do_not_make_a_plan_stale(self, store: Database) -> None:
         """F31: what arrives during a compaction stays, and the compaction too."""

@@ -1,4 +1,4 @@
-"""What every store must do with runs of agents and their steps, as tests. A part of `StoreContract`."""
+"""Tests of the capability `KeepsRuns`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store must do when it is asked which messages hold some words, as tests. A part of `StoreContract`."""
+"""Tests of the capability `Searches`."""
 
 from __future__ import annotations
 

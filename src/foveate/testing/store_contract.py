@@ -1,11 +1,12 @@
-"""What every store must do, as tests. A store is done when it passes them.
+"""Tests of `ports.Store` and of its capabilities, for every store.
 
     class TestMyStore(StoreContract):
         def make_store(self) -> Store:
             return MyStore(...)
 
-Each test makes a store of its own. A store that outlives its process says so by `reopen`, and is then closed and opened
-again wherever that may make a difference.
+`StoreContract` tests the twelve methods of `Store`. Add the contract of each capability that your store has, such as
+`SearchContract`; `DatabaseContract` has all. A store that outlives its process also defines `reopen`; it is then closed
+and opened again wherever that may make a difference.
 """
 
 from __future__ import annotations
@@ -17,37 +18,26 @@ from ..errors import BadSetting, NoSuchConversation, StoreError
 from ..ports import Database, Head, append
 from .age_contract import AgeContract
 from .append_contract import AppendContract
+from .audit_contract import AuditContract
 from .base_contract import talk
-from .census_contract import CensusContract
-from .claim_contract import ClaimContract
+from .catalog_contract import CatalogContract
 from .erase_contract import EraseContract
 from .fork_contract import ForkContract
+from .import_contract import ImportContract
+from .lock_contract import LockContract
 from .race_contract import RaceContract
+from .rewind_contract import RewindContract
 from .rows import chain, record_after
 from .run_contract import RunContract
 from .search_contract import SearchContract
-from .tree_contract import TreeContract
 from .turn_contract import TurnContract
+from .view_contract import ViewContract
 
-__all__ = ["StoreContract", "talk"]
+__all__ = ["DatabaseContract", "StoreContract", "talk"]
 
 
-class StoreContract(
-    AppendContract,
-    RaceContract,
-    ForkContract,
-    SearchContract,
-    RunContract,
-    ClaimContract,
-    TreeContract,
-    EraseContract,
-    AgeContract,
-    CensusContract,
-    TurnContract,
-):
-    """Subclass it in a test module, give it `make_store`, and pytest runs every test below, and of its parts, on that
-    store.
-    """
+class StoreContract(AppendContract, RaceContract, ForkContract, TurnContract):
+    """The tests of `ports.Store`. Subclass it in a test module, define `make_store`, and run pytest."""
 
     def test_new_conversation_is_empty(self, store: Database) -> None:
         head = store.open("acme", "one")
@@ -91,8 +81,6 @@ class StoreContract(
             append(store, stranger, chain(talk(1), stranger))
         with pytest.raises(NoSuchConversation):
             store.commit(stranger, *record_after(stranger))
-        with pytest.raises(NoSuchConversation):
-            store.save_snapshot(stranger, 0, 0, b"")
 
     def test_closed_store_says_so(self, store: Database) -> None:
         head, _ = self._talk(store, 1)
@@ -102,3 +90,19 @@ class StoreContract(
             append(store, head, chain([user("more")], head))
         with pytest.raises(StoreError, match="closed"):
             store.messages(head, 1, 1)
+
+
+class DatabaseContract(
+    StoreContract,
+    ViewContract,
+    RewindContract,
+    SearchContract,
+    RunContract,
+    LockContract,
+    EraseContract,
+    AgeContract,
+    AuditContract,
+    ImportContract,
+    CatalogContract,
+):
+    """The tests of `ports.Database`: a store with all capabilities."""

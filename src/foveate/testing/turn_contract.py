@@ -1,4 +1,4 @@
-"""What every store must do for writers that come at once, as tests; a part of `store_contract`."""
+"""Tests of concurrent writers that use `extend`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from ..core.messages import user
-from ..errors import BadInput, ConflictError, NoSuchConversation, StoreRolledBack
+from ..errors import BadInput, NoSuchConversation, StoreRolledBack
 from ..ports import Changes, Database, Head, StoredMessage, append
 from .rows import after, chain, record_after
 
@@ -99,16 +99,6 @@ class TurnContract:
         assert store.open("acme", "one") == now
         assert store.extend(now, saying("b")).head.position == 2
 
-    def test_extend_after_a_missed_repointing_raises(self, store: Database) -> None:
-        old = store.open("acme", "one")
-        head = append(store, old, chain([user("a"), user("b")], old))
-        moved = store.repoint(head, 1, 0, "before")
-        for late in (old, head):
-            with pytest.raises(ConflictError, match="moved to another branch"):
-                store.extend(late, saying("c"))
-            assert told(store.changes(late)) == (moved, [], [])
-        assert store.extend(moved, saying("c")).head.position == 2
-
     def test_tail_is_what_is_there_beyond_a_head(self, store: Database) -> None:
         old = store.open("acme", "one")
         assert told(store.changes(old)) == (old, [], [])
@@ -127,23 +117,6 @@ class TurnContract:
         assert told(store.changes(fork)) == (fork, [], [])
         tail = store.extend(fork, saying("own"))
         assert told(store.changes(fork)) == told(tail) == (tail.head, chain([user("own")], fork), [])
-
-    def test_tail_after_an_erasure_has_a_new_head_and_no_rows(self, store: Database) -> None:
-        old = store.open("acme", "one")
-        head = append(store, old, chain([user("a"), user("b")], old))
-        store.erase(head, [(1, 1)])
-        now = store.open("acme", "one")
-        assert now.erased == 1
-        for late in (old, head):
-            assert told(store.changes(late)) == (now, [], [])
-        for late in (old, head, now):
-            tail = store.extend(late, saying("c"))
-            mine = chain([user("c")], now)
-            now = after(now, mine)
-            assert told(tail) == (now, store.messages(now, late.position + 1, 9) if late.erased else [], [])
-            assert store.messages(now, now.position, now.position) == mine
-        unaware = structs.replace(now, erased=0)  # As one who appended without looking has it.
-        assert told(store.extend(unaware, saying("d")))[1:] == ([], [])
 
     def test_head_off_its_branch_is_reported(self, store: Database) -> None:
         """The store lost what it had, and others went on from there: their messages must not be taken for more."""

@@ -1,7 +1,4 @@
-"""What every store must do with claims of conversations, and with what is said in the name of an owner, as tests.
-
-A part of `StoreContract`.
-"""
+"""Tests of the capability `Locks`, and of writes in the name of an owner."""
 
 from __future__ import annotations
 
@@ -19,10 +16,10 @@ from .rows import chain
 from .run_contract import run_of, step_of
 from .turn_contract import saying
 
-__all__ = ["ClaimContract"]
+__all__ = ["LockContract"]
 
 
-class ClaimContract(BaseContract):
+class LockContract(BaseContract):
     """One at a time is at work, and nobody else says anything in its name."""
 
     def test_lock_has_one_owner_at_a_time(self, store: Database) -> None:

@@ -1,4 +1,4 @@
-"""What every store must do with trees of forks as a whole, as tests: a part of `StoreContract`."""
+"""Tests of the capability `Imports`."""
 
 from __future__ import annotations
 
@@ -11,43 +11,14 @@ from ..core.messages import user
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.stamps import Stamp
 from ..errors import BadInput, BadSetting, ConflictError, NoSuchConversation, StoreError
-from ..ports import Branch, Database, Erasure, Head, StoredMessage, append
+from ..ports import Database, Erasure, StoredMessage, append
 from .rows import chain, record_after
 
-__all__ = ["TreeContract"]
+__all__ = ["ImportContract"]
 
 
-class TreeContract:
+class ImportContract:
     """Tests of `branches` and `rename`, and of chains that are older than outlines."""
-
-    def test_conversation_without_forks_is_the_only_branch(self, store: Database) -> None:
-        head = store.open("acme", "one")
-        store.open("acme", "other")
-        store.open("zeta", "one")
-        assert store.branches(head) == [Branch(head)]
-
-    def test_every_fork_names_its_fork_point(self, store: Database) -> None:
-        head = store.open("acme", "one")
-        head = append(store, head, chain([user(str(n)) for n in range(6)], head))
-        for _ in range(2):
-            head = store.commit(head, *record_after(head))
-        two = store.fork(head, "two", 4, 1)
-        two = append(store, two, chain([user("own")], two))
-        three = store.fork(two, "three", 2, 0)
-        now = store.repoint(head, 5, 2, "one~1")
-        kept = structs.replace(head, name="one~1")
-        expected = [
-            Branch(kept),
-            Branch(two, head.branch, 4, 1),
-            Branch(three, two.branch, 2, 0),
-            Branch(now, head.branch, 5, 2),
-        ]
-        for one in (head, two, three, now):
-            assert store.branches(one) == expected
-
-    def test_branches_of_nothing_are_refused(self, store: Database) -> None:
-        with pytest.raises(NoSuchConversation):
-            store.branches(Head("acme", "one", 7, 1))
 
     def test_renamed_conversation_is_the_same(self, store: Database) -> None:
         head = store.open("acme", "one")

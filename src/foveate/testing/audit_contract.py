@@ -1,4 +1,4 @@
-"""What every store must tell of all it holds, as tests: a part of `StoreContract`."""
+"""Tests of the capability `Audits`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..ports import Database, append
 from .base_contract import BaseContract
 from .rows import chain, record_after
 
-__all__ = ["CensusContract"]
+__all__ = ["AuditContract"]
 
 
-class CensusContract(BaseContract):
+class AuditContract(BaseContract):
     """Tests of `tenants` and `census`."""
 
     def test_empty_store_has_an_empty_census(self, store: Database) -> None:
