@@ -17,5 +17,5 @@ def test_every_mechanism_and_its_function_stands_in_the_table_in_order():
 
 
 def test_every_general_setting_is_named():
-    (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    example = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
     assert [name for name in GENERAL if not re.search(rf"\b{name}\b", example)] == []
