@@ -41,8 +41,7 @@ def get_model(
     options: Mapping[str, Any] | None = None,
     api_key: str | None = None,
 ) -> AnthropicModel | OpenAIModel | DemoModel:
-    """Return the model of this name, such as `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini` or
-    `google:gemini-2.5-flash`.
+    """Return the model of this name, such as `anthropic:claude-haiku-4-5` or `google:gemini-2.5-flash`.
 
     The model reads its key when it sends its first request, from the variable that the provider's users set
     (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, ...: see `servers.py`), unless `api_key` gives it. With

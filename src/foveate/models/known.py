@@ -1,4 +1,4 @@
-"""Facts that the name of a model implies: its wire format, its window and its relative prices.
+"""Facts that a model's name implies: wire format, window and relative prices.
 
 The tables are small on purpose; keywords override them. Sources: the providers' model and price pages, November 2026.
 """

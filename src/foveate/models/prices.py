@@ -13,8 +13,9 @@ __all__ = ["cost_of"]
 
 
 def cost_of(name: str) -> Cost | None:
-    """Return a function that prices a `Usage` of this model; `name` as in `anthropic:claude-haiku-4-5`, or without
-    provider.
+    """Return a function that prices a `Usage` of this model.
+
+    `name` is `anthropic:claude-haiku-4-5`, or the same without provider.
 
     Returns None if there is no price: the model is unknown or runs locally, or `genai-prices` is not installed (`pip
     install "foveate[prices]"`). The function returns None for a usage without token counts. Tokens written to a cache

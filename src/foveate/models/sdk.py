@@ -106,8 +106,9 @@ class SdkModel:
         self._known: frozenset[str] | None = None
 
     def complete(self, body: Mapping[str, Any]) -> Any:
-        """Send a request and return the SDK's response, as an awaitable if the client is async. Raises what the SDK
-        raises.
+        """Send a request and return the SDK's response, as an awaitable if the client is async.
+
+        Raises the SDK's errors.
         """
         if self.asynchronous:
             return self._send_async(body, streams=False)

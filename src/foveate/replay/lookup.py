@@ -1,4 +1,4 @@
-"""Comparison of what calls used with what their views showed, and the cost to fetch the rest.
+"""Comparison of the references of calls with the content of their views.
 
 Content is readable if an entry of the view holds it. It is reachable if a handle in the view leads to it, and the
 conversation really returns it for that handle. Other content is fetched too, at the price of a search first.
@@ -206,8 +206,9 @@ class Lookup:
         return self._references.read(message)
 
     def compare(self, view: View, bill: Bill, used: UsedReferences) -> int:
-        """Compare the view of a request with what its answer used. Returns how many things are missing; they are
-        fetched.
+        """Compare the view of a request with what its answer used, and fetch what is missing.
+
+        Returns how many things are missing.
 
         The answer was read before, so the history is one message longer than at the request.
         """
@@ -232,12 +233,12 @@ class Lookup:
                     counts.visible += 1
                     continue
                 missing += 1
-                found = self._reach(thing, kind, positions)
-                counts.reached += found is not None
+                reached_at = self._reach(thing, kind, positions)
+                counts.reached += reached_at is not None
                 if self.fetches.lacks(positions):
-                    position = positions[-1] if found is None else found
+                    position = positions[-1] if reached_at is None else reached_at
                     wanted[position] = self._sizes[position - 1]
-                    requests = 2 if found is None else requests
+                    requests = 2 if reached_at is None else requests
         if wanted:
             self.fetches.fetch(wanted, view_tokens=bill.tokens, length=len(self._sizes) - 1, requests=requests)
         return missing

@@ -28,8 +28,9 @@ def brief(value: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Format a share as a percentage: `77 %`. Only 0 and 1 become `0 %` and `100 %`; values close to them keep a
-    decimal.
+    """Format a share as a percentage: `77 %`.
+
+    Only 0 and 1 become `0 %` and `100 %`; values close to them keep a decimal.
     """
     if share is None:
         return UNKNOWN

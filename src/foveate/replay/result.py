@@ -1,4 +1,4 @@
-"""Result of a replay: a row of figures, every simulated call, and the columns of the report.
+"""Result of a replay: figures, simulated calls, and the columns of the report.
 
 `docs/replay.md` defines the figures. Table, JSON and HTML report use the same names.
 """

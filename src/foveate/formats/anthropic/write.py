@@ -38,8 +38,9 @@ _LARGEST = 10 * 1024 * 1024
 
 
 def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Return wire messages for these messages. Consecutive tool results share one with the user message right after
-    them.
+    """Return wire messages for these messages.
+
+    Consecutive tool results and the user message right after them share one.
     """
     wires: list[dict[str, Any]] = []
     results: list[dict[str, Any]] | None = None  # The content of the wire message that can take more blocks.
@@ -115,8 +116,9 @@ def _note(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _blocks(parts: Iterable[Part], strict: bool = False, place: Place = "export") -> list[dict[str, Any]]:
-    """Return the blocks of these parts. An export keeps everything the format can express, a request what the API
-    takes.
+    """Return the blocks of these parts.
+
+    An export keeps everything that the format can express, a request only what the API takes.
     """
     return [block for part in parts if (block := _block(part, strict, place)) is not None]
 
@@ -240,8 +242,9 @@ def _newest(messages: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
 
 
 def _places(blocks: list[dict[str, Any]]) -> list[int]:
-    """Return the positions to mark, counted from the newest block: the newest that takes a mark, then steps of at most
-    STEP.
+    """Return the positions to mark, counted from the newest block.
+
+    The first is the newest block that takes a mark; then steps of at most STEP follow.
     """
     places: list[int] = []
     reached = 0

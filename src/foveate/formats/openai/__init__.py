@@ -75,8 +75,9 @@ class OpenAIChat:
     def body(
         self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
     ) -> bytes:
-        """Return the request body as JSON bytes, with `messages` last. Without an edit, each body begins like the one
-        before.
+        """Return the request body as JSON bytes, with `messages` last.
+
+        Without an edit, each body begins like the one before.
         """
         self._memo.update(view.entries, profile)
         defined = for_openai(tools)

@@ -73,8 +73,9 @@ def _media(part: Media, strict: bool) -> dict[str, Any]:
 
 
 def has_place(part: Media, place: Place) -> bool:
-    """Return whether these media can be shown there. Only images can have a URL; in a request only the user's side
-    shows media.
+    """Return whether these media can be shown there.
+
+    Only images can have a URL. In a request only the user's side shows media.
     """
     if part.source == "url" and not part.is_image:
         return False
@@ -103,8 +104,9 @@ def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def cut(entries: Sequence[Entry], start: int, profile: Profile) -> int:
-    """Return the end of the group that begins at `start`: consecutive tool results, if their media must wait for the
-    last.
+    """Return the end of the group that begins at `start`.
+
+    Consecutive tool results form a group if their media must wait for the last.
     """
     end = start + 1
     if entries[start].message.role == "tool" and not profile.media_in_results:
@@ -116,8 +118,9 @@ def cut(entries: Sequence[Entry], start: int, profile: Profile) -> int:
 def write_view(
     entries: tuple[Entry, ...], start: int, profile: Profile
 ) -> list[tuple[dict[str, Any], tuple[Entry, ...]]]:
-    """Return the wire messages of one group, each with the entry it shows. The media of tool results follow without
-    one.
+    """Return the wire messages of one group, each with the entry it shows.
+
+    The message with the media of tool results has no entry.
     """
     shown: list[Media] | None = None if profile.media_in_results else []
     wires: list[tuple[dict[str, Any], tuple[Entry, ...]]] = []

@@ -1,4 +1,4 @@
-"""Reader for plain chats: messages with a role, as JSON Lines or anywhere in a JSON document.
+"""Reader for plain chats: messages with a role, in JSON Lines or a document.
 
 A document may be the list itself, or an object or list that holds it: a request body, a benchmark's record, a log
 entry. Messages have the shape of OpenAI's chat completions or of Anthropic's Messages API; blocks that only the latter

@@ -1,4 +1,6 @@
-"""Reader for OpenHands event streams: a record with a `history`, a list of events, or one event a line.
+"""Reader for OpenHands event streams.
+
+A file is a record with a `history`, a list of events, or JSON Lines of events.
 
 An action of the agent carries the model's whole response; the actions of one response become one message. An
 observation answers its call by id, or, if the model called no function, the action that it names as its cause.

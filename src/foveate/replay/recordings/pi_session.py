@@ -1,4 +1,4 @@
-"""Reader for sessions of the pi coding agent: JSON Lines, first the session, then one entry a line.
+"""Reader for sessions of the pi coding agent: JSON Lines, one entry a line.
 
 Entries of newer versions form a tree by `parentId`, those of older versions a list. Messages are in pi's own shape. A
 shell command that the person ran appears as a user message, as pi shows it to the model.

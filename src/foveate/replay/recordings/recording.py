@@ -168,8 +168,9 @@ def make_usage(
     output: object = None,
     reasoning: object = None,
 ) -> Usage | None:
-    """Return the usage of a call from recorded figures, or None if all are missing. An invalid figure counts as
-    unknown.
+    """Return the usage of a call from recorded figures, or None if all are missing.
+
+    An invalid figure counts as unknown.
 
     A format whose input figure includes cached tokens passes it as `whole` instead of `input`.
     """

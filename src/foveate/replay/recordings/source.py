@@ -283,8 +283,9 @@ class Source:
 
     @contextmanager
     def guard(self, line: int, what: str = "") -> Iterator[None]:
-        """Turn the errors of a malformed message into damage of this line. `what` names the message within a
-        document.
+        """Turn the errors of a malformed message into damage of this line.
+
+        `what` names the message within a document.
         """
         where = f"{what}: " if what else ""
         try:

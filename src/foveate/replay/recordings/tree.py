@@ -61,8 +61,9 @@ def unravel(
 
 
 def _path(leaf: Node, known: dict[str, Node]) -> set[str]:
-    """Return the keys on the path from the leaf to its root. A damaged file may hold a cycle, so each key
-    counts once.
+    """Return the keys on the path from the leaf to its root.
+
+    A damaged file may hold a cycle, so each key counts once.
     """
     path: set[str] = set()
     node: Node | None = leaf
