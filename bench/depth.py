@@ -159,7 +159,7 @@ def turn(chat: Conversation, exchange: tuple[Message, Message]) -> None:
     call, result = exchange
     chat.record(call)
     chat.append(result)
-    chat.format.body(chat.prepare(), profile=chat.profile)
+    chat.format.body(chat.prepare(), profile=chat._agent.profile)
 
 
 def turning(stores: dict[int, str], policy: str, count: int) -> dict[int, Timings]:
@@ -219,17 +219,17 @@ def looking(url: str, size: int) -> Iterator[tuple[str, float]]:
 
     with open_chat(url, "off") as chat:
         ids = [row.id for row in chat.history(size // 2, size // 2 + 19)]
-        store, head = chat._engine.store, chat.head
+        store, head = chat._agent.store, chat._agent.head
         timed("find 20 messages by their ids", lambda: store.locate(head, ids), 9)
         timed("read the last 20 messages", lambda: chat.history(len(chat) - 19), 9)
         timed("read 20 messages in the middle", lambda: chat.history(size // 2, size // 2 + 19), 9)
         timed("sum up a hundred more", lambda: chat.edit(_older(chat)))
-        timed("undo that summary", lambda: chat.undo(chat.head.number))
+        timed("undo that summary", lambda: chat.undo(chat._agent.head.number))
         timed("expand one of the last that were hidden", lambda: chat.expand(f"m{size - LIVE - 100}"))
         timed("expand one in the middle", lambda: chat.expand(f"m{size // 2}"))
-        timed("undo that expansion", lambda: chat.undo(chat.head.number))
+        timed("undo that expansion", lambda: chat.undo(chat._agent.head.number))
         timed("fork at the end", lambda: chat.fork(f"{uuid.uuid4()}").close())
-        timed("save a snapshot", lambda: chat._do(chat._engine.save_snapshot()), 3)
+        timed("save a snapshot", lambda: chat._agent.save_snapshot(), 3)
     yield from took
 
 
@@ -246,7 +246,7 @@ def _resume(store: str) -> None:
             with open_chat(warm) as chat:
                 chat.append("hi")
                 chat.prepare()
-                chat._do(chat._engine.save_snapshot())
+                chat._agent.save_snapshot()
     if not store.startswith("sqlite"):
         open_store(store).close()  # type: ignore[attr-defined]
     began = process_time()

@@ -59,13 +59,13 @@ def main(store: str, count: int) -> None:
         for n, (call, result) in enumerate(exchanges, 1):
             chat.record(call)
             chat.append(result)
-            chat.format.body(chat.prepare(), profile=chat.profile)
+            chat.format.body(chat.prepare(), profile=chat._agent.profile)
             if n in (count // 10, count):
                 held = _held()
                 _empty_caches()
                 report |= {"late": _held()} if n == count else {"early": _held(), "early_live": len(chat.view)}
                 report["caches"] = held - _held()
-        report |= {"messages": len(chat), "edits": chat.head.number, "live": len(chat.view)}
+        report |= {"messages": len(chat), "edits": chat._agent.head.number, "live": len(chat.view)}
     print(json.dumps(report))
 
 

@@ -19,6 +19,7 @@ from foveate.ports import append
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import cut, messages
+from foveate.engine.state import row_of
 
 from foveate import Text
 from foveate.core.edits import Record
@@ -28,7 +29,6 @@ from foveate.core.projection import Projection
 from foveate.core.redacted_form import redacted_record
 from foveate.counters import EstimatingCounter
 from foveate.edits import Edit, Replace, Span, Summarize, Target
-from foveate.engine.state import row_of
 from foveate.formats import get_format
 from foveate.ports import Database, Head, StoredMessage
 from foveate.testing.rows import chain

@@ -79,7 +79,7 @@ def take_turns(chat: Conversation, count: int) -> list[float]:
         chat.record(call)
         chat.append(result)
         view = chat.prepare()
-        chat.format.body(view, profile=chat.profile)
+        chat.format.body(view, profile=chat._agent.profile)
         took.append((process_time() - began) * 1000)
     return took
 
@@ -184,14 +184,14 @@ def search(folder: Path, quick: bool) -> Iterator[Figure]:
     path = folder / "search.db"
     with fill(open_chat(f"sqlite:///{path}"), history) as chat:
         hide_all_but(chat, 300)
-        store, size = chat._engine.store, on_disk(path)
+        store, size = chat._agent.store, on_disk(path)
         began = process_time()
-        store.search(chat.head, "nothing-of-the-kind")
+        store.search(chat._agent.head, "nothing-of-the-kind")
         indexing = (process_time() - began) * 1000 / history
         took = []
         for query in QUERIES * 10:
             began = process_time()
-            store.search(chat.head, query)
+            store.search(chat._agent.head, query)
             took.append((process_time() - began) * 1000)
     what = f"search {history:,} messages, sqlite"
     yield Figure(f"{what}, p50", percentile(took, 0.5), "ms", None, 50)

@@ -49,7 +49,7 @@ def fill(url: str, inputs: list[Message]) -> int:
         for start in range(0, len(inputs), 50):
             chat.append(inputs[start : start + 50])
         if "search=off" not in url:
-            chat._engine.store.search(chat.head, "whatever")  # Brings the index up to date.
+            chat._agent.store.search(chat._agent.head, "whatever")  # Brings the index up to date.
     settle(url)
     return _on_disk(url)
 

@@ -18,6 +18,7 @@ from importlib import import_module as _import_module
 from . import edits as edits
 from . import errors as errors
 from .conversation import Conversation
+from .conversation.plugins import Plugin, plugin
 from .core.messages import (
     Media,
     Message,
@@ -37,10 +38,9 @@ from .core.stamps import Usage
 from .core.view import Budget, Entry, View
 from .errors import BadInput, ConflictError, DoesNotFit, FoveateError, StoreError
 from .open import Options, open_async_conversation, open_conversation, open_model, open_store
-from .plugins import Plugin, plugin
 
 if _typing.TYPE_CHECKING:
-    from . import expansion as expansion
+    from . import expand as expand
     from . import policies as policies
     from . import rules as rules
     from . import summarizers as summarizers
@@ -51,7 +51,7 @@ if _typing.TYPE_CHECKING:
     from .agents.limits import Limits
     from .agents.loop_agent import AsyncLoopAgent, LoopAgent
     from .agents.tools import Tool, tool
-    from .async_conversation import AsyncConversation
+    from .conversation import AsyncConversation
 
 __version__ = "0.1.0.dev0"
 
@@ -107,7 +107,7 @@ __all__ = [
 _LAZY = {
     "AgentBuilder": ".agents.builder",
     "AsyncChatAgent": ".agents.agent",
-    "AsyncConversation": ".async_conversation",
+    "AsyncConversation": ".conversation.aio",
     "AsyncLoopAgent": ".agents.loop_agent",
     "AsyncReActAgent": ".agents.agent",
     "ChatAgent": ".agents.agent",
@@ -120,7 +120,7 @@ _LAZY = {
 }
 """Names and their modules, imported at the first use: asyncio alone would double the time of `import foveate`."""
 
-_LAZY_MODULES = ("expansion", "ops", "policies", "rules", "summarizers", "types")
+_LAZY_MODULES = ("expand", "ops", "policies", "rules", "summarizers", "types")
 """Public modules that are imported at the first use."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .conversation import Fix, HistoryEntry, RepairReport
 from .core.context import Context
 from .core.events import Event
 from .core.messages import Extra, Part
@@ -9,7 +10,6 @@ from .core.profiles import Profile
 from .core.stamps import Lease, PartRetention, Stamp
 from .core.totals import Totals
 from .core.view import CallContext, Prices
-from .shell import Fix, HistoryEntry, RepairReport
 
 __all__ = [
     "CallContext",

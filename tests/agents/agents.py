@@ -64,7 +64,11 @@ def told(chat: Any) -> list[tuple[str, str]]:
 
 def steps(chat: Any) -> list[tuple[str, str, str, str]]:
     """Return all steps of all runs as (name, call, state, output)."""
-    return [(step.name, step.call, step.state, step.output) for run in chat.runs() for step in chat.steps(run.id)]
+    return [
+        (step.name, step.call, step.state, step.output)
+        for run in chat.journal.runs()
+        for step in chat.journal.steps(run.id)
+    ]
 
 
 class Dying:

@@ -13,9 +13,9 @@ from foveate import Conversation, Options, Text, open_conversation
 from foveate.agents.plugins import Todo, TodoList, WorkingDirectory
 from foveate.agents.plugins.directory import git_state
 from foveate.agents.toolbox import ToolFailed
+from foveate.conversation.plugins import AdditionalContent
 from foveate.errors import BadSetting
 from foveate.open import grouped
-from foveate.plugins import AdditionalContent
 from foveate.policies import checkpoint, filter_tool_results
 from foveate.testing import answer, call, say, user
 from foveate.testing.bodies import check_body
@@ -113,11 +113,11 @@ def test_a_folder_kept_for_good_never_changes_sent_messages(home: Path):
         if n % 3 == 1:
             (home / f"{n}.txt").write_text("x" * n)
         chat.append(f"Question {n}")
-        now = [one.body for one in chat.format.rendered(chat.prepare(), profile=chat.profile)]
+        now = [one.body for one in chat.format.rendered(chat.prepare(), profile=chat._agent.profile)]
         assert now[: len(before)] == before
         before = now
         chat.record(say("Yes."))
-    assert chat.receipts() == []
+    assert chat.journal.receipts() == []
 
 
 def test_lines_are_limited_and_a_huge_folder_is_read_from_the_top(home: Path, monkeypatch):
@@ -253,7 +253,7 @@ def worked(chat: Conversation, plugin: TodoList, turns: int, since: int = 0) -> 
             chat.record(call(f"r{n}", "run", n=n))
             chat.append(answer(f"r{n}", f"{n}: " + "tests/test_parser.py: . . F . " * 30))
         view = chat.prepare()
-        assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
+        assert check_body(chat.format.name, chat.format.body(view, profile=chat._agent.profile)) == []
 
 
 @pytest.mark.parametrize(
@@ -304,4 +304,4 @@ def test_todo_pins_and_preset_pins_do_not_conflict():
     chat.append([call("b", "plan"), answer("b", "first this, then that")])
     for _ in range(3):
         assert [entry.handle for entry in chat.prepare() if entry.is_pinned()] == ["m2", "m3", "m4", "m5"]
-    assert len(chat.receipts()) == 1
+    assert len(chat.journal.receipts()) == 1

@@ -66,15 +66,15 @@ def check_whole(store: Database, folder: Path, *, is_quiet: bool) -> None:
             if result.call_id in sent:  # The result is honest: the call was done, or its end is unknown.
                 was_done = done[sent[result.call_id]] == 1
                 assert was_done if result.state == "ok" else "not known" in result.text
-        assert [run.state for run in chat.runs()] == ["done"]
-        steps = [step for run in chat.runs() for step in chat.steps(run.id)]
+        assert [run.state for run in chat.journal.runs()] == ["done"]
+        steps = [step for run in chat.journal.runs() for step in chat.journal.steps(run.id)]
         assert [step.number for step in steps] == [*range(1, len(steps) + 1)]
         assert "running" not in {step.state for step in steps}
         told = {row.stamp.step: row.id for row in chat.history() if row.message.result}
         assert {f"{step.run}/{step.number}": step.message for step in steps if step.kind == "action"} == told
-        assert chat.verify() == []
+        assert chat.journal.verify() == []
         owner = new_owner()
-        assert chat.claim(owner).owner == owner  # The lock is free.
+        assert chat._agent.claim(owner).owner == owner  # The lock is free.
         forget_owner(owner)
     assert all(count <= ONCE[line] for line, count in done.items() if line.startswith("send"))
     assert min(done["look a"], done["look b"]) >= 1
@@ -352,8 +352,8 @@ def test_a_late_reply_is_not_added_after_another_agent_answered():
             first.send("Who is there?")
         first.conversation.refresh()
         assert [row.message.text for row in first.conversation.history()] == ["Who is there?", "From the second."]
-        assert [(run.state, run.result) for run in first.conversation.runs()] == [("done", "From the second.")]
-        steps = first.conversation.steps(first.conversation.runs()[0].id)
+        assert [(run.state, run.result) for run in first.conversation.journal.runs()] == [("done", "From the second.")]
+        steps = first.conversation.journal.steps(first.conversation.journal.runs()[0].id)
         assert [(step.kind, step.state) for step in steps] == [("model", "failed"), ("model", "done")]
         assert first.resume().text == "From the second."
 
@@ -391,9 +391,12 @@ def test_a_late_reply_of_an_agent_that_lost_its_lock_is_dropped():
         assert error.owner not in ("", owner)
         chat = second.conversation
         assert [row.message.text for row in chat.history()] == ["Who is there?", "From the second."]
-        (run,) = chat.runs()
+        (run,) = chat.journal.runs()
         assert (run.state, run.turns) == ("done", 1)
-        assert [(step.state, bool(step.message)) for step in chat.steps(run.id)] == [("failed", False), ("done", True)]
+        assert [(step.state, bool(step.message)) for step in chat.journal.steps(run.id)] == [
+            ("failed", False),
+            ("done", True),
+        ]
 
 
 def test_the_second_reply_to_one_turn_is_not_recorded(tmp_path: Path):

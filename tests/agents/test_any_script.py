@@ -122,8 +122,8 @@ def played(script: list[Message], provider: str, options: dict[str, Any]) -> Fac
             if len(model.requests) < len(script) + 2:
                 one.send(text)
         chat = one.conversation
-        runs = chat.runs()
-        return model.requests, chat.history(), runs, [step for run in runs for step in chat.steps(run.id)]
+        runs = chat.journal.runs()
+        return model.requests, chat.history(), runs, [step for run in runs for step in chat.journal.steps(run.id)]
 
 
 def played_async(script: list[Message], provider: str, options: dict[str, Any]) -> Facts:
@@ -134,8 +134,13 @@ def played_async(script: list[Message], provider: str, options: dict[str, Any]) 
                 if len(model.requests) < len(script) + 2:
                     await one.send(text)
             chat = one.conversation
-            runs = await chat.runs()
-            return model.requests, await chat.history(), runs, [s for run in runs for s in await chat.steps(run.id)]
+            runs = await chat.journal.runs()
+            return (
+                model.requests,
+                await chat.history(),
+                runs,
+                [s for run in runs for s in await chat.journal.steps(run.id)],
+            )
 
     return asyncio.run(play())
 

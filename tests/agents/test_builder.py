@@ -17,11 +17,11 @@ import foveate
 from foveate import AgentBuilder, ChatAgent, Limits, ReActAgent, tool
 from foveate.agents import LoopAgent, TodoList, WorkingDirectory
 from foveate.agents.shrink_settings import summarizer_from
+from foveate.conversation.plugins import AdditionalContent
 from foveate.core.messages import ToolResult
 from foveate.core.summaries import SummaryRequest
 from foveate.errors import BadSetting
 from foveate.models.openai import OpenAIModel
-from foveate.plugins import AdditionalContent
 from foveate.policies import checkpoint
 from foveate.testing import ScriptedModel, answer, call, say, user
 from foveate.testing.server import StubServer
@@ -160,7 +160,7 @@ def talked(agent: Any) -> tuple[Any, ...]:
         outcomes = [said("What is 2 + 3?"), *[said(f"Question {n}?") for n in range(12)]]
         chat = agent.conversation
         texts = [(row.message, row.stamp.origin, row.stamp.turn, row.stamp.step) for row in chat.history()]
-        return [str(one) for one in outcomes], texts, chat.records(), [entry.message for entry in chat.view]
+        return [str(one) for one in outcomes], texts, chat.journal.records(), [entry.message for entry in chat.view]
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -280,7 +280,7 @@ def test_5_4_13_impossible_summarization_is_refused():
     assert refused(lambda: AgentBuilder().with_summarization(trigger_at=10, keep_recent=10)) == (
         "keep_recent=10 must be less than trigger_at=10. Otherwise there is nothing to summarize."
     )
-    assert "keep_recent= (messages) is a whole number of 1" in refused(
+    assert "keep_recent= (messages) must be a whole number of 1" in refused(
         lambda: AgentBuilder().with_summarization(keep_recent=0)
     )
     assert "unexpected keyword argument 'every'" in refused(lambda: AgentBuilder().with_summarization(every=3))
@@ -334,7 +334,7 @@ def test_placeholders_name_no_handle_without_expanding():
         "media_placeholder": "[Image omitted]",
         "max_multimodal": 1,
     }
-    assert "with_expanding() is True or False" in refused(lambda: builder.with_expanding("tail"))  # type: ignore[arg-type]
+    assert "with_expanding() must be True or False" in refused(lambda: builder.with_expanding("tail"))  # type: ignore[arg-type]
 
 
 def test_a_preset_can_be_combined_and_own_policies_cannot():
@@ -354,22 +354,22 @@ def test_a_removed_method_names_its_replacement():
     ("make", "said"),
     [
         (lambda b: b.build_chat_agent(), "The model is missing. Call .use("),
-        (lambda b: b.use(3), "The model is a name such as"),
+        (lambda b: b.use(3), "The model must be a name such as"),
         (lambda b: b.use(" "), "blank"),
         (lambda b: b.use(ScriptedModel([]), key="k"), "A Model already has its key"),
         (lambda b: b.use_openai("gpt-4.1-mini", " "), "key= must be a text that is not blank"),
         (lambda b: b.use("gpt-4.1-mini").build_chat_agent(), "Write PROVIDER:MODEL"),
-        (lambda b: b.with_tool_result_filtering(-1), "keep_recent= (tool results) is a whole number of 0"),
-        (lambda b: b.with_tool_result_filtering(True), "keep_recent= (tool results) is a whole number of 0"),
-        (lambda b: b.with_max_multimodal_messages(-1), "max_messages= (messages) is a whole number of 0"),
+        (lambda b: b.with_tool_result_filtering(-1), "keep_recent= (tool results) must be a whole number of 0"),
+        (lambda b: b.with_tool_result_filtering(True), "keep_recent= (tool results) must be a whole number of 0"),
+        (lambda b: b.with_max_multimodal_messages(-1), "max_messages= (messages) must be a whole number of 0"),
         (lambda b: b.with_summarization(tool=3).use(MODEL).keywords(), "A tool for summaries must be a function"),
         (lambda b: b.with_limits(turn=3), "Limits have the fields turns, tokens, money, seconds"),
         (lambda b: b.with_limits(turns=0), "The limit turns must be a number above 0"),
         (lambda b: b.add_tools(add, add), "Two tools have the name add"),
-        (lambda b: b.with_window("9k"), "The window (tokens) is a whole number"),
-        (lambda b: b.with_system(None), "The system prompt is a string"),
-        (lambda b: b.for_conversation(3), "The name of a conversation is a string"),
-        (lambda b: b.on_event(3), "on_event() is something that can be called"),
+        (lambda b: b.with_window("9k"), "The window (tokens) must be a whole number"),
+        (lambda b: b.with_system(None), "The system prompt must be a string"),
+        (lambda b: b.for_conversation(3), "The name of a conversation must be a string"),
+        (lambda b: b.on_event(3), "on_event() must be something that can be called"),
         (lambda b: b.use("demo").with_plugin(lambda c: None).build_chat_agent(), "A plugin has a name"),
     ],
 )

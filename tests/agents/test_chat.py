@@ -34,7 +34,7 @@ from foveate.agents.events import (
     ViewChanged,
 )
 from foveate.errors import BadSetting
-from foveate.expansion import EXPAND_INSTRUCTION
+from foveate.expand import EXPAND_INSTRUCTION
 from foveate.testing import CutReply, ProviderError, ScriptedModel, call, calls, say, thought
 
 from .agents import agent, async_agent, plain, requests, told
@@ -57,7 +57,7 @@ def test_an_agent_answers_and_remembers():
         last = requests(one)[-1]
         assert [message["role"] for message in last["messages"]] == ["user", "assistant", "user"]
         assert last["system"][0]["text"].startswith("Be kind.\n")
-        runs = one.conversation.runs()
+        runs = one.conversation.journal.runs()
         assert [(run.id, run.agent, run.conversation, run.task, run.state, run.result) for run in runs] == [
             ("r1", "chat", "chat", "I am Ada.", "done", "Hello, Ada."),
             ("r2", "chat", "chat", "Who am I?", "done", "You are Ada."),
@@ -107,7 +107,7 @@ def test_a_stream_yields_changes_of_the_view():
     script = [*(call(f"c{n}", "read") for n in range(6)), "Done."]
     with agent(script, tools=[read], policy="keep-last-2") as one:
         changes = [event.receipt for event in one.stream("Read.") if isinstance(event, ViewChanged)]
-        assert changes == one.conversation.receipts()
+        assert changes == one.conversation.journal.receipts()
         assert len(changes) == 4
 
 
@@ -116,10 +116,10 @@ def test_closing_the_stream_stops_the_run_and_the_next_one_continues():
         for event in one.stream("1 + 1?"):
             if isinstance(event, ModelReplied):
                 break
-        run = one.conversation.runs()[0]
+        run = one.conversation.journal.runs()[0]
         assert (run.state, run.reason) == ("stopped", "the consumer closed the stream")
         assert one.resume().text == "Two."
-        assert one.conversation.runs()[0].state == "done"
+        assert one.conversation.journal.runs()[0].state == "done"
         assert one.send("Thanks.").text == "Fine."
 
 
@@ -181,11 +181,11 @@ def test_an_error_of_the_provider_is_raised_and_resume_continues():
     with agent([overloaded(), "Hello."]) as one:
         with pytest.raises(ProviderError):
             one.send("Hi.")
-        run = one.conversation.runs()[0]
+        run = one.conversation.journal.runs()[0]
         assert (run.state, run.reason.split(":")[0]) == ("failed", "ProviderError")
-        assert [step.state for step in one.conversation.steps("r1")] == ["failed"]
+        assert [step.state for step in one.conversation.journal.steps("r1")] == ["failed"]
         assert one.resume().text == "Hello."
-        assert [(run.id, run.state, run.turns) for run in one.conversation.runs()] == [("r1", "done", 1)]
+        assert [(run.id, run.state, run.turns) for run in one.conversation.journal.runs()] == [("r1", "done", 1)]
     with agent([overloaded(), "Hello both."]) as one:
         with pytest.raises(ProviderError):
             one.send("Hi.")
@@ -222,14 +222,14 @@ def test_blank_or_wrong_input_is_refused():
         with pytest.raises(BadInput):
             one.send(3)
         assert len(one.conversation) == 0
-        assert one.conversation.runs() == []
+        assert one.conversation.journal.runs() == []
 
 
 def test_an_input_can_be_a_list_of_messages():
     with agent(["A cat."]) as one:
         image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
         one.send({"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]})
-        assert one.conversation.runs()[0].task == "What is it?"
+        assert one.conversation.journal.runs()[0].task == "What is it?"
 
 
 def test_a_keyboard_interrupt_stops_the_run_and_resume_continues():
@@ -244,7 +244,7 @@ def test_a_keyboard_interrupt_stops_the_run_and_resume_continues():
     with agent([call("c1", "add", a=1, b=1), "Two."], **options) as one:
         with pytest.raises(KeyboardInterrupt):
             one.send("1 + 1?")
-        run = one.conversation.runs()[0]
+        run = one.conversation.journal.runs()[0]
         assert (run.state, run.reason) == ("stopped", "KeyboardInterrupt")
         assert one.resume().text == "Two."
 
@@ -268,7 +268,10 @@ def test_an_input_that_fits_no_window_raises_and_the_next_is_answered():
         with pytest.raises(DoesNotFit):
             one.send("word " * 10_000)
         assert one.send("Sorry.").text == "Fine."
-        assert [(run.state, len(run.task)) for run in one.conversation.runs()] == [("failed", 2_003), ("done", 6)]
+        assert [(run.state, len(run.task)) for run in one.conversation.journal.runs()] == [
+            ("failed", 2_003),
+            ("done", 6),
+        ]
 
 
 def test_a_second_call_at_the_same_time_is_refused():
@@ -404,7 +407,7 @@ def test_sync_and_async_agents_behave_the_same():
             events = [event async for event in one.stream("Sure?")]
             assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Yes."
             assert (await one.resume()).text == "Yes."
-            assert [run.state for run in await one.conversation.runs()] == ["done", "done"]
+            assert [run.state for run in await one.conversation.journal.runs()] == ["done", "done"]
 
     asyncio.run(play())
 
@@ -441,7 +444,7 @@ def test_a_conversation_continues_after_a_cancelled_send():
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            run = (await one.conversation.runs())[0]
+            run = (await one.conversation.journal.runs())[0]
             assert (run.state, run.reason) == ("stopped", "CancelledError")
             begun_twice.append(1)
             assert (await one.resume()).text == "Done."
@@ -457,7 +460,7 @@ def test_leaving_an_async_stream_closes_it():
                 async for event in events:
                     if isinstance(event, ToolCalled):
                         break
-            assert (await one.conversation.runs())[0].state == "stopped"
+            assert (await one.conversation.journal.runs())[0].state == "stopped"
             assert (await one.resume()).text == "Two."
 
     asyncio.run(play())

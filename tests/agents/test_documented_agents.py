@@ -90,7 +90,7 @@ def summaries(chat: Conversation) -> list[str]:
 def covered(chat: Conversation) -> list[tuple[int, int]]:
     """Return the first and the last message of every checkpoint."""
     where = {row.id: row.position for row in chat.history()}
-    made = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize))
+    made = (edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize))
     return [(where[edit.span.first], where[edit.span.last]) for edit in made]
 
 
@@ -192,7 +192,7 @@ def test_5_4_09_a_summary_never_separates_a_call_from_its_results(provider: str)
     talk(agent, 101)
     assert covered(chat) == [(1, 89)]
     assert memory(chat) == run(90, 101)
-    assert check(chat.view, profile=chat.profile) == []
+    assert check(chat.view, profile=chat._agent.profile) == []
 
 
 @pytest.mark.parametrize("pairs", [60, 110, pytest.param(200, marks=pytest.mark.slow)])
@@ -208,7 +208,7 @@ def test_5_4_10_the_store_has_every_message_once_and_in_order(pairs: int, tmp_pa
         assert said == [
             text for n in range(pairs) for text in (f"Question {n}", f"This is what I say to that: Question {n}")
         ]
-        assert agent.conversation.verify() == []
+        assert agent.conversation.journal.verify() == []
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -242,7 +242,7 @@ def test_5_4_12_a_failed_summary_changes_nothing_and_is_tried_again():
     chat = agent.conversation
     talk(agent, 100)
     assert (memory(chat), covered(chat), len(asked.requests)) == (run(1, 100), [], 1)
-    assert [event.kind for event in chat.events()][-1] == "compaction-failed"
+    assert [event.kind for event in chat.journal.events()][-1] == "compaction-failed"
     talk(agent, 102)
     assert (len(sent(model)), covered(chat)) in [(101, [(1, 92)]), (11, [(1, 91)])]
     talk(agent, 104)

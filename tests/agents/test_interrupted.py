@@ -96,16 +96,16 @@ def play(n: int, after: bool, *, again: int = 0) -> bool:
                 was_done = world.done[f"send {'x' if result.call_id == 'c2' else 'y'}"] == 1
                 assert result.text.startswith("sent" if result.state == "ok" else "It is not known whether send")
                 assert was_done or result.state == "error"
-        there = {f"{run.id}/{step.number}": step for run in chat.runs() for step in chat.steps(run.id)}
+        there = {f"{run.id}/{step.number}": step for run in chat.journal.runs() for step in chat.journal.steps(run.id)}
         for row in history:
             if row.message.result:  # The step holds the full result.
                 step = there[row.stamp.step]
                 assert (step.call, step.output) == (row.message.result.call_id, row.message.result.text)
                 assert step.state == ("done" if row.message.result.state == "ok" else "failed")
                 assert step.message == row.id
-        assert [run.state for run in chat.runs()] == ["done"]
-        assert chat.runs()[0].turns == 3
-        assert chat.verify() == []
+        assert [run.state for run in chat.journal.runs()] == ["done"]
+        assert chat.journal.runs()[0].turns == 3
+        assert chat.journal.verify() == []
     return countdown.is_dead
 
 
@@ -139,7 +139,7 @@ def test_the_next_input_closes_a_run_that_died_anywhere(after: bool):
         options = plain(store=kept, new_id=lambda: "z")
         with ChatAgent(ScriptedModel(lambda _: "Fine."), tools=world.tools(), **options) as two:
             assert two.send("How is it?").text == "Fine."
-            runs = two.conversation.runs()
+            runs = two.conversation.journal.runs()
             assert runs[-1].id == "z"
             assert {run.state for run in runs[:-1]} <= {"done", "stopped"}
             assert "running" not in [state for _, _, state, _ in steps(two.conversation)]
@@ -189,7 +189,7 @@ def test_a_resumed_run_sends_the_same_request(after: bool):
 
     with ChatAgent(whole := ScriptedModel(reading), **options(MemoryStore())) as one:
         one.send("Go.")
-        assert one.conversation.receipts()
+        assert one.conversation.journal.receipts()
     n, is_dead = 1, True
     while is_dead:
         kept = MemoryStore()
@@ -225,7 +225,7 @@ def test_calls_left_open_by_another_program_have_an_unknown_end():
             ("user", "And?"),
             ("assistant", "Fine."),
         ]
-        assert [(run.state, run.task) for run in one.conversation.runs()] == [("done", ""), ("done", "And?")]
+        assert [(run.state, run.task) for run in one.conversation.journal.runs()] == [("done", ""), ("done", "And?")]
     assert world.done == {"look a": 1}
 
 
@@ -236,7 +236,7 @@ def test_a_fork_takes_the_result_of_an_open_call_from_its_step():
         one.conversation.fork("other", at=2).close()
     with agent(asks, tools=world.tools(), store=store, conversation="other", new_id=lambda: "z") as two:
         assert two.resume().text == "All done."
-        assert [run.id for run in two.conversation.runs()] == ["z"]
+        assert [run.id for run in two.conversation.journal.runs()] == ["z"]
     assert world.done == {"look a": 1, "send x": 1, "send y": 2, "look b": 2}
 
 
@@ -247,8 +247,8 @@ def test_resume_after_a_limit_begins_a_new_run():
         assert (first.run.state, first.run.reason, first.text) == ("stopped", "turns", "First.")
         second, third = one.resume(), one.resume()
         assert (second.run.state, third.run.state, third.text) == ("stopped", "done", "All done.")
-        assert [run.id for run in one.conversation.runs()] == ["r1", "r2", "r3"]
-        assert [run.task for run in one.conversation.runs()] == ["Go.", "Go.", "Go."]
+        assert [run.id for run in one.conversation.journal.runs()] == ["r1", "r2", "r3"]
+        assert [run.task for run in one.conversation.journal.runs()] == ["Go.", "Go.", "Go."]
         assert one.resume() == third
         assert len(requests(one)) == 3
 
@@ -404,8 +404,8 @@ def test_a_send_that_is_cancelled_anywhere_can_be_resumed():
             assert max(world.done["send x"], world.done["send y"]) <= 1
             rows = [row for row in await chat.history() if row.message.result]
             assert [row.message.result.call_id for row in rows if row.message.result] == ["c1", "c2", "c3", "c4", "c5"]
-            runs = await chat.runs()
-            made = {f"{run.id}/{step.number}": step for run in runs for step in await chat.steps(run.id)}
+            runs = await chat.journal.runs()
+            made = {f"{run.id}/{step.number}": step for run in runs for step in await chat.journal.steps(run.id)}
             assert [made[row.stamp.step].output for row in rows] == [row.message.text for row in rows]
             assert {run.state for run in runs} == {"done"}
             return was_cancelled or cancelling.left <= 0
@@ -430,7 +430,7 @@ def test_a_stream_that_is_left_after_any_event_can_be_resumed(together: bool):
             for _ in range(events):
                 next(stream)
             stream.close()
-            run = one.conversation.runs()[0]
+            run = one.conversation.journal.runs()[0]
             assert (run.state, run.reason) == ("stopped", "the consumer closed the stream")
             assert one.resume().text == "All done."
             assert max(world.done["send x"], world.done["send y"]) <= 1
@@ -453,8 +453,8 @@ def test_a_model_call_stopped_while_storing_its_step_has_failed():
         countdown.start(1)
         with pytest.raises(KeyboardInterrupt):
             one.send("Hi.")
-        (run,) = one.conversation.runs()
-        assert (run.state, [step.state for step in one.conversation.steps(run.id)]) == ("stopped", ["failed"])
+        (run,) = one.conversation.journal.runs()
+        assert (run.state, [step.state for step in one.conversation.journal.steps(run.id)]) == ("stopped", ["failed"])
         assert one.send("Hi again.").text == "Hello."
 
 
@@ -476,11 +476,13 @@ def test_an_end_that_could_not_be_stored_is_stored_later(after: bool, follows: s
                 one.resume()
             else:
                 one.send("Go on.")
-            runs = one.conversation.runs()
+            runs = one.conversation.journal.runs()
             assert "running" not in [run.state for run in runs]
             assert "running" not in [state for _, _, state, _ in steps(one.conversation)]
             replies = [row for row in one.conversation.history() if row.message.role == "assistant"]
-            told_of = [step.message for run in runs for step in one.conversation.steps(run.id) if step.kind == "model"]
+            told_of = [
+                step.message for run in runs for step in one.conversation.journal.steps(run.id) if step.kind == "model"
+            ]
             assert [row.id for row in replies] == [message for message in told_of if message]
             assert sum(run.turns for run in runs) == len(replies)
         n += 1

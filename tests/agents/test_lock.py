@@ -32,7 +32,7 @@ class World:
 
     def __init__(self, owner: str = ELSEWHERE) -> None:
         self.chat = open_conversation("one", window=10_000)
-        self.chat.claim(owner)
+        self.chat._agent.claim(owner)
         self.now, self.heartbeat = 0.0, Heartbeat()
 
     def hold(self, lock_timeout: float = 30.0) -> ConversationLock:
@@ -65,18 +65,18 @@ class World:
                         self.now += seconds
                 while due and due[0] <= self.now:
                     due.pop(0)
-                    self.chat.claim(owner)
+                    self.chat._agent.claim(owner)
                 if self.now >= release:
-                    self.chat.release(owner)
+                    self.chat._agent.release(owner)
         except StopIteration as done:
             return float(done.value)
 
 
 def test_a_free_lock_is_acquired_at_once_and_released_after_use():
     world = World()
-    world.chat.release(ELSEWHERE)
+    world.chat._agent.release(ELSEWHERE)
     assert world.waited(world.hold()) == 0
-    assert world.chat.claim("next").owner == "next"
+    assert world.chat._agent.claim("next").owner == "next"
 
 
 def test_the_lock_waits_for_another_owner():
@@ -90,7 +90,7 @@ def test_an_owner_with_heartbeats_is_never_taken_for_dead():
         world.waited(world.hold(), beats=tuple(range(5, 100, 5)))
     assert told.value.owner == ELSEWHERE
     assert 30 <= world.now < 31
-    assert world.chat.claim("me").owner == ELSEWHERE
+    assert world.chat._agent.claim("me").owner == ELSEWHERE
 
 
 @given(beats=st.lists(st.floats(0, 60), max_size=8))
@@ -117,10 +117,10 @@ def test_a_clock_that_goes_back_releases_no_lock():
     """The conversation's clock is used for time stamps only."""
     world, times = World(), iter(range(10**9, 0, -(10**6)))
     world.chat = open_conversation("one", window=10_000, options=Options(clock=lambda: next(times)))
-    world.chat.claim(ELSEWHERE)
+    world.chat._agent.claim(ELSEWHERE)
     with pytest.raises(ConversationBusy):
         world.waited(world.hold(lock_timeout=30), beats=(1, 15, 29))
-    assert world.chat.claim("me").owner == ELSEWHERE
+    assert world.chat._agent.claim("me").owner == ELSEWHERE
 
 
 def test_an_owner_with_a_live_process_has_a_minute():
@@ -184,7 +184,7 @@ def test_the_lock_knows_whether_it_was_taken_over():
 
 def test_a_lock_that_cannot_be_released_counts_as_dead(caplog: pytest.LogCaptureFixture):
     world = World()
-    world.chat.release(ELSEWHERE)
+    world.chat._agent.release(ELSEWHERE)
     hold, release = world.hold(), world.chat.release
 
     def failing(owner: str) -> None:
@@ -194,7 +194,7 @@ def test_a_lock_that_cannot_be_released_counts_as_dead(caplog: pytest.LogCapture
     world.waited(hold)
     assert "the lock could not be released: gone" in caplog.text
     world.chat.release = release  # type: ignore[method-assign]
-    assert world.chat.claim("next").owner == hold.owner
+    assert world.chat._agent.claim("next").owner == hold.owner
     assert owner_state(hold.owner) == "dead"
     assert world.waited(world.hold(lock_timeout=0)) == 0
 
@@ -397,9 +397,9 @@ def test_an_agent_sends_heartbeats_while_its_model_works():
     heartbeat = Heartbeat(interval=1e6)
 
     def think(_: Any) -> str:
-        before = chat.claim("other")
+        before = chat._agent.claim("other")
         heartbeat.beat()
-        seen.append(chat.claim("other") == LockHolder(before.owner, before.heartbeats + 1))
+        seen.append(chat._agent.claim("other") == LockHolder(before.owner, before.heartbeats + 1))
         return "Hello."
 
     with ChatAgent(ScriptedModel(think), conversation=chat) as agent:

@@ -40,8 +40,8 @@ def test_the_reason_why_a_reply_ended_is_stored(provider: str):
         replies = [row for row in one.conversation.history() if row.message.role == "assistant"]
         assert [row.stamp.stop for row in replies] == expected
         assert [event.stop for event in events if isinstance(event, ModelReplied)] == expected
-        assert one.conversation.runs()[0].state == "done"
-        assert one.conversation.verify() == []
+        assert one.conversation.journal.runs()[0].state == "done"
+        assert one.conversation.journal.verify() == []
 
 
 @PROVIDERS
@@ -60,7 +60,7 @@ def test_a_reply_that_was_cut_off_is_no_answer(provider: str):
             ("assistant", "and the second half."),
         ]
         assert [row.stamp.origin for row in one.conversation.history()][2] == "derived"
-        assert [run.task for run in one.conversation.runs()] == ["Tell me all.", "Tell me all."]
+        assert [run.task for run in one.conversation.journal.runs()] == ["Tell me all.", "Tell me all."]
         assert one.resume() == outcome
 
 
@@ -133,7 +133,10 @@ def test_an_empty_refusal_stays_one_after_another_input():
         one.send("Do harm.")
     with agent(["Fine."], store=store, new_id=lambda: "z") as two:
         two.send("Hello.")
-        assert [(run.state, run.reason) for run in two.conversation.runs()] == [("failed", "refusal"), ("done", "")]
+        assert [(run.state, run.reason) for run in two.conversation.journal.runs()] == [
+            ("failed", "refusal"),
+            ("done", ""),
+        ]
 
 
 def test_a_refusal_of_openai_is_recognized():
@@ -173,7 +176,7 @@ def test_a_paused_reply_is_continued():
     with agent([paused, "It rains."]) as one:
         assert one.send("Does it rain?").text == "It rains."
         assert [message["role"] for message in requests(one)[1]["messages"]] == ["user", "assistant"]
-        assert one.conversation.runs()[0].turns == 2
+        assert one.conversation.journal.runs()[0].turns == 2
 
 
 def test_an_async_agent_behaves_the_same():
@@ -209,7 +212,7 @@ def test_a_reply_that_was_cut_off_is_never_an_answer_after_a_failure(after: bool
                 outcome = two.resume()
             assert (outcome.text, outcome.run.state) == ("and whole.", "done")
             assert [text for _, text in told(two.conversation)] == ["Go.", "Half, ", CONTINUE, "and whole."]
-            assert {run.state for run in two.conversation.runs()} <= {"done", "stopped"}
+            assert {run.state for run in two.conversation.journal.runs()} <= {"done", "stopped"}
         n, died = n + 1, countdown.is_dead
     assert n > 8
 

@@ -42,8 +42,8 @@ def test_three_hundred_turns_stay_in_a_small_window(tmp_path: Path, provider: st
         chat, plan = agent.conversation, planned(project)
         replies = [row.message for row in chat.history() if row.message.role == "assistant"]
         results = {row.message.result.call_id: row for row in chat.history() if row.message.result}
-        (run,) = chat.runs()
-        steps = {step.number: step for step in chat.steps(run.id)}
+        (run,) = chat.journal.runs()
+        steps = {step.number: step for step in chat.journal.steps(run.id)}
     assert (run.state, run.turns, len(requests(tmp_path)), run.task) == ("done", 301, 301, TASK)
     assert [reply.calls for reply in replies] == [*(plan(turn).calls for turn in range(1, 301)), ()]
     assert set(results) == {call.call_id for reply in replies for call in reply.calls}

@@ -78,7 +78,7 @@ def test_an_error_is_shown_without_and_stored_with_its_traceback():
             "There is no such file. List the folder first.",
             "leave failed: SystemExit: 2",
         ]
-        kept_steps = one.conversation.steps("r1")
+        kept_steps = one.conversation.journal.steps("r1")
         assert [step.state for step in kept_steps] == ["done", "failed", "failed", "failed", "done"]
         assert kept_steps[1].error.startswith("Traceback")
         assert 'raise KeyError("missing")' in kept_steps[1].error
@@ -170,7 +170,7 @@ def test_a_huge_result_is_stored_in_full_and_shown_as_an_error():
         assert told(one.conversation)[2][1] == (
             "everything returned 10,000,001 characters, more than can be read. Ask it for less, or for a part."
         )
-        assert len(one.conversation.steps("r1")[1].output) == size
+        assert len(one.conversation.journal.steps("r1")[1].output) == size
 
 
 def test_an_error_result_of_a_tool_stays_an_error():
@@ -208,7 +208,7 @@ def test_messages_and_steps_name_each_other():
         one.send("Go.")
         rows = one.conversation.history()
         assert [row.stamp.step for row in rows] == ["", "r1/1", "r1/2", "r1/3"]
-        made = one.conversation.steps("r1")
+        made = one.conversation.journal.steps("r1")
         assert [step.message for step in made] == [row.id for row in rows[1:]]
         assert [(step.kind, step.turn, step.input) for step in made] == [
             ("model", 1, ""),
@@ -282,7 +282,7 @@ def test_a_wrong_answer_of_approve_carries_nothing_out():
     with agent([calls(call("c1", "add", a=1), call("c2", "write", a=1)), "Done."], **options) as one:
         with pytest.raises(BadSetting, match="approve= returned None for write"):
             one.send("Go.")
-        assert one.conversation.runs()[0].state == "failed"
+        assert one.conversation.journal.runs()[0].state == "failed"
         assert len(one.conversation) == 2
         with pytest.raises(RuntimeError, match="no terminal"):
             one.resume()
@@ -304,10 +304,10 @@ async def approve_later(_: ToolCall) -> bool:
         ({"tools": [add], "approve_all": True}, "add needs approval. Pass approve="),
         ({"tools": [later]}, "later must be awaited, and only an async agent can do that"),
         ({"approve": approve_later}, "approve= must be awaited"),
-        ({"approve": 3}, "approve= is something that can be called"),
+        ({"approve": 3}, "approve= must be something that can be called"),
         ({"max_parallel": 0}, "max_parallel= "),
         ({"tools": [add, add]}, "Two tools have the name add"),
-        ({"tools": 3}, "tools= is a list of functions and Tools"),
+        ({"tools": 3}, "tools= must be a list of functions and Tools"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_begins(options: dict[str, Any], said: str):

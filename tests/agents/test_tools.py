@@ -275,7 +275,7 @@ def own(x: Adder) -> None: ...
         (own, "The parameters of the tool own cannot be expressed in JSON"),
         (lambda: 1, "'<lambda>' cannot be the name of a tool"),
         (Adder(), "'' cannot be the name of a tool"),
-        (3, "The argument of tool\\(\\) is something that can be called"),
+        (3, "The argument of tool\\(\\) must be something that can be called"),
     ],
 )
 def test_a_function_that_json_cannot_describe_is_refused(function: Any, said: str):

@@ -127,7 +127,7 @@ def opened(provider: str, folder: Path, turns: int, *, kill: int = 0, where: str
 def work(provider: str, folder: Path, turns: int, *, kill: int = 0, where: str = "model") -> str:
     """Run or resume the task until its end."""
     with opened(provider, folder, turns, kill=kill, where=where) as agent:
-        outcome = agent.resume() if agent.conversation.runs() else agent.run(TASK)
+        outcome = agent.resume() if agent.conversation.journal.runs() else agent.run(TASK)
         return outcome.text
 
 

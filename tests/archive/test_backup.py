@@ -75,7 +75,7 @@ def test_backup_is_one_moment_while_others_write(path: Path, tmp_path: Path) -> 
             with SqliteStore(tmp_path / f"{number}.db", synchronous="normal") as copy:
                 head = copy.open("acme", "busy", create=False)
                 assert head.position >= before
-                assert [copy.verify(copy.open("acme", name)) for name in copy.names("acme")] == [[]] * 3
+                assert [copy.journal.verify(copy.open("acme", name)) for name in copy.names("acme")] == [[]] * 3
     finally:
         stop.set()
         writer.join()

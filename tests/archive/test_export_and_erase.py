@@ -69,10 +69,10 @@ def check_same_everywhere(path: Path) -> bool:
             head = other.open(TENANT, name, create=False)
             gone, left = other.find_residue(head)
             assert left == []
-            is_told = other.erasures(head) != []
+            is_told = other.privacy.erasures(head) != []
             assert (gone, other.messages(head, 2, 2)[0].body == b"") == (is_told, is_told)
-            assert [SECRET in run.task for run in other.runs(head)] == [not is_told]
-            assert other.verify(head) == []
+            assert [SECRET in run.task for run in other.journal.runs(head)] == [not is_told]
+            assert other.journal.verify(head) == []
         assert len(contents(other)) == 6
     assert (path.read_text("utf-8").count(SECRET) - 6) / 3 == (0 if is_told else 1)  # Of each tree: message, run, step.
     return is_told

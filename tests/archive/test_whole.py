@@ -76,7 +76,7 @@ def viewed(path: Path) -> None:
         for n in range(40):
             chat.append([user(f"Question {n}?"), assistant(f"Answer {n}. " * 20)])
             chat.edit(Replace(Target(chat.tip), (Text(f"A{n}."),)) if n % 3 else Hide(Target(chat.tip)))
-        chat._do(chat._engine.save_snapshot())
+        chat._agent.save_snapshot()
 
 
 def test_view_that_a_conversation_saved_is_as_the_journal_says(tmp_path: Path) -> None:
@@ -117,18 +117,18 @@ def test_view_matches_the_journal_before_and_after_retention(policy: str) -> Non
         chat.record(assistant(f"It is {n}."))
     for ages in ((), {"tool results": "5 turns"}):
         if ages:
-            chat.age(ages)
-        chat._do(chat._engine.save_snapshot())
-        snapshot = Snapshot.decode((store.snapshot(chat.head) or (0, 0, b""))[2])
+            chat.privacy.apply_retention(ages)
+        chat._agent.save_snapshot()
+        snapshot = Snapshot.decode((store.snapshot(chat._agent.head) or (0, 0, b""))[2])
         assert snapshot is not None
         edits = [edit for slot in snapshot.kept for _, edit in slot.edits] + [one.edit for one in snapshot.covers]
         assert len(edits) > 2
         assert all(edit.tokens_before for edit in edits if isinstance(edit, Replace | Hide | Summarize))
         assert [one for one in verify_all(store) if one.findings] == []
-        save_with_sizes(store, chat.head, snapshot, 0)
-        assert verify_view(store, chat.head) == []
-        save_with_sizes(store, chat.head, snapshot, 7)
-        (finding,) = verify_view(store, chat.head)
+        save_with_sizes(store, chat._agent.head, snapshot, 0)
+        assert verify_view(store, chat._agent.head) == []
+        save_with_sizes(store, chat._agent.head, snapshot, 7)
+        (finding,) = verify_view(store, chat._agent.head)
         assert "differs from the journal" in finding.problem
 
 

@@ -84,7 +84,7 @@ def test_tour_overflows_the_window_and_prints_receipts(chat, tmp_path):
     assert cost["saved, in tokens at the price of input"] > 0
     with stored(tmp_path) as talk:
         assert talk.context().tokens < 9_000
-        assert talk.verify() == []
+        assert talk.journal.verify() == []
 
 
 def test_chat_reopens_a_conversation_with_its_last_model(chat):

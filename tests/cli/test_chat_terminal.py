@@ -165,8 +165,8 @@ def test_ctrl_c_stops_a_reply_and_not_the_chat(session, tmp_path):
     assert session.end() == 0
     with stored(tmp_path) as talk:
         assert [row.message.role for row in talk.history()] == ["user", "user", "assistant"]
-        assert [run.state for run in talk.runs()] == ["stopped", "done"]
-        assert talk.verify() == []
+        assert [run.state for run in talk.journal.runs()] == ["stopped", "done"]
+        assert talk.journal.verify() == []
 
 
 def test_ctrl_c_during_a_command_keeps_the_chat_usable(session, tmp_path):

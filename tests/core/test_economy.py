@@ -247,7 +247,7 @@ def test_a_policy_runs_for_few_earlier_calls():
             story.edit(*built)
         assert asked[0] == story.turn + 1
         most = max(most, len(asked))
-    assert len(story.records) > 4
+    assert len(story.journal.records) > 4
     assert 2 < most <= 11
 
 

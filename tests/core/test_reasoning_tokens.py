@@ -37,7 +37,7 @@ def test_old_reasoning_counts_only_if_it_is_sent(case: str):
     format, reasoning, is_sent = CASES[case]
     chat = asked(format, reasoning)
     view = chat.prepare()
-    body = chat.format.body(view, profile=chat.profile).decode()
+    body = chat.format.body(view, profile=chat._agent.profile).decode()
     assert (THOUGHT in body) == is_sent
     assert view.entries[1].tokens == REST + (len(THOUGHT) // 4 if is_sent else 0)
     assert view.tokens == sum(entry.tokens for entry in view)

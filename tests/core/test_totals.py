@@ -299,17 +299,17 @@ def test_sent_and_rebilled_match_the_request_bodies(policy):
         if number % 17 == 0 and (shrunk := [entry.handle for entry in chat.view if entry.shrunk and entry.expandable]):
             chat.expand(shrunk[0])
         view = chat.prepare()
-        request = chat.format.rendered(view, profile=chat.profile)
+        request = chat.format.rendered(view, profile=chat._agent.profile)
         bodies = [one.body for one in request]
         same = next((i for i, (old, new) in enumerate(zip(before, bodies, strict=False)) if old != new), len(before))
-        if same < len(before) and chat.head.number > edits:
+        if same < len(before) and chat._agent.head.number > edits:
             entries = [entry for one in request[same:] for entry in one.entries]
             again += sum(entry.tokens for entry in entries if entry.position <= newest)
         sent += view.tokens
-        before, newest, edits = bodies, len(chat), chat.head.number
+        before, newest, edits = bodies, len(chat), chat._agent.head.number
         chat.record(messages)
-        if number % 23 == 0 and chat.receipts():
-            chat.undo(chat.receipts()[-1])
+        if number % 23 == 0 and chat.journal.receipts():
+            chat.undo(chat.journal.receipts()[-1])
     totals = chat.totals()
     assert (totals.tokens_sent, totals.tokens_rebilled) == (sent, again)
     assert 0 < again < sent < totals.tokens_whole
@@ -334,7 +334,7 @@ def test_incremental_totals_equal_totals_from_the_beginning(data: st.DataObject,
                 with suppress(BadInput, BadEdit):
                     chat.edit(*data.draw(edits([row.id for row in chat.history()], max_size=2)))
             case "erase":
-                chat.erase(f"m{data.draw(st.integers(1, len(chat)))}")
+                chat.privacy.erase(f"m{data.draw(st.integers(1, len(chat)))}")
             case "expand":
                 with suppress(BadInput):
                     chat.expand(f"m{data.draw(st.integers(1, len(chat)))}")
@@ -346,7 +346,7 @@ def test_a_second_call_reads_only_new_messages(tmp_path):
     chat, _ = worked(f"sqlite:///{tmp_path}/chat.db")
     chat.totals()
     asked: list[tuple[int, int]] = []
-    store = chat._engine.store
+    store = chat._agent.store
     reads_of = store.messages
     store.messages = lambda head, first, last: asked.append((first, last)) or reads_of(head, first, last)  # type: ignore[method-assign]
     chat.totals()

@@ -85,10 +85,10 @@ def erased_here(path: Path, policy: str) -> tuple[int, list[str]]:
         talk(chat)
         before = len(holding(secret()))
         for handle in ("m13", "m14", "m15", "m16"):
-            chat.erase(handle)
+            chat.privacy.erase(handle)
         chat.prepare()
         after = holding(secret())
-        assert chat.leftovers() == (4, [])
+        assert chat.privacy.residue() == (4, [])
         return before, after
 
 

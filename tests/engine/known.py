@@ -37,17 +37,17 @@ class Unsaved:
 
 def known(chat: Conversation) -> dict[str, Any]:
     """What a conversation knows, and what it answers when it is asked."""
-    projection, view = chat._engine.projection, chat.view
+    projection, view = chat._session.state.projection, chat.view
     return {
         **projected(projection),
-        "head": chat.head,
+        "head": chat._agent.head,
         "budget": chat.budget,
         "view": _seen(view),
         "shown": [_entry(entry) for entry in view],
         "explained": {entry.handle: chat.explain(entry.handle) for entry in view if entry.position},
         "context": chat.context().kinds,
         "totals": structs.asdict(chat.totals()),
-        "mends": chat.mends(),
+        "mends": chat.fixes(),
         "plan": _planned(chat),
     }
 
@@ -81,9 +81,9 @@ def beside(chat: Conversation) -> tuple[str, ...]:
     """What nobody else can know of it: what depends on a call that it has begun, where that is not the newest one that
     was answered, and on a measured prompt that lies behind the point to which it departed.
     """
-    engine, facts = chat._engine, chat._engine.projection.facts
-    is_alone = engine._turn > facts.turn or engine._requested not in (None, facts.replied)
-    has_measured = engine.limits.budget().scale != 1.0 and not facts.measured
+    state, facts = chat._session.state, chat._session.state.projection.facts
+    is_alone = state._turn > facts.turn or state._requested not in (None, facts.replied)
+    has_measured = state.limits.budget().scale != 1.0 and not facts.measured
     called, measured = ("explained", "plan", "view"), ("budget", "context", "explained", "plan", "view")
     return (*(called if is_alone else ()), *(measured if has_measured else ()))
 

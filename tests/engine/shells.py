@@ -27,10 +27,10 @@ def texts(view: View) -> list[str]:
 
 def refusals(chat: Conversation, view: View | None = None) -> list[str]:
     """What the second checker says of the body that shows this view."""
-    body = chat.format.body(view or chat.prepare(), profile=chat.profile)
+    body = chat.format.body(view or chat.prepare(), profile=chat._agent.profile)
     return [str(refusal) for refusal in BodyChecker(chat.format.name).check(body)]
 
 
 def wire(chat: Conversation, view: View) -> list[bytes]:
     """The rendered messages of a view."""
-    return [rendered.body for rendered in chat.format.rendered(view, profile=chat.profile)]
+    return [rendered.body for rendered in chat.format.rendered(view, profile=chat._agent.profile)]

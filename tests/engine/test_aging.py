@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import ConflictError, Media, Options, StoreError, open_async_conversation, open_conversation
+from foveate.conversation.retention import RetentionCount, RetentionReport
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Message, Text, ToolCall, assistant, system, tool_result, user
 from foveate.core.redacted_form import ERASED
@@ -18,7 +19,6 @@ from foveate.core.retention import Age
 from foveate.core.rules import check
 from foveate.core.runs import AgentRun
 from foveate.core.stamps import Usage
-from foveate.engine.aging import Aged, AgedKind
 from foveate.errors import NotExpandable
 from foveate.open import grouped
 from foveate.ops.retention import age_conversation, age_database, age_tenant
@@ -80,32 +80,32 @@ def gone(chat: Any) -> list[int]:
 def test_visible_messages_wait_and_the_rest_is_erased() -> None:
     chat = summed_up()
     body = chat.body()
-    found = chat.age({"tool results": "2 turns"}, dry_run=True)
+    found = chat.privacy.apply_retention({"tool results": "2 turns"}, dry_run=True)
     assert [one.kind for one in found.kinds] == ["tool_results"]
     assert (found.messages, found.waiting, found.erased) == (4, (("shown", 2),), ())
     assert gone(chat) == []
-    done = chat.age({"tool results": "2 turns"}, who="ann")
+    done = chat.privacy.apply_retention({"tool results": "2 turns"}, who="ann")
     assert (done.kinds, done.waiting) == (found.kinds, found.waiting)
     assert [(one.handles, one.messages, one.edits, one.who, one.reason) for one in done.erased] == [
         ("m4 m6 m8 m10", 4, 0, "ann", "age")
     ]
     assert gone(chat) == [4, 6, 8, 10]
     assert chat.body() == body
-    assert (chat.verify(), chat.leftovers()) == ([], (4, []))
-    assert chat.erasures() == list(done.erased)
+    assert (chat.journal.verify(), chat.privacy.residue()) == ([], (4, []))
+    assert chat.privacy.erasures() == list(done.erased)
 
 
 def test_repeated_retention_changes_nothing() -> None:
     chat = summed_up()
-    chat.age({"all": "2 turns"})
-    head = chat.head
-    assert chat.age({"all": "2 turns"}) == Aged("c", (), (("shown", 5), ("system", 1)))
-    assert chat.head == head
+    chat.privacy.apply_retention({"all": "2 turns"})
+    head = chat._agent.head
+    assert chat.privacy.apply_retention({"all": "2 turns"}) == RetentionReport("c", (), (("shown", 5), ("system", 1)))
+    assert chat._agent.head == head
 
 
 def test_erased_message_is_gone_and_its_summary_stays() -> None:
     chat = summed_up()
-    chat.age({"all": "2 turns"})
+    chat.privacy.apply_retention({"all": "2 turns"})
     with pytest.raises(NotExpandable, match="erased"):
         chat.expand("m4")
     assert "Half of it was seen." in texts(chat.prepare())
@@ -119,25 +119,25 @@ def test_system_prompt_pins_and_last_input_wait() -> None:
     chat.pin("m3")
     chat.edit(Hide(Target(chat.history(5, 5)[0].id)))
     rule = "0 turns, even shown"
-    done = chat.age({"all": rule})
+    done = chat.privacy.apply_retention({"all": rule})
     assert dict(done.waiting) == {"input": 1, "pinned": 1, "system": 1}
     assert gone(chat) == [2, 4, 5, 6]
-    assert dict(chat.age({"all": rule + ", even pinned"}).waiting) == {"input": 1, "system": 1}
-    chat.age({"all": rule + ", even pinned, even system, even input"})
+    assert dict(chat.privacy.apply_retention({"all": rule + ", even pinned"}).waiting) == {"input": 1, "system": 1}
+    chat.privacy.apply_retention({"all": rule + ", even pinned, even system, even input"})
     assert gone(chat) == [1, 2, 3, 4, 5, 6, 7]
-    assert (chat.verify(), chat.leftovers()) == ([], (7, []))
+    assert (chat.journal.verify(), chat.privacy.residue()) == ([], (7, []))
 
 
 def test_shrunk_message_waits_unless_the_rule_says_even_shown() -> None:
     chat = talked(3)
     row = chat.history(4, 4)[0]
     chat.edit(Replace(Target(row.id, (0,)), (Text("[cleared, expand m4]"),)))
-    assert chat.age({"tool results": "1 turn"}).waiting == (("short", 1), ("shown", 1))
-    chat.age({"tool results": "1 turn, even short"})
+    assert chat.privacy.apply_retention({"tool results": "1 turn"}).waiting == (("short", 1), ("shown", 1))
+    chat.privacy.apply_retention({"tool results": "1 turn, even short"})
     assert gone(chat) == [4]
     assert texts(chat.prepare())[2:4] == ["Look 1.", "[erased]"]
     assert refusals(chat) == []
-    assert chat.leftovers() == (1, [])
+    assert chat.privacy.residue() == (1, [])
 
 
 def test_shrunk_result_stays_when_its_hidden_call_is_erased() -> None:
@@ -145,36 +145,38 @@ def test_shrunk_result_stays_when_its_hidden_call_is_erased() -> None:
     call, row = chat.history(3, 4)
     chat.edit(Replace(Target(row.id, (0,)), (Text("[cleared, expand m4]"),)), Hide(Target(call.id)))
     body = chat.body()
-    chat.age({"all": "2 turns"})
+    chat.privacy.apply_retention({"all": "2 turns"})
     assert (gone(chat), chat.body() == body, b"[cleared, expand m4]" in body) == ([3], True, True)
-    assert chat.leftovers() == (1, [])
+    assert chat.privacy.residue() == (1, [])
 
 
 def test_message_with_a_visible_part_waits() -> None:
     chat = opened()
     chat.append([user("Look", Media("image/png", "base64", "aGk=")), assistant("Nice."), user("And?")])
     chat.edit(Replace(Target(chat.history(1, 1)[0].id, (1,)), (Text("[an image]"),)))
-    assert chat.age({"all": "0 turns, even short"}).waiting == (("input", 1), ("shown", 2))
+    assert chat.privacy.apply_retention({"all": "0 turns, even short"}).waiting == (("input", 1), ("shown", 2))
 
 
 def test_rule_even_shown_erases_summaries_too() -> None:
     chat = summed_up()
-    done = chat.age({"tool results": "6 turns, even shown"})
+    done = chat.privacy.apply_retention({"tool results": "6 turns, even shown"})
     assert ([one.handles for one in done.erased], gone(chat)) == (["m4 m6"], [4, 6])
     assert "Half of it was seen." not in texts(chat.prepare())
     assert texts(chat.prepare())[2:5] == ["Look 1.", "[erased]", "Look 2."]
-    assert (refusals(chat), chat.leftovers()) == ([], (2, []))
+    assert (refusals(chat), chat.privacy.residue()) == ([], (2, []))
 
 
 def test_stricter_rule_erases_a_summary_that_outlived_its_sources() -> None:
     chat = summed_up()
-    chat.age({"tool results": "2 turns"})
+    chat.privacy.apply_retention({"tool results": "2 turns"})
     assert "Half of it was seen." in texts(chat.prepare())
     strict = {"tool results": ["2 turns", "5 turns, even shown"]}
-    chat.age(strict)
+    chat.privacy.apply_retention(strict)
     assert "Half of it was seen." not in texts(chat.prepare())
-    assert [edit.text for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)] == [ERASED]
-    assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+    assert [edit.text for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)] == [
+        ERASED
+    ]
+    assert (chat.journal.verify(), chat.privacy.residue()[1]) == ([], [])
 
 
 def test_later_summary_is_no_residue_and_is_erased_once_hidden() -> None:
@@ -182,28 +184,28 @@ def test_later_summary_is_no_residue_and_is_erased_once_hidden() -> None:
     chat = talked(12, window=2_000, summarizer="digest", policy="prune-and-compact")
     rows = chat.history(3, 10)
     chat.edit(Hide(Span(rows[0].id, rows[-1].id)))
-    chat.age({"all": "2 turns"})
+    chat.privacy.apply_retention({"all": "2 turns"})
     assert gone(chat)[:8] == [3, 4, 5, 6, 7, 8, 9, 10]
     for _ in range(2):
         for n in range(6):
             chat.record(assistant(f"More of {n}. " + "word " * 60))
             chat.append(user(f"And {n}?"))
         chat.compact()
-        assert (chat.verify(), chat.leftovers()[1]) == ([], [])
-    chat.age({"all": "2 turns"})
-    told = [edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)]
+        assert (chat.journal.verify(), chat.privacy.residue()[1]) == ([], [])
+    chat.privacy.apply_retention({"all": "2 turns"})
+    told = [edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)]
     assert [(edit.text == ERASED, edit.outlives) for edit in told] == [(True, False), (False, True)]
-    assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+    assert (chat.journal.verify(), chat.privacy.residue()[1]) == ([], [])
 
 
 def test_rules_apply_to_one_tool_and_to_media() -> None:
     chat = summed_up()
-    chat.age({"tool results:peek": "0 turns"})
+    chat.privacy.apply_retention({"tool results:peek": "0 turns"})
     assert gone(chat) == [6, 10]
     chat = opened()
     chat.append([user("Look", Media("image/png", "base64", "aGk=")), assistant("Nice."), user("And?")])
     chat.edit(Hide(Span(chat.history(1, 1)[0].id, chat.history(2, 2)[0].id)))
-    done = chat.age({"media": "0 turns"})
+    done = chat.privacy.apply_retention({"media": "0 turns"})
     assert (done.kinds[0].kind, gone(chat)) == ("media", [1])
 
 
@@ -225,7 +227,7 @@ def test_erased_input_still_protects_the_same_messages(monkeypatch: pytest.Monke
     for n in range(7):
         chat.record(assistant(f"more {n}"))
         chat.append(user(f"and {n}?"))
-    chat.age({"media": "6 turns"})
+    chat.privacy.apply_retention({"media": "6 turns"})
     assert gone(chat) == [4]
     monkeypatch.setattr(store, "snapshot", lambda head: None)
     assert texts(opened(store=store).view) == texts(chat.view)
@@ -235,10 +237,10 @@ def test_erased_input_still_protects_the_same_messages(monkeypatch: pytest.Monke
 def test_expanded_message_waits() -> None:
     chat = summed_up(expand=True)
     chat.expand("m4", where="tail")
-    found = chat.age({"tool results": "2 turns"})
+    found = chat.privacy.apply_retention({"tool results": "2 turns"})
     assert dict(found.waiting)["copied"] == 1
     assert gone(chat) == [6, 8, 10]
-    assert chat.leftovers() == (3, [])
+    assert chat.privacy.residue() == (3, [])
 
 
 def test_visible_search_result_keeps_its_sources() -> None:
@@ -253,22 +255,22 @@ def test_visible_search_result_keeps_its_sources() -> None:
     chat.expand("m6", where="tail")
     chat.record(assistant("Swordfish."))
     before = texts(chat.prepare())
-    chat.age({"all": "1 turn"})
+    chat.privacy.apply_retention({"all": "1 turn"})
     assert (gone(chat), texts(chat.prepare()) == before) == ([3, 5], True)
 
 
 def test_runs_over_their_age_lose_their_texts() -> None:
     store = MemoryStore()
     chat = talked(1, store=store)
-    chat.keep_run(AgentRun("r1", "me", "c", "peel it", begun=1, ended=2))
-    chat.keep_run(AgentRun("r2", "me", "c", "peel it", begun=1))
-    chat.keep_run(AgentRun("r3", "me", "other", "peel it", begun=1, ended=2))
-    assert chat.age({"runs": "1 millisecond"}, dry_run=True).runs == 1
-    done = chat.age({"runs": "1 millisecond"})
-    assert [(one.runs, one.handles) for one in done.erased] == [(1, "")]
+    chat._agent.keep_run(AgentRun("r1", "me", "c", "peel it", begun=1, ended=2))
+    chat._agent.keep_run(AgentRun("r2", "me", "c", "peel it", begun=1))
+    chat._agent.keep_run(AgentRun("r3", "me", "other", "peel it", begun=1, ended=2))
+    assert chat.privacy.apply_retention({"runs": "1 millisecond"}, dry_run=True).runs == 1
+    done = chat.privacy.apply_retention({"runs": "1 millisecond"})
+    assert [(one.journal.runs, one.handles) for one in done.erased] == [(1, "")]
     head = store.open("", "c")
     assert [run.task for run in store.runs(head)] == [ERASED, "peel it", "peel it"]
-    assert chat.age({"runs": "1 millisecond"}) == Aged("c")
+    assert chat.privacy.apply_retention({"runs": "1 millisecond"}) == RetentionReport("c")
 
 
 # ---------------------------------------------------------------------------------------------------------------- forks
@@ -279,13 +281,13 @@ def test_message_visible_in_a_fork_waits() -> None:
     fork = chat.fork("fork")
     rows = chat.history(3, 10)
     chat.edit(Summarize(Span(rows[0].id, rows[-1].id), "Half of it was seen."))
-    assert dict(chat.age({"tool results": "2 turns"}).waiting) == {"forked": 4, "shown": 2}
+    assert dict(chat.privacy.apply_retention({"tool results": "2 turns"}).waiting) == {"forked": 4, "shown": 2}
     fork.edit(Summarize(Span(rows[0].id, rows[3].id), "Some of it."))
     body = fork.body()
-    chat.age({"tool results": "2 turns"})
+    chat.privacy.apply_retention({"tool results": "2 turns"})
     fork.refresh()
     assert (gone(chat), gone(fork), fork.body() == body) == ([4, 6], [4, 6], True)
-    assert (fork.verify(), fork.leftovers()) == ([], (2, []))
+    assert (fork.journal.verify(), fork.privacy.residue()) == ([], (2, []))
 
 
 @pytest.mark.parametrize("ask", ['{"handle":"m4","lines":"1"}', '{"search":"seen 1"}'])
@@ -295,7 +297,7 @@ def test_message_expanded_in_a_fork_waits(ask: str) -> None:
     fork.record(assistant("", ToolCall("e1", "expand", ask)))
     before = texts(fork.prepare())
     assert "seen 1: 1 1" in before[-1]
-    assert dict(chat.age({"tool results": "2 turns"}).waiting)["forked"] >= 1
+    assert dict(chat.privacy.apply_retention({"tool results": "2 turns"}).waiting)["forked"] >= 1
     fork.refresh()
     assert texts(fork.prepare()) == before
     assert 4 not in gone(chat)
@@ -304,7 +306,7 @@ def test_message_expanded_in_a_fork_waits(ask: str) -> None:
 def test_fork_that_parted_earlier_keeps_nothing() -> None:
     chat = summed_up()
     fork = chat.fork("fork", at=2)
-    chat.age({"all": "2 turns"})
+    chat.privacy.apply_retention({"all": "2 turns"})
     assert gone(chat) == [3, 4, 5, 6, 7, 8, 9, 10]
     assert gone(fork) == []
 
@@ -313,7 +315,7 @@ def test_retention_counts_turns_of_a_nested_fork_from_shared_ones() -> None:
     chat = summed_up()
     one = chat.fork("one", at=6)
     two = one.fork("two")
-    assert dict(chat.age({"all": "2 turns"}).waiting)["forked"] == 4
+    assert dict(chat.privacy.apply_retention({"all": "2 turns"}).waiting)["forked"] == 4
     assert (gone(chat), gone(two)) == ([7, 8, 9, 10], [])
 
 
@@ -322,22 +324,22 @@ def test_idle_conversation_is_erased_but_for_shared_messages() -> None:
     options: dict[str, Any] = {"store": store, "format": "openai", "policy": "off", "clock": lambda: now[0]}
     chat = open_conversation("old", **grouped(options))
     chat.append([system("You help."), user("Hello."), assistant("Yes?"), user("Nothing.")])
-    chat.keep_run(AgentRun("r1", "me", "old", "answer", begun=1, ended=2))
+    chat._agent.keep_run(AgentRun("r1", "me", "old", "answer", begun=1, ended=2))
     fork = chat.fork("young", at=2)
     now[0] = 5 * DAY
     fork.append(assistant("What?"))
     now[0] = 8 * DAY
     rule = {"conversations": "7 days"}
-    assert list(age_tenant(store, rule, clock=lambda: 6 * DAY)) == [Aged("old"), Aged("young")]
+    assert list(age_tenant(store, rule, clock=lambda: 6 * DAY)) == [RetentionReport("old"), RetentionReport("young")]
     done = dict(zip(("old", "young"), age_tenant(store, rule, clock=lambda: now[0]), strict=True))
-    assert (done["old"].messages, done["old"].waiting, done["young"]) == (2, (("forked", 2),), Aged("young"))
+    assert (done["old"].messages, done["old"].waiting, done["young"]) == (2, (("forked", 2),), RetentionReport("young"))
     chat.refresh()
-    assert (gone(chat), [run.task for run in chat.runs()]) == ([3, 4], [ERASED])
+    assert (gone(chat), [run.task for run in chat.journal.runs()]) == ([3, 4], [ERASED])
     now[0] = 20 * DAY
     list(age_tenant(store, rule, clock=lambda: now[0]))
     chat.refresh()
     assert (gone(chat), gone(fork)) == ([1, 2, 3, 4], [1, 2, 3])
-    assert (chat.verify(), chat.leftovers()) == ([], (4, []))
+    assert (chat.journal.verify(), chat.privacy.residue()) == ([], (4, []))
 
 
 # -------------------------------------------------------------------------------------------------------- many, and one
@@ -354,7 +356,7 @@ def test_retention_covers_a_tenant_and_a_database() -> None:
     assert dry == {"empty": 0, "one": 4, "two": 4}
     done = [(tenant, one.conversation, one.messages) for tenant, one in age_database(store, rule, who="ann")]
     assert done == [("acme", "empty", 0), ("acme", "one", 4), ("acme", "two", 4), ("zeta", "one", 4)]
-    assert age_conversation(store, "one", rule, tenant="acme") == Aged("one", (), (("shown", 2),))
+    assert age_conversation(store, "one", rule, tenant="acme") == RetentionReport("one", (), (("shown", 2),))
 
 
 def test_retention_does_not_open_conversations_that_are_too_young() -> None:
@@ -368,14 +370,14 @@ def test_retention_does_not_open_conversations_that_are_too_young() -> None:
     store = Asked()
     summed_up(store=store).close()
     store.looks = 0
-    assert age_conversation(store, "c", {"all": "20 turns", "runs": "1 day"}, clock=lambda: DAY) == Aged("c")
+    assert age_conversation(store, "c", {"all": "20 turns", "runs": "1 day"}, clock=lambda: DAY) == RetentionReport("c")
     assert store.looks == 0
     age_conversation(store, "c", {"all": "20 turns", "runs": "1 day"}, clock=lambda: DAY + 1)
     assert store.looks > 0
 
 
 def test_async_conversation_applies_the_same_retention() -> None:
-    async def main() -> tuple[Aged, list[int], bool]:
+    async def main() -> tuple[RetentionReport, list[int], bool]:
         ticks = iter(range(1, 10**9))
         store = MemoryStore()
         summed_up(store=store).close()
@@ -383,7 +385,7 @@ def test_async_conversation_applies_the_same_retention() -> None:
             "c", store=store, format="openai", policy="none", window=100_000, options=Options(clock=lambda: next(ticks))
         )
         body = await chat.body()
-        done = await chat.age({"tool results": "2 turns"})
+        done = await chat.privacy.apply_retention({"tool results": "2 turns"})
         rows = await chat.history()
         return done, [row.position for row in rows if not row.message.parts], await chat.body() == body
 
@@ -402,7 +404,7 @@ def test_retention_works_in_pieces_between_other_writes(monkeypatch: pytest.Monk
 
     store = Talking()
     chat, other = summed_up(store=store), opened(store=store)
-    done = chat.age({"all": "2 turns"})
+    done = chat.privacy.apply_retention({"all": "2 turns"})
     assert [one.handles for one in done.erased] == ["m3-m5", "m6-m8", "m9-m10"]
     assert [row.message.text for row in chat.history(20)] == ["meanwhile"] * 3
 
@@ -411,7 +413,7 @@ def test_retention_works_in_pieces_between_other_writes(monkeypatch: pytest.Monk
 def test_message_expanded_during_retention_is_kept(where: Any) -> None:
     store = Busy(lambda: other.expand("m4", where=where))
     chat, other = summed_up(store=store), opened(store=store)
-    assert chat.age({"tool results": "2 turns"}).messages == 3
+    assert chat.privacy.apply_retention({"tool results": "2 turns"}).messages == 3
     assert gone(chat) == [6, 8, 10]
     assert "seen 1" in "".join(texts(chat.prepare()))
 
@@ -423,7 +425,7 @@ def test_fork_made_during_retention_keeps_what_it_shows(even: str) -> None:
     forks = list[Any]()
     store = Busy(lambda: forks.append(other.fork("fork", at=4)))
     chat, other = summed_up(store=store), opened(store=store)
-    chat.age({"all": "2 turns" + even})
+    chat.privacy.apply_retention({"all": "2 turns" + even})
     assert (gone(forks[0]), forks[0].leftovers()) == ([], (0, []))
     assert gone(chat)[:2] == [5, 6]
 
@@ -433,7 +435,7 @@ def test_message_expanded_meanwhile_is_kept_from_even_shown(name: str) -> None:
     store = Busy(lambda: opened(name, store=store).expand("m4", where="tail"))
     chat = summed_up(store=store)
     chat.fork("fork")
-    chat.age({"tool results": "2 turns, even shown"})
+    chat.privacy.apply_retention({"tool results": "2 turns, even shown"})
     assert 4 not in gone(chat)
 
 
@@ -444,7 +446,7 @@ def test_rule_for_visible_messages_works_in_a_busy_conversation() -> None:
             return super().erase(head, spans, **options)
 
     chat = summed_up(store=Talking())
-    assert len(chat.age({"tool results": "2 turns, even shown"}).erased) == 1
+    assert len(chat.privacy.apply_retention({"tool results": "2 turns, even shown"}).erased) == 1
 
 
 def test_unchanged_fork_is_not_opened_again() -> None:
@@ -459,7 +461,7 @@ def test_unchanged_fork_is_not_opened_again() -> None:
     for name in ("quiet", "busy"):
         chat.fork(name)
     asked.clear()
-    chat.age({"tool results": "2 turns"})
+    chat.privacy.apply_retention({"tool results": "2 turns"})
     assert gone(chat)
     assert (asked.count("quiet"), asked.count("busy")) == (1, 3)
 
@@ -491,13 +493,13 @@ def test_old_runs_lose_their_texts_without_erased_messages() -> None:
         "c", store=MemoryStore(), format="openai", policy="off", options=Options(clock=lambda: now[0])
     )
     chat.append([system("You help."), user("Hello.")])
-    chat.keep_run(AgentRun("r1", "me", "c", "answer", begun=1, ended=2))
+    chat._agent.keep_run(AgentRun("r1", "me", "c", "answer", begun=1, ended=2))
     fork = chat.fork("fork")
     now[0] = 3 * DAY
     fork.append(user("Still here."))
-    done = chat.age({"conversations": "1 day", "runs": "1 day"})
+    done = chat.privacy.apply_retention({"conversations": "1 day", "runs": "1 day"})
     assert (done.messages, done.runs, gone(chat)) == (0, 1, [])
-    assert [run.task for run in chat.runs()] == [ERASED]
+    assert [run.task for run in chat.journal.runs()] == [ERASED]
 
 
 def test_new_message_in_a_fork_saves_the_conversation() -> None:
@@ -511,7 +513,7 @@ def test_new_message_in_a_fork_saves_the_conversation() -> None:
     chat.append([system("You help."), user("Hello."), assistant("Yes?"), user("Nothing.")])
     fork = chat.fork("fork", at=2)
     now[0] = 3 * DAY
-    chat.age({"conversations": "1 day"})
+    chat.privacy.apply_retention({"conversations": "1 day"})
     assert (gone(chat), gone(fork)) == ([3, 4], [])
 
 
@@ -524,7 +526,7 @@ def test_message_expanded_between_two_pieces_is_kept(monkeypatch: pytest.MonkeyP
 
     store = Busy(behind=show_again)
     chat, other = summed_up(store=store), opened(store=store)
-    done = chat.age({"tool results": "2 turns"})
+    done = chat.privacy.apply_retention({"tool results": "2 turns"})
     assert ([one.handles for one in done.erased], gone(chat)) == (["m4", "m6", "m8"], [4, 6, 8])
 
 
@@ -545,7 +547,7 @@ def test_new_message_saves_a_conversation_from_whole_erasure(monkeypatch: pytest
     store = Returning()
     talked(store=store)
     done = age_conversation(store, "c", {"conversations": "12 hours"}, clock=lambda: DAY)
-    assert (done, store.is_done) == (Aged("c"), True)
+    assert (done, store.is_done) == (RetentionReport("c"), True)
 
 
 def test_endless_changes_by_others_raise_conflict_error() -> None:
@@ -557,7 +559,7 @@ def test_endless_changes_by_others_raise_conflict_error() -> None:
     store = Pinning()
     chat, other = summed_up(store=store), opened(store=store)
     with pytest.raises(ConflictError, match="Others kept changing 'c'"):
-        chat.age({"tool results": "2 turns"})
+        chat.privacy.apply_retention({"tool results": "2 turns"})
     assert gone(chat) == []
 
 
@@ -568,18 +570,18 @@ def test_retention_after_any_failure_ends_the_same(after: bool, monkeypatch: pyt
     for n in range(1, 200):
         countdown, inner = Countdown(after=after), MemoryStore()
         chat = summed_up(4, store=failing_store(inner, countdown))
-        chat.keep_run(AgentRun("r1", "me", "c", "peel it", begun=1, ended=2))
+        chat._agent.keep_run(AgentRun("r1", "me", "c", "peel it", begun=1, ended=2))
         countdown.start(n)
         for _ in range(2):
             try:
-                chat.age(rules)
+                chat.privacy.apply_retention(rules)
                 break
             except StoreError:
                 pass
         is_last = not countdown.is_used_up
         countdown.start(0)
         assert gone(chat) == [3, 4, 6]
-        assert (chat.verify(), chat.leftovers(), refusals(chat)) == ([], (3, []), [])
+        assert (chat.journal.verify(), chat.privacy.residue(), refusals(chat)) == ([], (3, []), [])
         assert [run.task for run in inner.runs(inner.open("", "c"))] == [ERASED]
         if is_last:
             break
@@ -603,7 +605,7 @@ def test_resume_after_retention_uses_the_snapshot() -> None:
     store = Counting()
     chat = summed_up(300, store=store)
     store.read = 0
-    done = chat.age({"tool results": "2 turns"})
+    done = chat.privacy.apply_retention({"tool results": "2 turns"})
     body = chat.body()
     assert (done.messages, store.read) == (150, 0)
     again = opened(store=store)
@@ -630,14 +632,14 @@ def test_view_is_legal_and_unchanged_after_any_retention(
         except Exception:
             continue
     before = [entry.message for entry in chat.view]
-    chat.age({"all": f"{turns % 4} turns{even}"})
+    chat.privacy.apply_retention({"all": f"{turns % 4} turns{even}"})
     view = chat.view
     if "short" not in even and "shown" not in even:
         assert [entry.message for entry in view] == before
     if any(entry.message.role != "system" for entry in view):  # Else there is nothing to send.
-        assert check(view, chat.profile) == []
-    assert (chat.verify(), chat.leftovers()[1]) == ([], [])
-    again = opened(store=chat._engine.store)
+        assert check(view, chat._agent.profile) == []
+    assert (chat.journal.verify(), chat.privacy.residue()[1]) == ([], [])
+    again = opened(store=chat._agent.store)
     assert [entry.message for entry in again.view] == [entry.message for entry in view]
 
 
@@ -654,10 +656,10 @@ def test_retention_changes_no_view_under_any_preset(policy: str) -> None:
                 chat.append(message)
             if n % 10 == 9:
                 age(chat)
-        assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+        assert (chat.journal.verify(), chat.privacy.residue()[1]) == ([], [])
         return sent
 
-    assert play(lambda chat: chat.age({"all": "5 turns"})) == play(lambda chat: None)
+    assert play(lambda chat: chat.privacy.apply_retention({"all": "5 turns"})) == play(lambda chat: None)
 
 
 def test_retention_reports_stored_bytes(tmp_path: Any) -> None:
@@ -665,5 +667,5 @@ def test_retention_reports_stored_bytes(tmp_path: Any) -> None:
         chat = summed_up(store=store)
         head = store.open("", "c")
         sizes = [store.stamps(head, n, n)[0].size for n in (4, 6, 8, 10)]
-        found = chat.age([Age("tool_results", 2)], dry_run=True)
-        assert found.kinds == (AgedKind("tool_results", 4, sum(sizes)),)
+        found = chat.privacy.apply_retention([Age("tool_results", 2)], dry_run=True)
+        assert found.kinds == (RetentionCount("tool_results", 4, sum(sizes)),)

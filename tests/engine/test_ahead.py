@@ -63,7 +63,7 @@ def said(first: int, last: int) -> list[str]:
 
 
 def tasks(one: Conversation) -> list[tuple[str, int, str]]:
-    made = [edit for record in one.records() for edit in record.edits if isinstance(edit, Task)]
+    made = [edit for record in one.journal.records() for edit in record.edits if isinstance(edit, Task)]
     return [(task.state, task.attempt, task.reason) for task in made]
 
 
@@ -82,15 +82,15 @@ def test_summary_is_prefetched_and_used_without_waiting():
     background.crank()
     view = talk(one, 8, 10)
     assert begins(view) == said(1, 10)
-    assert one.records() == []
+    assert one.journal.records() == []
     view = talk(one, 11, 11)
     assert begins(view) == ["In short.", *said(6, 11)]
     assert tasks(one) == [("done", 1, "")]
     assert (background.waits, len(asked.requests), view.preparing) == (0, 1, ())
     assert [message.text[:2] for message in asked.requests[0].messages] == [*said(1, 5), "a5"]
     assert refusals(one, view) == []
-    assert one.verify() == []
-    (receipt,) = one.receipts()
+    assert one.journal.verify() == []
+    (receipt,) = one.journal.receipts()
     assert "when it was asked for" in receipt.edits[0].reason
 
 
@@ -170,7 +170,7 @@ def test_without_a_background_nothing_is_prefetched():
     for options in ({"background": False}, {"background": None, "summarizer": "first-characters"}):
         one = opened(policy=(COMPACT,), **{"summarizer": lambda request: "In short.", **SIZE, **options})
         talk(one, 1, 9)
-        assert (one.view.preparing, one.records()) == ((), [])
+        assert (one.view.preparing, one.journal.records()) == ((), [])
         talk(one, 10, 11)
         assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
 
@@ -186,7 +186,7 @@ def test_summary_names_its_author():
     talk(one, 1, 8)
     background.crank()
     talk(one, 9, 11)
-    (receipt,) = one.receipts()
+    (receipt,) = one.journal.receipts()
     assert [(edit.by, edit.refused) for edit in receipt.edits if isinstance(edit, Summarize)] == [
         ("small-model", ("big-model: no quota",))
     ]
@@ -279,7 +279,7 @@ def test_digest_replaces_a_hanging_summary_after_the_patience():
     view = run(one, 1, 25)
     assert (view.tokens <= 10_000, background.waits, asked.requests) == (True, 1, [])
     assert [job.is_cancelled for job in background.jobs[:1]] == [True]
-    (summary, *_), *_ = [receipt.edits for receipt in one.receipts()]
+    (summary, *_), *_ = [receipt.edits for receipt in one.journal.receipts()]
     assert isinstance(summary, Summarize)
     assert (summary.by, summary.refused) == ("digest", ("summarizer: no answer came in time",))
     assert refusals(one, view) == []
@@ -320,7 +320,7 @@ def test_strict_policy_raises_when_the_summary_is_due_not_before():
     with pytest.raises(CompactionFailed):
         run(one, 14, 30)
     assert [message.role for message in (row.message for row in one.history())][-1] == "tool"
-    assert one.verify() == []
+    assert one.journal.verify() == []
 
 
 def test_strict_policy_raises_once_after_waiting_in_vain():
@@ -371,12 +371,12 @@ def test_prefetched_summary_of_an_edited_span_is_dropped(act: Callable[[Conversa
     act(one)
     background.crank()
     before = texts(one.view)
-    number = one.head.number
+    number = one._agent.head.number
     assert texts(one.prepare()) == before
     ((state, attempt, why),) = tasks(one)
     assert (state, attempt) == ("skipped", 1)
     assert "was changed meanwhile" in why
-    assert one.head.number == number + 1
+    assert one._agent.head.number == number + 1
 
 
 def test_prefetched_summary_of_an_expanded_span_is_dropped():
@@ -488,7 +488,7 @@ def test_fork_does_not_inherit_a_prefetched_summary():
     assert (fork.view.preparing, one.view.preparing) == ((), ("compact",))
     background.crank()
     assert begins(ask(fork, 9)) == said(1, 9)
-    assert fork.records() == []
+    assert fork.journal.records() == []
 
 
 def test_second_of_two_prefetched_summaries_is_dropped(tmp_path):
@@ -513,7 +513,7 @@ def test_second_of_two_prefetched_summaries_is_dropped(tmp_path):
     assert texts(two.prepare())[0] == "One."
     assert [entry.kind for entry in two.view].count("summary") == 1
     assert [state for state, _, _ in tasks(two)] == ["done", "skipped"]
-    assert two.verify() == []
+    assert two.journal.verify() == []
 
 
 def test_stale_plan_is_made_again_and_keeps_prefetched_summaries(tmp_path):
@@ -552,7 +552,7 @@ def test_prefetched_checkpoint_covers_the_same_span_as_a_due_one():
         talk(each, 1, 9)
     assert len(background.jobs) == 1
     background.crank()
-    assert one.records() == []
+    assert one.journal.records() == []
     assert texts(talk(one, 10, 11)) == texts(talk(other, 10, 11))
     assert (background.waits, tasks(one)) == (0, [("done", 1, "")])
     first = one.view.entries[0]
@@ -623,10 +623,10 @@ def test_obsolete_prefetch_is_dropped():
     background = HandCranked()
     one, _ = story(background, asks_once)
     talk(one, 1, 2)
-    assert len(one._engine.ahead._asked) == 1
+    assert len(one._session.prefetch._pending) == 1
     background.crank()
     assert talk(one, 3, 3).turn == 3
-    assert (one._engine.ahead._asked, one.receipts()) == ({}, [])
+    assert (one._session.prefetch._pending, one.journal.receipts()) == ({}, [])
 
 
 def test_leases_that_end_together_are_summarized_in_batches():
@@ -674,7 +674,7 @@ def test_answer_may_cause_a_further_request_in_the_background():
     background.crank()
     one.prepare()
     assert [request.prompt for request in asked.requests] == ["", "translate"]
-    assert [edit.reason for receipt in one.receipts() for edit in receipt.edits] == ["en bref"]
+    assert [edit.reason for receipt in one.journal.receipts() for edit in receipt.edits] == ["en bref"]
     assert background.waits == 0
 
 
@@ -721,7 +721,7 @@ def test_prefetched_summaries_do_not_outlive_the_process():
     talk(one, 1, 8)
     background.crank()
     again, asked = story(False, store=store)
-    assert (again.view.preparing, again.records(), again.verify()) == ((), [], [])
+    assert (again.view.preparing, again.journal.records(), again.journal.verify()) == ((), [], [])
     assert texts(again.view) == texts(one.view)
     talk(again, 9, 11)
     assert (tasks(again), len(asked.requests)) == ([("pending", 1, ""), ("done", 1, "")], 1)

@@ -122,11 +122,11 @@ class Prepares(RuleBasedStateMachine):
         with suppress(NotExpandable):
             self.chat.expand(f"m{data.draw(st.integers(1, len(self.chat)))}")
 
-    @precondition(lambda self: self.chat.head.number > 0)
+    @precondition(lambda self: self.chat._agent.head.number > 0)
     @rule(data=st.data())
     def undo(self, data: st.DataObject) -> None:
         with suppress(BadEdit):
-            self.chat.undo(data.draw(st.integers(1, self.chat.head.number)))
+            self.chat.undo(data.draw(st.integers(1, self.chat._agent.head.number)))
 
     @rule(data=st.data())
     def depart(self, data: st.DataObject) -> None:
@@ -159,10 +159,10 @@ class Prepares(RuleBasedStateMachine):
     @rule()
     def the_process_ends(self) -> None:
         """Without a close: what was being prepared is gone, and nothing else."""
-        records = self.chat.records()
+        records = self.chat.journal.records()
         self.chat = self.opened(self.chat.name)
         assert self.chat.view.preparing == ()
-        assert self.chat.records()[: len(records)] == records
+        assert self.chat.journal.records()[: len(records)] == records
 
     @invariant()
     def nothing_that_was_said_is_lost(self) -> None:
@@ -171,7 +171,7 @@ class Prepares(RuleBasedStateMachine):
 
     @invariant()
     def what_is_in_the_journal_was_taken_whole(self) -> None:
-        for record in self.chat.records() if hasattr(self, "chat") else ():
+        for record in self.chat.journal.records() if hasattr(self, "chat") else ():
             done = {edit.policy for edit in record.edits if isinstance(edit, Task) and edit.state == "done"}
             summed = {edit.policy for edit in record.edits if isinstance(edit, Summarize) and edit.policy != "floor"}
             if record.author == "plan":
@@ -181,7 +181,7 @@ class Prepares(RuleBasedStateMachine):
         if hasattr(self, "chat"):
             for name in self.store.names(""):
                 chat: Any = opened(name, policy="none", store=self.store)
-                assert chat.verify() == []
+                assert chat.journal.verify() == []
 
 
 Prepares.TestCase.settings = settings(

@@ -67,7 +67,7 @@ def talk(one: Conversation, first: int, last: int) -> View:
 
 
 def jobs(one: Conversation | AsyncConversation) -> list[Any]:
-    return [asked.job for asked in one._engine.ahead._asked.values() if asked.job]
+    return [asked.job for asked in one._session.prefetch._pending.values() if asked.job]
 
 
 def ended(one: Conversation) -> None:
@@ -95,7 +95,7 @@ def test_summary_is_written_in_a_thread_meanwhile():
     ended(one)
     talk(one, 10, 11)
     assert texts(one.view)[0] == "In short."
-    assert tasks(one.records()) == [("done", 1, "")]
+    assert tasks(one.journal.records()) == [("done", 1, "")]
 
 
 def test_conversation_waits_for_the_thread_if_it_must():
@@ -113,7 +113,7 @@ def test_wait_for_a_summary_ends_with_the_patience():
     one = opened(policy=(COMPACT,), summarizer=gate, background=Threads(patience=0.01), **SIZE)
     view = talk(one, 1, 11)
     assert (view.tokens <= 10_000, refusals(one, view)) == (True, [])
-    assert tasks(one.records())[0] == ("failed", 1, "no answer came in time")
+    assert tasks(one.journal.records())[0] == ("failed", 1, "no answer came in time")
     gate.open.set()
 
 
@@ -134,7 +134,7 @@ def test_system_exit_in_a_summarizer_ends_only_the_attempt():
     gate.open.set()
     ended(one)
     talk(one, 9, 9)
-    state, attempt, why = tasks(one.records())[0]
+    state, attempt, why = tasks(one.journal.records())[0]
     assert (state, attempt, "SystemExit(3)" in why) == ("failed", 1, True)
 
 
@@ -187,7 +187,7 @@ def test_async_summarizer_in_a_sync_conversation_is_refused():
     talk(one, 1, 8)
     ended(one)
     talk(one, 9, 9)
-    state, _, why = tasks(one.records())[0]
+    state, _, why = tasks(one.journal.records())[0]
     assert (state, "only an async conversation" in why) == ("failed", True)
     talk(one, 10, 10)
     one.close()
@@ -240,7 +240,7 @@ def test_summary_is_written_in_a_task_meanwhile(is_async: bool):
             await job.wait()
         view = await async_talk(one, 10, 11)
         assert texts(view)[0] == "In short."
-        assert tasks(await one.records()) == [("done", 1, "")]
+        assert tasks(await one.journal.records()) == [("done", 1, "")]
         await one.close()
 
     run(story())
@@ -280,7 +280,7 @@ def test_hanging_task_is_abandoned_after_its_time_limit():
         )
         view = await async_talk(one, 1, 11)
         assert view.tokens <= 10_000
-        assert tasks(await one.records())[0] == ("failed", 1, "no answer came in time")
+        assert tasks(await one.journal.records())[0] == ("failed", 1, "no answer came in time")
         await one.close()
 
     run(story())
@@ -305,7 +305,7 @@ def test_cancelled_wait_leaves_the_summary_for_the_next_call():
             await waiting
         let_go.set()
         assert texts(await one.prepare())[0] == "In short."
-        assert await one.verify() == []
+        assert await one.journal.verify() == []
         await one.close()
 
     run(story())
@@ -390,11 +390,11 @@ def test_kill_during_a_summary_leaves_no_trace(tmp_path: Path):
     child.stdout.close()
     child.wait()
     with opened(policy=(COMPACT,), summarizer=lambda _: "In short.", store=f"sqlite:///{path}", **SIZE) as one:
-        assert (one.verify(), one.records(), one.view.preparing) == ([], [], ())
+        assert (one.journal.verify(), one.journal.records(), one.view.preparing) == ([], [], ())
         assert texts(one.view)[0].startswith("q1 ")
         last = len(one) // 2 + 1
         view = talk(one, last + 1, 11)
         ended(one)
         view = talk(one, 12, 12)
         assert texts(view)[0] == "In short."
-        assert one.verify() == []
+        assert one.journal.verify() == []

@@ -86,7 +86,7 @@ def test_many_tasks_share_one_conversation():
             await one.record({"choices": [{"message": {"role": "assistant", "content": f"a{n}"}}]})
 
         await asyncio.gather(*(turn(n) for n in range(20)))
-        assert await one.verify() == []
+        assert await one.journal.verify() == []
         return sorted(row.message.text for row in await one.history())
 
     assert asyncio.run(story()) == sorted([f"{who}{n}" for who in "ua" for n in range(20)])
@@ -128,11 +128,11 @@ def test_ctrl_c_between_two_store_calls_leaves_nothing_locked():
     one = open_conversation("c", window=10_000, options=Options(clock=lambda: 0))
     one.append(["a first word", "a second one"])
     one.edit(Hide(Target(one.history(1)[0].id)))
-    one.claim("agent")
-    with pytest.raises(KeyboardInterrupt) as kept, _interrupted("_do"):
-        one.append("never said", owner="agent")
-    one.release("agent")
-    one.claim("another")
+    one._agent.claim("agent")
+    with pytest.raises(KeyboardInterrupt) as kept, _interrupted("_batch"):
+        one._agent.append("never said", owner="agent")
+    one._agent.release("agent")
+    one._agent.claim("another")
     one.expand("m1", where="tail")
     assert len(one) == 3
     assert kept.tb is not None  # As long as a traceback is there, so is what was under way.
@@ -140,12 +140,12 @@ def test_ctrl_c_between_two_store_calls_leaves_nothing_locked():
 
 @contextmanager
 def _interrupted(name: str) -> Iterator[None]:
-    """Ctrl-C comes just before the next function of this name performs its first effect."""
+    """Raise KeyboardInterrupt at the first line of the next function of this name."""
 
     def look(frame: FrameType, event: str, _: object) -> Any:
         if frame.f_code.co_name != name:
             return None
-        if event == "line" and "effect" in frame.f_locals:
+        if event == "line":
             sys.settrace(None)
             raise KeyboardInterrupt
         return look

@@ -73,7 +73,7 @@ def talked(store: Any, policy: str, clock: Callable[[], int], turns: int = 8) ->
                 assert chat.view.call.idle is None or chat.view.call.idle >= 0
                 shown.append(chat.prompt())
             chat.append(message)
-        assert chat.verify() == []
+        assert chat.journal.verify() == []
     return shown
 
 
@@ -121,12 +121,12 @@ def test_stamps_keep_the_time_through_export_and_import(tmp_path: Path, wrong: s
         ) as chat:
             chat.append({"role": "user", "content": "in 1970"})
             assert chat.history()[-1].stamp.time == 5
-            assert chat.verify() == []
+            assert chat.journal.verify() == []
     with SqliteStore(tmp_path / "other.db") as other:
         import_archive(other, tmp_path / "one.jsonl")
         head = other.open("", "one")
-        assert (other.messages(head, 1, head.position), other.records(head)) == (rows, records)
-        assert other.verify(head) == []
+        assert (other.messages(head, 1, head.position), other.journal.records(head)) == (rows, records)
+        assert other.journal.verify(head) == []
 
 
 # ------------------------------------------------------------------------------------------- what is measured in time

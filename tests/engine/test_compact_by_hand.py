@@ -34,7 +34,9 @@ def talk(one: Any, count: int = 8, size: int = 200) -> Any:
 
 
 def tasks(one: Conversation) -> list[tuple[str, str]]:
-    return [(edit.state, edit.reason) for record in one.records() for edit in record.edits if isinstance(edit, Task)]
+    return [
+        (edit.state, edit.reason) for record in one.journal.records() for edit in record.edits if isinstance(edit, Task)
+    ]
 
 
 @pytest.mark.parametrize("policy", [(PLAIN,), "none", "balanced", "keep-last-5"])
@@ -76,7 +78,7 @@ def test_compact_keeps_pins_last_input_and_recent_messages():
 def test_compact_without_a_summarizer_or_content_is_refused():
     one = opened()
     talk(one)
-    with pytest.raises(BadSetting, match="Somebody has to write the summary: give summarizer="):
+    with pytest.raises(BadSetting, match=r"Compaction needs a summarizer\. Pass summarizer="):
         one.compact()
     two = opened(summarizer="digest")
     with pytest.raises(BadInput, match="There is nothing to compact"):
@@ -86,7 +88,7 @@ def test_compact_without_a_summarizer_or_content_is_refused():
         two.compact()
     with pytest.raises(BadInput):
         two.compact(focus=7)  # type: ignore[arg-type]
-    assert (one.records(), two.records()) == ([], [])
+    assert (one.journal.records(), two.journal.records()) == ([], [])
 
 
 @pytest.mark.parametrize("policy", [compact_on_overflow(strict=True), compact_on_overflow(digest=False)])
@@ -159,7 +161,7 @@ def test_any_failing_store_operation_loses_nothing():
         if texts(one.view)[0] != "S.":
             one.compact()
         assert texts(one.view)[0] == "S."
-        assert (len(one.history()), one.verify()) == (16, [])
+        assert (len(one.history()), one.journal.verify()) == (16, [])
     raise AssertionError("it never got through")
 
 

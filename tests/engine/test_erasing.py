@@ -47,13 +47,13 @@ def talked(provider: str = "openai", **options: Any) -> Any:
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_erased_answer_leaves_a_note_behind_its_call(provider: str) -> None:
     chat = talked(provider)
-    done = chat.erase("m4", reason="asked for", who="ann")
+    done = chat.privacy.erase("m4", reason="asked for", who="ann")
     assert (done.number, done.handles, done.messages, done.who, done.reason) == (1, "m4", 1, "ann", "asked for")
     view = chat.prepare()
     assert texts(view)[2:6] == ["I look.", "sun in Rome", "[erased]", "Rain and sun."]
     assert refusals(chat) == []
     assert b"rain in Paris" not in chat.body()
-    assert (chat.verify(), chat.leftovers(), chat.erasures()) == ([], (1, []), [done])
+    assert (chat.journal.verify(), chat.privacy.residue(), chat.privacy.erasures()) == ([], (1, []), [done])
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -62,12 +62,12 @@ def test_view_is_legal_after_any_erasure(provider: str, handle: str) -> None:
     chat = talked(provider)
     gone = [message.text for message in chat.originals(handle)]
     chat.prepare()
-    chat.erase(handle)
+    chat.privacy.erase(handle)
     view = chat.prepare()
-    assert check(view, chat.profile) == []
+    assert check(view, chat._agent.profile) == []
     assert refusals(chat, view) == []
     assert not {*gone} & {*texts(view)}
-    assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+    assert (chat.journal.verify(), chat.privacy.residue()[1]) == ([], [])
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -75,9 +75,9 @@ def test_older_input_stays_shrunk_when_the_last_is_erased(provider: str) -> None
     store = MemoryStore()
     chat = talked(provider, store=store)
     chat.edit(Replace(Target(chat.view.entries[1].id, (0,)), (Text("The weather?"),)))
-    chat.erase("m7")
+    chat.privacy.erase("m7")
     for one in (chat, opened(provider=provider, store=store)):
-        assert (texts(one.prepare())[1], check(one.view, one.profile)) == ("The weather?", [])
+        assert (texts(one.prepare())[1], check(one.view, one._agent.profile)) == ("The weather?", [])
     chat.append(user("And tomorrow?"))
     assert texts(chat.prepare())[-1] == "And tomorrow?"
 
@@ -96,41 +96,41 @@ def test_reasoning_bound_to_an_erased_message_is_hidden(is_shown: bool) -> None:
     chat.prompt()
     chat.record(thought("before", assistant("Welcome.")))
     chat.append(user("Tell me more."))
-    chat.erase("m2")
+    chat.privacy.erase("m2")
     assert thoughts(chat) == ([] if is_shown else ["before"])
     chat.prompt()
     chat.record(thought("after", assistant("That is all.")))
     chat.append(user("Good bye."))
     kept = ["after"] if is_shown else ["before", "after"]
     for one in (chat, opened(provider="anthropic", store=store, model="claude-opus-5-5")):
-        assert (thoughts(one), check(one.view, one.profile)) == (kept, [])
+        assert (thoughts(one), check(one.view, one._agent.profile)) == (kept, [])
 
 
 def test_repeated_erasure_changes_nothing() -> None:
     chat = talked()
-    chat.erase("m4")
-    before = (chat.head, shown(chat.prepare()))
-    assert chat.erase("m4") == Erasure(0)
-    assert (chat.head, shown(chat.prepare())) == before
+    chat.privacy.erase("m4")
+    before = (chat._agent.head, shown(chat.prepare()))
+    assert chat.privacy.erase("m4") == Erasure(0)
+    assert (chat._agent.head, shown(chat.prepare())) == before
 
 
 def test_failed_erasure_changes_nothing() -> None:
     chat = talked()
-    before = (chat.head, shown(chat.prepare()))
+    before = (chat._agent.head, shown(chat.prepare()))
     for handle in ("m8", "m0", "x", "m6-m8", "f" * 40):
         with pytest.raises(UnknownHandle):
-            chat.erase(handle)
-    with pytest.raises(BadInput, match="names a part; a message is erased as a whole: erase m4"):
-        chat.erase("m4.1")
-    assert (chat.head, shown(chat.prepare()), chat.erasures()) == (*before, [])
+            chat.privacy.erase(handle)
+    with pytest.raises(BadInput, match="names a part, and only whole messages are erased: erase m4"):
+        chat.privacy.erase("m4.1")
+    assert (chat._agent.head, shown(chat.prepare()), chat.privacy.erasures()) == (*before, [])
 
 
 def test_message_is_named_by_handle_id_or_number() -> None:
     chat = talked()
     chat.prepare()
-    assert chat.erase(chat.history()[3].id).handles == "m4"
+    assert chat.privacy.erase(chat.history()[3].id).handles == "m4"
     chat.prepare()
-    assert chat.erase(1).handles == "m2"
+    assert chat.privacy.erase(2).handles == "m2"
 
 
 def test_erasing_replaces_its_summary_by_the_other_originals() -> None:
@@ -138,12 +138,12 @@ def test_erasing_replaces_its_summary_by_the_other_originals() -> None:
     ids = [row.id for row in chat.history()]
     chat.edit(Summarize(Span(ids[1], ids[5]), "It rains in Paris; the sun shines in Rome."))
     assert len(chat.prepare()) == 3
-    chat.erase("m4")
+    chat.privacy.erase("m4")
     assert texts(chat.prepare()) == [
         *("You help.", "What is the weather?", "I look.", "sun in Rome", "[erased]", "Rain and sun.", "Thank you.")
     ]
-    assert chat.records()[-1].author == "erase"
-    assert not any(b"rains" in message for message in map(str.encode, map(repr, chat.records())))
+    assert chat.journal.records()[-1].author == "erase"
+    assert not any(b"rains" in message for message in map(str.encode, map(repr, chat.journal.records())))
 
 
 def test_note_replaces_originals_that_do_not_fit() -> None:
@@ -151,7 +151,7 @@ def test_note_replaces_originals_that_do_not_fit() -> None:
     chat.append([user(f"long {n} " + "x" * 3000) for n in range(4)])
     ids = [row.id for row in chat.history()]
     chat.edit(Summarize(Span(ids[0], ids[2]), "Long ones."))
-    chat.erase("m1")
+    chat.privacy.erase("m1")
     view = chat.prepare()
     assert texts(view)[0] == "[erased]"
     assert view.tokens <= view.budget.usable
@@ -164,7 +164,7 @@ def test_erasing_removes_all_nested_summaries() -> None:
     ids = [row.id for row in chat.history()]
     chat.edit(Summarize(Span(ids[1], ids[3]), "It rains in Paris."))
     chat.edit(Summarize(Span(ids[1], ids[5]), "Paris: rain. Rome: sun."))
-    chat.erase("m4")
+    chat.privacy.erase("m4")
     assert "[erased]" not in texts(chat.prepare())[:4]
     assert len(texts(chat.prepare())) == 7
 
@@ -173,9 +173,9 @@ def test_erasing_removes_the_placeholder_too() -> None:
     chat = talked()
     four = chat.history()[3].id
     chat.edit(Replace(Target(four, (0,)), (Text("[it rains]"),)))
-    chat.erase("m4")
+    chat.privacy.erase("m4")
     assert "[it rains]" not in str(texts(chat.prepare()))
-    assert "it rains" not in repr(chat.records())
+    assert "it rains" not in repr(chat.journal.records())
 
 
 def test_erasing_a_message_erases_its_expanded_copies() -> None:
@@ -189,10 +189,10 @@ def test_erasing_a_message_erases_its_expanded_copies() -> None:
     chat.prepare()
     chat.expand("m3", where="tail")
     assert sum("plum 3" in text for text in texts(chat.view)) == 2
-    chat.erase("m3")
-    assert "plum" not in repr(shown(chat.prepare())) + repr(chat.history()) + repr(chat.records())
+    chat.privacy.erase("m3")
+    assert "plum" not in repr(shown(chat.prepare())) + repr(chat.history()) + repr(chat.journal.records())
     assert refusals(chat) == []
-    assert chat.leftovers() == (3, [])
+    assert chat.privacy.residue() == (3, [])
 
 
 def test_erasing_an_answer_does_not_reopen_its_call() -> None:
@@ -201,7 +201,7 @@ def test_erasing_an_answer_does_not_reopen_its_call() -> None:
     chat.append(assistant("", ToolCall("c3", "pay", "{}"), ToolCall("c4", "pay", "{}")))
     chat.append(tool_result("c3", "paid"))
     assert [call.call_id for call in chat.open_calls()] == ["c4"]
-    chat.erase("m9")
+    chat.privacy.erase("m9")
     assert [call.call_id for call in chat.open_calls()] == ["c4"]
 
 
@@ -211,13 +211,13 @@ def test_open_conversation_elsewhere_sees_the_erasure(tmp_path: Path) -> None:
     one, other = talked(store=store), opened(store=store)
     assert "rain in Paris" in texts(other.prepare())
     fork = one.fork("fork")
-    one.erase("m4")
+    one.privacy.erase("m4")
     other.pin("m6")
     assert "rain in Paris" not in texts(other.prepare())
     fork.refresh()
     assert "rain in Paris" not in texts(fork.prepare())
     other.append(user("And now?"))
-    assert other.verify() == []
+    assert other.journal.verify() == []
 
 
 def remembered() -> int:
@@ -236,7 +236,7 @@ def test_no_function_cache_holds_an_erased_text(tmp_path: Path) -> None:
         chat.append([assistant(f"Seen {n}."), user("more " * 80)])
         chat.prepare()
     assert remembered() > 0
-    chat.erase("m3")
+    chat.privacy.erase("m3")
     assert remembered() == 0
     assert b"quince" not in chat.body()
     chat.close()
@@ -246,8 +246,13 @@ def test_async_conversation_erases() -> None:
     async def run() -> list[Any]:
         async with await open_async_conversation("c", format="openai", window=9_000) as chat:
             await chat.append([user("a secret"), user("else")])
-            done = await chat.erase("m1")
-            return [done.messages, await chat.leftovers(), await chat.erasures() == [done], texts(await chat.prepare())]
+            done = await chat.privacy.erase("m1")
+            return [
+                done.messages,
+                await chat.privacy.residue(),
+                await chat.privacy.erasures() == [done],
+                texts(await chat.prepare()),
+            ]
 
     assert asyncio.run(run()) == [1, (1, []), True, ["else"]]
 
@@ -274,22 +279,22 @@ def test_every_view_after_an_erasure_is_legal(provider: str, data: st.DataObject
     for _ in range(2 if ids else 0):
         first = data.draw(st.integers(1, len(ids)))
         last = data.draw(st.integers(first, len(ids)))
-        chat.erase(f"m{first}-m{last}" if last > first else f"m{first}")
+        chat.privacy.erase(f"m{first}-m{last}" if last > first else f"m{first}")
         try:
             view = chat.prepare()
         except (BadInput, DoesNotFit):
             continue
-        assert check(view, chat.profile) == []
-        assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
+        assert check(view, chat._agent.profile) == []
+        assert check_body(chat.format.name, chat.format.body(view, profile=chat._agent.profile)) == []
         gone = [row for row in chat.history() if not row.message.parts]
         assert len(gone) >= last - first + 1
-    assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+    assert (chat.journal.verify(), chat.privacy.residue()[1]) == ([], [])
 
 
 def test_answer_shrunk_after_its_call_was_erased_is_no_residue() -> None:
     """The form is made of the answer, which is there: the call that it answered is not, so it tells nothing of that."""
     chat = open_conversation("c", window=50_000, policy="none")
     chat.append(TALK[:4])
-    chat.erase("m3")
+    chat.privacy.erase("m3")
     chat.edit(Replace(Target(chat.history()[3].id), (Text("rain"),)))
-    assert (chat.verify(), chat.leftovers()) == ([], (1, []))
+    assert (chat.journal.verify(), chat.privacy.residue()) == ([], (1, []))

@@ -46,9 +46,9 @@ def settled(chat: Conversation) -> list[bytes]:
         view = chat.prepare()
     except BadInput:
         return []
-    assert check(view, chat.profile) == []
-    rendered = [message.body for message in chat.format.rendered(view, profile=chat.profile)]
-    assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
+    assert check(view, chat._agent.profile) == []
+    rendered = [message.body for message in chat.format.rendered(view, profile=chat._agent.profile)]
+    assert check_body(chat.format.name, chat.format.body(view, profile=chat._agent.profile)) == []
     return rendered
 
 
@@ -87,7 +87,7 @@ def test_every_view_of_any_history_with_any_edits_is_legal(
             hand_edit(chat, data.draw(edits([row.id for row in chat.history()], max_size=3)))
     settled(chat)
     assert [row.message for row in chat.history()] == kept(history)
-    assert chat.verify() == []
+    assert chat.journal.verify() == []
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -103,9 +103,9 @@ def test_view_without_a_new_edit_extends_the_last_byte_for_byte(
     for message in said(chat, history):
         if message.role == "assistant" or data.draw(st.booleans()):
             now = settled(chat)
-            if chat.head.number == number:
+            if chat._agent.head.number == number:
                 assert now[: len(last)] == last
-            last, number = now, chat.head.number
+            last, number = now, chat._agent.head.number
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -122,14 +122,14 @@ def test_view_is_equal_when_reopened_refolded_or_repeated(
         if data.draw(st.integers(0, 5)) == 0:
             hand_edit(chat, data.draw(edits([row.id for row in chat.history()], max_size=3)))
         if data.draw(st.integers(0, 7)) == 0:
-            chat._do(chat._engine.save_snapshot())
+            chat._agent.save_snapshot()
     now = settled(chat)
     assert settled(chat) == now
     again = opened(provider, "off", store=store)
     assert settled(again) == now
     if now:
         anew = chat.as_of(chat.view.turn)
-        assert [message.body for message in chat.format.rendered(anew, profile=chat.profile)] == now
+        assert [message.body for message in chat.format.rendered(anew, profile=chat._agent.profile)] == now
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -144,5 +144,5 @@ def test_floor_keeps_any_view_within_budget_or_raises(provider: str, history: li
         except (BadInput, DoesNotFit):
             continue
         assert view.tokens <= view.budget.usable
-        assert check_body(provider, chat.format.body(view, profile=chat.profile)) == []
+        assert check_body(provider, chat.format.body(view, profile=chat._agent.profile)) == []
     assert [row.message for row in chat.history()] == kept(history)

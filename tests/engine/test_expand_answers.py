@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import BadInput, Conversation, StoreError, Text, ToolCall, assistant, open_conversation
+from foveate.conversation.plugins import AdditionalContent
 from foveate.core.stamps import Expansion
 from foveate.edits import Hide, Replace, Restore, Span, Summarize, Target
 from foveate.errors import NotExpandable, UnknownHandle
-from foveate.plugins import AdditionalContent
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, calls, say, user
@@ -47,10 +47,10 @@ def story(**options: object) -> Conversation:
 
 def refused(chat: Conversation, arguments: str) -> str:
     """What a call with these arguments is told, having changed nothing but for that."""
-    before, number = shown(chat.prepare()), chat.head.number
+    before, number = shown(chat.prepare()), chat._agent.head.number
     chat.record(assistant("", ToolCall("x", "expand", arguments)))
     assert shown(chat.view)[: len(before)] == before
-    assert (chat.head.number, len(chat.view)) == (number, len(before) + 2)
+    assert (chat._agent.head.number, len(chat.view)) == (number, len(before) + 2)
     row = chat.history()[-1]
     assert row.message.result.call_id == "x"
     assert (row.message.result.state, row.stamp.expanded, row.stamp.origin) == (
@@ -131,14 +131,14 @@ VALUES = st.recursive(
 @given(arguments=st.one_of(st.dictionaries(KEYS, VALUES, max_size=3), VALUES), where=st.sampled_from(["view", "tail"]))
 def test_no_expand_arguments_raise_or_change_the_view_on_error(arguments, where):
     chat = story(expand_where=where)
-    before, number = shown(chat.view), chat.head.number
+    before, number = shown(chat.view), chat._agent.head.number
     chat.record(assistant("", ToolCall("x", "expand", json.dumps(arguments))))
     row = chat.history()[-1]
     assert (row.message.result.call_id, chat.open_calls()) == ("x", ())
     assert "It failed:" not in row.message.text
     if row.message.result.state == "error":
-        assert (shown(chat.view)[: len(before)], chat.head.number) == (before, number)
-    elif chat.head.number > number:
+        assert (shown(chat.view)[: len(before)], chat._agent.head.number) == (before, number)
+    elif chat._agent.head.number > number:
         assert row.stamp.expanded.form == "view"
     else:
         assert shown(chat.view)[: len(before)] == before
@@ -173,7 +173,7 @@ def test_original_that_does_not_fit_is_refused_with_advice():
 
 def test_programs_get_refusals_as_errors():
     chat = story()
-    head = chat.head
+    head = chat._agent.head
     for error, asked in (
         (UnknownHandle, lambda: chat.expand("m99", lines="1")),
         (UnknownHandle, lambda: chat.expand("nothing", pattern="a")),
@@ -189,7 +189,7 @@ def test_programs_get_refusals_as_errors():
     ):
         with pytest.raises(error):
             asked()
-    assert (chat.head, chat.search("unicorn")) == (head, [])
+    assert (chat._agent.head, chat.search("unicorn")) == (head, [])
 
 
 # ------------------------------------------------------------------------------------- what is kept from the model
@@ -250,9 +250,9 @@ def test_reason_given_by_a_model_is_stored_in_the_journal():
     chat = story(expand_where="view")
     asked = {"messageIndex": 2, "reason": "The user asks about line 47. " * 20}
     chat.record(assistant("", ToolCall("x", "ExpandMessage", json.dumps(asked))))
-    (edit,) = chat.receipts()[-1].edits
+    (edit,) = chat.journal.receipts()[-1].edits
     assert edit.reason == asked["reason"][:200]
-    assert chat.events()[-2].reason == edit.reason
+    assert chat.journal.events()[-2].reason == edit.reason
 
 
 def test_item_range_accepts_other_notations():
@@ -280,7 +280,7 @@ def test_expansion_emits_an_event_and_is_counted():
         ("message-added", ids[12], 13),
     ]
     assert heard == expected
-    told = [event for event in chat.events() if event.kind == "message-expanded"]
+    told = [event for event in chat.journal.events() if event.kind == "message-expanded"]
     tokens = chat.history()[10].stamp.tokens
     assert [(event.reason, event.policy, event.tokens_saved) for event in told] == [
         ("all of m3, in m11", "expand", -tokens)
@@ -333,9 +333,9 @@ def test_expansion_survives_fork_undo_and_resume(where, tmp_path):
     assert LOG in texts(chat.view)
     assert shown(chat.fork("other").prepare()) == view
     assert wire(chat, opened(store=store, policy="none", expand=True).prepare()) == wire(chat, chat.view)
-    assert chat.verify() == []
+    assert chat.journal.verify() == []
     if where == "view":
-        chat.undo(chat.receipts()[-1])
+        chat.undo(chat.journal.receipts()[-1])
         assert shown(chat.view)[: len(before)] == before
         assert chat.view.entries[-3].message.text == "m3 is shown in full again above."
     other = chat.fork("earlier", at=9)
@@ -409,7 +409,7 @@ def test_any_failure_keeps_one_reply_and_answers_it_next(where, is_after):
             view = chat.prepare()
             assert LOG in texts(view)
             assert [row.message.role for row in chat.history()[9:]] == ["assistant", "tool"]
-            assert chat.verify() == []
+            assert chat.journal.verify() == []
         if is_last:
             return
     raise AssertionError("It took more operations than expected.")
@@ -488,7 +488,7 @@ def test_search_continues_behind_visible_messages():
 
 def test_many_searches_read_the_journal_once(monkeypatch):
     chat = story()
-    store = chat._engine.store
+    store = chat._agent.store
     asked: list[int] = []
     records = store.records
     monkeypatch.setattr(store, "records", lambda head, after=0: asked.append(after) or records(head, after))
@@ -519,10 +519,10 @@ def test_oversized_original_is_not_expanded_by_a_program():
     """Once the hard floor made room for it: it hid all but the newest request, and in the end the original too."""
     chat = too_large("none")
     chat.prompt()
-    before = chat.head, texts(chat.view)
+    before = chat._agent.head, texts(chat.view)
     with pytest.raises(NotExpandable, match=r"^m3 cannot be expanded: it has 8,\d+ tokens, and there is room for 3,"):
         chat.expand("m3", reason="to see it all")
-    assert (chat.head, texts(chat.view)) == before
+    assert (chat._agent.head, texts(chat.view)) == before
     assert str(chat.expand("m3", lines="1-2")) == "[m3: lines 1-2 of 2,000]\none line of many\none line of many\n"
 
 

@@ -77,7 +77,7 @@ def test_any_sequence_with_expansions_is_legal_and_reopens_equal(data, provider,
                 except BadEdit:
                     continue
             case "undo":
-                if receipts := chat.receipts():
+                if receipts := chat.journal.receipts():
                     try:
                         chat.undo(data.draw(st.sampled_from(receipts)))
                     except BadEdit:
@@ -86,7 +86,7 @@ def test_any_sequence_with_expansions_is_legal_and_reopens_equal(data, provider,
                 chat = open_it()
         chat.prepare(tools=TOOLS)
         assert BodyChecker(provider).check(json.loads(chat.body(tools=TOOLS))) == []
-    assert chat.verify() == []
+    assert chat.journal.verify() == []
     assert shown(open_it().view) == shown(chat.view)
     assert [row.message.text for row in chat.history() if row.stamp.origin == "tool"] == said
     failed = [text for text in texts(chat.view) if "It failed:" in text]

@@ -12,7 +12,7 @@ from foveate import BadInput, Media, Options, Text, open_async_conversation, ope
 from foveate.core.profiles import PROFILES
 from foveate.edits import Replace, Span, Summarize, Target
 from foveate.errors import BadSetting
-from foveate.expansion import EXPAND_INSTRUCTION, expand_tool
+from foveate.expand import EXPAND_INSTRUCTION, expand_tool
 from foveate.open import grouped
 from foveate.testing import StubAnthropic, answer, call, calls, say, thought, user
 from foveate.types import Prices
@@ -59,7 +59,7 @@ def test_model_gets_the_exact_original_bytes(provider, arguments, text):
     assert chat.history()[8].message == answer("d", text)
     last = client.requests[-1]["messages"][-1]
     assert (last["content"][0]["content"] if provider == "anthropic" else last["content"]) == text
-    assert (chat.open_calls(), chat.verify()) == ((), [])
+    assert (chat.open_calls(), chat.journal.verify()) == ((), [])
 
 
 @BOTH
@@ -139,7 +139,7 @@ def test_result_says_that_the_next_view_shows_the_original(provider):
         "m3 is shown in full again above.",
     ]
     assert view.entries[2].renewed == view.turn == turn + 1
-    assert [edit.reason for edit in chat.receipts()[-1].edits] == ["the model asked for it"]
+    assert [edit.reason for edit in chat.journal.receipts()[-1].edits] == ["the model asked for it"]
     assert refusals(chat) == []
 
 
@@ -361,8 +361,6 @@ def test_tool_definition_exists_for_each_provider_and_is_immutable():
         "search",
     ]
     assert expand_tool("openai")["function"]["parameters"] == expand_tool("anthropic")["input_schema"]
-    assert opened(provider="anthropic").expand_tool() == expand_tool("anthropic")
-    assert opened().expand_tool() == expand_tool()
     with pytest.raises(BadSetting, match="openai and anthropic"):
         expand_tool("gemini")
 
@@ -420,10 +418,10 @@ def test_host_may_offer_expand_but_not_another_tool_of_that_name():
     assert [tool["name"] for tool in chat.prompt(tools=own)["tools"]] == ["expand", "look"]
     marked = {**expand_tool("anthropic"), "cache_control": {"type": "ephemeral"}}
     assert [tool["name"] for tool in chat.prompt(tools=[marked])["tools"]] == ["expand"]
-    head = chat.head
-    with pytest.raises(BadSetting, match="A tool of yours is called expand"):
+    head = chat._agent.head
+    with pytest.raises(BadSetting, match="One of your tools is named expand"):
         chat.prompt(tools=[{"name": "expand", "description": "zooms", "input_schema": {"type": "object"}}])
-    assert chat.head == head
+    assert chat._agent.head == head
 
 
 def test_host_tool_named_like_an_alias_stays_with_the_host():
@@ -440,14 +438,14 @@ def test_without_expand_nothing_is_added_or_answered():
     chat = opened(provider="anthropic", policy="none")
     ids = chat.append([user("go"), call("a", "look"), answer("a", LOG)])
     chat.edit(Replace(Target(ids[2]), (Text("[short]"),)))
-    assert chat.prompt(system="RULES", tools=[chat.expand_tool()]).keys() == {"system", "tools", "messages"}
+    assert chat.prompt(system="RULES", tools=[expand_tool("anthropic")]).keys() == {"system", "tools", "messages"}
     chat.record(calls(call("x", "expand", handle="m3", lines="2"), call("y", "look"), call("z", "expand", handle="m3")))
     assert [one.call_id for one in chat.open_calls()] == ["x", "y", "z"]
     assert chat.answer(chat.open_calls()[0]).text == "[m3: lines 2 of 300]\n002 ok, all is well\n"
     assert chat.answer({"type": "tool_use", "id": "z", "name": "expand", "input": {}}).state == "ok"
     assert [one.call_id for one in chat.open_calls()] == ["y"]
     for unknown in ("x", "nobody", None, {"id": 3}, call("q", "expand").calls[0]):
-        with pytest.raises(BadInput, match="no call"):
+        with pytest.raises(BadInput, match="no open call"):
             chat.answer(unknown)
 
 
@@ -457,7 +455,7 @@ def test_environment_and_settings_file_enable_expand(tmp_path, monkeypatch):
     chat = open_conversation("a", window=8_000)
     chat.append("go")
     assert [tool["function"]["name"] for tool in chat.prompt()["tools"]] == ["expand"]
-    assert "tools" not in open_conversation("a", window=8_000, expand=False, store=chat._engine.store).prompt()
+    assert "tools" not in open_conversation("a", window=8_000, expand=False, store=chat._agent.store).prompt()
     monkeypatch.setenv("FOVEATE_EXPAND_WHERE", "somewhere")
     with pytest.raises(BadSetting, match="FOVEATE_EXPAND_WHERE"):
         open_conversation("a", window=8_000)

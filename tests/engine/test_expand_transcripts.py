@@ -10,7 +10,7 @@ import pytest
 
 from foveate import Conversation, Message
 from foveate.errors import NotExpandable
-from foveate.expansion.originals import text_of
+from foveate.expand.originals import text_of
 from foveate.stores.memory import MemoryStore
 from foveate.testing import BodyChecker, call, say
 
@@ -84,7 +84,7 @@ def test_original_in_its_place_is_in_the_next_view(transcripts, provider, source
         assert there.message == entry.source
         chat.record(say("I see."))
         chat.append("Go on.")
-    assert chat.verify() == []
+    assert chat.journal.verify() == []
 
 
 @pytest.mark.parametrize(("provider", "source", "number"), RECORDED)

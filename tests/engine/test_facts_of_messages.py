@@ -32,7 +32,7 @@ def test_facts_of_a_message_are_stamped_and_survive_reopening(tmp_path):
         one.append("Bye.")
     with open_conversation("c", store=url, policy="none", window=9_000) as again:
         stamps = [row.stamp for row in again.history()]
-        assert again.verify() == []
+        assert again.journal.verify() == []
     assert [stamp.metadata for stamp in stamps] == ['{"ticket":"T-7","tags":["ä",1]}', "", "", "", ""]
     assert [stamp.lease for stamp in stamps] == [None, lease, None, None, None]
     assert [stamp.origin for stamp in stamps] == ["user", "tool", "user", "user", "user"]
@@ -54,11 +54,11 @@ def test_facts_of_a_message_are_stamped_and_survive_reopening(tmp_path):
         ({"lease": Lease(expiration_mode="vanish")}, BadSetting, "expiration_mode is 'vanish'; allowed: one of none"),  # type: ignore[arg-type]
         ({"lease": Lease(compact_length=0)}, BadSetting, "compact_length"),
         ({"kept": [PartRetention()]}, BadMessage, "1 entries for 2 parts"),
-        ({"kept": [PartRetention(), 3]}, BadSetting, "is a Kept"),
+        ({"kept": [PartRetention(), 3]}, BadSetting, "must be a PartRetention"),
         ({"kept": [PartRetention(), PartRetention(calls=-1)]}, BadSetting, "0 or more"),
         ({"kept": [PartRetention(), PartRetention(calls=True)]}, BadSetting, "0 or more"),
         ({"kept": [PartRetention(), PartRetention(shown=1)]}, BadSetting, "True or False"),  # type: ignore[arg-type]
-        ({"kept": PartRetention()}, BadSetting, "a list with a Kept for each part"),
+        ({"kept": PartRetention()}, BadSetting, "a list with a PartRetention for each part"),
         ({"metadata": ["a"]}, BadSetting, "a JSON object"),
         ({"metadata": {"a": {1, 2}}}, BadInput, "cannot be written as JSON"),
         ({"metadata": {"a": float("nan")}}, BadInput, "cannot be written as JSON"),
@@ -88,7 +88,7 @@ def test_retention_of_parts_needs_its_policy(policy: str, warned: bool, caplog):
 
 def test_part_retention_is_for_one_message():
     one = opened()
-    with pytest.raises(BadMessage, match="about one message; 2"):
+    with pytest.raises(BadMessage, match="describes one message, but 2"):
         one.append([user("a"), user("b")], kept=[PartRetention()])
 
 
@@ -181,21 +181,21 @@ def shrunk(**edit: object):
 
 
 def test_message_is_expanded_by_handle_id_or_number():
-    for named in ("m3", "by id", 2):
+    for named in ("m3", "by id", 3):
         one, ids = shrunk()
         one.prepare()
         assert one.expand(ids[2] if named == "by id" else named, reason="I need it").text == RESULT
         assert texts(one.view)[2] == RESULT
-        assert one.records()[-1].edits == (Restore((Target(ids[2]),), reason="I need it"),)
+        assert one.journal.records()[-1].edits == (Restore((Target(ids[2]),), reason="I need it"),)
 
 
-@pytest.mark.parametrize("named", [-1, 5, 99, None, True, 2.0, "m99", "", "0" * 40, "m3-m1"])
+@pytest.mark.parametrize("named", [-1, 0, 6, 99, None, True, 2.0, "m99", "", "0" * 40, "m3-m1"])
 def test_name_without_a_message_is_not_expanded(named: object):
     one, _ = shrunk()
     one.prepare()
     with pytest.raises(UnknownHandle):
         one.expand(named)  # type: ignore[arg-type]
-    assert one.head.number == 1
+    assert one._agent.head.number == 1
 
 
 @pytest.mark.parametrize("named", ["m1", "m2", "m4-m5", "m3.1"])

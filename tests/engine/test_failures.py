@@ -111,12 +111,12 @@ def test_interrupted_plan_leaves_nothing_and_commits_once_on_retry():
         try:
             one.prepare()
         except Exception:
-            assert one.head.number == 0
+            assert one._agent.head.number == 0
             assert all(entry.shrunk == () for entry in one.view)
         countdown.start(0)
         one.prepare()
         one.prepare()
-        assert [receipt.first for receipt in one.receipts()] == [1]
+        assert [receipt.first for receipt in one.journal.receipts()] == [1]
 
 
 @PROVIDERS
@@ -142,7 +142,7 @@ def test_body_bytes_trigger_before_tokens(provider):
     for i in range(20):
         one.append([call(f"c{i}"), answer(f"c{i}", "é" * 1_500)])
         view = one.prepare()
-        assert len(one.format.body(view, profile=one.profile)) <= 20_000
+        assert len(one.format.body(view, profile=one._agent.profile)) <= 20_000
     assert view.tokens < 20_000
 
 
@@ -206,7 +206,7 @@ def test_off_disables_everything_automatic():
     view = one.prepare()
     one.record(say("done"))
     assert view.tokens > 4_000
-    assert one.receipts() == []
+    assert one.journal.receipts() == []
 
 
 # ------------------------------------------------------------------------------------------- D. money
@@ -235,7 +235,7 @@ def test_frontier_moves_in_batches():
             if message.role == "assistant":
                 one.prepare()
             one.append(message)
-        return len(one.receipts()), len(one.history())
+        return len(one.journal.receipts()), len(one.history())
 
     sliding, messages = edited_turns("keep-last-5")
     batched, _ = edited_turns(prune_tool_outputs(protect=10_000, minimum=10_000))
@@ -326,11 +326,11 @@ def test_plan_is_a_dry_run_of_prepare():
     one = opened(policy="keep-last-1")
     one.append(chat(user("go"), call("a"), answer("a", text_of(90)), call("b"), answer("b", text_of(80))))
     plan = one.plan()
-    assert one.head.number == 0
+    assert one._agent.head.number == 0
     assert shown(one.view) == shown(plan.before)
     view = one.prepare()
     assert shown(view) == shown(plan.after)
-    (receipt,) = one.receipts()
+    (receipt,) = one.journal.receipts()
     assert (receipt.edits, receipt.policies, receipt.tokens_saved) == (plan.edits, ("keep-last-1",), plan.tokens_saved)
     assert receipt.tokens_saved > 80
 
@@ -346,7 +346,7 @@ def test_every_edit_can_be_undone_and_every_turn_viewed():
     for turn, view in enumerate(seen, 1):
         assert shown(one.as_of(turn)) == shown(view)
     whole = [row.message.text for row in one.history()]
-    for receipt in reversed(one.receipts()):
+    for receipt in reversed(one.journal.receipts()):
         one.undo(receipt)
     assert texts(one.view) == whole
 
@@ -359,7 +359,7 @@ def test_undoing_an_undo_or_an_expansion_restores_the_edit():
     one.expand("m3")
     whole = shown(one.view)
     assert whole != shrunk
-    back = one.undo(one.receipts()[-1])
+    back = one.undo(one.journal.receipts()[-1])
     assert shown(one.view) == shrunk
     again = one.undo(back)
     assert shown(one.view) == whole
@@ -372,7 +372,7 @@ def test_edit_of_a_protected_message_is_refused():
     ids = one.append([*chat(user("go"), say("a"), user("b"))])
     with pytest.raises(BadEdit, match="m3 is a system prompt or the last user input"):
         one.edit(Hide(Target(ids[2])))
-    assert one.receipts() == []
+    assert one.journal.receipts() == []
 
 
 def test_budget_below_the_request_alone_raises_does_not_fit():
@@ -381,7 +381,7 @@ def test_budget_below_the_request_alone_raises_does_not_fit():
     with pytest.raises(DoesNotFit) as caught:
         one.prepare()
     assert (caught.value.needed, caught.value.usable, caught.value.unit) == (2_004, 900, "tokens")
-    assert one.receipts() == []
+    assert one.journal.receipts() == []
 
 
 def test_missing_window_error_names_model_and_window():
@@ -397,7 +397,7 @@ def test_conversation_learns_the_limit_from_the_stub():
     try:
         client.messages.create(model="m", max_tokens=10, **prompt)
     except Exception as error:
-        prompt = one.refused(error)
+        prompt = one.retry_smaller(error)
     one.record(client.messages.create(model="m", max_tokens=10, **prompt))
     assert one.budget.window == 3_000
 

@@ -53,7 +53,7 @@ def test_retry_after_any_failure_gives_the_same_conversation(kind, after, tmp_pa
         assert [row.message for row in chat.history()] == HISTORY
         assert chat.tip == reference.tip
         assert refusals(chat) == []
-        assert chat.verify() == []
+        assert chat.journal.verify() == []
         again = opened(policy="off", store=inner)
         assert shown(again.view) == shown(chat.view)
         inner.close()
@@ -70,7 +70,7 @@ def test_failing_listener_changes_nothing():
     play(quiet)
     play(loud)
     assert shown(quiet.view) == shown(loud.view)
-    assert quiet.records()[0].edits == loud.records()[0].edits
+    assert quiet.journal.records()[0].edits == loud.journal.records()[0].edits
 
 
 def test_events_are_in_order():
@@ -81,6 +81,6 @@ def test_events_are_in_order():
         chat.prepare() if message.role != "assistant" else None
     chat.append(user("next"))
     chat.pin("m1")
-    assert {(e.kind, e.message, e.edit) for e in heard} == {(e.kind, e.message, e.edit) for e in chat.events()}
+    assert {(e.kind, e.message, e.edit) for e in heard} == {(e.kind, e.message, e.edit) for e in chat.journal.events()}
     assert [event.kind for event in heard[:2]] == ["message-added", "message-added"]
     assert heard[-1].kind == "message-pinned"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from operator import attrgetter
 from unittest.mock import patch
 
 import pytest
@@ -12,11 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from foveate import BadInput, Conversation, DoesNotFit, open_conversation
+from foveate.conversation import past, state
 from foveate.core import snapshots
 from foveate.core.edits import Record
 from foveate.core.snapshots import Snapshot
 from foveate.edits import Hide, Restore, Span, Summarize, Target
-from foveate.engine import Step, folding, state, summing
 from foveate.errors import BadEdit, BadMessage
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
@@ -28,22 +29,22 @@ from .test_state_machine import TwoStores
 def forget(chat: Conversation, kept: int) -> None:
     """Let go of all but so many hidden runs."""
     with patch.object(snapshots, "KEPT_MAX", kept), patch.object(snapshots, "_SLACK", 1):
-        chat._engine.projection.forget()
+        chat._session.state.projection.forget()
 
 
 @contextmanager
 def in_small_pieces() -> Iterator[None]:
     """What is long is anything above two or three."""
-    sizes = ((folding, "_SHORT", 2), (folding, "_WINDOW", 1), (folding, "_ROWS", 3), (summing, "_ROWS", 3))
+    sizes = ((state, "_SHORT_JOURNAL", 2), (state, "_WINDOW", 1), (state, "_ROWS", 3), (past, "_ROWS", 3))
     with ExitStack() as stack:
-        for module, name, size in (*sizes, (state, "_FAR", 2)):
+        for module, name, size in (*sizes, (state, "_LONG_GAP", 2)):
             stack.enter_context(patch.object(module, name, size))
         yield
 
 
-def all_records(chat: Conversation) -> Step[list[Record]]:
+def all_records(chat: Conversation) -> list[Record]:
     """The whole journal, which tells anything."""
-    return [record for _, record in (yield lambda: chat._engine.store.records(chat.head))]
+    return [record for _, record in chat._agent.store.records(chat._agent.head)]
 
 
 class OneForgets(TwoStores):
@@ -53,7 +54,7 @@ class OneForgets(TwoStores):
         with in_small_pieces() if which else nullcontext():
             chat = super().opened(which, name)
         if not which:
-            chat._engine._records_about = lambda first, last: all_records(chat)  # type: ignore[method-assign]
+            chat._session.editor._records_about = lambda first, last: all_records(chat)  # type: ignore[method-assign]
         return chat
 
     def both(self, act: str, *given: object, **named: object) -> None:
@@ -62,7 +63,7 @@ class OneForgets(TwoStores):
         for how, chat in zip((nullcontext(), in_small_pieces()), self.chats, strict=True):
             try:
                 with how:
-                    done = getattr(chat, act)(*given, **named)
+                    done = attrgetter(act)(chat)(*given, **named)
                 outcomes.append(done if act in ("totals", "search") else "done")
             except (BadInput, BadMessage, BadEdit, DoesNotFit) as error:
                 outcomes.append(str(error))
@@ -84,7 +85,7 @@ class OneForgets(TwoStores):
         with in_small_pieces():
             assert shown(self.chats[1].as_of(turn)) == shown(was)
 
-    @precondition(lambda self: self.chats[0].head.number > 0)
+    @precondition(lambda self: self.chats[0]._agent.head.number > 0)
     @rule(kept=st.integers(0, 2))
     def forget(self, kept: int) -> None:
         forget(self.chats[1], kept)
@@ -95,10 +96,10 @@ class OneForgets(TwoStores):
         position = data.draw(st.integers(1, len(self.chats[0])))
         self.both("edit", Hide(Target(self.chats[0].history(position, position)[0].id)))
 
-    @precondition(lambda self: self.chats[0].head.number > 0)
+    @precondition(lambda self: self.chats[0]._agent.head.number > 0)
     @rule(data=st.data())
     def take_back(self, data: st.DataObject) -> None:
-        numbers = data.draw(st.sets(st.integers(1, self.chats[0].head.number), min_size=1, max_size=3))
+        numbers = data.draw(st.sets(st.integers(1, self.chats[0]._agent.head.number), min_size=1, max_size=3))
         self.both("edit", Restore(edits=tuple(sorted(numbers))))
 
 
@@ -130,8 +131,8 @@ def texts(chat: Conversation) -> list[str]:
 
 def test_moved_window_keeps_newest_runs_and_positions_of_others():
     chat = windowed(600)
-    chat._do(chat._engine.save_snapshot())
-    found = chat._engine.store.snapshot(chat.head)
+    chat._agent.save_snapshot()
+    found = chat._agent.store.snapshot(chat._agent.head)
     assert found is not None
     shot = Snapshot.decode(found[2])
     assert shot is not None
@@ -165,7 +166,7 @@ def test_messages_hidden_one_by_one_form_one_run():
     for row in chat.history(2, 8):
         chat.edit(Hide(Target(row.id)))
     forget(chat, 0)
-    assert chat._engine.projection.snapshot().gone == [(2, 8, 7)]
+    assert chat._session.state.projection.snapshot().gone == [(2, 8, 7)]
     chat.expand("m4")
     assert texts(chat) == ["m1", "m4", "m9", "m10", "m11"]
     chat.edit(Restore(edits=(5,)))
@@ -176,10 +177,10 @@ def test_conversation_with_few_kept_runs_resumes_unchanged():
     store = MemoryStore()
     chat = windowed(20, store=store)
     forget(chat, 0)
-    chat._do(chat._engine.save_snapshot())
+    chat._agent.save_snapshot()
     again = open_conversation("c", store=store, policy="off")
     chat.undo(20)
-    again._do(again._engine.refresh())
+    again.refresh()
     assert shown(again.view) == shown(chat.view)
 
 
@@ -199,7 +200,7 @@ def test_undo_and_expansion_read_only_the_end_of_a_long_journal():
         chat.expand("m1390")
         fork = chat.fork("fork", at=41)
     assert (sum(read), len(read)) < (2_000, 30)
-    assert (fork.head.number, texts(fork)) == (20, ["summary 19", "m40", "m41"])
+    assert (fork._agent.head.number, texts(fork)) == (20, ["summary 19", "m40", "m41"])
 
 
 def test_free_name_for_a_departure_is_found_with_few_queries():
@@ -214,7 +215,7 @@ def test_free_name_for_a_departure_is_found_with_few_queries():
 def test_long_read_saves_a_snapshot():
     store = MemoryStore()
     windowed(8, store=store).fork("fork", at=12)
-    with patch.object(state, "_FAR", 10):
+    with patch.object(state, "_LONG_GAP", 10):
         first = open_conversation("fork", store=store, policy="off")
     with patch.object(store, "messages", wraps=store.messages) as messages:
         again = open_conversation("fork", store=store, policy="off")

@@ -50,5 +50,5 @@ def test_mapping_of_the_caller_is_not_changed(tmp_path: Path) -> None:
     with opened(tmp_path / "chat.db", "prune-and-compact", cached(summarize, mine)) as chat:
         talk(chat)
         kept = dict(mine)
-        chat.erase("m13")
+        chat.privacy.erase("m13")
     assert mine == kept != {}

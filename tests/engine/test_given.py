@@ -36,9 +36,9 @@ def test_setting_of_the_wrong_type_is_named(setting):
 
 @pytest.mark.parametrize("name", [None, 5, b"x", [], object()])
 def test_name_must_be_a_string(name):
-    with pytest.raises(BadSetting, match="name of a conversation is a string"):
+    with pytest.raises(BadSetting, match="name of a conversation must be a string"):
         open_conversation(name, window=1_000)
-    with pytest.raises(BadSetting, match="name of a fork is a string"):
+    with pytest.raises(BadSetting, match="name of a fork must be a string"):
         opened().fork(name)
 
 
@@ -79,7 +79,7 @@ def test_edit_with_wrong_fields_is_refused():
     for wrong in (None, "m1", Replace(Target(ids[1]), "short"), Replace(ids[1], (Text("short"),)), Target(ids[1])):
         with pytest.raises(BadEdit):
             one.edit(wrong)
-    assert one.receipts() == []
+    assert one.journal.receipts() == []
 
 
 @pytest.mark.parametrize("value", [None, "x", 1.5, b"x", [], object()])
@@ -88,16 +88,19 @@ def test_numbers_must_be_whole(value):
     one.append([user("a"), assistant("b"), user("c")])
     for wrong in (
         lambda: one.as_of(value),
-        lambda: one.undo(value),
         lambda: one.history(value),
-        lambda: one.events(value),
-        lambda: one.refused(value),
+        lambda: one.journal.events(value),
+        lambda: one.retry_smaller(value),
         lambda: one.record(assistant("x"), usage=value or 5),
-        lambda: one.fork("f", at=value or ""),
         lambda: one.history(1, value or ""),
     ):
         with pytest.raises(BadSetting):
             wrong()
+    if value is not None:
+        with pytest.raises(BadInput):
+            one.undo(value)
+        with pytest.raises(BadInput):
+            one.fork("f", at=value)
     assert len(one) == 3
 
 

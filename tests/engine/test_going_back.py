@@ -67,7 +67,7 @@ def test_reader_of_lost_data_gets_store_rolled_back(others: tuple[str, ...], do:
         "refresh": chat.refresh,
         "history": chat.history,
         "fork": lambda: chat.fork("two"),
-        "erase": lambda: chat.erase("m1"),
+        "erase": lambda: chat.privacy.erase("m1"),
     }[do]
     store.now = behind("a", "b", *others)
     before = [row.body for row in everything(store.now)]
@@ -80,7 +80,7 @@ def test_reader_of_lost_data_gets_store_rolled_back(others: tuple[str, ...], do:
     with pytest.raises(StoreRolledBack):
         chat.append("again")  # It goes on refusing until it is opened again.
     again = talking(store)
-    assert ([row.body for row in everything(store.now)], again.verify()) == (before, [])
+    assert ([row.body for row in everything(store.now)], again.journal.verify()) == (before, [])
     assert len(again.append("on from what is there")) == 1
 
 
@@ -124,7 +124,7 @@ def test_lost_erasure_blocks_appends(server: Callable[[], Any], after: bool) -> 
     store = FailedOver(server())
     chat = talking(store)
     said(chat, "a", "secret", "c")
-    chat.erase("m2")
+    chat.privacy.erase("m2")
     store.now = behind("a", "secret", "c", store=server())
     before = store.now.open("", "one")
     with pytest.raises(StoreRolledBack):
@@ -163,7 +163,7 @@ def test_no_message_is_appended_after_lost_data(kept: int, lost: int, others: li
     with pytest.raises(StoreRolledBack):
         chat.append("next")
     assert everything(store.now) == before
-    assert talking(store).verify() == []
+    assert talking(store).journal.verify() == []
 
 
 @pytest.mark.parametrize("others", [["pin"], ["pin", "unpin"], ["pin", "c", "d"]])
@@ -183,7 +183,7 @@ def test_reader_that_saw_nothing_lost_continues() -> None:
     said(talking(store), "lost")
     store.now = behind("a", "b", "-", "c")
     said(chat, "d", "-")
-    assert ([row.message.text for row in chat.history()], chat.verify()) == (["a", "b", "c", "d"], [])
+    assert ([row.message.text for row in chat.history()], chat.journal.verify()) == (["a", "b", "c", "d"], [])
 
 
 def test_rollback_of_a_departure_raises_store_rolled_back() -> None:
@@ -191,7 +191,7 @@ def test_rollback_of_a_departure_raises_store_rolled_back() -> None:
     store = FailedOver()
     chat = talking(store)
     said(chat, "a", "b", "c")
-    chat._do(chat._engine.depart(2))
+    (chat._session.exchange.depart(2))
     said(chat, "d")
     store.now = behind("a", "b", "c")
     with pytest.raises(StoreRolledBack):
@@ -205,7 +205,7 @@ def test_lost_erasure_raises() -> None:
     store = FailedOver()
     chat = talking(store)
     said(chat, "a", "secret", "c")
-    chat.erase("m2")
+    chat.privacy.erase("m2")
     store.now = behind("a", "secret", "c")
     with pytest.raises(StoreRolledBack, match="it holds others"):
         chat.refresh()

@@ -34,9 +34,9 @@ def talk(count: int, **options: object) -> tuple[Conversation, tuple[str, ...]]:
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (lambda ids: Replace(Target(ids[2], (7,)), (Text("x"),)), "m3 cannot be edited so"),
-        (lambda ids: Replace(Target(ids[1], (1,)), (Text("not json"),)), "m2 cannot be edited so"),
-        (lambda ids: Replace(Target(ids[1], (0,)), (Text("thoughts"),)), "m2 cannot be edited so"),
+        (lambda ids: Replace(Target(ids[2], (7,)), (Text("x"),)), "m3 cannot be edited like this"),
+        (lambda ids: Replace(Target(ids[1], (1,)), (Text("not json"),)), "m2 cannot be edited like this"),
+        (lambda ids: Replace(Target(ids[1], (0,)), (Text("thoughts"),)), "m2 cannot be edited like this"),
         (lambda ids: Hide(Target(ids[1], (1,))), "hidden only with its message"),
         (lambda ids: Hide(Target(ids[3])), "m4 is pinned; unpin it first"),
         (lambda ids: Summarize(Span(ids[1], ids[2]), " \n"), "needs a text"),
@@ -51,10 +51,10 @@ def test_inapplicable_edit_is_refused_with_the_reason(made, says):
     one = opened(provider="anthropic")
     ids = one.append([system("rules"), thought("hm", call("a")), answer("a", "1"), say("ok"), user("go")])
     one.edit(Pin(Target(ids[3])))
-    before, head = shown(one.view), one.head
+    before, head = shown(one.view), one._agent.head
     with pytest.raises(BadEdit, match=says):
         one.edit(Pin(Target(ids[2])), made(ids))
-    assert (shown(one.view), one.head) == (before, head)
+    assert (shown(one.view), one._agent.head) == (before, head)
 
 
 def test_unpin_and_a_replacement_may_be_one_commit():
@@ -110,9 +110,9 @@ def test_expansion_of_a_summary_or_its_message_can_be_undone():
     for handle in ("m2-m6", "m1-m4", "m3", "m5-m8", "m6"):
         one.expand(handle)
         assert shown(one.view) != before
-        one.undo(one.receipts()[-1])
+        one.undo(one.journal.receipts()[-1])
         assert shown(one.view) == before
-    again = opened(policy="off", store=one._engine.store)
+    again = opened(policy="off", store=one._agent.store)
     assert shown(again.view) == before
 
 
@@ -220,7 +220,7 @@ def test_policy_that_restores_hidden_messages_is_left_out():
     one.edit(Hide(Target(ids[1])))
     assert texts(one.prepare()) == ["a", "c"]
     assert texts(opened(store=store, policy="off").view) == ["a", "c"]
-    assert len(one.records()) == 1
+    assert len(one.journal.records()) == 1
 
 
 def test_departure_by_another_process_is_followed():
@@ -233,7 +233,7 @@ def test_departure_by_another_process_is_followed():
     other.refresh()
     assert texts(other.view) == texts(one.view) == [f"new {n}" for n in range(9)]
     other.append(user("and on"))
-    assert one.verify() == []
+    assert one.journal.verify() == []
 
 
 def test_reply_to_an_edited_view_loses_its_bound_reasoning():
@@ -255,7 +255,7 @@ def test_summary_has_the_same_stamp_after_reopening():
     one.edit(Summarize(Span(ids[1], ids[2]), "told"))
     again = opened(store=store, policy="off")
     assert again.view.entries[1].stamp == one.view.entries[1].stamp
-    assert one.view.entries[1].stamp.time == one.records()[0].time > 0
+    assert one.view.entries[1].stamp.time == one.journal.records()[0].time > 0
 
 
 def test_undoing_all_receipts_restores_the_history():
@@ -266,7 +266,7 @@ def test_undoing_all_receipts_restores_the_history():
     one.edit(Replace(Target(ids[2]), (Text("[short]"),)))
     one.expand("m3")
     one.edit(Hide(Target(ids[1])), Restore((Target(ids[1]),)))
-    for receipt in reversed(one.receipts()):
+    for receipt in reversed(one.journal.receipts()):
         with suppress(BadEdit):  # What another undo has taken back already.
             one.undo(receipt)
     assert shown(one.prepare()) == before

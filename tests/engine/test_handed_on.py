@@ -57,16 +57,16 @@ def talk(one: Conversation, first: int, last: int) -> View:
 def beside(one: Conversation, summarizer: Any = lambda request: "In short.", **options: Any) -> Conversation:
     """The same conversation, as another process has it open."""
     options = {"policy": (COMPACT,), **SIZE, **options}
-    return opened("c", store=one._engine.store, summarizer=summarizer, background=False, **options)
+    return opened("c", store=one._agent.store, summarizer=summarizer, background=False, **options)
 
 
 def relieve(one: Conversation, since: int | None = None, *, is_wanted: bool = False, focus: str = "") -> Record | None:
-    return one._do(one._engine.relieve(since=since, is_wanted=is_wanted, focus=focus))
+    return one._agent.compact_detached(since=since, is_wanted=is_wanted, focus=focus)
 
 
 def summaries(one: Conversation) -> list[str]:
     one.refresh()
-    return [edit.text for record in one.records() for edit in record.edits if isinstance(edit, Summarize)]
+    return [edit.text for record in one.journal.records() for edit in record.edits if isinstance(edit, Summarize)]
 
 
 # --------------------------------------------------------------------------------------------------- handing it on
@@ -77,7 +77,7 @@ def test_job_carries_the_name_and_no_text() -> None:
     one = opened(policy=(COMPACT,), summarizer=nobody, background=desk, **SIZE)
     talk(one, 1, 7)
     assert desk.notes == [Handed("", "c", 0, ("compact",), 11_000, 1_000, "openai")]
-    assert one.records() == []
+    assert one.journal.records() == []
 
 
 def test_next_view_includes_changes_of_another_process() -> None:
@@ -85,8 +85,8 @@ def test_next_view_includes_changes_of_another_process() -> None:
     talk(one, 1, 7)
     assert relieve(beside(one)) is not None
     assert texts(talk(one, 8, 8))[0] == "In short."
-    assert (one.verify(), summaries(one)) == ([], ["In short."])
-    assert not one._engine.ahead.is_handed_on
+    assert (one.journal.verify(), summaries(one)) == ([], ["In short."])
+    assert not one._session.prefetch.is_handed_on
 
 
 def test_repeated_call_shows_the_summary_of_a_worker() -> None:
@@ -125,7 +125,9 @@ def test_failing_queue_is_logged_and_the_conversation_continues(caplog: Any) -> 
     one = opened(policy=(COMPACT,), summarizer=nobody, background=Desk(error=OSError("no queue")), **SIZE)
     with caplog.at_level(logging.WARNING, "foveate"):
         assert talk(one, 1, 7).tokens > 5_000
-    assert [record.getMessage() for record in caplog.records] == ["c: a summary could not be handed on: no queue"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "c: a summary could not be handed to another process: no queue"
+    ]
 
 
 def test_async_conversation_queues_jobs() -> None:
@@ -190,7 +192,7 @@ def test_failing_summarizer_leaves_no_trace() -> None:
     one = filled()
     with pytest.raises(OSError, match="no quota"):
         relieve(beside(one, failing))
-    assert one.records() == []
+    assert one.journal.records() == []
 
 
 def test_unacceptable_summary_is_reported_and_leaves_no_trace() -> None:
@@ -202,7 +204,7 @@ def test_unacceptable_summary_is_reported_and_leaves_no_trace() -> None:
 
     with pytest.raises(NoSummary, match="shorter than what it stands for"):
         relieve(beside(one, long, policy=(compact_on_overflow(digest=False),)), 0, is_wanted=True)
-    assert one.records() == []
+    assert one.journal.records() == []
 
 
 def test_summary_of_a_changed_span_is_replaced_by_another() -> None:
@@ -216,7 +218,7 @@ def test_summary_of_a_changed_span_is_replaced_by_another() -> None:
 
     asked: list[SummaryRequest] = []
     relieve(beside(one, meanwhile))
-    assert (summaries(one), one.verify()) == (["Summary 2."], [])
+    assert (summaries(one), one.journal.verify()) == (["Summary 2."], [])
     assert "q2 " in "".join(texts(one.prepare()))[:4_000]
 
 
@@ -240,16 +242,19 @@ def test_job_yields_to_writers_that_are_always_first() -> None:
         return "In short."
 
     other = beside(one, meddling)
-    real = other._engine.store.commit
+    real = other._agent.store.commit
 
     def refused(*arguments: Any) -> Any:
         raise ConflictError("another was first")
 
-    other._engine.store.commit = refused  # type: ignore[method-assign]
+    other._agent.store.commit = refused  # type: ignore[method-assign]
     with pytest.raises(ConflictError, match="kept changing"):
         relieve(other)
-    other._engine.store.commit = real  # type: ignore[method-assign]
-    assert (asked[0], [edit for record in one.records() for edit in record.edits if isinstance(edit, Task)]) == (1, [])
+    other._agent.store.commit = real  # type: ignore[method-assign]
+    assert (
+        asked[0],
+        [edit for record in one.journal.records() for edit in record.edits if isinstance(edit, Task)],
+    ) == (1, [])
 
 
 def failing(request: SummaryRequest) -> str:

@@ -51,14 +51,14 @@ def check_killed_turns(path: Path, kills: int, seed: int) -> None:
             else:
                 edits = int(number)
         with opened("one", store=f"sqlite:///{path}", window=6_000, policy="keep-last-2") as chat:
-            assert chat.verify() == []
-            assert chat.head.number >= edits
+            assert chat.journal.verify() == []
+            assert chat._agent.head.number >= edits
             there = {row.position: row.id for row in chat.history()}
             assert acknowledged.items() <= there.items()
             assert list(there) == list(range(1, len(chat) + 1))
             assert shown(chat.view) == folded_anew(path)
             assert refusals(chat) == []
-            edits = chat.head.number
+            edits = chat._agent.head.number
             acknowledged = there
     assert len(acknowledged) > kills
     assert edits > kills

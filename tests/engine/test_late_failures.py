@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from foveate import Conversation, StoreError
+from foveate.conversation.state import State
 from foveate.core.edits import Hide, Target
-from foveate.engine import state
 from foveate.errors import Damaged
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -39,8 +39,7 @@ class Faulty:
 @pytest.fixture
 def snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a snapshot due after every message and every edit."""
-    monkeypatch.setattr(state, "_SNAPSHOT_EVERY", 0)
-    monkeypatch.setattr(state.State, "_is_snapshot_due", lambda self: True, raising=False)
+    monkeypatch.setattr(State, "_is_snapshot_due", lambda self: True)
 
 
 @pytest.mark.usefixtures("snapshots")
@@ -52,7 +51,7 @@ def test_append_succeeds_when_the_snapshot_fails():
     assert [row.id for row in one.history()] == list(ids)
     store.failing = set()
     one.append(user("c"))
-    assert store.snapshot(one.head)[0] == 3
+    assert store.snapshot(one._agent.head)[0] == 3
 
 
 @pytest.mark.usefixtures("snapshots")
@@ -63,7 +62,7 @@ def test_edit_succeeds_when_the_snapshot_fails():
     one.append(user("c"))
     store.failing = {"save_snapshot"}
     receipt = one.edit(Hide(Target(first)))
-    assert (receipt.first, texts(one.view), len(one.records())) == (1, ["b", "c"], 1)
+    assert (receipt.first, texts(one.view), len(one.journal.records())) == (1, ["b", "c"], 1)
 
 
 @pytest.mark.parametrize("failing", ["commit", "records", "locate"])
@@ -91,7 +90,7 @@ def test_append_succeeds_when_reading_back_fails():
     other.refresh()
     other.edit(Hide(Target(first)))
     other.append(user("d"))
-    faulty.failing = {"messages", "locate", "pick", "records"}
+    faulty.failing = {"messages", "locate", "get_many", "records"}
     (last,) = one.append(user("e"))
     faulty.failing = set()
     assert [row.message.text for row in one.history()] == ["a", "b", "c", "d", "e"]
@@ -134,7 +133,7 @@ def test_retry_after_any_failed_operation_stores_one_copy(monkeypatch, snapshots
         is_done = not countdown.is_used_up
         countdown.start(0)
         assert [row.message for row in chat.history()] == HISTORY, f"operation {n}"
-        assert chat.verify() == []
+        assert chat.journal.verify() == []
         assert shown(opened(policy="off", store=inner).view) == shown(chat.view)
         inner.close()
         if is_done:
@@ -156,7 +155,7 @@ def test_late_answer_stays_late_in_another_process():
     view = again.prepare()
     assert texts(view)[3:] == ["[Result for call a of read_file, which came late]\nprint(1)"]
     assert wire(again, view)[: len(before)] == before
-    assert again.verify() == []
+    assert again.journal.verify() == []
 
 
 def test_answer_before_any_prompt_follows_its_call():
@@ -165,7 +164,7 @@ def test_answer_before_any_prompt_follows_its_call():
     again = opened(store=store)
     again.append(answer("a", "print(1)"))
     assert texts(again.prepare()) == ["go", "", "print(1)"]
-    assert again.records() == []
+    assert again.journal.records() == []
 
 
 def test_shown_stand_in_is_recorded_once():
@@ -173,7 +172,7 @@ def test_shown_stand_in_is_recorded_once():
     one.append([user("go"), call("a", "read_file", path="x.py")])
     for _ in range(3):
         one.prepare()
-    assert (len(one.records()), one.receipts(), one.events()[2:]) == (1, [], [])
+    assert (len(one.journal.records()), one.journal.receipts(), one.journal.events()[2:]) == (1, [], [])
 
 
 def test_prepare_works_in_a_store_that_refuses_edits():
@@ -199,7 +198,7 @@ def test_opening_a_conversation_with_a_cut_tail_is_refused(is_saved, cut):
             rows = super().messages(head, first, last)
             return rows[:-1] if self.is_cut and cut == "messages" else rows
 
-        def pick(self, head: Any, positions: Any) -> Any:
+        def get_many(self, head: Any, positions: Any) -> Any:
             rows = super().get_many(head, positions)
             return [row for row in rows if row.position != 5] if self.is_cut and cut == "pick" else rows
 
@@ -211,7 +210,7 @@ def test_opening_a_conversation_with_a_cut_tail_is_refused(is_saved, cut):
     *_, hidden = one.append([user("a"), say("b"), user("c"), user("d"), say("e")])
     one.edit(Hide(Target(hidden)))
     if is_saved:
-        one._do(one._engine.save_snapshot())
+        one._agent.save_snapshot()
     store.is_cut = True
     if is_saved == (cut == "pick"):
         with pytest.raises(Damaged, match="foveate db verify"):
@@ -225,7 +224,7 @@ def test_opening_a_database_with_a_cut_tail_is_refused(tmp_path):
     with opened(store=f"sqlite:///{path}") as one:
         *_, hidden = one.append([user("a"), say("b"), user("c"), user("d"), say("e")])
         one.edit(Hide(Target(hidden)))
-        one._do(one._engine.save_snapshot())
+        one._agent.save_snapshot()
     with sqlite3.connect(path) as connection:
         assert connection.execute("DELETE FROM message WHERE position = 5").rowcount == 1
     connection.close()

@@ -55,7 +55,7 @@ class World:
 
 def made(chat: Conversation) -> list[Any]:
     """The edits of a projection that have sizes."""
-    found = projected(chat._engine.projection)
+    found = projected(chat._session.state.projection)
     edits = [edit for slot in found["slots"] for _, edit in slot["edits"]] + [one.edit for one in found["covers"]]
     return [edit for edit in edits if isinstance(edit, Replace | Hide | Summarize)]
 
@@ -68,8 +68,11 @@ def test_live_conversation_equals_a_reopened_one_after_each_turn(policy: str) ->
     for message in story(16):
         told(chat, [message])
         if message.role == "assistant":
-            anew = [projected(world.opened(store)._engine.projection) for store in (world.store, Unsaved(world.store))]
-            assert [differences(projected(chat._engine.projection), one) for one in anew] == [{}, {}]
+            anew = [
+                projected(world.opened(store)._session.state.projection)
+                for store in (world.store, Unsaved(world.store))
+            ]
+            assert [differences(projected(chat._session.state.projection), one) for one in anew] == [{}, {}]
     assert world.apart(chat) == [{}, {}]
     assert all(edit.tokens_before for edit in made(chat))
     assert made(chat)
@@ -79,7 +82,7 @@ def test_live_equals_reopened_in_a_file(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "chat.db", synchronous="normal") as store:
         world = World("all", store)
         chat = told(world.opened(), story(8))
-        chat._do(chat._engine.save_snapshot())
+        chat._agent.save_snapshot()
         told(chat, [user("Go on."), say("Done.")])
         assert world.apart(chat) == [{}, {}]
 
@@ -87,7 +90,7 @@ def test_live_equals_reopened_in_a_file(tmp_path: Path) -> None:
 def test_summaries_after_an_erasure_are_marked_live_as_in_the_journal() -> None:
     world = World("prune-and-compact")
     chat = told(world.opened(), story(4))
-    chat.erase("m4")
+    chat.privacy.erase("m4")
     told(chat, story(16))
     summaries = [edit for edit in made(chat) if isinstance(edit, Summarize)]
     assert summaries
@@ -101,9 +104,9 @@ def test_manual_summary_belongs_to_the_call_that_first_shows_it() -> None:
     chat.append(user("And now?"))
     chat.prepare()
     chat.compact()
-    record = chat.records()[-1]
-    assert (record.author, record.turn) == ("compact", chat._engine._turn + 1)
-    assert projected(chat._engine.projection)["covers"][-1].turn == record.turn
+    record = chat.journal.records()[-1]
+    assert (record.author, record.turn) == ("compact", chat._session.state._turn + 1)
+    assert projected(chat._session.state.projection)["covers"][-1].turn == record.turn
     assert world.apart(chat) == [{}, {}]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ class Live(RuleBasedStateMachine):
     def does(self, who: int, act: str, *given: Any, **named: Any) -> Any:
         self.now += 50  # At each act, not whenever somebody asks.
         with suppress(FoveateError):  # What is refused, as it may be where another came first, changes nothing.
-            return getattr(self.chats[who], act)(*given, **named)
+            return attrgetter(act)(self.chats[who])(*given, **named)
 
     def some(self, data: st.DataObject) -> str:
         return f"m{data.draw(st.integers(1, max(1, len(self.chats[0]))))}"
@@ -133,14 +134,18 @@ class Live(RuleBasedStateMachine):
         self.does(who, "edit", Summarize(span, "earlier") if is_summary else Hide(span))
 
     @precondition(lambda self: len(self.chats[0]) > 0)
-    @rule(who=st.integers(0, 1), data=st.data(), act=st.sampled_from(["pin", "unpin", "expand", "expand", "erase"]))
+    @rule(
+        who=st.integers(0, 1),
+        data=st.data(),
+        act=st.sampled_from(["pin", "unpin", "expand", "expand", "privacy.erase"]),
+    )
     def does_to_a_message(self, who: int, data: st.DataObject, act: str) -> None:
         self.does(who, act, self.some(data))
 
-    @precondition(lambda self: self.chats[0].head.number > 0)
+    @precondition(lambda self: self.chats[0]._agent.head.number > 0)
     @rule(who=st.integers(0, 1), data=st.data())
     def undoes(self, who: int, data: st.DataObject) -> None:
-        self.does(who, "undo", data.draw(st.integers(1, self.chats[0].head.number)))
+        self.does(who, "undo", data.draw(st.integers(1, self.chats[0]._agent.head.number)))
 
     @rule(who=st.integers(0, 1))
     def compacts(self, who: int) -> None:
@@ -148,7 +153,7 @@ class Live(RuleBasedStateMachine):
 
     @rule(who=st.integers(0, 1), even=st.sampled_from(AGES))
     def lets_go(self, who: int, even: str) -> None:
-        self.does(who, "age", {"all": f"2 turns{even}"})
+        self.does(who, "privacy.apply_retention", {"all": f"2 turns{even}"})
 
     @rule(who=st.integers(0, 1))
     def takes_in(self, who: int) -> None:
@@ -157,14 +162,14 @@ class Live(RuleBasedStateMachine):
     @rule(who=st.integers(0, 1))
     def is_saved(self, who: int) -> None:
         with suppress(FoveateError):
-            self.chats[who]._do(self.chats[who]._engine.save_snapshot())
+            self.chats[who]._agent.save_snapshot()
 
     @precondition(lambda self: len(self.chats[0]) > 1)
     @rule(who=st.integers(0, 1), data=st.data())
     def departs(self, who: int, data: st.DataObject) -> None:
         chat = self.chats[who]
         chat.refresh()
-        chat._do(chat._engine.depart(data.draw(st.integers(1, len(chat)))))
+        (chat._session.exchange.depart(data.draw(st.integers(1, len(chat)))))
 
     @rule(data=st.data())
     def is_forked(self, data: st.DataObject) -> None:
@@ -189,12 +194,12 @@ class Live(RuleBasedStateMachine):
         if not anew["head"].erased:  # Else a saved view knows what edits had changed of messages that are gone.
             assert differences(anew, folded) == {}
         for chat in self.chats:
-            if chat.head == anew["head"]:
+            if chat._agent.head == anew["head"]:
                 assert differences(known(chat), anew, without=beside(chat)) == {}
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
-            assert self.chats[0].verify() == []
+            assert self.chats[0].journal.verify() == []
             assert [finding for one in verify_all(self.store) for finding in one.findings] == []
             self.let_go()
 

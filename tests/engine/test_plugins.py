@@ -24,13 +24,13 @@ from foveate import (
     open_conversation,
     plugin,
 )
+from foveate.conversation import exchange
+from foveate.conversation.plugins import AdditionalContent
 from foveate.core.enrich import own_message, retained_parts
 from foveate.errors import BadEdit, BadMessage, BadSetting, StoreError
 from foveate.open import grouped
-from foveate.plugins import AdditionalContent
 from foveate.policies import PluginRetention, filter_tool_results, pin_newest, retain_blocks
 from foveate.rules import check
-from foveate.shell import turning
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, calls, say, user
 from foveate.testing.bodies import check_body
@@ -77,7 +77,7 @@ def told(chat: Conversation) -> list[tuple[str, list[str]]]:
 def sent(chat: Conversation, **options: Any) -> list[dict[str, Any]]:
     """The wire messages of the next prompt, looked at by the second checker."""
     body = chat.prompt(**options)["messages"]
-    assert check_body(chat.format.name, chat.format.body(chat.view, profile=chat.profile)) == []
+    assert check_body(chat.format.name, chat.format.body(chat.view, profile=chat._agent.profile)) == []
     return body  # type: ignore[no-any-return]
 
 
@@ -172,7 +172,7 @@ def test_plugins_are_asked_once_for_repeated_prompts(adds: bool):
     chat.append([user("Go."), call("t1"), answer("t1", "ok")])
     first = sent(chat)
     assert sent(chat) == first
-    assert chat.refused(RuntimeError("prompt is too long"))["messages"] == first
+    assert chat.retry_smaller(RuntimeError("prompt is too long"))["messages"] == first
     assert chat.plan().edits == ()
     assert screen.asked == [[]]
     chat.record(call("t2"))
@@ -256,7 +256,7 @@ def test_3_4_20_a_failing_plugin_is_left_out_and_the_others_run(says: Any, why: 
     assert [(event.kind, event.policy) for event in events] == [("plugin-failed", "bad"), ("message-added", "")]
     assert events[0].reason.startswith(why)
     assert "the plugin bad is left out" in caplog.text
-    assert [event.kind for event in chat.events()] == ["message-added"]
+    assert [event.kind for event in chat.journal.events()] == ["message-added"]
 
 
 def test_3_4_17_later_changes_by_a_plugin_leave_the_history_alone():
@@ -278,7 +278,7 @@ def test_3_4_17_later_changes_by_a_plugin_leave_the_history_alone():
     blocks[:] = [Text("changed")]
     contents.clear()
     assert told(chat) == [("user", ["Go.", HEADER, "mine", "\n"])]
-    assert chat.verify() == []
+    assert chat.journal.verify() == []
 
 
 def test_plugin_is_not_asked_about_its_own_appends():
@@ -307,7 +307,7 @@ def test_store_failure_changes_nothing_and_asks_the_plugin_again():
 @pytest.mark.parametrize(
     ("plugins", "says"),
     [
-        ("screen", "plugins= is a list of plugins"),
+        ("screen", "plugins= must be a list of plugins"),
         ([lambda content: None], "A plugin has a name"),
         ([Screen(" ")], "A plugin has a name"),
         ([3], "can be called"),
@@ -364,8 +364,8 @@ def play(chat: Conversation, script: Iterable[str], own: list[dict[str, Any]]) -
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_host_list_is_followed_without_plugin_texts(provider: str, monkeypatch):
     made: list[object] = []
-    mirror = turning.Mirror
-    monkeypatch.setattr(turning, "Mirror", lambda *given: made.append(given) or mirror(*given))
+    history = exchange.CallerHistory
+    monkeypatch.setattr(exchange, "CallerHistory", lambda *given: made.append(given) or history(*given))
     store = MemoryStore()
     chat = opened(Screen(), provider=provider, store=store)
     own = chat.format.render([user("Begin.")])
@@ -394,7 +394,7 @@ def test_list_of_an_agent_with_plugins_never_departs(provider: str, script: list
     sent(chat, messages=own)
     length = len(chat)
     sent(chat, messages=own)
-    assert (store.names(""), len(chat), chat.verify()) == (["c"], length, [])
+    assert (store.names(""), len(chat), chat.journal.verify()) == (["c"], length, [])
     assert [texts[0] for origin, texts in told(chat) if origin == "user"] == [
         "Begin.",
         *[f"Round {i}." for i, step in enumerate(script) if step == "user"],
@@ -470,15 +470,15 @@ def test_every_view_with_any_plugins_is_legal_and_shows_the_input(
                     chat.edit(edit)
             with suppress(BadInput):  # There may be nothing to send yet.
                 view = chat.prepare()
-                assert check(view, chat.profile) == []
-                assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
+                assert check(view, chat._agent.profile) == []
+                assert check_body(chat.format.name, chat.format.body(view, profile=chat._agent.profile)) == []
     rows = chat.history()
     own = [said for row in rows if (said := own_message(row.message, row.stamp)) is not None]
     assert own == accepted
     for row in rows:
         if row.stamp.retention:
             assert len(row.stamp.retention.parts) == len(retained_parts(row.message))
-    assert chat.verify() == []
+    assert chat.journal.verify() == []
     again = opened(*plugins, provider=provider, store=store, policy=(filter_tool_results(keep=2),))
     assert [entry.message for entry in again.view] == [entry.message for entry in chat.view]
 
@@ -656,7 +656,7 @@ def test_policies_of_a_plugin_run_first_unless_all_is_off():
         (lambda: plugin(save="2"), "save_to_history="),
         (lambda: plugin(after_tools=1), "after_tools="),
         (lambda: plugin(name=" ")(returns("x")), "A plugin has a name"),
-        (lambda: plugin("x"), "What plugin() takes"),
+        (lambda: plugin("x"), "The argument of plugin()"),
         (lambda: plugin(name="x", policies=["prune"])(returns("x")), "The policies of the plugin x"),
     ],
 )

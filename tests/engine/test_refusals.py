@@ -63,7 +63,7 @@ def asked(provider: str) -> Conversation:
 )
 def test_limit_is_learned_from_the_providers_error(status, text, window, reserve):
     one = asked("openai")
-    one.refused(Said(status, text))
+    one.retry_smaller(Said(status, text))
     assert (one.budget.window, one.budget.reserve) == (window, reserve)
     assert one.view.tokens * one.budget.scale <= window - reserve
 
@@ -84,6 +84,6 @@ def test_other_provider_errors_are_raised_and_teach_no_limit(status, text):
     before = one.budget
     error = Said(status, text)
     with pytest.raises(Said) as caught:
-        one.refused(error)
+        one.retry_smaller(error)
     assert caught.value is error
     assert one.budget == before

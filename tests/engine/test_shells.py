@@ -33,11 +33,11 @@ def test_async_and_sync_conversations_do_the_same(tmp_path):
                     await one.prepare()
                 await one.append(message)
             await one.expand("m3")
-            await one.undo((await one.receipts())[0])
+            await one.undo((await one.journal.receipts())[0])
             fork = await one.fork("f", at=4)
             assert len(fork) == 4
-            assert await one.verify() == []
-            return shown(one.view), await one.records(), await one.history()
+            assert await one.journal.verify() == []
+            return shown(one.view), await one.journal.records(), await one.history()
 
     one = opened(policy="keep-last-2", window=20_000)
     for message in history:
@@ -45,10 +45,10 @@ def test_async_and_sync_conversations_do_the_same(tmp_path):
             one.prepare()
         one.append(message)
     one.expand("m3")
-    one.undo(one.receipts()[0])
+    one.undo(one.journal.receipts()[0])
     view, records, rows = asyncio.run(play())
     assert view == shown(one.view)
-    assert [record.edits for record in records] == [record.edits for record in one.records()]
+    assert [record.edits for record in records] == [record.edits for record in one.journal.records()]
     assert [row.message for row in rows] == [row.message for row in one.history()]
 
 
@@ -64,7 +64,7 @@ def test_threads_share_one_conversation_without_loss(tmp_path):
             thread.join()
         said = [row.message.text for row in one.history()]
         assert sorted(said) == sorted(f"{who}.{i}" for who in range(4) for i in range(25))
-        assert one.verify() == []
+        assert one.journal.verify() == []
 
 
 def test_two_open_conversations_of_one_name_both_succeed():
@@ -102,7 +102,7 @@ def test_unknown_handle_is_refused():
     for wrong in ("m2", "m0", "x", "m1.2", "m1.1.1", "m3-m1", "", "m1-m9", "m" + "9" * 40):
         with pytest.raises(UnknownHandle):
             one.original(wrong)
-    assert one.records() == []
+    assert one.journal.records() == []
 
 
 def test_invalid_settings_are_named_with_allowed_values():
@@ -127,7 +127,7 @@ def test_stale_commit_is_planned_again():
     one.prepare()
     view = other.prepare()
     assert texts(view) == texts(one.view)
-    assert len(one.receipts()) == 1
+    assert len(one.journal.receipts()) == 1
 
 
 def test_measured_usage_corrects_the_budget():
@@ -164,5 +164,5 @@ def test_explain_lists_the_edits_of_an_entry():
     )
     assert one.explain("m4").endswith("It is shown as it was appended.")
     assert "a call without an answer is refused" in one.explain("m5")
-    assert [mend.handle for mend in one.mends()] == ["m5"]
-    assert len(one.repair().body["messages"]) == 6
+    assert [mend.handle for mend in one.fixes()] == ["m5"]
+    assert len(one.journal.repair().body["messages"]) == 6

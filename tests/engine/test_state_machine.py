@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 
 from hypothesis import settings
@@ -54,7 +55,7 @@ class TwoStores(RuleBasedStateMachine):
         outcomes = []
         for chat in self.chats:
             try:
-                getattr(chat, act)(*given, **named)
+                attrgetter(act)(chat)(*given, **named)
                 outcomes.append("done")
             except (BadInput, BadMessage, BadEdit, DoesNotFit) as error:
                 outcomes.append(str(error))
@@ -77,9 +78,9 @@ class TwoStores(RuleBasedStateMachine):
     @precondition(lambda self: len(self.chats[0]) > 0)
     @rule(data=st.data())
     def erase(self, data: st.DataObject) -> None:
-        self.both("erase", f"m{data.draw(st.integers(1, len(self.chats[0])))}")
+        self.both("privacy.erase", f"m{data.draw(st.integers(1, len(self.chats[0])))}")
         for chat in self.chats:
-            assert chat.leftovers()[1] == []
+            assert chat.privacy.residue()[1] == []
 
     @precondition(lambda self: len(self.chats[0]) > 2)
     @rule(data=st.data())
@@ -89,10 +90,10 @@ class TwoStores(RuleBasedStateMachine):
         last = data.draw(st.integers(first, len(ids) - 2))
         self.both("edit", Summarize(Span(ids[first], ids[last]), "earlier"))
 
-    @precondition(lambda self: self.chats[0].head.number > 0)
+    @precondition(lambda self: self.chats[0]._agent.head.number > 0)
     @rule(data=st.data())
     def undo(self, data: st.DataObject) -> None:
-        self.both("undo", data.draw(st.integers(1, self.chats[0].head.number)))
+        self.both("undo", data.draw(st.integers(1, self.chats[0]._agent.head.number)))
 
     @precondition(lambda self: len(self.chats[0]) > 0)
     @rule(data=st.data())
@@ -130,20 +131,20 @@ class TwoStores(RuleBasedStateMachine):
     @rule()
     def save_snapshots(self) -> None:
         for chat in self.chats:
-            chat._do(chat._engine.save_snapshot())
+            chat._agent.save_snapshot()
 
     @invariant()
     def they_are_the_same(self) -> None:
         memory, sqlite = self.chats
-        assert memory.head == sqlite.head
+        assert memory._agent.head == sqlite._agent.head
         assert shown(memory.view) == shown(sqlite.view)
-        assert memory.records() == sqlite.records()
+        assert memory.journal.records() == sqlite.journal.records()
         assert memory.history() == sqlite.history()
 
     def teardown(self) -> None:
         if hasattr(self, "chats"):
-            assert self.chats[1].verify() == []
-            assert self.chats[0].verify() == []
+            assert self.chats[1].journal.verify() == []
+            assert self.chats[0].journal.verify() == []
         for store in [*self.crashed, self.stores[1]]:
             with suppress(Exception):
                 store.close()

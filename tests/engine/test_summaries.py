@@ -55,7 +55,7 @@ SAID = chat(user("One."), say("Two."), user("Three."), say("Four."), user("Five.
 
 
 def tasks(one) -> list[tuple[str, int, str]]:
-    made = [edit for record in one.records() for edit in record.edits if isinstance(edit, Task)]
+    made = [edit for record in one.journal.records() for edit in record.edits if isinstance(edit, Task)]
     return [(task.state, task.attempt, task.reason) for task in made]
 
 
@@ -70,13 +70,13 @@ def test_attempt_is_recorded_before_the_request():
     one = opened(policy=(sums_up(),), summarizer=summarizer)
     one.append(SAID)
     dry = one.plan()
-    assert (dry.edits, [request.policy for request in dry.requests], len(one.records())) == ((), ["sums"], 0)
+    assert (dry.edits, [request.policy for request in dry.requests], len(one.journal.records())) == ((), ["sums"], 0)
     assert texts(one.prepare()) == ["In short.", "Four.", "Five."]
     assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
     assert [message.text for message in asked[0].messages] == ["One.", "Two.", "Three."]
     assert texts(one.prepare()) == ["In short.", "Four.", "Five."]
     assert len(asked) == 1
-    assert [(receipt.policies, len(receipt.edits)) for receipt in one.receipts()] == [(("sums",), 2)]
+    assert [(receipt.policies, len(receipt.edits)) for receipt in one.journal.receipts()] == [(("sums",), 2)]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_failed_summary_leaves_the_view_and_is_recorded(answer: object, why: str
     one.append(SAID)
     assert texts(one.prepare()) == [message.text for message in SAID]
     assert tasks(one) == [("pending", 1, ""), ("failed", 1, why)]
-    assert one.receipts() == []
+    assert one.journal.receipts() == []
 
 
 def test_policy_without_a_summarizer_gets_the_reason():
@@ -156,7 +156,7 @@ def test_attempts_survive_a_snapshot(tmp_path):
     ) as one:
         one.append(SAID)
         one.prepare()
-        one._do(one._engine.save_snapshot())
+        one._agent.save_snapshot()
         known = one.view.tasks
     with open_conversation("c", store=f"sqlite:///{tmp_path}/c.db", policy="none", window=9_000) as again:
         assert again.view.tasks == known != ()
@@ -179,7 +179,7 @@ def test_any_failing_store_operation_is_recovered_by_the_next_call(after: bool):
             return
         assert texts(one.prepare()) == ["In short.", "Four.", "Five."]
         assert [row.message for row in one.history()] == list(SAID)
-        assert one.verify() == []
+        assert one.journal.verify() == []
     raise AssertionError("it never got through")
 
 
@@ -242,7 +242,7 @@ def test_answer_may_cause_a_further_request_but_no_repeat():
     one.append("Hi.")
     one.prepare()
     assert asked == ["", "translate"]
-    assert [edit.reason for receipt in one.receipts() for edit in receipt.edits] == ["en bref"]
+    assert [edit.reason for receipt in one.journal.receipts() for edit in receipt.edits] == ["en bref"]
 
 
 def test_summary_requests_are_bounded():
@@ -272,7 +272,7 @@ def test_policy_that_returns_something_else_is_named(returned: object):
 
     one = opened(policy=(broken,))
     one.append("Hi.")
-    with pytest.raises(BadSetting, match=r"broken returned .*A policy returns edits"):
+    with pytest.raises(BadSetting, match=r"broken returned .*Return edits"):
         one.prepare()
 
 
@@ -356,9 +356,9 @@ def test_needless_attempt_is_closed():
     one = opened(policy=(sums_up(), late), summarizer=ScriptedSummarizer(["Both.", "Late."]))
     one.append(chat("One.", say("Two."), "Three.", say("Four."), "Five."))
     view = one.prepare()
-    number = one.head.number
-    tasks = [edit for record in one.records() for edit in record.edits if isinstance(edit, Task)]
+    number = one._agent.head.number
+    tasks = [edit for record in one.journal.records() for edit in record.edits if isinstance(edit, Task)]
     assert [(task.policy, task.state) for task in tasks] == [
         ("sums", "pending"), ("late", "pending"), ("sums", "done"), ("late", "skipped"),
     ]  # fmt: skip
-    assert (one.prepare().entries, one.head.number) == (view.entries, number)
+    assert (one.prepare().entries, one._agent.head.number) == (view.entries, number)

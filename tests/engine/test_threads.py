@@ -62,7 +62,7 @@ def test_alternating_threads_lose_nothing():
     for who in range(4):
         assert [text for text in said if text.startswith(f"{who}.")] == [f"{who}.{n}" for n in range(30)]
     assert texts(one.view) == said
-    assert one.verify() == []
+    assert one.journal.verify() == []
 
 
 def test_list_after_a_departure_of_another_departs_too():
@@ -79,7 +79,7 @@ def test_list_after_a_departure_of_another_departs_too():
         assert other.prompt(messages=theirs)["messages"] == theirs
     one.refresh()
     assert texts(one.view) == ["stay", "theirs 0", "theirs 1", "theirs 2"]
-    assert [one.verify(), other.verify()] == [[], []]
+    assert [one.journal.verify(), other.journal.verify()] == [[], []]
     assert len(store.names("")) == 8  # Each of the seven departures kept what it left.
 
 

@@ -26,7 +26,7 @@ def main(path: str, seed: int) -> None:
         while True:
             n = len(chat)
             chat.prompt()
-            print("edit", chat.head.number, flush=True)
+            print("edit", chat._agent.head.number, flush=True)
             chat.record(call(f"call{n}", "read", n=n))
             told((chat.tip,))
             told(chat.append(answer(f"call{n}", text_of(random.randrange(1, 700), n))))
@@ -36,7 +36,7 @@ def main(path: str, seed: int) -> None:
                 told(chat.append(f"request {n}"))
             if random.random() < 0.3:
                 by_hand(chat, random)
-                print("edit", chat.head.number, flush=True)
+                print("edit", chat._agent.head.number, flush=True)
 
 
 def by_hand(chat, random: Random) -> None:
@@ -49,7 +49,7 @@ def by_hand(chat, random: Random) -> None:
                 chat.pin(handle)
                 chat.unpin(handle)
             case _:
-                chat.undo(random.choice(chat.receipts()[-3:]))
+                chat.undo(random.choice(chat.journal.receipts()[-3:]))
     except (BadEdit, IndexError):  # Nothing there to take back.
         pass
 

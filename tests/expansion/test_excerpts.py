@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from foveate import open_conversation
 from foveate.errors import BadInput, MissingExtra
-from foveate.expansion.excerpts import MOST_CHARACTERS, MOST_SHOWN, Excerpt, count_lines, items, lines, matches
-from foveate.expansion.originals import content_of, text_of, text_of_all
-from foveate.expansion.ranges import Range
-from foveate.patterns import find
+from foveate.expand.excerpts import MOST_CHARACTERS, MOST_SHOWN, Excerpt, Range, count_lines, items, lines, matches
+from foveate.expand.originals import content_of, text_of, text_of_all
+from foveate.expand.patterns import find
 from foveate.testing import answer, call, calls, say, thought, user
 
 LOG = "".join(f"line {n}\n" for n in range(1, 31))

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foveate.errors import BadInput
-from foveate.expansion.items import items_of
-from foveate.expansion.ranges import Range, read_range
+from foveate.expand.excerpts import Range, read_range
+from foveate.expand.items import items_of
 
 
 @pytest.mark.parametrize(

@@ -134,10 +134,10 @@ def test_a_cut_stream_leaves_the_conversation_unchanged(provider: str, politely:
     ):
         chat.append("Say it.")
         prompt = chat.prompt()
-        before = (chat.head, chat.view.entries, chat.history())
+        before = (chat._agent.head, chat.view.entries, chat.history())
         with pytest.raises(BrokenStream):
             chat.record(asked(model, prompt, streams=True))
-        assert (chat.head, chat.view.entries, chat.history()) == before
+        assert (chat._agent.head, chat.view.entries, chat.history()) == before
         assert chat.prompt() == prompt
         chat.record(asked(model, prompt, streams=True))
         assert chat.history()[-1].message.text == "whole"
@@ -159,7 +159,7 @@ def test_a_prompt_that_is_too_long_for_the_provider_gets_smaller(provider: str, 
                     chat.record(asked(model, prompt, streams))
                     break
                 except Exception as error:
-                    prompt = chat.refused(error)
+                    prompt = chat.retry_smaller(error)
             assert chat.history()[-1].message.text == "It fits."
             assert chat.budget.window == 6_000
         model._client_passed.close()

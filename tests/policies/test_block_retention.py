@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import Conversation, Media, Message, Reasoning, Text, ToolResult, View, open_conversation, tool_result
+from foveate.conversation.plugins import AdditionalContent, enrich
 from foveate.core.enrich import retained_parts
 from foveate.core.stamps import Retention, Stamp
 from foveate.core.view import Entry
 from foveate.edits import Hide, Pin, Replace, Restore, Target
 from foveate.errors import BadEdit, BadMessage, BadSetting
 from foveate.open import grouped
-from foveate.plugins import AdditionalContent, enrich
 from foveate.policies import PluginRetention, filter_tool_results, retain_blocks
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, say, user
@@ -54,7 +54,7 @@ def notes(chat: Conversation, *kept: PartRetention) -> str:
 def calls(chat: Conversation) -> list[list[str]]:
     """Make one call. Return the texts that the model sees, by message, without its own, and record a reply."""
     view = chat.prepare()
-    assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
+    assert check_body(chat.format.name, chat.format.body(view, profile=chat._agent.profile)) == []
     chat.record(say("Yes."))
     return [texts for entry in view if entry.message.role != "assistant" and (texts := shown_in(entry))]
 
@@ -65,7 +65,7 @@ def shown_in(entry: Entry) -> list[str]:
 
 
 def what_came_of(chat: Conversation) -> list[tuple[str, str]]:
-    return [(type(edit).__name__, edit.reason) for record in chat.records() for edit in record.edits]
+    return [(type(edit).__name__, edit.reason) for record in chat.journal.records() for edit in record.edits]
 
 
 # ------------------------------------------------------------------------------------------------------------ scenarios
@@ -111,7 +111,7 @@ def test_3_4_09_a_message_without_blocks_is_hidden():
     ]
     assert Hide(Target(id), "retain", "all its parts had their calls") in [
         Hide(edit.target, edit.policy, edit.reason)
-        for record in chat.records()
+        for record in chat.journal.records()
         for edit in record.edits
         if isinstance(edit, Hide)
     ]
@@ -172,7 +172,7 @@ def test_3_4_16_an_empty_tool_result_still_answers_its_call(provider: str):
         says(chat, "And?")
     assert seen == [["a"], ["a"], [NOT_KEPT.format("m3")], [NOT_KEPT.format("m3")]]
     assert chat.original("m3") == tool_result("t1", "a", SHOT)
-    assert [edit.target for record in chat.records() for edit in record.edits if isinstance(edit, Replace)] == [
+    assert [edit.target for record in chat.journal.records() for edit in record.edits if isinstance(edit, Replace)] == [
         Target(id, (0,))
     ]
 
@@ -246,7 +246,7 @@ def test_a_message_for_later_calls_appears_after_reopening(tmp_path):
     with opened(store=url) as again:
         again.append(say("Yes."))
         assert [entry.position for entry in again.prepare()] == [1, 2, 3]
-        assert again.verify() == []
+        assert again.journal.verify() == []
 
 
 def test_a_result_for_later_calls_has_a_placeholder_at_first():
@@ -261,10 +261,10 @@ def test_a_repeated_prompt_shows_the_same():
     chat = opened()
     says(chat, "One.", ("now", False, True), ("later", True, False))
     first = chat.prompt()
-    number = chat.head.number
+    number = chat._agent.head.number
     assert chat.prompt() == first
-    assert chat.refused(RuntimeError("prompt is too long"))["messages"] == first["messages"]
-    assert chat.head.number == number
+    assert chat.retry_smaller(RuntimeError("prompt is too long"))["messages"] == first["messages"]
+    assert chat._agent.head.number == number
 
 
 def test_two_messages_before_one_call_share_their_first_call():
@@ -320,7 +320,7 @@ def test_undoing_a_restore_hides_the_block_for_good():
     chat = opened()
     says(chat, "One.", ("later", True, False))
     calls(chat)
-    (number,) = [n for r in chat.records() for n, edit in r.numbered() if isinstance(edit, Restore)]
+    (number,) = [n for r in chat.journal.records() for n, edit in r.numbered() if isinstance(edit, Restore)]
     chat.undo(number)
     assert [calls(chat)[0], calls(chat)[0]] == [["One."], ["One."]]
 
@@ -446,7 +446,7 @@ def expected(rounds: Sequence[Round]) -> list[list[list[str]]]:
 def test_views_follow_the_document(provider: str, rounds: list[Round]):
     chat = opened(provider=provider)
     assert play(chat, rounds) == expected(rounds)
-    assert chat.verify() == []
+    assert chat.journal.verify() == []
     for row in chat.history():
         if row.stamp.retention:
             assert len(row.stamp.retention.parts) == len(retained_parts(row.message))

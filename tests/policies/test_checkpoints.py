@@ -74,13 +74,13 @@ def summaries(view: View) -> list[str]:
 def covered_handles(chat: Conversation) -> list[tuple[str, ...]]:
     """Return the handles of the first and last message of each checkpoint in the journal."""
     where = {row.id: f"m{row.position}" for row in chat.history()}
-    edits = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize))
+    edits = (edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize))
     return [(where[edit.span.first], where[edit.span.last]) for edit in edits]
 
 
 def task_states(chat: Conversation) -> list[tuple[str, int, int]]:
     """Return (state, attempt, turn) of each task in the journal."""
-    edits = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Task))
+    edits = (edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Task))
     return [(task.state, task.attempt, task.turn) for task in edits]
 
 
@@ -216,8 +216,8 @@ def test_5_4_12_a_failing_summarizer_changes_nothing_and_is_asked_again():
     chat = start_chat(summarizer=summarizer)
     append_turns(chat, 100)
     assert (shown_positions(chat.view), covered_handles(chat)) == (run(1, 100), [])
-    assert chat.events()[-1].kind == "compaction-failed"
-    assert "OSError" in chat.events()[-1].reason
+    assert chat.journal.events()[-1].kind == "compaction-failed"
+    assert "OSError" in chat.journal.events()[-1].reason
     append_turns(chat, 102)
     assert (shown_positions(chat.view), covered_handles(chat)) == (run(93, 102), [("m1", "m92")])
     assert len(summarizer.requests) == 2
@@ -318,7 +318,7 @@ def test_the_summarizer_reads_filtered_results(nested):
     assert [message.text for message in request.messages] == ["question " * 20, "", '[Omitted: expand("m3")]']
     assert request.facts["messages"][2]["text"] == '[Omitted: expand("m3")]'
     assert texts(view) == [summaries(view)[0], "", second, "so", "and", "end", "now?"]
-    edits = [type(edit).__name__ for record in chat.records() for edit in record.edits]
+    edits = [type(edit).__name__ for record in chat.journal.records() for edit in record.edits]
     assert edits == ["Task", *([] if nested else ["Replace"]), "Summarize", "Task"]
 
 
@@ -544,7 +544,7 @@ def test_an_empty_and_a_too_long_summary_are_failures(messages, why):
     post(chat, (m for n in range(8) for m in (user(f"q{n} " + "y" * (2_000 if "9" in why else 20)), say(f"a{n}"))))
     append_turns(chat, 20)
     assert shown_positions(chat.view) == run(1, 20)
-    assert (task_states(chat)[-1][0], why in chat.events()[-1].reason) == ("failed", True)
+    assert (task_states(chat)[-1][0], why in chat.journal.events()[-1].reason) == ("failed", True)
 
 
 def test_a_span_shorter_than_the_frame_is_not_summarized():
@@ -560,7 +560,7 @@ def test_undoing_a_checkpoint_shows_all_until_the_next():
     summarizer = numbered_summarizer()
     chat = start_chat(summarizer=summarizer)
     append_turns(chat, 100)
-    chat.undo(chat.receipts()[-1])
+    chat.undo(chat.journal.receipts()[-1])
     chat.append(user("and now?"))
     assert shown_positions(chat.prepare()) == run(1, 101)
     chat.record(say("well"))
@@ -712,14 +712,14 @@ def test_views_are_legal_complete_and_stable(history, profile, keep):
         chat.append(message)
         if n % 3:
             continue
-        was, number = chat.view, len(chat.records())
+        was, number = chat.view, len(chat.journal.records())
         view = chat.prepare()
         assert check(view.entries, profile) == []
-        if len(chat.records()) == number:
+        if len(chat.journal.records()) == number:
             assert texts(view) == texts(was)
-        number = len(chat.records())
+        number = len(chat.journal.records())
         assert texts(chat.prepare()) == texts(view)
-        assert len(chat.records()) == number
+        assert len(chat.journal.records()) == number
         shown = {entry.position: entry.message.text for entry in view if entry.source is not None}
         gone = {position: text for position, text in before.items() if position not in shown}
         assert [text for text in gone.values() if text not in read] == []
@@ -765,7 +765,7 @@ def test_recorded_runs_stay_within_forty_messages(name, transcripts):
     for message in messages:
         if message.role == "assistant" and shown_positions(chat.view):
             view = chat.prepare()
-            assert check(view.entries, chat.profile) == []
+            assert check(view.entries, chat._agent.profile) == []
             largest = max(largest, len(shown_positions(view)))
         chat.append(message)
     view = chat.prepare()

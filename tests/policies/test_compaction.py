@@ -63,7 +63,7 @@ def talk(count: int, tokens: int, *, first: int = 1) -> list[Message]:
 
 
 def edits_of(conversation: Any) -> list[Any]:
-    return [edit for record in conversation.records() for edit in record.edits]
+    return [edit for record in conversation.journal.records() for edit in record.edits]
 
 
 def task_states(conversation: Any) -> list[tuple[str, int, str]]:
@@ -119,7 +119,7 @@ def test_2_4_15_fifty_messages_become_a_summary_and_the_open_request():
     assert [row.message for row in conversation.history()] == messages
     read = summarizer.requests[0].messages
     assert [(message.role, message.text[:500]) for message in read] == [(m.role, m.text[:500]) for m in messages[:-1]]
-    (receipt,) = conversation.receipts()
+    (receipt,) = conversation.journal.receipts()
     assert receipt.edits[0].reason == "the next request would take 100,000 of 96,000 usable tokens"
     conversation.expand("m1-m49")
     assert [entry.message for entry in conversation.view] == [row.message for row in conversation.history()]
@@ -169,7 +169,7 @@ def test_2_4_18_a_second_summary_without_progress_is_the_last():
             conversation.prepare()
         assert caught.value.is_final == final
     assert len(summarizer.requests) == 2
-    assert conversation.receipts() == []
+    assert conversation.journal.receipts() == []
 
 
 def test_carried_summaries_do_not_count_as_freed():
@@ -378,7 +378,7 @@ def test_the_frame_names_the_handle_of_the_messages():
     conversation.record(say("Go on."))
     conversation.append(talk(11, 1_000, first=13))
     assert texts(conversation.prepare())[0].endswith('expand("m1-m22") shows all that was said.]\n\nB.')
-    conversation.undo(conversation.records()[-1].last - 1)
+    conversation.undo(conversation.journal.records()[-1].last - 1)
     assert texts(conversation.view)[0] == text
 
 
@@ -388,7 +388,10 @@ def test_nothing_is_requested_when_pruning_was_enough():
     conversation = opened(policy=(prune, PLAIN), summarizer=summarizer, **SMALL)
     conversation.append([*long_run(8, 1_500), user("And?")])
     conversation.prepare()
-    assert (summarizer.requests, [receipt.policies for receipt in conversation.receipts()]) == ([], [("prune",)])
+    assert (summarizer.requests, [receipt.policies for receipt in conversation.journal.receipts()]) == (
+        [],
+        [("prune",)],
+    )
     conversation.record(say("Well."))
     conversation.append([*talk(10, 1_200, first=2)[1:], user("And?")])
     conversation.prepare()
@@ -586,7 +589,7 @@ def test_a_failing_store_operation_loses_nothing():
                 break
             assert texts(conversation.prepare()) == ["Short.", messages[-1].text]
             assert [row.message for row in conversation.history()] == messages
-            assert conversation.verify() == []
+            assert conversation.journal.verify() == []
 
 
 # ---------------------------------------------------------------------------------------------------- several processes
@@ -639,7 +642,7 @@ def test_two_compacting_processes_leave_one_summary(tmp_path):
     conversation = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
     conversation.append(talk(11, 1_000))
     assert texts(conversation.prepare()) == ["From the other.", talk(11, 1_000)[-1].text]
-    assert len(conversation.receipts()) == 1
+    assert len(conversation.journal.receipts()) == 1
 
 
 def test_a_summarizer_that_appends_to_its_conversation_loses_nothing():
@@ -656,7 +659,7 @@ def test_a_summarizer_that_appends_to_its_conversation_loses_nothing():
     view = conversation.prepare()
     assert len(summarizer.requests) <= 3
     assert texts(view)[-1] == "By the way."
-    assert conversation.verify() == []
+    assert conversation.journal.verify() == []
 
 
 def test_an_async_summarizer_is_awaited_and_may_be_cancelled():
@@ -797,9 +800,9 @@ def test_preparing_twice_changes_nothing_the_second_time(history, keep):
         first = conversation.prepare()
     except DoesNotFit:  # The system prompts alone did not fit.
         return
-    count, number = len(summarizer.requests), conversation.head.number
+    count, number = len(summarizer.requests), conversation._agent.head.number
     assert conversation.prepare().entries == first.entries
-    assert (len(summarizer.requests), conversation.head.number) == (count, number)
+    assert (len(summarizer.requests), conversation._agent.head.number) == (count, number)
     assert count == 1
 
 
@@ -827,7 +830,7 @@ def test_a_dry_run_requests_nothing():
     conversation = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
     conversation.append(talk(11, 1_000))
     plan = conversation.plan()
-    assert ([request.policy for request in plan.requests], conversation.records()) == (["compact"], [])
+    assert ([request.policy for request in plan.requests], conversation.journal.records()) == (["compact"], [])
 
 
 def test_an_optional_policy_is_left_out_without_a_summarizer():
@@ -840,7 +843,7 @@ def test_an_optional_policy_is_left_out_without_a_summarizer():
                 conversation.prepare()
             conversation.append(message)
         conversation.prepare()
-    assert (task_states(alone), {policy for receipt in alone.receipts() for policy in receipt.policies}) == (
+    assert (task_states(alone), {policy for receipt in alone.journal.receipts() for policy in receipt.policies}) == (
         [],
         {"floor"},
     )

@@ -134,8 +134,8 @@ def test_keep_naming_lines_keeps_lines_with_new_names():
 def test_a_second_run_changes_nothing():
     chat = opened(policy=(shrink_to_digest(**ALL),), window=100_000)
     chat.append([user("go"), call("a"), answer("a", CODE), say("Done.")])
-    number = (chat.prepare(), chat.head.number)[1]
-    assert (chat.prepare(), chat.head.number)[1] == number == 1
+    number = (chat.prepare(), chat._agent.head.number)[1]
+    assert (chat.prepare(), chat._agent.head.number)[1] == number == 1
     assert chat.expand("m3") == answer("a", CODE)
     assert texts(chat.prepare())[2] == CODE
 
@@ -156,7 +156,7 @@ def test_deferred_shrinking_acts_once_for_all():
         chat.prepare()
         chat.record(call(f"c{n}", "grep", pattern=f"{n}"))
         chat.append(answer(f"c{n}", text_of(300, n)))
-    forms = [len(record.edits) for record in chat.records()]
+    forms = [len(record.edits) for record in chat.journal.records()]
     assert 1 <= len(forms) <= 8
     assert max(forms) > 2
 

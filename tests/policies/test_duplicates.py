@@ -89,8 +89,8 @@ def test_shrunk_results_are_neither_changed_nor_pointed_to():
 def test_a_second_run_changes_nothing():
     chat = opened(policy=(dedupe(),))
     chat.append([user("go"), call("a"), answer("a", LISTING), call("b"), answer("b", LISTING)])
-    number = (chat.prepare(), chat.head.number)[1]
-    assert (chat.prepare(), chat.head.number)[1] == number == 1
+    number = (chat.prepare(), chat._agent.head.number)[1]
+    assert (chat.prepare(), chat._agent.head.number)[1] == number == 1
     chat.expand("m3")
     assert texts(chat.prepare())[2] == LISTING
 

@@ -230,10 +230,10 @@ def test_1_4_08_without_preserve_original_expanding_is_refused():
     view = run.seen(4)
     promised = f"{LONG[:500]}...\n\n[Compacted: showing first 500 of 5000 characters.]"
     assert (text_at(view), entry_of(view).expandable) == (promised, False)
-    edits = run.chat.head.number
+    edits = run.chat._agent.head.number
     with pytest.raises(NotExpandable, match="kept from the model"):
         run.chat.expand("m3")
-    assert (run.chat.head.number, text_at(run.seen(4))) == (edits, promised)
+    assert (run.chat._agent.head.number, text_at(run.seen(4))) == (edits, promised)
     assert run.chat.original("m3").text == LONG  # The history still has it.
 
 
@@ -333,18 +333,18 @@ def test_1_4_13_a_refused_expansion_changes_nothing():
     run.make_call()
     whole = run.result("never compacted", None)
     view = run.seen(5)
-    edits = run.chat.head.number
+    edits = run.chat._agent.head.number
     for wrong in (-1, len(view), 100, None, "m99", "the results"):
         with pytest.raises(UnknownHandle):
             run.chat.expand(wrong)  # type: ignore[arg-type]
     for wrong in (whole, 0, 1):
         with pytest.raises(NotExpandable):
             run.chat.expand(wrong)
-    assert (run.chat.head.number, texts(run.seen(5))) == (edits, texts(view))
+    assert (run.chat._agent.head.number, texts(run.seen(5))) == (edits, texts(view))
     assert run.chat.expand(2).text == LONG  # The index in the last view.
     with pytest.raises(NotExpandable):
         run.chat.expand(2)
-    assert run.chat.head.number == edits + 1
+    assert run.chat._agent.head.number == edits + 1
 
 
 def test_1_4_14_one_plan_logs_one_line(caplog):
@@ -390,7 +390,7 @@ def test_1_4_16_a_removed_tool_result_leaves_a_stub(provider):
     assert [entry.message for entry in view][2:4] == [stub, answer("c2", "kept")]
     assert [event.kind for event in run.events if event.edit] == ["message-expired"]
     assert refusals(run.chat, view) == []
-    assert check(view, run.chat.profile) == []
+    assert check(view, run.chat._agent.profile) == []
 
 
 def test_1_4_17_the_history_does_not_change():
@@ -404,7 +404,7 @@ def test_1_4_17_the_history_does_not_change():
     run.seen(12)
     assert run.chat.history()[: len(before)] == before
     assert len({event.message for event in run.events if event.edit}) == 3
-    assert run.chat.verify() == []
+    assert run.chat.journal.verify() == []
 
 
 def test_1_4_18_a_batch_of_actions_has_the_strictest_lease():
@@ -426,7 +426,7 @@ def test_1_4_19_a_callback_that_raises_changes_nothing():
             chat.record(say("step"))
             chat.append(user(LONG), lease=QUICK)
             chat.append(user("soon gone"), lease=GONE)
-        return texts(chat.prepare()), chat.head.number
+        return texts(chat.prepare()), chat._agent.head.number
 
     def broken(event: Event) -> None:
         raise RuntimeError(event.kind)
@@ -820,7 +820,7 @@ def test_a_dry_run_shows_requests_and_changes_nothing():
     run.chat.append(say("go on"))
     plan = run.chat.plan()
     assert (plan.edits, [request.prompt for request in plan.requests]) == ((), ["Compact Agent Message"])
-    assert (run.chat.head.number, text_at(run.seen(5))) == (
+    assert (run.chat._agent.head.number, text_at(run.seen(5))) == (
         0,
         "[AI Summary of 5000 chars. Agent can request full expansion if needed.]\n\nShort.",
     )

@@ -198,7 +198,7 @@ def test_folding_waits_until_it_pays():
         chat.prepare()
         for message in run_of(1, first=n):
             (chat.record if message.role == "assistant" else chat.append)(message)
-    for receipt in chat.receipts():
+    for receipt in chat.journal.receipts():
         named = [edit.span.first if isinstance(edit, Summarize) else edit.target.message for edit in receipt.edits]
         assert len(named) == len(set(named))
         commits.append(receipt.policies)

@@ -58,7 +58,9 @@ def test_missing_names_are_added_to_a_summary():
     talk(conversation)
     conversation.prepare()
     assert summarizer.requests[0].required == ("src/a.py",)
-    (edit,) = [edit for receipt in conversation.receipts() for edit in receipt.edits if isinstance(edit, Summarize)]
+    (edit,) = [
+        edit for receipt in conversation.journal.receipts() for edit in receipt.edits if isinstance(edit, Summarize)
+    ]
     assert edit.text.endswith("\n\nWe spoke.\n\nStill referred to: src/a.py")
 
 

@@ -59,8 +59,8 @@ def test_only_the_newest_result_of_a_tool_is_pinned():
     assert pinned(story) == by_policy(2)
     story.say(say("ok"), *todo(2))
     assert pinned(story) == by_policy(5)
-    count = len(story.records)
-    assert (pinned(story), len(story.records)) == (by_policy(5), count)
+    count = len(story.journal.records)
+    assert (pinned(story), len(story.journal.records)) == (by_policy(5), count)
     assert {edit.policy for record in story.records for edit in record.edits} == {"pins"}
 
 
@@ -175,7 +175,7 @@ def test_pinned_rules_and_the_list_stay_word_for_word_under(name, provider):
     assert shown[4].message.calls[0].arguments == json.dumps({"todos": LIST}, separators=(",", ":"))
     assert sum(entry.tokens for entry in view) < sum(row.stamp.tokens for row in chat.history()) / 2
     assert refusals(chat, view) == []
-    for receipt in chat.receipts():
+    for receipt in chat.journal.receipts():
         assert all(entry.message == user(RULES) for entry in chat.as_of(receipt.turn) if entry.position == 2)
 
 

@@ -83,10 +83,10 @@ def test_2_4_04_the_older_of_two_outputs_is_cleared():
     assert [entry.position for entry in view if entry.shrunk] == [3]
     assert view.entries[2].message == answer("a", CLEARED, state="error")
     assert [entry.message for entry in view if not entry.shrunk] == [m for m in messages if m is not messages[2]]
-    (receipt,) = conversation.receipts()
+    (receipt,) = conversation.journal.receipts()
     assert (receipt.policies, receipt.turn, receipt.tokens_saved) == (("prune",), view.turn, 50_000 - 13)
     assert (receipt.tokens_after, receipt.bytes_after) == (view.tokens, view.bytes)
-    assert conversation.records()[0].time > 0
+    assert conversation.journal.records()[0].time > 0
     assert conversation.original("m3") == messages[2]
 
 
@@ -162,7 +162,7 @@ def test_2_4_14_pruning_twice_changes_nothing_the_second_time():
     conversation.record(say("ok"))
     conversation.append(user("u"))
     assert texts(conversation.prepare())[: len(first)] == first
-    assert len(conversation.receipts()) == 1
+    assert len(conversation.journal.receipts()) == 1
 
 
 # ----------------------------------------------------------------------------------------------------------- the window

@@ -268,7 +268,15 @@ def test_no_recap_is_longer_than_its_turn():
     messages[1], messages[3] = say("recap - step 1"), say("recap - step 2 ")
     talk = opened(recap_batches(), messages)
     assert outline(talk.prepare())[:4] == ["a1", "a2", "a3", "a4"]
-    assert [type(edit) for edit in talk.records()[0].edits] == [Hide, Hide, Replace, Hide, Replace, Hide, Replace]
+    assert [type(edit) for edit in talk.journal.records()[0].edits] == [
+        Hide,
+        Hide,
+        Replace,
+        Hide,
+        Replace,
+        Hide,
+        Replace,
+    ]
     wordy = recap_batches(template="[An old turn of which this recap is left: {recap}]", hide_users=False)
     assert not opened(wordy, pairs(7)).records()
 
@@ -322,7 +330,7 @@ def test_unread_results_stay():
     policy = recap_batches(min_preserved_assistant_messages=0, batch_size=1)
     talk = opened(policy, [asked(1), says, answer("t1", "found " * 20)])
     assert outline(talk.prepare()) == ["U1", "a1", "found " * 20]
-    assert talk.records() == []
+    assert talk.journal.records() == []
     talk.append(reply(2))
     assert outline(talk.prepare()) == ["U1", '[Earlier: recap - step 1; expand("m2-m3")]', "a2"]
 
@@ -375,7 +383,7 @@ def test_an_expanded_turn_is_covered_again_later():
         assert outline(talk.prepare())[:3] == seen
         talk.append(reply(8))
         assert outline(talk.prepare()) == [*before, "A8"]
-        assert [edit.policy for edit in talk.records()[-1].edits] == ["recap"]
+        assert [edit.policy for edit in talk.journal.records()[-1].edits] == ["recap"]
 
 
 def test_an_expanded_and_pinned_turn_stays():
@@ -385,10 +393,10 @@ def test_an_expanded_and_pinned_turn_stays():
     talk.expand("m2-m3")
     talk.pin("m3")
     talk.append(reply(8))
-    seen, number = outline(talk.prepare()), talk.head.number
+    seen, number = outline(talk.prepare()), talk._agent.head.number
     assert seen[:3] == [says.text, "found " * 50, "a2"]
     talk.append(reply(9))
-    assert (outline(talk.prepare()), talk.head.number) == ([*seen, "A9"], number)
+    assert (outline(talk.prepare()), talk._agent.head.number) == ([*seen, "A9"], number)
 
 
 def test_only_messages_of_role_user_are_hidden_as_input():
@@ -449,14 +457,14 @@ def prepare_content(talk: Conversation) -> list[tuple[object, ...]]:
         view = talk.prepare()
     except BadInput:
         return []
-    assert check(view, talk.profile) == []
-    assert check_body(talk.format.name, talk.format.body(view, profile=talk.profile)) == []
+    assert check(view, talk._agent.profile) == []
+    assert check_body(talk.format.name, talk.format.body(view, profile=talk._agent.profile)) == []
     return content(view)
 
 
 def count_recap_edits(talk: Conversation) -> int:
     """Count the edits of the policy. A conversation also records interrupted calls."""
-    return sum(edit.policy == "recap" for record in talk.records() for edit in record.edits)
+    return sum(edit.policy == "recap" for record in talk.journal.records() for edit in record.edits)
 
 
 def content(view: View) -> list[tuple[object, ...]]:

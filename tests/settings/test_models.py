@@ -72,7 +72,7 @@ def test_the_source_of_a_format_that_the_model_chooses_is_the_model(loaded):
 def test_options_are_checked_like_keywords():
     with pytest.raises(BadSetting, match="reserve="):
         open_conversation("c", window=9_000, options=Options(reserve=-1))
-    with pytest.raises(BadSetting, match="options= is an Options"):
+    with pytest.raises(BadSetting, match="options= must be an Options"):
         open_conversation("c", window=9_000, options={"reserve": 5})  # type: ignore[arg-type]
     assert open_conversation("c", window=9_000, options=Options(reserve=5)).view.budget.reserve == 5
 

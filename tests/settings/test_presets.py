@@ -206,7 +206,7 @@ def test_under_every_preset_each_view_is_legal_fits_and_is_settled(name, provide
     for message in agent_run(60, seed=3):
         if message.role == "assistant":
             view = chat.prepare()
-            assert not checker.check(chat.format.body(view, profile=chat.profile))
+            assert not checker.check(chat.format.body(view, profile=chat._agent.profile))
             assert view.tokens <= view.budget.usable
             assert not chat.plan().edits
             chat.record(message)

@@ -62,7 +62,7 @@ def main(url: str, name: str, conversation: str, count: int) -> None:
         except StoreError as error:
             print("failed", " ".join(str(error).split()), flush=True)
             continue
-        head = chat._engine.head
+        head = chat._agent.head
         print("edited", head.number, head.record, flush=True)
     chat.close()
 

@@ -121,14 +121,14 @@ def talking(store: SqlStore) -> None:
         chat.expand("m6")
         chat.expand("m3", pattern="weather")
         chat.history(2, 9)
-        chat.receipts()
+        chat.journal.receipts()
         chat.prepare()
     with open_conversation("talk", policy="keep-last-5", **grouped(options)) as chat:
         chat.append("And now?")
         chat.edit(Summarize(Span(chat.history(2, 2)[0].id, chat.history(4, 4)[0].id), "Much was said."))
         chat.refresh()
         chat.prepare()
-        chat.verify()
+        chat.journal.verify()
 
 
 def agents(store: SqlStore) -> None:
@@ -143,7 +143,7 @@ def agents(store: SqlStore) -> None:
     ) as agent:
         agent.send("Where is the tram?")
         agent.send("And the bus?")
-        agent.conversation.runs()
+        agent.conversation.journal.runs()
         agent.conversation.context()
         agent.conversation.totals()
     with ReActAgent(

@@ -51,12 +51,12 @@ def room(path: Path, *, ages: Any = None, vacuums: bool = True, turns: int = 100
             chat.record(assistant(f"I read {turn}.", ToolCall(f"c{turn}", "read", f'{{"path":"f{turn}.py"}}')))
             chat.append(tool_result(f"c{turn}", text))
             if turn % 50 == 0 and ages:
-                chat.age(ages)
+                chat.privacy.apply_retention(ages)
             if turn % 100 == 0:
                 if vacuums:
                     store.vacuum()
                 sizes.append(pages(path))
-        assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+        assert (chat.journal.verify(), chat.privacy.residue()[1]) == ([], [])
     return sizes
 
 
@@ -163,7 +163,7 @@ def test_derived_data_added_meanwhile_is_erased_too(
                 case "same words":
                     said_at(other, now, user(LONG))
                 case "erasure":
-                    other.erase(now, [(n + 1, n + 1)])
+                    other.privacy.erase(now, [(n + 1, n + 1)])
 
         with monkeypatch.context() as patched:
             patched.setattr(eraser, "derived_data", reach)

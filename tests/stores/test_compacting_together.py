@@ -77,9 +77,9 @@ class Meeting:
 def check(url: str, said: list[str], summaries: int = 1) -> list[str]:
     """Nothing is lost or doubled, and so many summaries were made; what the model sees, which is legal."""
     with opened(url, policy="none") as chat:
-        assert chat.verify() == []
+        assert chat.journal.verify() == []
         assert [row.message.text for row in chat.history()] == said
-        made = [edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)]
+        made = [edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)]
         assert len(made) == summaries
         assert BodyChecker("openai").check(chat.prompt()) == []
         return [entry.message.text.split(" ", 1)[0] for entry in chat.view if entry.kind != "summary"]
@@ -152,7 +152,7 @@ def test_message_appended_during_a_summary_stays_whole(url: str, how: str) -> No
                 case "in the background":
                     one.prepare()
                     crank.crank()
-                    one.compact() if not one.records() else one.prepare()
+                    one.compact() if not one.journal.records() else one.prepare()
                 case _:
                     with open_store(url) as store:  # type: ignore[attr-defined]
                         opening = OpenSettings(summarizer, (POLICY,), **SIZE)
@@ -179,6 +179,6 @@ def test_edits_by_hand_that_many_make_at_once_are_all_made(url: str) -> None:
     assert sorted(receipt.first for receipt in made) == list(range(1, 25))
     for n, chat in enumerate(chats):
         chat.refresh()
-        reasons = [record.edits[0].reason for record in chat.records()]
+        reasons = [record.edits[0].reason for record in chat.journal.records()]
         assert [reason for reason in reasons if reason.startswith(f"{n}.")] == [f"{n}.{k}" for k in range(4)]
         chat.close()

@@ -107,7 +107,7 @@ def lead(chat: Conversation, moves: int) -> None:
         if len(ids) > SHOWN:
             shortened = Replace(Target(ids[-2], (0,)), (Text("[cleared]"),))
             chat.edit(Summarize(Span(ids[0], ids[-SHOWN - 1]), "What came before, in short."), shortened)
-    chat._do(chat._engine.save_snapshot())
+    chat._agent.save_snapshot()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -154,7 +154,7 @@ def test_history_that_is_ten_times_as_long_has_no_more_pages_looked_at(postgres_
         for name, moves in (("near", MOVES // 2), ("far", 5 * MOVES)):
             with opened(store, name) as chat:
                 lead(chat, moves)
-                head = chat.head
+                head = chat._agent.head
             branch = head.tenant, head.root, head.branch
             first = head.position - SHOWN
             wanted = {

@@ -91,8 +91,8 @@ class Crowd:
         assert [line for line in lines if line[0] in ("failed", "illegal")] == []
         assert [log.lines[-1][0] for log in logs.values()] == ["ended"] * len(logs)
         with opened(self._url, 3) as chat:
-            assert chat.verify() == []
-            rows, records = chat.history(), chat.records()
+            assert chat.journal.verify() == []
+            rows, records = chat.history(), chat.journal.records()
             self._check_messages(logs, rows)
             self._check_journal(lines, records)
             self._check_views(chat, records)
@@ -131,7 +131,7 @@ class Crowd:
         """What the model sees now, and saw at some earlier calls, is legal."""
         turns = sorted({record.turn for record in records})
         for turn in turns[:: max(1, len(turns) // 8)]:
-            body = chat.format.body(chat.as_of(turn), profile=chat.profile)
+            body = chat.format.body(chat.as_of(turn), profile=chat._agent.profile)
             assert BodyChecker("openai").check(body) == []
         assert BodyChecker("openai").check(chat.prompt()) == []
 

@@ -151,7 +151,7 @@ def test_hanging_server_is_abandoned_and_nothing_is_written(postgres_url: str) -
         finally:
             go_on()
         second = chat.append("ho", after=tip)
-        assert ([row.id for row in chat.history()], chat.verify()) == ([tip, *second], [])
+        assert ([row.id for row in chat.history()], chat.journal.verify()) == ([tip, *second], [])
 
 
 def test_server_hanging_at_commit_gives_one_copy_after_a_retry(
@@ -191,7 +191,7 @@ def test_server_hanging_at_commit_gives_one_copy_after_a_retry(
             return bool(second)
 
         until(is_said)  # Once the server has done what was sent to it before.
-        assert ([row.id for row in chat.history()], chat.verify()) == ([tip, *second], [])
+        assert ([row.id for row in chat.history()], chat.journal.verify()) == ([tip, *second], [])
 
 
 @pytest.mark.slow

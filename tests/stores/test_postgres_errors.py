@@ -113,11 +113,11 @@ def test_server_without_disk_space_refuses_writes_and_serves_reads(url: str, sta
             for _ in range(3):
                 with pytest.raises(StoreError, match="Nothing was written"):
                     chat.append("ho")
-            assert ([row.id for row in chat.history()], chat.verify()) == ([*first], [])
+            assert ([row.id for row in chat.history()], chat.journal.verify()) == ([*first], [])
         finally:
             execute(url, "DROP TRIGGER no_room ON message; DROP FUNCTION fail")
         second = chat.append("ho")
-        assert ([row.id for row in chat.history()], chat.verify()) == ([*first, *second], [])
+        assert ([row.id for row in chat.history()], chat.journal.verify()) == ([*first, *second], [])
 
 
 @pytest.mark.parametrize(
@@ -247,9 +247,9 @@ def test_clocks_that_go_back_do_not_matter(url: str, back: int) -> None:
     ) as chat:
         ids = [chat.append(f"message {n}")[0] for n in range(5)]
         assert [row.id for row in chat.history()] == ids
-        assert (chat.verify(), chat.append("message 4", after=ids[3])) == ([], (ids[4],))
+        assert (chat.journal.verify(), chat.append("message 4", after=ids[3])) == ([], (ids[4],))
     with open_conversation("one", store=url, policy="off", window=32_000, options=Options(clock=lambda: 0)) as chat:
-        assert ([entry.message.text for entry in chat.view][-1], chat.verify()) == ("message 4", [])
+        assert ([entry.message.text for entry in chat.view][-1], chat.journal.verify()) == ("message 4", [])
 
 
 def test_no_statement_asks_the_server_for_the_time(url: str) -> None:

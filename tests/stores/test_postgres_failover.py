@@ -126,7 +126,7 @@ def test_failover_to_a_late_standby_raises_for_readers_of_lost_data(pair: Pair) 
         with open_conversation("one", store=store, policy="off", window=32_000) as fresh:
             fresh.append("c")
             assert [row.message.text for row in fresh.history()] == ["a", "b", "d", "c"]
-            assert (fresh.verify(), other.verify(), len(other)) == ([], [], 2)
+            assert (fresh.verify(), other.journal.verify(), len(other)) == ([], [], 2)
 
 
 def again(work: Callable[[], Any]) -> Any:
@@ -189,8 +189,8 @@ def test_standby_can_be_read_and_says_that_it_takes_no_writes(pair: Pair) -> Non
         until(pair.is_even)
         with open_conversation("one", store=pair.standby.url(), policy="off", window=32_000) as reader:
             assert [entry.message.text for entry in reader.view] == ["Where is the rain?"]
-            assert (len(reader.history()), reader.search("rain"), reader.verify()) == (1, found, [])
-            for write in (lambda: reader.append("no"), lambda: reader.fork("two"), lambda: reader.erase("m1")):
+            assert (len(reader.history()), reader.search("rain"), reader.journal.verify()) == (1, found, [])
+            for write in (lambda: reader.append("no"), lambda: reader.fork("two"), lambda: reader.privacy.erase("m1")):
                 with pytest.raises(StoreError, match=r"accepts no writes .*it is a standby.* Nothing was written"):
                     write()
             chat.append("It comes.")

@@ -70,5 +70,5 @@ def test_full_disk_is_reported_and_acknowledged_data_stays(
         assert ["disk of" in str(error) and "Nothing was written" in str(error) for error in told] == [True] * 5
         resize("32m")
         said += chat.append(text, after=said[-1])
-        assert ([row.id for row in chat.history()], chat.verify()) == (said, [])
+        assert ([row.id for row in chat.history()], chat.journal.verify()) == (said, [])
         assert len(said) > 10

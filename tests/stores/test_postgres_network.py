@@ -255,7 +255,7 @@ def test_conversation_through_bad_cuts_says_everything_once_with_after(
                     failed.append(str(error))
         wire.listen()
         assert [row.message.text for row in chat.history()] == [f"message {n}" for n in range(40)]
-        assert chat.verify() == []
+        assert chat.journal.verify() == []
         assert failed == [said for said in failed if "not known" in said] != []
 
 
@@ -274,7 +274,7 @@ def test_network_failure_is_reported_and_the_store_recovers(postgres: Any, postg
             wire.is_down = True
             wire.cut_all()
             with impatient(store, wait=1), pytest.raises(StoreError, match="cannot be reached"):
-                append(store, talk.head, chain([user("while it is down")], talk.head))
+                append(store, talk._agent.head, chain([user("while it is down")], talk._agent.head))
             wire.is_down = False
             assert talk.is_as("")
     assert execute(postgres_url, "SELECT count(*) FROM message") == [(4,)]

@@ -56,7 +56,7 @@ def turn(chat: Conversation, who: str, n: int) -> None:
 def check(store: Any, name: str, whos: list[str], turns: int) -> None:
     """Everything was said once, in the order of whoever said it, and the view is legal."""
     with open_conversation(name, store=store, window=100_000, policy="none") as chat:
-        assert chat.verify() == []
+        assert chat.journal.verify() == []
         rows = chat.history()
         assert len(rows) == len(whos) * turns * 4
         for who in whos:
@@ -187,7 +187,7 @@ def test_writer_far_behind_reads_before_it_extends(store: Any, monkeypatch: pyte
     for n in range(5):
         one.append(user(f"{n}"))
     with pytest.raises(ConflictError, match="it has 5 messages"):
-        store.extend(other._engine.head, lambda tail: chain([user("late")], tail.head))
+        store.extend(other._agent.head, lambda tail: chain([user("late")], tail.head))
     other.append(user("late"))
     assert [row.message.text for row in other.history()] == ["0", "1", "2", "3", "4", "late"]
-    assert other.verify() == []
+    assert other.journal.verify() == []

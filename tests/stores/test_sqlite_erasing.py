@@ -97,7 +97,7 @@ def test_words_indexed_by_another_process_are_removed(store: SqliteStore, tmp_pa
     head, _, _ = told(store)
     with SqliteStore(tmp_path / "chat.db", search=False) as other:
         with pytest.raises(StoreError, match="opened without it"):
-            other.erase(head, [(3, 3)])
+            other.privacy.erase(head, [(3, 3)])
         assert WORD in everything(store, head)
         assert store.erasures(head) == []
 

@@ -219,7 +219,7 @@ def test_durability_is_what_everyone_gets_who_does_not_ask_for_less(tmp_path: Pa
     url = f"sqlite:///{tmp_path / 'chat.db'}"
     if opened == "open_conversation":
         chat = foveate.open_conversation("one", store=url, window=10_000)
-        store = chat._engine.store
+        store = chat._agent.store
     else:
         store = foveate.open_store(url)
     level = store._driver.write(lambda session: session.rows("PRAGMA synchronous")[0][0])

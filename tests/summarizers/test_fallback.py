@@ -259,7 +259,7 @@ def test_f25_whatever_a_model_does_the_conversation_goes_on_and_the_receipt_says
         body = chat.prompt(system="Be kind.")
         assert BodyChecker("anthropic").check(body) == []
         assert chat.view.tokens <= chat.budget.usable
-        (receipt,) = chat.receipts()
+        (receipt,) = chat.journal.receipts()
         assert (receipt.by, receipt.refused) == (("digest",), (BAD[kind][1],))
         assert f"written by digest, since {BAD[kind][1]} (undo" in str(receipt)
         summary = next(entry for entry in chat.view if entry.kind == "summary")
@@ -292,14 +292,16 @@ def test_f25_the_same_of_a_function_that_is_handed_in_alone_in_an_async_conversa
             body = await chat.prompt(system="Be kind.")
             assert BodyChecker("anthropic").check(body) == []
             assert chat.view.tokens <= chat.budget.usable
-            (receipt,) = await chat.receipts()
+            (receipt,) = await chat.journal.receipts()
             if kind == "hanging":  # It did not hang at all, and said "Never.": that is a summary.
                 assert receipt.by == ("mine",)
             else:
                 assert receipt.by == ("digest",)
                 assert len(receipt.refused) == 1
                 assert any("Never delete a test" in entry.message.text for entry in chat.view if entry.span)
-            states = [edit.state for record in await chat.records() for edit in record.edits if isinstance(edit, Task)]
+            states = [
+                edit.state for record in await chat.journal.records() for edit in record.edits if isinstance(edit, Task)
+            ]
             assert states == ["pending", "done"]
 
     asyncio.run(run())
@@ -312,7 +314,7 @@ def test_prose_instead_of_json_is_a_summary_and_the_model_is_named():
     with open_conversation("c", format="anthropic", window=12_000, policy=(POLICY,), summarizer=rungs) as chat:
         chat.append(talk())
         chat.prompt()
-        (receipt,) = chat.receipts()
+        (receipt,) = chat.journal.receipts()
         assert (receipt.by, receipt.refused) == (("stub:model",), ())
         assert any(prose in entry.message.text for entry in chat.view)
         assert any(isinstance(edit, Summarize) for edit in receipt.edits)

@@ -56,7 +56,7 @@ def test_without_a_key_or_a_network_the_conversation_goes_on(monkeypatch):
             chat.append([user(f"Question {number}?"), *agent_run(2, seed=number)[1:]])
             chat.append(text_of(700, number))
             assert BodyChecker("anthropic").check(chat.prompt()) == []
-        told = [receipt for receipt in chat.receipts() if "compact" in receipt.policies]
+        told = [receipt for receipt in chat.journal.receipts() if "compact" in receipt.policies]
         assert told
         assert {receipt.by for receipt in told} == {("digest",)}
         assert all(why.startswith("anthropic:claude-haiku-4-5: ") for receipt in told for why in receipt.refused)

@@ -95,7 +95,7 @@ def test_a_plan_is_a_span_with_its_figures(seen: Exported) -> None:
     chat = run(seen.watch(opened()))
     plans = seen.facts("foveate.plan")
     assert [plan["foveate.turn"] for plan in plans] == [1, 2, 3, 4, 5, 6]
-    receipt = next(receipt for receipt in chat.receipts() if receipt.author == "plan")
+    receipt = next(receipt for receipt in chat.journal.receipts() if receipt.author == "plan")
     done = next(plan for plan in plans if plan["foveate.edits"])
     assert done == {
         "gen_ai.conversation.id": "trip",
@@ -199,7 +199,7 @@ def test_an_expansion_by_the_model_is_reported_once(seen: Exported) -> None:
     chat.prompt()
     chat.record(assistant("", ToolCall("e1", "expand", '{"handle":"m3"}')))
     chat.prompt()
-    assert [receipt.author for receipt in chat.receipts()].count("expand") == 1
+    assert [receipt.author for receipt in chat.journal.receipts()].count("expand") == 1
     assert [span["foveate.form"] for span in seen.facts("foveate.expand")] == ["view"]
 
 
@@ -294,10 +294,10 @@ class Broken:
 def test_a_failing_watch_is_logged_once_and_skipped(where: str, caplog: Any) -> None:
     chat, plain = opened(), run(opened())
     watch = Broken(where)
-    chat.watch(watch)
+    chat._agent.watch(watch)
     run(chat)
     assert [row.message for row in chat.history()] == [row.message for row in plain.history()]
-    assert [record.edits for record in chat.records()] == [record.edits for record in plain.records()]
+    assert [record.edits for record in chat.journal.records()] == [record.edits for record in plain.journal.records()]
     lines = [line.getMessage() for line in caplog.records if line.levelno >= logging.WARNING]
     assert lines == ["trip: what watches it failed, and is told no more"]
     calls = watch.calls
@@ -307,7 +307,7 @@ def test_a_failing_watch_is_logged_once_and_skipped(where: str, caplog: Any) -> 
 
 def test_an_invalid_watch_is_refused() -> None:
     with pytest.raises(BadSetting, match="a Watch, such as"):
-        opened().watch(print)  # type: ignore[arg-type]
+        opened()._agent.watch(print)  # type: ignore[arg-type]
 
 
 def test_without_an_sdk_nothing_is_reported_and_nothing_fails() -> None:

@@ -30,7 +30,7 @@ FEW = settings(max_examples=max(8, settings.default.max_examples // 5))
 
 
 def wire(chat: Conversation, view: View) -> list[bytes]:
-    return [one.body for one in chat.format.rendered(view, profile=chat.profile)]
+    return [one.body for one in chat.format.rendered(view, profile=chat._agent.profile)]
 
 
 def appended(history: list[Message]) -> list[Message]:
@@ -59,8 +59,8 @@ def test_i01_views_never_separate_a_call_from_its_result(names: tuple[str, ...],
         chat.append(message)
         view = settled(chat)
         if view:
-            assert check(view, chat.profile) == []
-            assert check_body(provider, chat.format.body(view, profile=chat.profile)) == []
+            assert check(view, chat._agent.profile) == []
+            assert check_body(provider, chat.format.body(view, profile=chat._agent.profile)) == []
 
 
 @each
@@ -82,9 +82,9 @@ def test_i02_applying_a_policy_twice_changes_nothing_more(names: tuple[str, ...]
     for message in appended(history):
         chat.append(message)
         if settled(chat):
-            number, now = chat.head.number, look(chat.view.entries)
+            number, now = chat._agent.head.number, look(chat.view.entries)
             chat.prepare()
-            assert (chat.head.number, look(chat.view.entries)) == (number, now)
+            assert (chat._agent.head.number, look(chat.view.entries)) == (number, now)
 
 
 @pytest.mark.parametrize("name", [name for name in ALONE if name in ("filter", "recap", "expire", "retain")])
@@ -104,7 +104,7 @@ def test_i04_no_plan_makes_a_view_larger(names: tuple[str, ...], history: list[M
     ]  # Content that was saved and not shown at first comes back.
     chat = told(opened(*shrinking), history)
     chat.prepare()
-    for receipt in chat.receipts():
+    for receipt in chat.journal.receipts():
         assert receipt.tokens_after <= receipt.tokens_before
 
 
@@ -137,7 +137,7 @@ def test_i06_the_history_has_every_message_once_in_order(names: tuple[str, ...],
         chat.append(message)
         settled(chat)
     assert [encode_message(row.message) for row in chat.history()] == [encode_message(message) for message in said]
-    assert chat.verify() == []
+    assert chat.journal.verify() == []
 
 
 @each
@@ -202,9 +202,9 @@ def test_i11_a_failure_leaves_the_view_unchanged(names: tuple[str, ...]):
     for chat in (quiet, loud):
         told(chat, story())
     assert look(quiet.prepare().entries) == look(loud.prepare().entries)
-    assert [record.edits for record in quiet.records()] == [record.edits for record in loud.records()]
+    assert [record.edits for record in quiet.journal.records()] == [record.edits for record in loud.journal.records()]
     assert [row.message for row in quiet.history()] == story()
-    assert check(quiet.view, quiet.profile) == []
+    assert check(quiet.view, quiet._agent.profile) == []
 
 
 @each
@@ -217,9 +217,9 @@ def test_i12_prompts_extend_each_other_between_two_edits(names: tuple[str, ...],
     for message in history:
         if message.role == "assistant":
             now = wire(chat, chat.prepare())
-            if chat.head.number == number:
+            if chat._agent.head.number == number:
                 assert now[: len(last)] == last
-            last, number = now, chat.head.number
+            last, number = now, chat._agent.head.number
             chat.append(message)
         else:
             chat.append(message)
@@ -290,7 +290,9 @@ def test_i15_the_same_input_and_clock_give_the_same_bytes(names: tuple[str, ...]
             views.append(settled(chat))
         if views[0] and views[1]:
             assert wire(one, views[0]) == wire(other, views[1])
-    assert [encode_record(record) for record in one.records()] == [encode_record(record) for record in other.records()]
+    assert [encode_record(record) for record in one.journal.records()] == [
+        encode_record(record) for record in other.journal.records()
+    ]
 
 
 @each
@@ -313,7 +315,7 @@ def test_i16_every_message_is_shown_or_replaced_never_both(names: tuple[str, ...
 def spared_by_summaries(chat: Conversation, view: View) -> set[int]:
     """Return positions inside of summaries that are shown on purpose: kept by the edit, pinned, or never covered."""
     places = {row.id: row.position for row in chat.history()}
-    edits = [edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)]
+    edits = [edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)]
     kept = {places[id] for edit in edits for id in edit.keep}
     fixed = {entry.position for entry in view if entry.is_pinned() or entry.message.role == "system" or entry.is_input}
     return kept | fixed
@@ -323,7 +325,7 @@ def test_every_mechanism_acts_in_the_story():
     def acted(*names: str) -> set[str]:
         chat = told(opened(*names), story())
         chat.prepare()
-        return {policy for receipt in chat.receipts() for policy in receipt.policies}
+        return {policy for receipt in chat.journal.receipts() for policy in receipt.policies}
 
     alone = {name: acted(name) for name in MECHANISMS}
     assert {name: policies for name, policies in alone.items() if len(policies) != 1} == {}
@@ -335,7 +337,7 @@ def hidden_by_edits(chat: Conversation) -> set[int]:
     """Return positions that an edit hides on purpose: an expired message, or an input that a recap replaces."""
     places = {row.id: row.position for row in chat.history()}
     hidden: set[int] = set()
-    for record in chat.records():
+    for record in chat.journal.records():
         for edit in record.edits:
             target = None if isinstance(edit, Task) else getattr(edit, "target", None)
             if type(edit).__name__ == "Hide" and target is not None:
@@ -350,7 +352,7 @@ def test_i17_a_loaded_view_equals_the_saved_one(names: tuple[str, ...], kind: st
     store = MemoryStore() if kind == "memory" else f"sqlite:///{tmp_path}/c.db"
     chat = told(opened(*names, store=store), story())
     chat.prepare()
-    chat._do(chat._engine.save_snapshot())
+    chat._agent.save_snapshot()
     chat.append("And one more.")
     before = wire(chat, chat.prepare()), chat.view.tasks
     chat.close()

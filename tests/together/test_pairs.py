@@ -22,12 +22,12 @@ def test_two_mechanisms_together_give_legal_repeatable_views(names: tuple[str, s
     for _ in range(2):
         chat = told(opened(*names, provider=provider), story())
         view = chat.prepare()
-        number = chat.head.number
+        number = chat._agent.head.number
         chat.prepare()
-        assert chat.head.number == number
-        bodies.append(chat.format.body(view, profile=chat.profile))
+        assert chat._agent.head.number == number
+        bodies.append(chat.format.body(view, profile=chat._agent.profile))
         assert [row.message for row in chat.history()] == story()
-        assert chat.verify() == []
+        assert chat.journal.verify() == []
     assert check_body(provider, bodies[0]) == []
     assert bodies[0] == bodies[1]
 
@@ -38,7 +38,7 @@ def test_a_mechanism_leaves_alone_what_the_other_shrank(names: tuple[str, str]):
     chat = told(opened(*names), story())
     chat.prepare()
     standing: dict[tuple[str, tuple[int, ...]], str] = {}
-    for record in chat.records():
+    for record in chat.journal.records():
         for edit in record.edits:
             if isinstance(edit, Replace):
                 key = (edit.target.message, edit.target.path or (0,))

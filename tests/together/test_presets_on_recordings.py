@@ -56,14 +56,14 @@ def test_a_second_run_changes_nothing_after_reopening(preset: str, transcripts: 
             if message.role == "assistant" and len(chat):
                 chat.prepare()
                 if index % 5 == 0:
-                    number, shown = chat.head.number, chat.view.entries
-                    assert (chat.prepare().entries, chat.head.number) == (shown, number)
+                    number, shown = chat._agent.head.number, chat.view.entries
+                    assert (chat.prepare().entries, chat._agent.head.number) == (shown, number)
                 chat.record(message)
             else:
                 chat.append(message)
         view = chat.prepare()
         again = open_conversation("c", policy="off", **grouped(options))
-        bodies = [chat.format.body(one, profile=chat.profile) for one in (view, again.prepare())]
+        bodies = [chat.format.body(one, profile=chat._agent.profile) for one in (view, again.prepare())]
         assert bodies[0] == bodies[1]
         assert [row.message for row in chat.history()] == said
         assert [one for one in verify_all(store) if one.findings] == []  # Also saved views.

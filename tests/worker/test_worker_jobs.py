@@ -250,7 +250,7 @@ def test_erase_job_covers_handle_conversation_and_tenant() -> None:
         "1 message erased in 1 conversation",
     ]
     with open_conversation("c", store=store, policy="off") as chat:
-        assert (chat.verify(), chat.leftovers()) == ([], (13, []))
+        assert (chat.journal.verify(), chat.privacy.residue()) == ([], (13, []))
     assert [row.body != b"" for row in store.messages(store.open("other", "d"), 1, 1)] == [True]
 
 

@@ -74,8 +74,8 @@ def filled(url: str, name: str = "c") -> str:
 
 def summaries(url: str, name: str = "c") -> list[str]:
     with open_conversation(name, store=url, policy="none", **grouped(SIZE)) as chat:
-        assert chat.verify() == []
-        return [edit.text for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)]
+        assert chat.journal.verify() == []
+        return [edit.text for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)]
 
 
 def stand(url: str) -> list[tuple[str, int, str]]:
@@ -436,7 +436,7 @@ def test_erasing_and_giving_back_room_are_jobs_too(postgres_url: str) -> None:
     ]
     for name, erased in (("c", 1), ("d", 13)):
         with open_conversation(name, store=postgres_url, policy="off") as chat:
-            assert (chat.verify(), chat.leftovers()) == ([], (erased, []))
+            assert (chat.journal.verify(), chat.privacy.residue()) == ([], (erased, []))
 
 
 def test_erase_job_does_not_wait_for_a_job_in_retry(postgres_url: str) -> None:

@@ -45,8 +45,8 @@ def filled(url: str, name: str) -> None:
 
 def summaries(url: str, name: str) -> int:
     with open_conversation(name, store=url, policy="none", **grouped(SIZE)) as chat:
-        assert (chat.verify(), len(chat)) == ([], 13)
-        return len([edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)])
+        assert (chat.journal.verify(), len(chat)) == ([], 13)
+        return len([edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)])
 
 
 def supervised(url: str, summarizer: Any, told: list[str]) -> None:

@@ -25,7 +25,7 @@ from .tool_loop import ToolLoop
 from .tools import Tool
 
 if TYPE_CHECKING:
-    from ..async_conversation import AsyncConversation
+    from ..conversation import AsyncConversation
 
 __all__ = ["Agent", "AsyncAgent", "AsyncChatAgent", "AsyncReActAgent", "ChatAgent", "ReActAgent"]
 

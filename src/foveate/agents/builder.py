@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .. import given
+from ..conversation import validate
+from ..conversation.plugins import Plugin
 from ..core.events import Event
 from ..core.planner import Policy
 from ..errors import BadSetting
 from ..open import open_model
-from ..plugins import Plugin
 from ..ports import Model, Store
 from .limits import Limits
 from .shrink_settings import ShrinkSettings
@@ -77,7 +77,9 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
             if not model.strip():
                 raise BadSetting("The name of the model is blank. Pass one such as anthropic:claude-haiku-4-5.")
         else:
-            given.like("The model", model, ("complete",), "a name such as anthropic:claude-haiku-4-5, or a Model")
+            validate.has_methods(
+                "The model", model, ("complete",), "a name such as anthropic:claude-haiku-4-5, or a Model"
+            )
             if key is not None:
                 raise BadSetting("A Model already has its key. Pass key= where you create the Model.")
         if key is not None and (not isinstance(key, str) or not key.strip()):
@@ -103,7 +105,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         return self._use("xai", model, key)
 
     def _use(self, provider: str, model: str, key: str | None) -> AgentBuilder:
-        return self.use(f"{provider}:{given.text('The name of the model', model)}", key=key)
+        return self.use(f"{provider}:{validate.text('The name of the model', model)}", key=key)
 
     # ------------------------------------------------------------------------------------------------ the conversation
 
@@ -113,7 +115,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
 
     def for_conversation(self, name: str) -> AgentBuilder:
         """Set the name of the conversation. It continues if the store has it, else it begins."""
-        given.text("The name of a conversation", name)
+        validate.text("The name of a conversation", name)
         return self._with(conversation=name)
 
     def with_summarization(
@@ -171,9 +173,9 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
 
     def with_window(self, tokens: int, *, reserve: int | None = None) -> AgentBuilder:
         """Set the model's window, if it is not known, and how much of it stays free for answers."""
-        options = {"window": given.whole("The window (tokens)", tokens, 1)}
+        options = {"window": validate.integer("The window (tokens)", tokens, 1)}
         if reserve is not None:
-            options["reserve"] = given.whole("reserve= (tokens)", reserve)
+            options["reserve"] = validate.integer("reserve= (tokens)", reserve)
         return self._with(**options)
 
     def with_expanding(self, on: bool = True, *, where: str | None = None) -> AgentBuilder:
@@ -181,7 +183,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
 
         Without it, placeholders name no handle: `[Omitted]`.
         """
-        given.instance("with_expanding()", on, bool, "True or False")
+        validate.instance("with_expanding()", on, bool, "True or False")
         return self._with(expand=on, **({} if where is None else {"expand_where": where}))
 
     def with_plugin(self, plugin: Plugin | PluginFactory) -> AgentBuilder:
@@ -190,14 +192,14 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
 
     def on_event(self, listener: Callable[[Event], object]) -> AgentBuilder:
         """Add a listener that is called with every Event of the conversation."""
-        given.callable_("on_event()", listener)
+        validate.function("on_event()", listener)
         return replace(self, listeners=(*self.listeners, listener))
 
     # ------------------------------------------------------------------------------------------------------- the agent
 
     def with_system(self, text: str) -> AgentBuilder:
         """Set the system prompt."""
-        return self._with(system=given.text("The system prompt", text))
+        return self._with(system=validate.text("The system prompt", text))
 
     def add_tool(self, tool: Tool | Callable[..., object]) -> AgentBuilder:
         """Add a tool: a Tool, or a function with types and a docstring. Raises BadSetting if the name is taken."""
@@ -213,7 +215,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
     def with_limits(self, limits: Limits | None = None, **bounds: Any) -> AgentBuilder:
         """Limit each run: a Limits, or its fields, `with_limits(turns=20, money=0.5)`."""
         if limits is not None:
-            given.instance("with_limits()", limits, Limits, "a Limits, or its fields by name")
+            validate.instance("with_limits()", limits, Limits, "a Limits, or its fields by name")
         try:
             return self._with(limits=replace(limits or Limits(), **bounds))
         except TypeError as error:
@@ -224,7 +226,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
 
         It returns True, False, or a sentence why not.
         """
-        given.callable_("with_approval()", approve)
+        validate.function("with_approval()", approve)
         return self._with(approve=approve, **({"approve_all": True} if all else {}))
 
     def with_keywords(self, **keywords: Any) -> AgentBuilder:

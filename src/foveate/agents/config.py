@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from .. import given
+from ..conversation import validate
+from ..conversation.plugins import checked_plugins, plugin_tools
 from ..errors import BadSetting
 from ..open import KEYWORDS, cost_of, open_model
-from ..plugins import brought, listed
 from ..ports import Clock, Cost, Model
 from .limits import Limits, check_seconds
 from .lock import LOCK_TIMEOUT
@@ -122,27 +122,29 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
         conversation_options: dict[str, Any],
     ) -> AgentConfig:
         """Check all values, and open the model. `kind`: the agent's class. Raises BadSetting."""
-        given.text("name=", name)
+        validate.text("name=", name)
         name = name or kind.default_name
         for keyword in conversation_options:
             if keyword not in KEYWORDS:
                 raise TypeError(f"{kind.__name__}() got an unexpected keyword argument {keyword!r}")
         is_named = isinstance(conversation, str)
         if not is_named:
-            given.like("conversation=", conversation, ("append", "prompt", "record"), "a name or an open conversation")
+            validate.has_methods(
+                "conversation=", conversation, ("append", "prompt", "record"), "a name or an open conversation"
+            )
             if conversation_options:
                 names = ", ".join(conversation_options)
                 raise BadSetting(f"{names}: an open conversation keeps its options. Pass them when you open it.")
-        given.like("tools=", tools, ("__iter__",), "a list of functions and Tools")
-        all_tools = tools_of([*tools, *brought(listed(conversation_options.get("plugins", ())))])
+        validate.has_methods("tools=", tools, ("__iter__",), "a list of functions and Tools")
+        all_tools = tools_of([*tools, *plugin_tools(checked_plugins(conversation_options.get("plugins", ())))])
         tool_settings = ToolSettings({tool.name: tool for tool in all_tools}, approve, approve_all, max_parallel)
         tool_settings.check(asynchronous=asynchronous)
-        given.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)")
+        validate.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)")
         if options is not None and not isinstance(options, Mapping):
             raise BadSetting(f"options= must be a dict that is added to every request, not {options!r:.60}.")
         for keyword, value in {"clock=": clock, "new_id=": new_id, "cost=": cost}.items():
             if value is not None:
-                given.callable_(keyword, value)
+                validate.function(keyword, value)
         answer_type = ResultType(result_type) if result_type is not None else None
         opened = _open(model, asynchronous=asynchronous)
         cost = cost or cost_of(opened.name)
@@ -176,9 +178,9 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
 def _open(model: str | Model, *, asynchronous: bool) -> Model:
     if isinstance(model, str):
         return open_model(model, asynchronous=asynchronous)
-    given.like("model=", model, ("complete",), "a name such as anthropic:claude-haiku-4-5, or a Model")
+    validate.has_methods("model=", model, ("complete",), "a name such as anthropic:claude-haiku-4-5, or a Model")
     for field in ("name", "format"):
-        given.instance(f"model.{field}", getattr(model, field, None), str, "a string")
+        validate.instance(f"model.{field}", getattr(model, field, None), str, "a string")
     return model
 
 

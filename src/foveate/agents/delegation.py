@@ -138,7 +138,7 @@ class Delegation:
         limits = stricter(sub_agent.limits, remaining(run.limits, run.record, run.elapsed_seconds()))
         try:
             parent, streams = step_name(record.run, record.number), run.streams
-            if (yield Call(session.conversation.runs)):
+            if (yield Call(session.conversation.journal.runs)):
                 routine = loop.resume(streams=streams, limits=limits)
             else:
                 routine = loop.begin(task, streams=streams, limits=limits, parent=parent)
@@ -150,14 +150,14 @@ class Delegation:
 
     def count_earlier(self, run: Run) -> Routine[None]:
         """Count what sub-agents used before the run was resumed. A sub-agent that has not ended is counted later."""
-        steps: list[AgentRunStep] = yield Call(partial(self._chat.steps, run.record.id))
+        steps: list[AgentRunStep] = yield Call(partial(self._chat.journal.steps, run.record.id))
         for record in steps:
             sub_agent = self._config.sub_agents.get(record.name)
             if record.kind != "sub-agent" or record.state == "running" or sub_agent is None:
                 continue
             session: Session = yield Call(partial(self._open, sub_agent, self._conversation_of(record), self._session))
             try:
-                for inner in (yield Call(session.conversation.runs)):
+                for inner in (yield Call(session.conversation.journal.runs)):
                     run.limits = remaining(run.limits, inner)
             finally:
                 yield Call(session.conversation.close)

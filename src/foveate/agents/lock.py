@@ -26,8 +26,7 @@ from ..errors import ConversationBusy
 from .effects import Call, Routine, Sleep
 
 if TYPE_CHECKING:
-    from ..async_conversation import AsyncConversation
-    from ..conversation import Conversation
+    from ..conversation import AsyncConversation, Conversation
 
 __all__ = ["LOCK_TIMEOUT", "ConversationLock", "Heartbeat", "forget_owner", "heartbeat_of", "new_owner", "owner_state"]
 
@@ -73,7 +72,7 @@ class ConversationLock:
         self.owner, self.took_over = new_owner(), False
         try:
             yield from self._acquire()
-            store, beat = self._chat.pulse(self.owner)
+            store, beat = self._chat._agent.heartbeat(self.owner)
             heartbeat = self._heartbeat or heartbeat_of(store)
             try:
                 heartbeat.start(self.owner, beat)
@@ -91,7 +90,7 @@ class ConversationLock:
         dead: LockHolder | None = None
         pause, has_moved = _FIRST_PAUSE, False
         while True:
-            claim: LockHolder = yield Call(partial(self._chat.claim, self.owner, dead))
+            claim: LockHolder = yield Call(partial(self._chat._agent.claim, self.owner, dead))
             if claim.owner == self.owner:
                 self.took_over = dead is not None
                 return
@@ -115,7 +114,7 @@ class ConversationLock:
     def _release(self) -> Routine[None]:
         """Release the lock. If that cannot be stored, others find out by `owner_state`."""
         try:
-            yield Call(partial(self._chat.release, self.owner))
+            yield Call(partial(self._chat._agent.release, self.owner))
         except Exception as error:
             _log.warning("%s: the lock could not be released: %s", self._chat.name, error)
 

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from .. import given
+from ..conversation import validate
 from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting
 from ..ports import Clock, Cost, HasCatalog, Model
@@ -29,8 +29,7 @@ from .tool_calls import Approve
 from .tools import Tool
 
 if TYPE_CHECKING:
-    from ..async_conversation import AsyncConversation
-    from ..conversation import Conversation
+    from ..conversation import AsyncConversation, Conversation
 
 __all__ = ["AsyncLoopAgent", "LoopAgent"]
 
@@ -129,11 +128,11 @@ class _LoopAgentBase:
         )
         self._lifecycle: Lifecycle | None = None
         if on_message_lifecycle is not None:
-            given.callable_("on_message_lifecycle=", on_message_lifecycle)
+            validate.function("on_message_lifecycle=", on_message_lifecycle)
             self._lifecycle = Lifecycle(on_message_lifecycle, OWN_POLICY)
         if new_id is not None:
-            given.callable_("new_id=", new_id)
-        self._conversation_name = given.text("conversation=", conversation) or name
+            validate.function("new_id=", new_id)
+        self._conversation_name = validate.text("conversation=", conversation) or name
         self._new_id = new_id or new_run_id
         self._resources = Resources(asynchronous=self._asynchronous)
         if close_model and model is not None and not isinstance(model, str):
@@ -173,7 +172,7 @@ class _LoopAgentBase:
             self._loop = StepLoop(self._config, session, open_session, self._new_id)
         if task is None:
             return self._loop.resume(streams=streams)
-        if not given.text("A task", task).strip():
+        if not validate.text("A task", task).strip():
             raise BadInput("The task is blank. Pass a text that says what is to be done.")
         return self._loop.begin(task, streams=streams)
 

@@ -16,11 +16,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .. import given
+from ..conversation import validate
+from ..conversation.plugins import checked_plugins, plugin_tools
 from ..core.stamps import Lease
 from ..errors import BadSetting, MissingExtra
 from ..open import KEYWORDS
-from ..plugins import brought, listed
 from ..policies.leases import check_lease
 from ..policies.presets.sources import suggest
 from ..ports import Clock, Cost, HasCatalog, Model
@@ -105,14 +105,16 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
         """Check all values. Raises BadSetting, and TypeError for unknown keywords."""
         _check_keywords(class_name, conversation_options)
         for keyword, text in (("name=", name), ("description=", description), ("instructions=", instructions)):
-            given.text(keyword, text)
+            validate.text(keyword, text)
         if not name.strip():
             raise BadSetting("name= must not be blank. Records and the catalog know the agent by its name.")
         if model is not None and not isinstance(model, str):
-            given.like("model=", model, ("complete",), "a name such as anthropic:claude-haiku-4-5, or a Model")
+            validate.has_methods(
+                "model=", model, ("complete",), "a name such as anthropic:claude-haiku-4-5, or a Model"
+            )
         if isinstance(actions, str | Mapping) or not isinstance(actions, Iterable):
             raise BadSetting(f"actions= must be a list of functions and Tools, not {actions!r:.60}.")
-        tools = tools_of([*actions, *brought(listed(conversation_options.get("plugins", ())))])
+        tools = tools_of([*actions, *plugin_tools(checked_plugins(conversation_options.get("plugins", ())))])
         by_name = {tool.name: tool for tool in tools}
         ToolSettings(by_name, approve, max_parallel=max_parallel).check(asynchronous=asynchronous)
         _check_names(sub_agents, set(by_name), asynchronous)
@@ -121,12 +123,12 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
                 check_lease(keyword, lease)
         for keyword, function in (("cost=", cost), ("clock=", clock)):
             if function is not None:
-                given.callable_(keyword, function)
+                validate.function(keyword, function)
         if options is not None and not isinstance(options, Mapping):
             raise BadSetting(f"options= must be a dict that is added to every request, not {options!r:.60}.")
         if not isinstance(catalog, bool):
             allowed = "a Catalog, True for the store, or False"
-            given.like("catalog=", catalog, ("bindings", "actions", "prompts"), allowed)
+            validate.has_methods("catalog=", catalog, ("bindings", "actions", "prompts"), allowed)
         helpers = [Helper(sub_agent.name, sub_agent.description) for sub_agent in sub_agents]
         config = LoopConfig(
             name=name,
@@ -135,7 +137,7 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
             system=system_prompt(name, instructions, tools, helpers, template),
             actions=by_name,
             sub_agents={},
-            limits=given.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)"),
+            limits=validate.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)"),
             cost=cost,
             options=dict(options or {}),
             approve=approve,
@@ -143,11 +145,11 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
             override=override,
             result_lease=result_lease,
             catalog=catalog,
-            max_invalid_steps=given.whole("max_invalid_steps=", max_invalid_steps),
-            max_expansions=given.whole("max_expansions=", max_expansions),
-            announce_expansions=given.instance("announce_expansions=", announce_expansions, bool, "True or False"),
-            merge_results=given.instance("merge_results=", merge_results, bool, "True or False"),
-            verbose=given.instance("verbose=", verbose, bool, "True or False"),
+            max_invalid_steps=validate.integer("max_invalid_steps=", max_invalid_steps),
+            max_expansions=validate.integer("max_expansions=", max_expansions),
+            announce_expansions=validate.instance("announce_expansions=", announce_expansions, bool, "True or False"),
+            merge_results=validate.instance("merge_results=", merge_results, bool, "True or False"),
+            verbose=validate.instance("verbose=", verbose, bool, "True or False"),
             lock_timeout=check_seconds("lock_timeout=", lock_timeout),
             clock=clock or wall_clock,
             conversation_options=conversation_options if clock is None else {**conversation_options, "clock": clock},
@@ -260,7 +262,7 @@ def _template_text(template: str | Path | None) -> str:
             return template.read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
             raise BadSetting(f"The template {str(template)!r} cannot be read: {error}.") from error
-    return given.text("template=, if not a Path,", template)
+    return validate.text("template=, if not a Path,", template)
 
 
 @cache

@@ -24,8 +24,7 @@ from .events import Lifecycle
 from .loop_config import LoopConfig
 
 if TYPE_CHECKING:
-    from ..async_conversation import AsyncConversation
-    from ..conversation import Conversation
+    from ..conversation import AsyncConversation, Conversation
 
 __all__ = ["OWN_POLICY", "Resources", "Session"]
 

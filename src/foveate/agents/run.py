@@ -24,9 +24,7 @@ from .events import ModelReplied, Outcome, RunEnded, TextDelta, ViewChanged
 from .limits import Limits, sum_usage
 
 if TYPE_CHECKING:
-    from ..async_conversation import AsyncConversation
-    from ..conversation import Conversation
-    from ..shell import HistoryEntry
+    from ..conversation import AsyncConversation, Conversation, HistoryEntry
 
 __all__ = ["PAGE", "Run", "is_open", "new_record", "newest_run", "storable_name"]
 
@@ -102,7 +100,7 @@ class Run:
         if not self._owner:
             return True
         try:
-            return self.conversation.pulse(self._owner)[1]()
+            return self.conversation._agent.heartbeat(self._owner)[1]()
         except StoreError:  # The next write raises.
             return True
 
@@ -111,19 +109,19 @@ class Run:
     def call_model(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Routine[Message]:
         """Make one model call, a turn: plan, send, record. Return the recorded reply. Raises what the SDK raises."""
         chat, start = self.conversation, time.monotonic()
-        number = chat.head.number
-        prompt = yield Call(lambda: chat.prompt(system=system, tools=tools, owner=self._owner))
+        number = chat._agent.head.number
+        prompt = yield Call(lambda: chat._agent.prompt(system=system, tools=tools, owner=self._owner))
         yield from self._emit_changes(number)
         step = self._next_step("model", self.model.name)
         try:
             yield from self._keep_step(step)  # Inside `try`: if this is interrupted, the step is marked as failed.
-            number = chat.head.number
+            number = chat._agent.head.number
             response = yield from self._send(prompt)
             yield from self._emit_changes(number)
             message, usage = chat.format.parse_reply(response)
             self.stop = chat.format.stop_of(response)
             name = step_name(self.record.id, step.number)
-            id = yield Call(partial(chat.record, response, step=name, call=step.turn, owner=self._owner))
+            id = yield Call(partial(chat._agent.record, response, step=name, call=step.turn, owner=self._owner))
         except BaseException as error:
             yield from self._fail_step(step, error)
             raise
@@ -144,13 +142,13 @@ class Run:
                     return (yield Stream(partial(cast(StreamingModel, self.model).stream, body)))
                 return (yield Call(partial(self.model.complete, body), is_slow=True))
             except Exception as error:  # `refused` raises any other error again.
-                prompt = yield Call(partial(self.conversation.refused, error, owner=self._owner))
+                prompt = yield Call(partial(self.conversation._agent.retry_smaller, error, owner=self._owner))
         raise AssertionError("The conversation raises Refused before this.")
 
     def _emit_changes(self, number: int) -> Routine[None]:
         """Emit the changes of the view since the edit with this number."""
-        if self.conversation.head.number > number:
-            for receipt in (yield Call(partial(self.conversation.receipts, number))):
+        if self.conversation._agent.head.number > number:
+            for receipt in (yield Call(partial(self.conversation.journal.receipts, number))):
                 yield ViewChanged(receipt)
 
     def _count(self, usage: Usage) -> None:
@@ -183,7 +181,7 @@ class Run:
 
     def fail_open_steps(self) -> Routine[None]:
         """Mark the steps of an abandoned run that were begun and not ended."""
-        steps: list[AgentRunStep] = yield Call(partial(self.conversation.steps, self.record.id))
+        steps: list[AgentRunStep] = yield Call(partial(self.conversation.journal.steps, self.record.id))
         for step in steps:
             if step.state == "running":
                 yield from self.end_step(step, error=f"It is not known whether {step.name} was carried out.")
@@ -202,7 +200,7 @@ class Run:
         return AgentRunStep(self.record.id, self.number, kind, name, call, input, turn=turn, begun=self.clock())
 
     def _keep_step(self, step: AgentRunStep) -> Routine[None]:
-        yield Call(partial(self.conversation.keep_step, step, owner=self._owner))
+        yield Call(partial(self.conversation._agent.keep_step, step, owner=self._owner))
 
     # --------------------------------------------------------------------------------------------------- the whole run
 
@@ -214,12 +212,12 @@ class Run:
         Raises ConversationBusy, and appends nothing, if another agent has taken over.
         """
         facts: dict[str, Any] = {"lease": lease, "origin": origin, "step": step, "owner": self._owner}
-        ids: tuple[str, ...] = yield Call(partial(self.conversation.append, content, **facts))
+        ids: tuple[str, ...] = yield Call(partial(self.conversation._agent.append, content, **facts))
         return ids
 
     def save(self) -> Routine[None]:
         """Store the run's record."""
-        yield Call(partial(self.conversation.keep_run, self.record, owner=self._owner))
+        yield Call(partial(self.conversation._agent.keep_run, self.record, owner=self._owner))
 
     def perform(self, routine: Callable[[], Routine[Outcome]]) -> Routine[Outcome]:
         """Run a routine from the beginning of the run to its end, and store both, however it ends."""
@@ -261,7 +259,7 @@ class Run:
         A model call without a recorded reply has failed; the reply is requested again.
         """
         chat = self.conversation
-        steps: list[AgentRunStep] = yield Call(partial(chat.steps, self.record.id))
+        steps: list[AgentRunStep] = yield Call(partial(chat.journal.steps, self.record.id))
         calls = [step for step in steps if step.kind == "model"]
         rows: list[HistoryEntry] = []
         if steps:
@@ -305,7 +303,7 @@ def new_record(agent: str, conversation: str, task: str, *, id: str, now: int, p
 
 def newest_run(chat: Conversation | AsyncConversation, agent: str) -> Routine[AgentRun | None]:
     """Return the newest run of the agent of this name in a conversation."""
-    runs: list[AgentRun] = yield Call(chat.runs)
+    runs: list[AgentRun] = yield Call(chat.journal.runs)
     return next((run for run in reversed(runs) if run.agent == agent), None)
 
 
@@ -313,7 +311,7 @@ def is_open(chat: Conversation | AsyncConversation, run: AgentRun) -> Routine[bo
     """Return whether a run, or a step of it, has no stored end: it broke off, or its end could not be stored."""
     if run.state in ("done", "waiting"):
         return False
-    steps: list[AgentRunStep] = [] if run.state == "running" else (yield Call(partial(chat.steps, run.id)))
+    steps: list[AgentRunStep] = [] if run.state == "running" else (yield Call(partial(chat.journal.steps, run.id)))
     return run.state == "running" or any(step.state == "running" for step in steps)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .. import given
+from ..conversation import validate
 from ..core.summaries import SummaryRequest
 from ..errors import BadSetting
 from ..policies.checkpoints import checkpoint
@@ -51,17 +51,17 @@ class ShrinkSettings(Struct, frozen=True):
         options: Mapping[str, Any],
     ) -> ShrinkSettings:
         """Switch summarization on or off. Raises BadSetting."""
-        given.instance("enabled=", enabled, bool, "True or False")
+        validate.instance("enabled=", enabled, bool, "True or False")
         numbers = {"trigger_at": trigger_at, "keep_recent": keep_recent}
         for name, number in numbers.items():
-            given.whole(f"{name}= (messages)", number, 1)
+            validate.integer(f"{name}= (messages)", number, 1)
         if keep_recent >= trigger_at:
             raise BadSetting(
                 f"keep_recent={keep_recent} must be less than trigger_at={trigger_at}. Otherwise there is nothing to "
                 "summarize."
             )
         if kept_results is not None:
-            given.whole("tool_results_keep_recent= (tool results)", kept_results)
+            validate.integer("tool_results_keep_recent= (tool results)", kept_results)
         inside = self.kept_results_inside if kept_results is None else kept_results
         settings = self._with_kept_results(self.kept_results, inside)
         if not enabled:
@@ -73,12 +73,12 @@ class ShrinkSettings(Struct, frozen=True):
 
     def with_filter(self, kept_results: int, options: Mapping[str, Any]) -> ShrinkSettings:
         """Set how many tool results stay whole. Raises BadSetting."""
-        given.whole("keep_recent= (tool results)", kept_results)
+        validate.integer("keep_recent= (tool results)", kept_results)
         return self._with_kept_results(kept_results, self.kept_results_inside)._with("filter", options)
 
     def with_media(self, max_messages: int, options: Mapping[str, Any]) -> ShrinkSettings:
         """Set how many messages keep their media. Raises BadSetting."""
-        number = given.whole("max_messages= (messages)", max_messages)
+        number = validate.integer("max_messages= (messages)", max_messages)
         return self._with("filter", {"max_multimodal": number, **options})
 
     def conversation_options(self, others: Mapping[str, Any], kind: str) -> dict[str, Any]:

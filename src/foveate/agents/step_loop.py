@@ -11,13 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
+from ..conversation import HistoryEntry
 from ..core.edits import Hide, Target
 from ..core.handles import parse_handle
 from ..core.messages import Message, ToolCall, ToolResult, user
 from ..core.runs import AgentRun, AgentRunStep, step_name
 from ..core.stamps import Lease
 from ..errors import BadEdit, BadInput, MissingExtra
-from ..shell import HistoryEntry
 from .action_results import merged_message, result_message
 from .delegation import Delegation, EarlierStep, OpenSession
 from .effects import Call, Routine
@@ -148,7 +148,7 @@ class StepLoop:
         if replies:
             reply = replies[-1]
             at = int(reply.stamp.step.rpartition("/")[2])
-            steps: list[AgentRunStep] = yield Call(partial(self._chat.steps, id, at))
+            steps: list[AgentRunStep] = yield Call(partial(self._chat.journal.steps, id, at))
             messages = frozenset(row.stamp.step for row in rows if row.position > reply.position)
             run.stop = reply.stamp.stop
             earlier = EarlierStep(reply.id, messages, tuple(steps))
@@ -183,7 +183,7 @@ class StepLoop:
 
     def _carry_out(self, run: Run, reply: Message, at: int, earlier: EarlierStep) -> Routine[Outcome | None]:
         """Carry out the step in a reply. `at`: number of the step that the reply comes from."""
-        if reply.calls and self._chat.expands and not reply.text.strip():
+        if reply.calls and self._chat._agent.answers_expand and not reply.text.strip():
             return None  # The reply calls the tool `expand`, which the conversation has answered.
         if reason := refusal_reason(run.stop):
             return (yield from run.finish("failed", reply.text, reason))
@@ -279,7 +279,7 @@ class StepLoop:
         begun = {n: records[place] for n, place in enumerate(places) if records[place] is not None}
         yield from answer_calls(run, settings, [calls[place] for place in places], begun)
         if config.merge_results and results:
-            steps: list[AgentRunStep] = yield Call(partial(self._chat.steps, id, at))
+            steps: list[AgentRunStep] = yield Call(partial(self._chat.journal.steps, id, at))
             message, lease = merged_message(
                 [result[0] for result in results], [result[1] for result in results], failed
             )
@@ -309,7 +309,7 @@ class StepLoop:
             if step.part:
                 output = yield from self._show_part(run, step, record, earlier)
             else:
-                yield Call(partial(self._chat.expand, step.message, reason=step.reason))
+                yield Call(partial(self._chat._agent.expand, step.message, reason=step.reason))
         except (BadInput, MissingExtra) as error:
             if step.part or not (is_repeated and self._is_complete(step.message)):
                 yield from run.end_step(record, error=str(error))
@@ -323,7 +323,7 @@ class StepLoop:
 
     def _show_part(self, run: Run, step: ExpandMessage, record: AgentRunStep, earlier: EarlierStep) -> Routine[str]:
         """Append a part of a message. It expires like the message that it belongs to."""
-        excerpt = yield Call(partial(self._chat.expand, step.message, **step.part))
+        excerpt = yield Call(partial(self._chat._agent.expand, step.message, **step.part))
         if not earlier.has_message(run.record.id, record.number):
             place = parse_handle(excerpt.handle).first
             (row,) = yield Call(partial(self._chat.history, place, place))
@@ -342,7 +342,7 @@ class StepLoop:
         """Hide the reply that asked for an expansion. Return whether that succeeded."""
         id = earlier.reply
         if not id:
-            (step, *_) = yield Call(partial(self._chat.steps, run.record.id, at - 1))
+            (step, *_) = yield Call(partial(self._chat.journal.steps, run.record.id, at - 1))
             id = step.message
         if any(entry.id == id for entry in self._chat.view.entries):
             why = f"The step was carried out: {name} is shown whole"

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from .. import given
+from ..conversation import validate
 from ..core.messages import Content, Media, Message, Opaque, State, Text, ToolCall, ToolResult
 from ..core.runs import AgentRunStep, step_name
 from ..core.stamps import Lease, Stop
@@ -80,11 +80,11 @@ class ToolSettings(Struct, frozen=True):
 
     def check(self, *, asynchronous: bool) -> None:
         """Raise BadSetting if `approve` is missing, or something must be awaited and cannot be."""
-        given.whole("max_parallel= (calls that run at once)", self.max_parallel, 1)
-        given.instance("approve_all=", self.approve_all, bool, "True or False")
+        validate.integer("max_parallel= (calls that run at once)", self.max_parallel, 1)
+        validate.instance("approve_all=", self.approve_all, bool, "True or False")
         asking = [name for name, tool in self.tools.items() if self.needs_approval(tool)]
         if self.approve is not None:
-            given.callable_("approve=", self.approve)
+            validate.function("approve=", self.approve)
         elif asking:
             raise BadSetting(f"{', '.join(asking)} needs approval. Pass approve=, a function that decides.")
         if asynchronous:

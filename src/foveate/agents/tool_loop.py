@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ..conversation import HistoryEntry
 from ..core.messages import Message, ToolCall
 from ..core.runs import AgentRun, AgentRunStep, step_of
 from ..errors import BadInput, BadSetting
-from ..expansion.tool import NAMES
-from ..shell import HistoryEntry
+from ..expand.tool import NAMES
 from .config import AgentConfig, WrongAnswer
 from .effects import Call, Routine
 from .events import Outcome, RunEnded
@@ -25,8 +25,7 @@ from .run import Run, is_open, new_record, newest_run, storable_name
 from .tool_calls import CONTINUE, CUT, answer_calls, is_unfinished, refusal_reason, unfit_calls
 
 if TYPE_CHECKING:
-    from ..async_conversation import AsyncConversation
-    from ..conversation import Conversation
+    from ..conversation import AsyncConversation, Conversation
 
 __all__ = ["ToolLoop"]
 
@@ -66,7 +65,7 @@ class ToolLoop:
         yield Call(self._chat.refresh)
         yield from self._close_earlier()
         before = len(self._chat)
-        yield Call(partial(self._chat.append, content, owner=self._lock.owner))
+        yield Call(partial(self._chat._agent.append, content, owner=self._lock.owner))
         if isinstance(content, str):
             task = content
         else:
@@ -164,7 +163,7 @@ class ToolLoop:
 
     def _open_calls(self) -> Routine[tuple[ToolCall, ...]]:
         """Return the unanswered calls of the newest reply, without those that the conversation itself answers."""
-        own = NAMES.difference(self._config.tools.tools) if self._chat.expands else frozenset()
+        own = NAMES.difference(self._config.tools.tools) if self._chat._agent.answers_expand else frozenset()
         calls: tuple[ToolCall, ...] = yield Call(self._chat.open_calls)
         return tuple(call for call in calls if call.name not in own)
 
@@ -199,12 +198,12 @@ class ToolLoop:
     def _steps_since(self, reply: str, turn: int) -> Routine[list[AgentRunStep]]:
         """Return the steps that answer the calls of a reply, of its run and of later ones. `reply`: its step."""
         first, number = step_of(reply)
-        runs: list[AgentRun] = yield Call(self._chat.runs)
+        runs: list[AgentRun] = yield Call(self._chat.journal.runs)
         ids = [run.id for run in runs]
-        steps: list[AgentRunStep] = yield Call(partial(self._chat.steps, first, number))
+        steps: list[AgentRunStep] = yield Call(partial(self._chat.journal.steps, first, number))
         # In a fork, the first run is stored under the name of the conversation that it came from.
         for id in ids[ids.index(first) + 1 :] if first in ids else ids:
-            steps += yield Call(partial(self._chat.steps, id))
+            steps += yield Call(partial(self._chat.journal.steps, id))
         return [step for step in steps if step.kind == "action" and step.turn == turn]
 
     # ---------------------------------------------------------------------------------------------------- earlier runs

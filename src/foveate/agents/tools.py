@@ -15,7 +15,7 @@ from typing import Any, cast, overload
 import msgspec
 from msgspec import UNSET, Struct
 
-from .. import given
+from ..conversation import validate
 from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting
 from .schema import descriptions_of, docstring_of, parameters_of
@@ -66,8 +66,8 @@ class Tool(Struct, frozen=True, kw_only=True):
                 f"{self.name!r:.80} cannot be the name of a tool: providers accept 1 to 64 letters, digits, _ and -. "
                 'Pass another one: tool(function, name="...").'
             )
-        given.text(f"The description of the tool {self.name}", self.description)
-        given.callable_(f"The call of the tool {self.name}", self.call)
+        validate.text(f"The description of the tool {self.name}", self.description)
+        validate.function(f"The call of the tool {self.name}", self.call)
         if not isinstance(self.parameters, Mapping) or self.parameters.get("type") != "object":
             raise BadSetting(f'The parameters of the tool {self.name} must be a JSON Schema of {{"type": "object"}}.')
         try:
@@ -81,11 +81,11 @@ class Tool(Struct, frozen=True, kw_only=True):
                     "accept letters, digits, _, - and dots."
                 )
         for name in ("needs_approval", "is_repeatable", "is_parallel"):
-            given.instance(f"{name}= of the tool {self.name}", getattr(self, name), bool, "True or False")
+            validate.instance(f"{name}= of the tool {self.name}", getattr(self, name), bool, "True or False")
         if self.timeout is not None and not (type(self.timeout) in (int, float) and self.timeout > 0):
             raise BadSetting(f"timeout= of the tool {self.name} must be seconds above 0, not {self.timeout!r:.60}.")
         if self.lease is not None:
-            given.lease(self.lease)
+            validate.lease(self.lease)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function directly. Nothing is checked or stored."""
@@ -193,7 +193,7 @@ def tool(
     """
 
     def make(function: Callable[..., object]) -> Tool:
-        given.callable_("The argument of tool()", function)
+        validate.function("The argument of tool()", function)
         tool_name = name if name is not None else getattr(function, "__name__", "")
         text, descriptions = descriptions_of(docstring_of(function))
         takes, parameters = parameters_of(function, tool_name or repr(function), descriptions)

@@ -1,4 +1,4 @@
-"""What runs in the background of a conversation: in threads, or in tasks of asyncio (imported where it is needed)."""
+"""Backgrounds for summaries: threads, and tasks of asyncio, which are imported only when needed."""
 
 from __future__ import annotations
 

@@ -1,54 +1,68 @@
-"""Calls in tasks of a running event loop. Apart from `threads.py`, since asyncio is slow to import.
+"""Calls in tasks of a running event loop. Separate from `threads.py`, since asyncio is slow to import.
 
-A call may block, so it is made in a thread; what it returns is awaited in the loop.
+A call may block, so it runs in a thread; an awaitable that it returns is awaited in the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from ..errors import BadSetting
-from .threads import PATIENCE, ThreadJob
+from .threads import PATIENCE, ThreadJob, Threads
 
-__all__ = ["OneLoop", "TaskJob", "Tasks", "finished"]
+__all__ = ["LoopLock", "TaskJob", "Tasks", "finished"]
 
 
 class Tasks:
-    """A background for conversations that are awaited.
+    """A background for conversations of asyncio; outside of an event loop it uses threads.
 
-    `patience`: seconds to wait where there is no choice. `eager`: see `foveate.ports.Background`.
+    `patience`: seconds to wait for a summary without which the view does not fit. `eager`: see
+    `foveate.ports.Background`.
     """
 
     def __init__(self, patience: float = PATIENCE, *, eager: bool = False) -> None:
         self.eager = eager
-        self._patience = patience
+        self.patience = patience
 
-    def __call__(self, call: Callable[[], object]) -> TaskJob:
-        """Begin the call. Must be called in a running event loop."""
-        return TaskJob(call, self._patience)
+    @classmethod
+    def like(cls, threads: Threads) -> Tasks:
+        """Return a background with the options of another."""
+        return cls(threads.patience, eager=threads.eager)
+
+    def __call__(self, call: Callable[[], object]) -> TaskJob | ThreadJob:
+        """Begin the call."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return ThreadJob(call, patience=self.patience, awaits=False)
+        return TaskJob(call, self.patience)
 
 
 class TaskJob:
-    """One call in a task."""
+    """One call in a task. Must be made in a running event loop."""
 
     def __init__(self, call: Callable[[], object], patience: float) -> None:
         self._patience = patience
         self._answer: object = None
         self._error: Exception | None = RuntimeError("the task was cancelled")
-        self._task = asyncio.get_running_loop().create_task(self._run(call), name="foveate-summary")
+        self._ended = threading.Event()
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run(call), name="foveate-summary")
+        self._task.add_done_callback(lambda _: self._ended.set())
 
     async def _run(self, call: Callable[[], object]) -> None:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
-        def tell() -> None:
+        def notify() -> None:
             with suppress(RuntimeError):  # The loop may be closed by then.
                 loop.call_soon_threadsafe(ended.set)
 
-        job = ThreadJob(call, then=tell)
+        job = ThreadJob(call, then=notify)
         try:
             await ended.wait()
         except asyncio.CancelledError:
@@ -62,30 +76,45 @@ class TaskJob:
             self._error = error
 
     def done(self) -> bool:
-        """Whether the task has ended, or was cancelled."""
+        """Return whether the task has ended, or was cancelled."""
         return self._task.done()
 
     def result(self) -> object:
-        """What the call returned, or what it raised is raised."""
+        """Return what the call returned, or raise what it raised."""
         if self._error:
             raise self._error
         return self._answer
 
     async def wait(self) -> None:
-        """Wait for it to end, but not longer than there is patience. Whoever waits may be cancelled; it goes on."""
+        """Wait for the task to end, for `patience` seconds at most. The waiting may be cancelled; the task goes on."""
         await asyncio.wait([self._task], timeout=self._patience)
 
+    def block(self) -> None:
+        """Wait in a thread other than that of the event loop."""
+        with suppress(RuntimeError):
+            if asyncio.get_running_loop() is self._loop:
+                return
+        self._ended.wait(self._patience)
+
     def cancel(self) -> asyncio.Task[None]:
-        """Cancel the task, and return it: it has ended when what it awaits has."""
-        self._task.cancel()
+        """Cancel the task, and return it: it ends when what it awaits has ended."""
+        try:
+            is_own_loop = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            is_own_loop = False
+        if is_own_loop:
+            self._task.cancel()
+        else:
+            with suppress(RuntimeError):  # The loop may be closed.
+                self._loop.call_soon_threadsafe(self._task.cancel)
         return self._task
 
 
-class OneLoop:
-    """One thing after the other, by tasks of one event loop; when nothing is under way, another may come.
+class LoopLock:
+    """A lock for the tasks of one event loop; when it is free, a task of another loop may take it.
 
-    Raises BadSetting where something is under way in another loop: one that was closed never ends it, and of the end of
-    one that runs nobody would hear here.
+    Raises BadSetting if a task of another loop holds it: a closed loop never releases it, and the release in a running
+    one could not be noticed here.
     """
 
     def __init__(self) -> None:
@@ -96,11 +125,11 @@ class OneLoop:
         loop = asyncio.get_running_loop()
         if self._lock.locked() and self._loop is not loop:
             raise BadSetting(
-                "Something is under way with this conversation in another event loop, or was when that was closed, and "
-                "nobody can wait for it here. Use it in one loop, or open the conversation again in this one."
+                "An operation of this conversation is in progress in another event loop, or was when that loop was "
+                "closed. Use the conversation in one loop, or open it again in this one."
             )
         if self._loop is not loop:
-            self._lock = asyncio.Lock()  # It stays with the loop in which somebody waited for it first.
+            self._lock = asyncio.Lock()  # A lock belongs to the loop in which a task waited for it first.
         await self._lock.acquire()
         self._loop = loop
 
@@ -109,10 +138,9 @@ class OneLoop:
 
 
 async def finished(work: asyncio.Future[Any]) -> asyncio.CancelledError | None:
-    """Wait for a call of the store to end, even if the task is cancelled meanwhile; the cancellation is returned.
+    """Wait for a call of the store to end, even if the task is cancelled meanwhile; return the cancellation.
 
-    A thread cannot be stopped: a task that left it behind would let the next one begin before what was written is
-    known, or take a connection from under it.
+    A thread cannot be stopped. A task that left it would let the next one begin before the result of a write is known.
     """
     cancelled = None
     while not work.done():

@@ -1,4 +1,4 @@
-"""Calls in threads of their own, which nobody has to wait for: not even the end of the process does."""
+"""Calls in daemon threads that nothing waits for, not even the end of the process."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from inspect import iscoroutine
 __all__ = ["PATIENCE", "ThreadJob", "Threads"]
 
 PATIENCE = 60.0
-"""Seconds that a conversation waits for a summary, where its budget leaves it no choice."""
+"""Seconds that a conversation waits for a summary without which its view does not fit."""
 
 
 class Threads:
-    """A background for conversations that are not awaited.
+    """A background for synchronous conversations.
 
-    `patience`: seconds to wait where there is no choice. `eager`: see `foveate.ports.Background`.
-    Summaries are rare, so each gets a thread of its own, one that a hanging call of a model cannot take from another.
+    `patience`: seconds to wait for a summary without which the view does not fit. `eager`: see
+    `foveate.ports.Background`. Summaries are rare, so each has its own thread, and a model that hangs blocks no other.
     """
 
     def __init__(self, patience: float = PATIENCE, *, eager: bool = False) -> None:
         self.eager = eager
-        self._patience = patience
+        self.patience = patience
 
     def __call__(self, call: Callable[[], object]) -> ThreadJob:
-        """Begin the call; a coroutine that it returns is closed, since nobody can await it here."""
-        return ThreadJob(call, patience=self._patience, awaits=False)
+        """Begin the call. A coroutine that it returns is closed, since no task can await it here."""
+        return ThreadJob(call, patience=self.patience, awaits=False)
 
 
 class ThreadJob:
-    """One call in a thread. `then`: called in that thread when it has ended. `awaits`: somebody will await a coroutine
-    that it returns, unless the job is cancelled.
+    """One call in a thread.
+
+    `then`: called in that thread when it has ended. `awaits`: a coroutine that the call returns is awaited by the
+    caller, unless the job is cancelled.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class ThreadJob:
         then: Callable[[], object] | None = None,
     ) -> None:
         self._call, self._patience, self._then = call, patience, then
-        self._ended = threading.Event()  # or cancelled: whoever waits waits no longer
+        self._ended = threading.Event()  # Also set when the job is cancelled, so that waiting ends.
         self._lock = threading.Lock()
         self._is_done = False
         self._is_wanted = awaits
@@ -71,21 +73,21 @@ class ThreadJob:
             self._answer.close()
 
     def done(self) -> bool:
-        """Whether the call has ended."""
+        """Return whether the call has ended."""
         return self._is_done
 
     def result(self) -> object:
-        """What it returned, or what it raised is raised."""
+        """Return what the call returned, or raise what it raised."""
         if self._error:
             raise self._error
         return self._answer
 
     def wait(self) -> None:
-        """Wait for it to end, but not longer than there is patience."""
+        """Wait for the call to end, for `patience` seconds at most."""
         self._ended.wait(self._patience)
 
     def cancel(self) -> None:
-        """A thread cannot be stopped: it is left to itself, and what it returns is thrown away."""
+        """Abandon the thread, which cannot be stopped, and drop its result."""
         with self._lock:
             self._is_wanted = False
             if self._is_done:

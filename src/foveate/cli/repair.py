@@ -101,7 +101,7 @@ def legal_copy(messages: Sequence[Message], provider: str) -> tuple[dict[str, An
         if copy is not message:
             changes.append(Fix(f"m{position}", f"{provider} does not accept this reasoning or block; it becomes text"))
         copies.append(copy)
-    repaired = _open(copies, provider).repair()
+    repaired = _open(copies, provider).journal.repair()
     every = [*changes, *repaired.changes]
     return repaired.body, sorted(every, key=lambda change: int(change.handle[1:]))
 

@@ -173,7 +173,7 @@ def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None
             f"{calls + 1} is the next call."
         )
     view = chat.as_of(turn)
-    records = {number: record for record in chat.records() for number, _ in record.numbered()}
+    records = {number: record for record in chat.journal.records() for number, _ in record.numbered()}
     has_window = view.budget.window < 10**9  # A conversation without a window has a very large one here.
     heading(title, f"call {count(turn)} of {count(calls)}" if turn <= calls else "the next call")
     for entry in view:

@@ -5,7 +5,7 @@ This is the only place that knows concrete leaves; everything else receives them
 
 from __future__ import annotations
 
-from ..patterns import find as find_pattern
+from ..expand.patterns import find as find_pattern
 from .conversations import open_async_conversation, open_conversation, open_without_window
 from .options import KEYWORDS, Options, grouped
 from .registry import cost_of, open_model, open_store, open_summarizer

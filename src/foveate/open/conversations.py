@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import given
 from ..background.threads import Threads
-from ..conversation import Conversation
-from ..plugins import Plugin, listed
+from ..conversation import Conversation, validate
+from ..conversation.plugins import Plugin, checked_plugins
 from ..ports import Format, Store, Summarizer
 from .options import Options, PolicyChoice, resolve
 from .parts import Parts
 
 if TYPE_CHECKING:
-    from ..async_conversation import AsyncConversation
+    from ..background.tasks import Tasks
+    from ..conversation import AsyncConversation
 
 __all__ = ["open_async_conversation", "open_conversation", "open_without_window"]
 
@@ -92,30 +92,23 @@ _DEFAULTS: dict[str, Any] = dict(open_conversation.__kwdefaults__ or {})
 
 def _parts(arguments: dict[str, Any]) -> Parts:
     """Resolve the arguments of `open_conversation`."""
-    options = given.instance("options=", arguments["options"], Options, "an Options, such as Options(reserve=8_000)")
-    plugins = listed(arguments["plugins"])
+    options = validate.instance("options=", arguments["options"], Options, "an Options, such as Options(reserve=8_000)")
+    plugins = checked_plugins(arguments["plugins"])
     keywords = {name: arguments[name] for name in ("store", "format", "model", "window", "summarizer", "expand")}
     keywords |= {name: getattr(options, name) for name in ("reserve", "tenant", "expand_where")}
     return Parts(resolve(arguments["policy"], options.settings, plugins, **keywords), options, plugins)
 
 
-def _open(name: str, parts: Parts) -> Conversation:
+def _open(name: str, parts: Parts, background: type[Threads] | type[Tasks] = Threads) -> Conversation:
     _check_opening(name, parts)
-    engine = parts.engine(Threads)
+    session = parts.session(background)
 
     def reopen(fork: str) -> Conversation:
-        return _open(fork, parts.sharing_store(engine))
+        return _open(fork, parts.sharing_store(session), background)
 
-    conversation = Conversation(
-        engine,
-        on_event=parts.options.on_event,
-        plugins=parts.plugins,
-        expanding=parts.expanding(),
-        owns_store=isinstance(parts.resolved.store, str),
-        reopen=reopen,
-    )
+    conversation = Conversation(session, owns_store=isinstance(parts.resolved.store, str), reopen=reopen)
     try:
-        conversation._do(engine.open(parts.resolved.tenant, name))
+        session.state.open(parts.resolved.tenant, name)
     except BaseException:
         conversation.close()
         raise
@@ -123,33 +116,20 @@ def _open(name: str, parts: Parts) -> Conversation:
 
 
 async def _open_async(name: str, parts: Parts) -> AsyncConversation:
-    from ..async_conversation import AsyncConversation
-    from ..background.tasks import Tasks
+    import asyncio
 
-    _check_opening(name, parts)
-    engine = parts.engine(Tasks)
+    from ..background.tasks import Tasks, finished
 
-    async def reopen(fork: str) -> AsyncConversation:
-        return await _open_async(fork, parts.sharing_store(engine))
-
-    conversation = AsyncConversation(
-        engine,
-        on_event=parts.options.on_event,
-        plugins=parts.plugins,
-        expanding=parts.expanding(),
-        owns_store=isinstance(parts.resolved.store, str),
-        reopen=reopen,
-    )
-    try:
-        await conversation._do(engine.open(parts.resolved.tenant, name))
-    except BaseException:
-        await conversation.close()
-        raise
-    return conversation
+    opening = asyncio.ensure_future(asyncio.to_thread(_open, name, parts, Tasks))
+    if cancelled := await finished(opening):
+        if opening.exception() is None:
+            opening.result().close()
+        raise cancelled
+    return opening.result().aio
 
 
 def _check_opening(name: object, parts: Parts) -> None:
-    given.name("The name of a conversation", name)
-    given.text("tenant=", parts.resolved.tenant)
+    validate.conversation_name("The name of a conversation", name)
+    validate.text("tenant=", parts.resolved.tenant)
     if parts.options.on_event is not None:
-        given.callable_("on_event=", parts.options.on_event)
+        validate.function("on_event=", parts.options.on_event)

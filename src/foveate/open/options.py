@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from ..conversation.plugins import Plugin, plugin_policies
 from ..core.events import Event
 from ..core.planner import Policy, Stage
 from ..core.profiles import Profile
 from ..core.view import Prices
-from ..expansion.placing import Where
+from ..expand.expander import Place
 from ..models.known import format_of_model
-from ..plugins import Plugin, policies_of
 from ..policies import DEFAULT_PRESET, FLOOR, check_policies, load_policies, load_summarizer_name
 from ..ports import Background, Clock, Elsewhere, Format, Store, Summarizer, TokenCounter
 
@@ -34,8 +34,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Tokens kept free for the answer. Default: a tenth of the window, at most 20,000."""
     tenant: str | None = None
     """The owner of the conversation, where one store serves several. Default: ""."""
-    expand_where: Where | None = None
-    """Where an expanded original is shown: in its place (`view`), in the result of the call (`tail`), or in the cheaper
+    expand_where: Place | None = None
+    """Place an expanded original is shown: in its place (`view`), in the result of the call (`tail`), or in the cheaper
     of the two (`auto`, the default)."""
     background: bool | Background | Elsewhere | None = None
     """Whether summaries are written while the conversation goes on.
@@ -79,7 +79,7 @@ class ResolvedOptions(NamedTuple):
     reserve: int | None
     tenant: str
     expand: bool
-    expand_where: Where
+    expand_where: Place
     summarizer: str | Summarizer
     """A name, "" for none, or the summarizer itself."""
 
@@ -103,7 +103,7 @@ def resolve(
     if plugins and not merged.has_preset:
         policies = _with_retention(policies)
     if merged["policy"] != "off":  # One switch for everything automatic.
-        policies = (*policies_of(plugins), *policies)
+        policies = (*plugin_policies(plugins), *policies)
     return ResolvedOptions(policies, merged.floor(), **{key: merged[key] for key in keywords})
 
 

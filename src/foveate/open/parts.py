@@ -5,19 +5,21 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from .. import given
 from ..background.threads import Threads
+from ..conversation import Session, validate
+from ..conversation.calls import Caller
+from ..conversation.limits import Limits
+from ..conversation.plan import Planner
+from ..conversation.plugins import Plugin
+from ..conversation.prefetch import SummaryPrefetch
+from ..conversation.state import State
 from ..core.profiles import Profile, profile_for, window_of
 from ..core.view import Prices
 from ..counters import EstimatingCounter
-from ..engine import Engine
 from ..errors import BadSetting
-from ..expansion.answering import Expanding
-from ..expansion.placing import Where
-from ..limits import Limits
+from ..expand.expander import ExpandOptions, Place
+from ..expand.patterns import find as find_pattern
 from ..models.known import check_model, prices_of_model
-from ..patterns import find as find_pattern
-from ..plugins import Plugin
 from ..policies import check_compatible, select_active
 from ..ports import Background, Clock, Elsewhere, Summarizer, complete
 from .options import Options, ResolvedOptions
@@ -38,8 +40,8 @@ class Parts(NamedTuple):
     needs_window: bool = True
     """Whether to refuse an unknown window when opening."""
 
-    def engine(self, background: type[Threads] | type[Tasks]) -> Engine:
-        """Return an engine of these parts. `background` runs summaries if the program passed nothing that does.
+    def session(self, background: type[Threads] | type[Tasks]) -> Session:
+        """Return a session of these parts. `background` runs summaries if the program passed nothing that does.
 
         Raises BadSetting, before the store is opened, for values that are not allowed.
         """
@@ -52,29 +54,37 @@ class Parts(NamedTuple):
         check_model(resolved.model, format.name, resolved.window)
         profile = options.profile or profile_for(format.name, resolved.model)
         limits = Limits(self._window(), resolved.reserve, profile)
-        return Engine(
+        summarizer = summarizer_of(resolved.summarizer)
+        caller = Caller()
+        prefetch = SummaryPrefetch(self._background(background) if summarizer else None, caller)
+        state = State(
             open_store(resolved.store) if isinstance(resolved.store, str) else complete(resolved.store),
             format,
             profile,
             options.counter or EstimatingCounter(),
             _checked_clock(options.clock) if options.clock else _wall_clock,
-            policies=policies,
-            floor=resolved.floor,
             limits=limits,
             prices=options.prices or prices_of_model(resolved.model),
-            summarizer=summarizer_of(resolved.summarizer),
-            spare=summarize_without_model,
-            background=self._background(background),
+            caller=caller,
+            prefetch=prefetch,
         )
+        planner = Planner(
+            state,
+            prefetch,
+            caller,
+            policies=policies,
+            floor=resolved.floor,
+            summarizer=summarizer,
+            spare=summarize_without_model,
+        )
+        expand = ExpandOptions(resolved.expand, resolved.expand_where, find_pattern)
+        return Session(state, planner, prefetch, caller, on_event=options.on_event, plugins=self.plugins, expand=expand)
 
-    def expanding(self) -> Expanding:
-        """Return how the conversation expands."""
-        return Expanding(self.resolved.expand, self.resolved.expand_where, find_pattern)
-
-    def sharing_store(self, engine: Engine) -> Parts:
-        """Return the same parts for another conversation in the store that `engine` has open."""
-        format = self.resolved.format if isinstance(self.resolved.format, str) else engine.format
-        return self._replace(resolved=self.resolved._replace(store=engine.store, format=format))
+    def sharing_store(self, session: Session) -> Parts:
+        """Return the same parts for another conversation in the store that `session` has open."""
+        state = session.state
+        format = self.resolved.format if isinstance(self.resolved.format, str) else state.format
+        return self._replace(resolved=self.resolved._replace(store=state.store, format=format))
 
     def _window(self) -> int | None:
         """Return the window in tokens. Raises BadSetting if it is not known and the hard floor needs it."""
@@ -101,33 +111,33 @@ class Parts(NamedTuple):
         resolved, options = self.resolved, self.options
         if not isinstance(resolved.store, str):
             methods = ("open", "extend", "commit")
-            given.like("store=", resolved.store, methods, "a URL such as sqlite:///chat.db or a Store")
+            validate.has_methods("store=", resolved.store, methods, "a URL such as sqlite:///chat.db or a Store")
         if not isinstance(resolved.format, str):
-            given.like("format=", resolved.format, ("parse", "prompt"), "the name of a format or a Format")
-        given.text("model=", resolved.model)
-        given.instance("expand=", resolved.expand, bool, "True or False")
-        if resolved.expand_where not in get_args(Where):
+            validate.has_methods("format=", resolved.format, ("parse", "prompt"), "the name of a format or a Format")
+        validate.text("model=", resolved.model)
+        validate.instance("expand=", resolved.expand, bool, "True or False")
+        if resolved.expand_where not in get_args(Place):
             raise BadSetting(
-                f"expand_where= is {resolved.expand_where!r:.60}. Pass one of {', '.join(get_args(Where))}."
+                f"expand_where= is {resolved.expand_where!r:.60}. Pass one of {', '.join(get_args(Place))}."
             )
         if resolved.window is not None:
-            given.whole("window= (tokens)", resolved.window, 1)
+            validate.integer("window= (tokens)", resolved.window, 1)
         if resolved.reserve is not None:
-            given.whole("reserve= (tokens)", resolved.reserve)
+            validate.integer("reserve= (tokens)", resolved.reserve)
         if options.profile is not None:
-            given.instance("profile=", options.profile, Profile, "a Profile")
+            validate.instance("profile=", options.profile, Profile, "a Profile")
         if options.prices is not None:
-            given.instance("prices=", options.prices, Prices, "a Prices")
+            validate.instance("prices=", options.prices, Prices, "a Prices")
         if options.clock is not None:
-            given.callable_("clock=", options.clock)
+            validate.function("clock=", options.clock)
         if not isinstance(resolved.summarizer, str):
-            given.callable_("summarizer=", resolved.summarizer)
+            validate.function("summarizer=", resolved.summarizer)
         is_own = options.background is not None and not isinstance(options.background, bool)
         if is_own and not hasattr(options.background, "hand_on"):
-            given.callable_("background=, if not True or False,", options.background)
+            validate.function("background=, if not True or False,", options.background)
         if options.counter is not None:
-            given.callable_("counter=", options.counter)
-            given.whole("The result of counter= (tokens)", options.counter("four"))
+            validate.function("counter=", options.counter)
+            validate.integer("The result of counter= (tokens)", options.counter("four"))
 
 
 def _needs_no_model(summarizer: str | Summarizer) -> bool:
@@ -138,7 +148,7 @@ def _needs_no_model(summarizer: str | Summarizer) -> bool:
 
 def _checked_clock(clock: Clock) -> Clock:
     """Refuse times that are no whole numbers: they could not be read again."""
-    return lambda: given.whole("The result of clock= (milliseconds since 1970)", clock())
+    return lambda: validate.integer("The result of clock= (milliseconds since 1970)", clock())
 
 
 def _wall_clock() -> int:

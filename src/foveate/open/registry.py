@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .. import given
+from ..conversation import validate
 from ..core.summaries import Summary, SummaryRequest
 from ..ports import Cost, Database, Format, Summarizer
 from ..stores import place_of
@@ -42,7 +42,7 @@ def open_store(url: str) -> Database:
     the last moments (docs/durability.md). Join several with `&`.
     `postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME` needs the extra `postgres`. Raises MissingExtra without it.
     """
-    given.text("The URL of a store", url)
+    validate.text("The URL of a store", url)
     place = place_of(url)
     if place.kind == "memory":
         from ..stores.memory import MemoryStore
@@ -108,7 +108,7 @@ def open_summarizer(name: str, *, prompts: Mapping[str, str] | None = None) -> S
     from ..models import get_model, is_model_name
     from ..summarizers import fallback, first_characters, summarizer_named
 
-    given.text("The name of a summarizer", name)
+    validate.text("The name of a summarizer", name)
     if not is_model_name(name):
         return summarizer_named(name)
     from ..summarizers.cache import cached

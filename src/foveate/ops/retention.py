@@ -16,7 +16,7 @@ from ..open import Options, open_conversation
 from ..ports import IMPORTING, Clock, Database, Erasure
 
 if TYPE_CHECKING:
-    from ..engine.aging import Aged
+    from ..conversation.retention import RetentionReport
 
 __all__ = ["age_conversation", "age_database", "age_tenant", "erase_conversation", "erase_tenant"]
 
@@ -34,7 +34,7 @@ def age_conversation(
     who: str = "",
     dry_run: bool = False,
     clock: Clock | None = None,
-) -> Aged:
+) -> RetentionReport:
     """Apply retention rules to one conversation, and return the result: see `Conversation.age`.
 
     `clock`: the time for the ages, by default that of this computer. Raises NoSuchConversation.
@@ -42,13 +42,13 @@ def age_conversation(
     head = store.open(tenant, name, create=False)
     now = clock or _now
     if not _may_be_old(store, head.tenant, name, read_ages(ages), now()):
-        from ..engine.aging import Aged
+        from ..conversation.retention import RetentionReport
 
-        return Aged(name)
+        return RetentionReport(name)
     with open_conversation(
         name, store=store, policy="off", expand=False, options=Options(tenant=tenant, background=False, clock=now)
     ) as chat:
-        return chat.age(ages, reason=reason, who=who, dry_run=dry_run)
+        return chat.privacy.apply_retention(ages, reason=reason, who=who, dry_run=dry_run)
 
 
 def age_tenant(
@@ -61,7 +61,7 @@ def age_tenant(
     who: str = "",
     dry_run: bool = False,
     clock: Clock | None = None,
-) -> Iterator[Aged]:
+) -> Iterator[RetentionReport]:
     """Apply retention rules to all conversations of a tenant, or to those with these names; yield each result.
 
     Unfinished imports are skipped. Raises NoSuchConversation before any change if a name does not exist, and
@@ -91,7 +91,7 @@ def age_database(
     who: str = "",
     dry_run: bool = False,
     clock: Clock | None = None,
-) -> Iterator[tuple[str, Aged]]:
+) -> Iterator[tuple[str, RetentionReport]]:
     """Apply retention rules to all conversations of all tenants; yield each result with its tenant."""
     rules, conflict = read_ages(ages), None
     for tenant in store.tenants():

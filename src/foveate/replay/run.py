@@ -296,7 +296,7 @@ class _Run:
         """Render the request of the next model call, and measure it."""
         began = process_time()
         view = self._chat.prepare()
-        request = self._chat.format.rendered(view, profile=self._chat.profile)
+        request = self._chat.format.rendered(view, profile=self._chat._agent.profile)
         milliseconds = (self._seconds + process_time() - began) * 1000
         self._seconds = 0.0
         self._unmanaged.request()
@@ -322,7 +322,7 @@ class _Run:
         """Give the request to the second checker."""
         if self._check is None:
             return
-        body = self._chat.format.body(view, profile=self._chat.profile)
+        body = self._chat.format.body(view, profile=self._chat._agent.profile)
         if findings := self._check(self._provider, body):
             self._illegal += 1
             room = _REFUSALS - len(self._refusals)
@@ -335,7 +335,7 @@ class _Run:
             msgspec.structs.replace(call, cost_unmanaged=cost)
             for call, cost in zip(self._calls, unmanaged_costs, strict=True)
         )
-        edits = tuple(edit_figures(self._chat.receipts(), self._turns, self._positions))
+        edits = tuple(edit_figures(self._chat.journal.receipts(), self._turns, self._positions))
         cost, whole = sum([call.cost for call in calls]), sum(unmanaged_costs)
         times = [call.milliseconds for call in calls]
         lookup = self._lookup
@@ -416,7 +416,7 @@ def _open(
                 profile=profile_for(provider, model), prices=prices, clock=clock, background=ImmediateCall, tenant=""
             ),
         )
-        if not chat.head.position:
+        if not chat._agent.head.position:
             return chat
         chat.close()
         number += 1

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from opentelemetry import metrics, trace
 from opentelemetry.trace import Span, Status, StatusCode
 
 from ..core.totals import Totals
-from ..ports import Fact, Format, Watch
+from ..ports import Fact, Format
 
 __all__ = ["OpenTelemetryWatch", "Watchable", "instrument"]
 
@@ -52,7 +52,8 @@ class Watchable(Protocol):
     @property
     def format(self) -> Format: ...
 
-    def watch(self, watch: Watch) -> None: ...
+    @property
+    def _agent(self) -> Any: ...
 
 
 def instrument(
@@ -68,7 +69,7 @@ def instrument(
     `model` becomes `gen_ai.request.model`. `provider` becomes `gen_ai.provider.name`; the default is the name of the
     conversation's format. The default providers are the global ones of the program.
     """
-    chat.watch(
+    chat._agent.watch(
         OpenTelemetryWatch(
             chat.name,
             model=model,

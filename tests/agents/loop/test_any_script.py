@@ -93,7 +93,7 @@ def test_no_script_breaks_an_agent(script: list[str], leases: list[Lease | None]
         outcome: Outcome = agent.run("Go.")
         chat = agent.conversation
         run = outcome.run
-        rows, steps, view = chat.history(), chat.steps(run.id), chat.view
+        rows, steps, view = chat.history(), chat.journal.steps(run.id), chat.view
     assert not any("IllegalRequest" in row.message.text or "AssertionError" in row.message.text for row in rows)
     assert run.state in ("done", "failed", "waiting", "stopped")
     assert all(step.state != "running" for step in steps)

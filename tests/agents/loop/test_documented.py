@@ -193,7 +193,7 @@ def test_1_4_17_records_keep_every_output_whole():
     agent, _ = made([act("search"), *[think()] * 4, done()], actions=[search], store=store)
     with agent:
         run = agent.run("Go.").run
-        steps = agent.conversation.steps(run.id)
+        steps = agent.conversation.journal.steps(run.id)
         rows = {row.stamp.step: row for row in agent.conversation.history()}
         assert [entry.handle for entry in agent.conversation.view if "search:" in entry.message.text] == []
     (step,) = [step for step in steps if step.kind == "action"]
@@ -212,7 +212,7 @@ def test_1_4_18_merged_results_have_the_strictest_lease():
     with agent:
         run = agent.run("Go.").run
         (result,) = [row for row in agent.conversation.history() if row.stamp.lease and row.stamp.lease.action_id]
-        linked = [step.message for step in agent.conversation.steps(run.id) if step.kind == "action"]
+        linked = [step.message for step in agent.conversation.journal.steps(run.id) if step.kind == "action"]
     assert result.message.text == (
         f"Action results:\n\nResult of one (1 of 2):\n{'a' * 900}\n\nResult of other (2 of 2):\n{'b' * 900}"
     )

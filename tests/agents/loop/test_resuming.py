@@ -238,7 +238,7 @@ def test_resume_after_a_limit_begins_a_new_run():
     again, model = made([done("all")], store=store, limits=Limits(turns=2), new_id=lambda: "other")
     assert again.resume().text == "all"
     assert texts(model.requests[0]) == ["Go.", think("a"), "Go on: a", think("b"), "Go on: b"]
-    assert [(run.id, run.state) for run in again.conversation.runs()] == [("r1", "stopped"), ("other", "done")]
+    assert [(run.id, run.state) for run in again.conversation.journal.runs()] == [("r1", "stopped"), ("other", "done")]
 
 
 def test_an_error_of_the_provider_is_raised_and_resume_continues():
@@ -246,7 +246,7 @@ def test_an_error_of_the_provider_is_raised_and_resume_continues():
     agent, _ = made([think("a"), RuntimeError("no line")], store=store)
     with pytest.raises(RuntimeError, match="no line"):
         agent.run("Go.")
-    assert agent.conversation.runs()[0].reason == "RuntimeError: no line"
+    assert agent.conversation.journal.runs()[0].reason == "RuntimeError: no line"
     again, model = made([done("all")], store=store)
     assert again.resume().text == "all"
     assert texts(model.requests[0]) == ["Go.", think("a"), "Go on: a"]
@@ -309,7 +309,7 @@ def test_closing_the_stream_stops_the_run():
         if isinstance(event, ModelReplied) and event.turn == 2:
             break
     stream.close()  # type: ignore[attr-defined]
-    (run,) = agent.conversation.runs()
+    (run,) = agent.conversation.journal.runs()
     assert (run.state, run.reason) == ("stopped", "the consumer closed the stream")
     again, model = made([done("all")], store=store)
     assert again.resume().text == "all"
@@ -321,11 +321,14 @@ def test_another_task_closes_a_run_that_broke_off():
     broken = world.agent(failing_store(world.store, Countdown(40)))
     with pytest.raises(StoreError):
         broken.run("Go.")
-    runs = broken.conversation.runs()
+    runs = broken.conversation.journal.runs()
     assert len(runs) == 1
     agent, _ = made([done("other")], store=world.store, new_id=lambda: "other")
     assert agent.run("Something else.").text == "other"
-    assert [(run.id, run.state) for run in agent.conversation.runs()] == [("r1", runs[0].state), ("other", "done")]
+    assert [(run.id, run.state) for run in agent.conversation.journal.runs()] == [
+        ("r1", runs[0].state),
+        ("other", "done"),
+    ]
 
 
 def test_resume_raises_before_any_run():
@@ -351,15 +354,15 @@ def test_another_task_closes_steps_of_a_run_that_broke_off():
     store = open_store("memory:")
     one, _ = made([think()], store=store, limits=Limits(turns=1))
     one.run("First.")
-    (run,) = one.conversation.runs()
-    one.conversation.keep_run(replace(run, state="running", reason="", ended=0, turns=0))
-    step = one.conversation.steps(run.id)[0]
-    one.conversation.keep_step(replace(step, number=9, state="running", message="", ended=0))
+    (run,) = one.conversation.journal.runs()
+    one.conversation._agent.keep_run(replace(run, state="running", reason="", ended=0, turns=0))
+    step = one.conversation.journal.steps(run.id)[0]
+    one.conversation._agent.keep_step(replace(step, number=9, state="running", message="", ended=0))
     two, _ = made([done()], store=store, new_id=lambda: "two")
     two.run("Second.")
-    first, second = two.conversation.runs()
+    first, second = two.conversation.journal.runs()
     assert ((first.state, first.reason, first.turns), second.state) == (("stopped", "it broke off", 1), "done")
-    assert [(step.kind, step.state, step.error) for step in two.conversation.steps(run.id)] == [
+    assert [(step.kind, step.state, step.error) for step in two.conversation.journal.steps(run.id)] == [
         ("model", "done", ""),
         ("retry", "done", ""),
         ("model", "failed", "The run broke off before the model had answered."),
@@ -372,8 +375,8 @@ def test_resume_reads_only_the_end_of_the_history():
     one, _ = made([think("a"), think("b")], store=store, limits=Limits(turns=2))
     one.conversation.append([user(f"It was said, {number}.") for number in range(3_000)])
     one.run("Go.")
-    (run,) = one.conversation.runs()
-    one.conversation.keep_run(replace(run, state="running", reason="", ended=0))
+    (run,) = one.conversation.journal.runs()
+    one.conversation._agent.keep_run(replace(run, state="running", reason="", ended=0))
     two, model = made([done("all")], store=store)
     chat = two.conversation
     history = chat.history
@@ -394,7 +397,7 @@ def test_resume_appends_a_task_that_was_not_appended():
     one, _ = made([], store=store)
     one.conversation.append([user(f"It was said, {number}.") for number in range(300)])
     one.conversation.record(assistant("Yes."))
-    one.conversation.keep_run(AgentRun("r1", "sage", "sage", "Go.", begun=1))
+    one.conversation._agent.keep_run(AgentRun("r1", "sage", "sage", "Go.", begun=1))
     two, model = made([done("all")], store=store)
     assert two.resume().text == "all"
     assert texts(model.requests[0])[-2:] == ["Yes.", "Go."]
@@ -431,7 +434,7 @@ def test_an_end_that_could_not_be_stored_is_stored_by_the_next_task(after: bool)
             failed = countdown.is_used_up
             countdown.start(0)
             agent.run("Go on.")
-            assert "running" not in [run.state for run in chat.runs()]
-            assert "running" not in [step.state for run in chat.runs() for step in chat.steps(run.id)]
+            assert "running" not in [run.state for run in chat.journal.runs()]
+            assert "running" not in [step.state for run in chat.journal.runs() for step in chat.journal.steps(run.id)]
         n += 1
     assert n > 20

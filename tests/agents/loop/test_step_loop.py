@@ -115,7 +115,7 @@ def test_a_question_ends_the_run_and_the_answer_continues():
     agent, model = made([ask("Which file?"), done("Read a.py.")], actions=[look])
     with agent:
         first, second = agent.run("Read the file."), agent.run("a.py")
-        assert [(run.id, run.task, run.state, run.result) for run in agent.conversation.runs()] == [
+        assert [(run.id, run.task, run.state, run.result) for run in agent.conversation.journal.runs()] == [
             ("r1", "Read the file.", "waiting", "Which file?"),
             ("r2", "a.py", "done", "Read a.py."),
         ]
@@ -290,7 +290,7 @@ def test_unknown_keywords_raise_type_error():
 
 def test_a_task_must_be_text():
     agent, _ = made([])
-    with agent, pytest.raises(BadInput, match="A task is a string"):
+    with agent, pytest.raises(BadInput, match="A task must be a string"):
         agent.run(5)  # type: ignore[arg-type]
 
 
@@ -299,7 +299,7 @@ def test_a_blank_task_is_refused_and_leaves_nothing():
     with agent:
         with pytest.raises(BadInput, match="The task is blank"):
             agent.run(" \n")
-        assert (agent.conversation.runs(), len(agent.conversation)) == ([], 0)
+        assert (agent.conversation.journal.runs(), len(agent.conversation)) == ([], 0)
 
 
 def test_invented_names_are_shown_in_one_line():
@@ -344,7 +344,7 @@ def test_a_cancelled_run_can_be_resumed():
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        (run,) = await agent.conversation.runs()
+        (run,) = await agent.conversation.journal.runs()
         return run.state
 
     async def resumed() -> list[str]:
@@ -399,7 +399,7 @@ def test_images_and_parts_of_a_result_are_shown(provider: str):
     with agent:
         run = agent.run("Go.").run
         message = agent.conversation.history()[2].message
-        (step,) = [step for step in agent.conversation.steps(run.id) if step.kind == "action"]
+        (step,) = [step for step in agent.conversation.journal.steps(run.id) if step.kind == "action"]
     assert message.parts == (Text("Result of photo:\nhere"), image)
     assert "aGk=" in step.output
     assert "aGk=" in str(model.requests[1])
@@ -498,7 +498,7 @@ def test_every_kind_of_step_is_stored():
     script = [think("hm"), act("look"), expand("m99"), ask("Where?")]
     agent, _ = made(script, actions=[look])
     with agent:
-        steps = agent.conversation.steps(agent.run("Go.").run.id)
+        steps = agent.conversation.journal.steps(agent.run("Go.").run.id)
     assert [(step.kind, step.name, step.input, step.state) for step in steps if step.kind != "model"] == [
         ("retry", "retry", "hm", "done"),
         ("action", "look", "{}", "done"),

@@ -32,8 +32,8 @@ def test_a_sub_agent_works_in_its_own_conversation():
     agent, model = made(script, store=store, sub_agents=[reader(actions=[look])])
     with agent:
         events = list(agent.stream("Read."))
-        run = agent.conversation.runs()[0]
-        steps = agent.conversation.steps(run.id)
+        run = agent.conversation.journal.runs()[0]
+        steps = agent.conversation.journal.steps(run.id)
     assert [type(event) for event in events if isinstance(event, ToolCalled | ToolAnswered | RunEnded)] == [
         ToolCalled,
         ToolAnswered,
@@ -85,8 +85,8 @@ def test_closing_the_stream_stops_agent_and_sub_agent():
         events.close()
         inner = open_conversation("sage/r1/2", store=store, format="anthropic", window=100_000)
         for chat in (agent.conversation, inner):
-            assert [run.state for run in chat.runs()] == ["stopped"]
-            assert chat.claim("next").owner == "next"
+            assert [run.state for run in chat.journal.runs()] == ["stopped"]
+            assert chat._agent.claim("next").owner == "next"
 
 
 def test_sync_and_async_agents_behave_the_same():
@@ -227,7 +227,7 @@ def test_an_interrupt_in_a_sub_agent_stops_both_runs():
     agent, _ = agent_of([hand("reader", "Read."), act("look")])
     with pytest.raises(KeyboardInterrupt):
         agent.run("Go.")
-    assert [run.state for run in agent.conversation.runs()] == ["stopped"]
+    assert [run.state for run in agent.conversation.journal.runs()] == ["stopped"]
     inner = open_conversation("sage/r1/2", store=store, format="anthropic", window=100_000)
     assert [run.state for run in inner.runs()] == ["stopped"]
     again, model = agent_of([done("Read."), done()])

@@ -13,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from ... import given
+from ...conversation import validate
 from ...core.enrich import AdditionalContent
 from ...core.messages import Part
 from ...errors import BadSetting
@@ -55,9 +55,9 @@ class WorkingDirectory:
         name: str = "working directory",
     ) -> None:
         AdditionalContent("", save_to_history=save)  # Raises for a bad value.
-        given.whole("max_lines=", max_lines, 1)
-        given.whole("whole_every= (user inputs)", whole_every, 1)
-        given.instance("after_tools=", after_tools, bool, "True or False")
+        validate.integer("max_lines=", max_lines, 1)
+        validate.integer("whole_every= (user inputs)", whole_every, 1)
+        validate.instance("after_tools=", after_tools, bool, "True or False")
         self.name = name
         self._home = Folder(folder)
         if isinstance(ignore, str) or not all(isinstance(pattern, str) for pattern in ignore):

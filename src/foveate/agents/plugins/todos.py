@@ -12,9 +12,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from ...conversation import HistoryEntry
 from ...core.messages import Part
 from ...policies.pins import pin_newest_as
-from ...shell import HistoryEntry
 from ..tools import ToolFailed, tool
 
 __all__ = ["Todo", "TodoList"]

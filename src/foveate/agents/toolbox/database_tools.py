@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ... import given
+from ...conversation import validate
 from ...errors import BadSetting
 from ..tools import Tool, ToolFailed, tool
 from .folder import line_cut
@@ -50,7 +50,7 @@ def sqlite(
     `read_only`: nothing can be changed. Otherwise each call of `query_database` is one transaction, and needs approval
     unless `needs_approval` is False. `timeout`: seconds of one query. Raises BadSetting if there is no such file.
     """
-    given.instance("read_only=", read_only, bool, "True or False")
+    validate.instance("read_only=", read_only, bool, "True or False")
     place = Path(path).expanduser().resolve()
     if not place.is_file():
         raise BadSetting(f"There is no database {path!s:.200}. Pass the path of an existing file.")

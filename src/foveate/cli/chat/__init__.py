@@ -197,6 +197,6 @@ def _greet(session: ChatSession, url: str, *, is_new: bool) -> None:
         if row is not None:
             text = shortened(message_text(row.message)[: 10 * _LAST_CHARACTERS], 6, 160)
             session.notify(f"{mark}{text}".replace(", --full shows all", ""), "dim")
-    runs = chat.runs()
+    runs = chat.journal.runs()
     if runs and runs[-1].state != "done":
         session.notify("The last answer is not complete. Type /resume to continue it.", "yellow")

@@ -101,7 +101,7 @@ def _compact(session: ChatSession, rest: str) -> str:
 def _undo(session: ChatSession, rest: str) -> str:
     if rest and not _COUNT.fullmatch(rest):
         raise BadInput("/undo takes the number of an edit, as /why shows it, or nothing for the newest change.")
-    receipt = session.chat.undo(int(rest) if rest else _newest(session.chat.receipts()))
+    receipt = session.chat.undo(int(rest) if rest else _newest(session.chat.journal.receipts()))
     return f"Undone: {receipt.tokens_before:,} -> {receipt.tokens_after:,} tokens."
 
 
@@ -178,7 +178,7 @@ def _model(session: ChatSession, rest: str) -> str:
 
 
 def _resume(session: ChatSession, rest: str) -> str:
-    runs, newest = session.chat.runs(), session.chat.history(max(1, len(session.chat)))
+    runs, newest = session.chat.journal.runs(), session.chat.history(max(1, len(session.chat)))
     is_answered = bool(newest) and newest[-1].message.role == "assistant" and not newest[-1].message.calls
     if not newest or (is_answered and (not runs or runs[-1].state == "done")):  # A fork has no runs of its own yet.
         raise BadInput("There is nothing to resume: the last answer is complete.")

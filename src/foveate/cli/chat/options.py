@@ -69,7 +69,7 @@ def find_conversation(store: Database, name: str | None) -> tuple[str, bool, str
     if name not in store.names(""):
         return name, True, ""
     with closing(open_conversation(name, store=store, policy="off")) as chat:
-        steps = (step for run in reversed(chat.runs()) for step in reversed(chat.steps(run.id)))
+        steps = (step for run in reversed(chat.journal.runs()) for step in reversed(chat.journal.steps(run.id)))
         return name, not len(chat), next((step.name for step in steps if step.kind == "model"), "")
 
 

@@ -28,7 +28,7 @@ from ...core.messages import Message, ToolCall, ToolResult
 from ...core.receipts import Receipt
 from ...core.sizes import tokens_of
 from ...core.view import Entry, View
-from ...expansion.tool import NAMES
+from ...expand.tool import NAMES
 from ..text import brief
 
 __all__ = [

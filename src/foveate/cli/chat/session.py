@@ -71,7 +71,7 @@ class ChatSession:
         """Tools that the user allowed for the rest of the chat."""
         self._model = self._open_model(options)
         self._agent = self._open_agent(options, self._model)
-        self._last_shown = self.chat.head.number
+        self._last_shown = self.chat._agent.head.number
         """Number of the newest edit on the screen."""
         self.has_failed = False
         """Whether a call of the model failed."""
@@ -129,7 +129,7 @@ class ChatSession:
         except Exception as error:  # Any error of an SDK: a key, the network, a refusal. The chat continues.
             self.has_failed = True
             self.notify(f"{self.model} did not answer: {_sentence(error)}\nType /resume to try again.", "red")
-        for receipt in self.chat.receipts(self._last_shown):  # Changes after the reply was recorded.
+        for receipt in self.chat.journal.receipts(self._last_shown):  # Changes after the reply was recorded.
             self.show_receipt(receipt)
         self._screen.show(self.context())
 
@@ -180,7 +180,7 @@ class ChatSession:
         agent = self._open_agent(options, model)  # Before closing: if opening fails, this conversation stays open.
         self.close()
         self._agent, self._model, self._options = agent, model, options
-        self._last_shown = self.chat.head.number
+        self._last_shown = self.chat._agent.head.number
 
     def _open_model(self, options: ChatOptions) -> Model:
         if options.model == DEMO:

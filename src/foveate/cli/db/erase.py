@@ -21,7 +21,7 @@ from ..text import printable
 from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, opened, print_json
 
 if TYPE_CHECKING:
-    from ...engine.aging import Aged
+    from ...conversation.retention import RetentionReport
 
 __all__ = ["age", "erase"]
 
@@ -167,7 +167,7 @@ def age(
     ages = _ages(older)
     if every_tenant and conversations:
         raise BadSetting("Name conversations, or use --every-tenant for all conversations, not both.")
-    done: list[Aged] = []
+    done: list[RetentionReport] = []
     conflict: ConflictError | None = None
     with opened(where) as (store, tenant):
         try:
@@ -205,7 +205,7 @@ def _each(
     reason: str,
     who: str,
     yes: bool,
-) -> Iterator[tuple[str, Aged]]:
+) -> Iterator[tuple[str, RetentionReport]]:
     from ...ops.retention import age_database, age_tenant
 
     if every_tenant:
@@ -215,7 +215,7 @@ def _each(
             yield tenant, run
 
 
-def _print_age(done: Sequence[Aged], ages: Sequence[Age], yes: bool) -> None:
+def _print_age(done: Sequence[RetentionReport], ages: Sequence[Age], yes: bool) -> None:
     from ..output import print_table, say
 
     touched = sum(bool(run.messages or run.runs) for run in done)

@@ -30,7 +30,7 @@ from ...ports import Database, Erasure, Summarizer
 from ..retention import age_conversation, age_database, age_tenant, erase_conversation, erase_tenant
 
 if TYPE_CHECKING:
-    from ...engine.aging import Aged
+    from ...conversation.retention import RetentionReport
 
 __all__ = [
     "SUMMARIZING",
@@ -220,14 +220,14 @@ def compact(store: Database, job: CompactionJob, settings: OpenSettings, *, is_l
         **grouped({"tenant": job.tenant, "settings": settings.settings, "background": False, **keywords}),
     )
     with chat:
-        if not job.is_wanted and chat._engine.limits.window is None:
+        if not job.is_wanted and chat._agent.window is None:
             raise BadSetting(
                 f"The window of {job.conversation!r} is not known, so no policy can decide whether a compaction is "
                 f"due. "
                 f"Pass it to the worker (--window, or window= or model= in foveate.toml), or enqueue with now=True."
             )
-        step = chat._engine.relieve(since=job.number, is_wanted=job.is_wanted, focus=job.focus)
-        return _described(chat._do(step))
+        record = chat._agent.compact_detached(since=job.number, is_wanted=job.is_wanted, focus=job.focus)
+        return _described(record)
 
 
 def _described(record: Record | None) -> str:
@@ -270,7 +270,7 @@ def _erase(store: Database, job: ErasureJob, settings: OpenSettings) -> str:
             format=settings.format,
             options=Options(tenant=job.tenant, background=False),
         ) as chat:
-            erasures = [chat.erase(job.handle, reason=reason, who=who)]
+            erasures = [chat.privacy.erase(job.handle, reason=reason, who=who)]
     else:
         erasures = erase_conversation(store, job.conversation, tenant=job.tenant, reason=reason, who=who, clock=_now)
     return f"{_count(erasures)} erased"
@@ -284,7 +284,7 @@ def _apply_ages(store: Database, job: RetentionJob, default: tuple[Age, ...]) ->
             "table [ages]."
         )
     who, reason, tenant = job.who, job.reason, job.tenant or ""
-    results: Iterable[Aged]
+    results: Iterable[RetentionReport]
     if job.conversation is not None:
         results = [age_conversation(store, job.conversation, ages, tenant=tenant, reason=reason, who=who)]
     elif job.tenant is not None:

@@ -12,7 +12,7 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import JobDeferrer
 from psycopg.rows import tuple_row
 
-from ... import given
+from ...conversation import validate
 from ...core.retention import Ages, read_ages
 from ...errors import BadSetting
 from ...ports import Handed
@@ -221,12 +221,12 @@ def _job(
     reason: str,
     ages: Ages | None,
 ) -> Job:
-    given.text("The name of a conversation", conversation)
+    validate.text("The name of a conversation", conversation)
     for name, text in (("tenant", tenant), ("focus", focus), ("handle", handle), ("who", who), ("reason", reason)):
-        given.text(f"{name}=", text)
-    given.instance("now=", now, bool, "True or False")
+        validate.text(f"{name}=", text)
+    validate.instance("now=", now, bool, "True or False")
     if number is not None:
-        given.whole("number= (of an edit)", number)
+        validate.integer("number= (of an edit)", number)
     if ages is not None and what != "age":
         raise BadSetting(f"ages= is allowed for 'age' only, not for {what!r:.60}.")
     if what in ("compact", "erase") and not conversation:

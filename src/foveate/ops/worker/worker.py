@@ -24,9 +24,9 @@ from procrastinate.jobs import Status
 from procrastinate.periodic import PeriodicTask
 from procrastinate.tasks import Task
 
-from ... import given
 from ...background.tasks import finished
 from ...background.threads import ThreadJob
+from ...conversation import validate
 from ...core.retention import Age, Ages, read_ages
 from ...errors import BadInput, BadSetting, NoSuchConversation, StoreError
 from ...open import open_store
@@ -121,8 +121,8 @@ class Worker:
         patience: float = 30.0,
         stalled: float = 30.0,
     ) -> None:
-        given.whole("concurrency= (jobs at a time)", concurrency, 1)
-        given.whole("attempts= (of a job)", attempts, 1)
+        validate.integer("concurrency= (jobs at a time)", concurrency, 1)
+        validate.integer("attempts= (of a job)", attempts, 1)
         if not (pause >= 0 and patience >= 0 and stalled > 0):
             raise BadSetting("pause= and patience= are seconds, 0 or more, and stalled= is more than 0.")
         read_postgres_url(url)  # Its errors come first.
@@ -297,7 +297,7 @@ def _crontab(line: str, ages: tuple[Age, ...]) -> str:
         return ""
     if not ages:
         raise BadSetting("Retention needs rules. Pass ages=, or add an [ages] table to foveate.toml.")
-    given.text("ages_at=", line)
+    validate.text("ages_at=", line)
     try:
         _ = PeriodicTask(
             Task(_nothing, blueprint=App(connector=PsycopgConnector()), queue=QUEUE), line, "", {}

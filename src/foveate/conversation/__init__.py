@@ -1,0 +1,45 @@
+"""A conversation: history, view and plan of one dialogue, for synchronous code and for asyncio.
+
+sync.py            Conversation, its journal and its privacy
+aio.py             the same, awaited
+session.py         the parts of an open conversation, and what they do together
+exchange.py        from one request to the next
+state.py           the place in the store, the projection, and commits
+append.py          messages become rows of a chain
+plan.py            policies and summaries make a plan
+prefetch.py        summaries that are written in the background
+edit.py            edits on request, expanding, undoing, erasing
+retention.py       erasing by age
+past.py            views and sums of earlier calls
+plugins.py         users' programs that add content to messages
+agent_access.py    internal: for agents, workers and telemetry
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .session import Fix, HistoryEntry, RepairReport, Session
+from .sync import Conversation, Journal, Privacy
+
+if TYPE_CHECKING:
+    from .aio import AsyncConversation
+
+__all__ = [
+    "AsyncConversation",
+    "Conversation",
+    "Fix",
+    "HistoryEntry",
+    "Journal",
+    "Privacy",
+    "RepairReport",
+    "Session",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "AsyncConversation":
+        from .aio import AsyncConversation
+
+        return AsyncConversation
+    raise AttributeError(name)

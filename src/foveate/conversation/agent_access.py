@@ -1,0 +1,159 @@
+"""Internal: what agents, workers and telemetry need from a conversation beyond its public methods.
+
+`chat._agent` is an `AgentAccess`: runs, steps, claims, and messages that are written only while an agent holds its
+claim. It may change in any release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..core.edits import Record
+from ..core.messages import Message
+from ..core.profiles import Profile
+from ..core.runs import AgentRun, AgentRunStep, LockHolder
+from ..core.stamps import Usage
+from ..expand.excerpts import Excerpt
+from ..ports import Database, Head, Watch
+from . import validate
+from .append import facts_of
+
+if TYPE_CHECKING:
+    from .session import Session
+
+__all__ = ["AgentAccess"]
+
+
+class AgentAccess:
+    """The internal side of one conversation. `owner`: the claim's owner; without the claim, ConversationBusy."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    @property
+    def head(self) -> Head:
+        """The newest message and edit."""
+        return self.session.head
+
+    @property
+    def store(self) -> Database:
+        """The store of the conversation."""
+        return self.session.state.store
+
+    @property
+    def profile(self) -> Profile:
+        """The demands of the provider."""
+        return self.session.state.profile
+
+    @property
+    def window(self) -> int | None:
+        """The window of the model in tokens, if it is known."""
+        return self.session.state.limits.window
+
+    @property
+    def answers_expand(self) -> bool:
+        """Whether the model is offered the tool `expand`, and the conversation answers its calls."""
+        return self.session.expander.options.is_on
+
+    def watch(self, watch: Watch) -> None:
+        """Report to this watch from now on; only the newest one gets reports."""
+        validate.has_methods("watch", watch, ("begin", "end", "did", "count"), "a Watch, such as `instrument` makes")
+        self.session.reporter.watch.attach(self.session.head.name, watch)
+
+    # ------------------------------------------------------------------------------------------------------ messages
+
+    def append(
+        self, message: object, *, after: str | None = None, step: str = "", owner: str = "", **facts: Any
+    ) -> tuple[str, ...]:
+        """Append messages. `facts`: the other keywords of `Conversation.append`. `step`: of an agent's run."""
+        checked = facts_of(**facts, step=step)
+        with self.session.lock, self.session.exchange.owned_by(owner):
+            return self.session.exchange.append(message, after, checked)
+
+    def prompt(
+        self,
+        *,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        messages: object = None,
+        owner: str = "",
+    ) -> dict[str, Any]:
+        """Return the keyword arguments of the next SDK call."""
+        exchange = self.session.exchange
+        with self.session.lock, exchange.owned_by(owner):
+            return exchange.prompt_of(exchange.prepare(system, tools, messages))
+
+    def record(
+        self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0, owner: str = ""
+    ) -> str:
+        """Add the model's reply. `step`: of an agent's run.
+
+        `call`: the number of the model call it answers; ConflictError if another process has answered that first.
+        """
+        with self.session.lock, self.session.exchange.owned_by(owner):
+            return self.session.exchange.record(reply, usage, step, call)
+
+    def retry_smaller(self, error: BaseException, *, owner: str = "") -> dict[str, Any]:
+        """Return a smaller prompt after the provider refused one."""
+        exchange = self.session.exchange
+        with self.session.lock, exchange.owned_by(owner):
+            return exchange.prompt_of(exchange.retry_smaller(error))
+
+    def expand(self, message: str | int, *, reason: str = "", **part: Any) -> Message | Excerpt:
+        """Expand a message as a model names it: by handle, id, or its index, from 0, in the last view."""
+        parts = {name: part.get(name) for name in ("lines", "items", "pattern")}
+        with self.session.lock:
+            handle = self.session.editor.handle_at(message) if isinstance(message, int) else message
+            return self.session.expand(handle, parts, "view", reason)
+
+    # -------------------------------------------------------------------------------------------------- runs, claims
+
+    def keep_run(self, run: AgentRun, *, owner: str = "") -> None:
+        """Store a run of an agent, in place of an earlier version."""
+        validate.instance("The argument of keep_run()", run, AgentRun, "an AgentRun")
+        validate.text("owner=", owner)
+        with self.session.lock:
+            self.store.put_run(self.head, run, owner=owner)
+
+    def keep_step(self, step: AgentRunStep, *, owner: str = "") -> None:
+        """Store a step of a run, in place of an earlier version."""
+        validate.instance("The argument of keep_step()", step, AgentRunStep, "an AgentRunStep")
+        validate.text("owner=", owner)
+        with self.session.lock:
+            self.store.put_step(self.head, step, owner=owner)
+
+    def claim(self, owner: str, instead_of: LockHolder | None = None) -> LockHolder:
+        """Claim the conversation for an agent, and return the claim there is now (`Database.acquire_lock`).
+
+        A claim binds only writers that name an owner.
+        """
+        validate.text("The owner of a claim", owner)
+        with self.session.lock:
+            return self.store.acquire_lock(self.head, owner, instead_of)
+
+    def release(self, owner: str) -> None:
+        """Give up the claim, if `owner` holds it."""
+        validate.text("The owner of a claim", owner)
+        with self.session.lock:
+            self.store.release_lock(self.head, owner)
+
+    def heartbeat(self, owner: str) -> tuple[Database, Callable[[], bool]]:
+        """Return the store, and a function for another thread that sends a heartbeat for the claim.
+
+        The function returns whether `owner` still holds the claim. It may raise StoreError.
+        """
+        store, head = self.session.state.store, self.head
+        return store, lambda: store.heartbeat(head, owner)
+
+    # ---------------------------------------------------------------------------------------------------- compaction
+
+    def compact_detached(self, *, since: int | None, is_wanted: bool, focus: str = "") -> Record | None:
+        """Compact the conversation for another process that uses it, see `Planner.compact_detached`."""
+        with self.session.lock:
+            return self.session.planner.compact_detached(since=since, is_wanted=is_wanted, focus=focus)
+
+    def save_snapshot(self) -> None:
+        """Save what the view shows now, so that opening reads only that."""
+        with self.session.lock:
+            self.session.state.save_snapshot()

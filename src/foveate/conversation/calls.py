@@ -1,0 +1,114 @@
+"""The lock of a conversation, and calls of users' code that may have to be awaited.
+
+A conversation's own code is synchronous. Only a user's summarizer or plugin may be async: its awaitable is awaited on
+the event loop of the async operation that is running. A synchronous operation cannot await it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Protocol
+
+from ..errors import BadSetting
+from ..ports import Job
+
+__all__ = ["Caller", "Operation", "OperationCancelled", "SessionLock"]
+
+_POLL = 0.02
+"""Seconds between looks at whether a thread waits for itself."""
+
+
+class OperationCancelled(BaseException):
+    """The task that awaited the operation was cancelled. Ends the operation between two calls of the store."""
+
+
+class Operation(Protocol):
+    """One operation of an async conversation, which runs in a worker thread."""
+
+    is_cancelled: bool
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Await on the event loop, and return the result to the worker thread."""
+        ...
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Call a function in the thread of the event loop."""
+        ...
+
+    def blocks_this_thread(self) -> bool:
+        """Return whether the operation waits for the event loop that runs in the calling thread."""
+        ...
+
+
+class Caller:
+    """Calls users' code for one conversation."""
+
+    operation: Operation | None = None
+    """The async operation that holds the conversation's lock."""
+
+    def check_cancelled(self) -> None:
+        """Raise OperationCancelled if the operation was cancelled."""
+        if self.operation is not None and self.operation.is_cancelled:
+            raise OperationCancelled
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function, and await what it returns if that can and must be awaited."""
+        value = function(*arguments)
+        if self.operation is not None and inspect.isawaitable(value):
+            return self.operation.wait(value)
+        return value
+
+    def begin(self, background: Callable[[Callable[[], object]], Job], call: Callable[[], object]) -> Job:
+        """Begin a job in the background: in the thread of the event loop, if there is one."""
+        if self.operation is None:
+            return background(call)
+        job: Job = self.operation.call(lambda: background(call))
+        return job
+
+    def wait_for(self, job: Job) -> None:
+        """Wait until a job has ended, or until its patience ends."""
+        value = self.call(job.wait)
+        if inspect.iscoroutine(value):  # The job's event loop runs in another thread.
+            block = getattr(job, "block", None)
+            value.close()
+            if block is not None:
+                block()
+
+
+class SessionLock:
+    """A reentrant lock for threads and for operations of event loops.
+
+    A thread whose event loop has to do something for the operation that holds the lock would wait for itself; it gets
+    BadSetting instead.
+    """
+
+    def __init__(self, caller: Caller) -> None:
+        self._lock = threading.RLock()
+        self._caller = caller
+
+    def __enter__(self) -> None:
+        if self._lock.acquire(blocking=False):
+            return
+        while not self._lock.acquire(timeout=_POLL):
+            operation = self._caller.operation
+            if operation is not None and operation.blocks_this_thread():
+                raise BadSetting(
+                    "This conversation waits for a summarizer or a plugin of the event loop in this thread. Await the "
+                    "methods of its async side here, or call the sync ones in another thread."
+                )
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+    def try_acquire(self, seconds: float) -> bool:
+        """Acquire the lock if that is possible within `seconds`; the caller then calls `release`."""
+        return self._lock.acquire(timeout=seconds)
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._lock.release()

@@ -1,0 +1,311 @@
+"""Edits on request and erasing: what a handle names is expanded, edited, undone, or erased for good."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ..core.edits import (
+    Edit,
+    Hide,
+    Pin,
+    Record,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    Target,
+    Task,
+    Unpin,
+    named_messages,
+    paths_overlap,
+)
+from ..core.effective_edits import EffectiveEdits, gaps, inverse_edits
+from ..core.handles import Handle, parse_handle
+from ..core.rendering import can_apply
+from ..core.snapshots import Cover
+from ..errors import BadEdit, BadInput, ConflictError, NotExpandable, UnknownHandle
+from ..ports import Erasure, StoredMessage
+from .state import PLANS, State, row_of
+
+__all__ = ["Editor", "Eraser"]
+
+_ID = re.compile("[0-9a-f]{40}")
+_ROWS = 100
+"""Messages weighed at a time."""
+
+
+class _NothingToUndo(BadEdit):
+    """The edits have no effect any more."""
+
+
+class Editor:
+    """Changes what one conversation shows, on request."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._withheld: tuple[int | None, int, int, dict[int, str]] = (None, 0, 0, {})
+        # Edits that withhold originals from the model: branch, first position, newest edit, message ids by edit.
+
+    # ------------------------------------------------------------------------------------------------------- handles
+
+    def rows_of(self, handle: str | int) -> tuple[Handle, list[StoredMessage]]:
+        """Return the messages that a handle, a message's id or its number names, as appended."""
+        state = self._state
+        parsed = self.parse(handle)
+        if parsed.last > state.head.position:
+            raise UnknownHandle(str(handle), f"This conversation has messages m1 to m{state.head.position}.")
+        return parsed, state.store.messages(state.head, parsed.first, parsed.last)
+
+    def parse(self, handle: str | int) -> Handle:
+        """Return the handle that a handle, a message's id or its number stands for. Raises UnknownHandle."""
+        state = self._state
+        if isinstance(handle, str) and _ID.fullmatch(handle):
+            places = state.store.locate(state.head, [handle])
+            if handle not in places:
+                raise UnknownHandle(handle, "No message of this conversation has this id.")
+            return Handle(places[handle], places[handle])
+        if type(handle) is int:
+            if not 1 <= handle <= state.head.position:
+                raise UnknownHandle(str(handle), f"This conversation has messages 1 to {state.head.position}.")
+            return Handle(handle, handle)
+        return parse_handle(handle)  # type: ignore[arg-type]
+
+    def handle_at(self, index: int) -> str:
+        """Return the handle of the message at an index, from 0, of the view that was prepared last."""
+        shown = self._state.prepared
+        if not 0 <= index < len(shown) or not shown[index].position:
+            raise UnknownHandle(str(index), f"The last view has messages 0 to {len(shown) - 1}.")
+        return str(Handle(shown[index].position, max(shown[index].position, shown[index].last)))
+
+    # --------------------------------------------------------------------------------------------------------- edits
+
+    def edit(self, edits: Sequence[Edit], author: str = "edit") -> Record:
+        """Commit edits. Raises BadEdit, and changes nothing, if one cannot apply."""
+        if not edits:
+            raise BadEdit("There is no edit to commit. Pass one edit at least.")
+        state = self._state
+        state.follow_head()
+        for _ in range(PLANS):
+            self._validate(edits)
+            before = state.view()
+            draft = state.projection.copy()
+            trial = Record(state.head.number + 1, tuple(edits), state.begun() + 1, before.call.now, "", draft.position)
+            state.fold(draft, trial)
+            try:
+                return state.commit(edits, author, before, state.frame(draft.entries()), draft)
+            except ConflictError:
+                state.refresh()
+        raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Try again later.")
+
+    def _validate(self, edits: Sequence[Edit]) -> None:
+        state = self._state
+        named = named_messages(edits)
+        places = state.store.locate(state.head, named)
+        unknown = [id for id in named if id not in places]
+        if unknown:
+            raise BadEdit(f"This conversation has no message {unknown[0]!r}.")
+        unpinned = {edit.target.message for edit in edits if isinstance(edit, Unpin)}
+        for edit in edits:
+            if isinstance(edit, Replace | Hide) and isinstance(edit.target, Target):
+                position = places[edit.target.message]
+                is_protected = state.projection.is_protected(position, edit.target.path)
+                if is_protected or state.projection.refuses(edit):
+                    raise BadEdit(
+                        f"m{position} is a system prompt or the last user input, which the model must see unchanged."
+                    )
+                if isinstance(edit, Replace) or edit.target.path:
+                    self._require_effect(edit, position)
+                elif state.projection.is_pinned(edit.target.message) and edit.target.message not in unpinned:
+                    raise BadEdit(f"m{position} is pinned; unpin it first.")
+            if isinstance(edit, Summarize) and not edit.text.strip():
+                raise BadEdit("A summary needs a text. To show nothing instead of a span, hide it.")
+            span = _span_of(edit)
+            if span and places[span.first] > places[span.last]:
+                raise BadEdit(f"The span m{places[span.first]}-m{places[span.last]} ends before it begins.")
+            if isinstance(edit, Restore) and any(not 1 <= number <= state.head.number for number in edit.edits):
+                raise BadEdit(f"The journal has edits 1 to {state.head.number}; {edit.edits} are not all among them.")
+
+    def _require_effect(self, edit: Replace | Hide, position: int) -> None:
+        (row,) = self._state.store.messages(self._state.head, position, position)
+        if not can_apply(row_of(row).message, edit):
+            raise BadEdit(
+                f"m{position} cannot be edited like this. Either it has no such part, or the part is reasoning, which "
+                "stays with the calls it led to. A call or a result is hidden only with its message, and the new "
+                "arguments of a call are one text, a JSON object."
+            )
+
+    # ----------------------------------------------------------------------------------------------------- expanding
+
+    def expand(self, handle: str | int, reason: str = "") -> list[StoredMessage]:
+        """Show the originals that a handle names again from the next view on, and return them."""
+        parsed, rows = self.rows_of(handle)
+        self.require_expandable(handle, parsed, rows)
+        target = Target(rows[0].id, parsed.path) if len(rows) == 1 else Span(rows[0].id, rows[-1].id)
+        self.edit([Restore((target,), reason=reason or f"{handle} was asked for")], "expand")
+        return rows
+
+    def require_expandable(self, handle: str | int, parsed: Handle, rows: Sequence[StoredMessage]) -> None:
+        """Raise NotExpandable if a handle names nothing hidden or shrunk, or an original that is withheld."""
+        entries = self._state.followed().entries()
+        inside = [entry for entry in entries if parsed.first <= entry.position <= parsed.last]
+        shown = {entry.position for entry in inside if entry.source is not None}
+        hidden = [row.id for row in rows if row.position not in shown]
+        shrunk = [entry for entry in inside if any(paths_overlap(path, parsed.path) for path in entry.shrunk)]
+        withheld = self.withheld(parsed.first) if hidden else set()
+        if any(not entry.expandable for entry in shrunk) or withheld & {*hidden}:
+            raise NotExpandable(str(handle), "its original is kept from the model; `original` reads it")
+        if not shrunk and not hidden:
+            raise NotExpandable(str(handle), "it is shown whole")
+
+    def withheld(self, since: int = 1) -> set[str]:
+        """Return the ids of messages from position `since` on whose originals a policy withholds from the model."""
+        state = self._state
+        branch, first, number, ids = self._withheld
+        if branch != state.head.branch or first > since:
+            records = state.records_since(since)
+            ids = {}
+        else:
+            records = [record for _, record in state.store.records(state.head, number)]
+            since = first
+        for record in records:
+            for n, edit in record.numbered():
+                if isinstance(edit, Replace) and not edit.expandable:
+                    ids[n] = edit.target.message
+                elif isinstance(edit, Restore):
+                    restored = {target.message for target in edit.targets if isinstance(target, Target)}
+                    ids = {n: id for n, id in ids.items() if n not in edit.edits and id not in restored}
+        self._withheld = (state.head.branch, since, state.head.number, ids)
+        return set(ids.values())
+
+    # ------------------------------------------------------------------------------------------------------- undoing
+
+    def undo(self, first: int, last: int) -> Record:
+        """Undo the edits with these numbers: what they changed is shown as it is without them."""
+        state = self._state
+        if not 1 <= first <= last <= state.head.number:
+            raise BadEdit(f"The journal has edits 1 to {state.head.number}, not all of {first} to {last}.")
+        records = self._records_about(first, last)
+        numbered = [pair for record in records for pair in record.numbered()]
+        places = state.store.locate(state.head, named_messages(edit for _, edit in numbered))
+        undone = _with_repeats(first, last, records)
+        now, then = EffectiveEdits(numbered, places), EffectiveEdits(numbered, places, without=undone)
+        between = gaps(now, then)
+        ends = sorted({end for spans in between.values() for span in spans for end in span})
+        rows = state.store.get_many(state.head, ends)
+        inverse = inverse_edits(now, then, between, {row.position: row.id for row in rows})
+        if not inverse:
+            raise _NothingToUndo(f"Edits {first} to {last} changed nothing that can be undone.")
+        reason = f"undoes edits {first} to {last}" if first < last else f"undoes edit {first}"
+        return self.edit([edit if edit.reason else replace(edit, reason=reason) for edit in inverse], "undo")
+
+    def undo_newest_plan(self) -> Record:
+        """Undo the newest plan that still changes the view. Raises BadInput without one."""
+        state = self._state
+        state.follow_head()
+        last = state.head.number
+        while last > 0:
+            for record in reversed(state.records_between(max(1, last - _ROWS), last)):
+                if record.author == "plan" and not all(isinstance(edit, Task) for edit in record.edits):
+                    try:
+                        return self.undo(record.first, record.last)
+                    except _NothingToUndo:
+                        pass
+                last = record.first - 1
+        raise BadInput("No plan changes the view now. Pass a receipt or the number of an edit.")
+
+    def _records_about(self, first: int, last: int) -> list[Record]:
+        """Return the part of the journal that decides what undoing these edits means.
+
+        An edit that hides or replaces is undone in its place. One that restores or pins changed earlier edits of the
+        same messages, which were made after these messages came.
+        """
+        state = self._state
+        records = state.records_between(first, state.head.number)
+        edits = [edit for record in records for number, edit in record.numbered() if first <= number <= last]
+        cancelled = {number for edit in edits if isinstance(edit, Restore) for number in edit.edits}
+        named = named_messages(edit for edit in edits if isinstance(edit, Restore | Pin | Unpin))
+        since = min({first, *cancelled})
+        if places := state.store.locate(state.head, named) if named else {}:
+            since = min(since, 1 + state.number_before(min(places.values())))
+        return records if since == first else state.records_between(since, state.head.number)
+
+
+def _with_repeats(first: int, last: int, records: Sequence[Record]) -> set[int]:
+    """Return these edits and the same edits that undoing others has made again since.
+
+    An undo gives a reason to an edit without one; a `Restore` in it makes nothing again.
+    """
+    undone = set(range(first, last + 1))
+    numbered = [(record.author, number, edit) for record in records for number, edit in record.numbered()]
+    originals = {replace(edit, reason="") for _, number, edit in numbered if number in undone}
+    for author, number, edit in numbered:
+        is_repeat = author == "undo" and number > last and not isinstance(edit, Restore)
+        if is_repeat and replace(edit, reason="") in originals:
+            undone.add(number)
+    return undone
+
+
+def _span_of(edit: Edit) -> Span | None:
+    match edit:
+        case Summarize(span=span) | Hide(target=Span() as span):
+            return span
+        case _:
+            return None
+
+
+class Eraser:
+    """Erases messages of one conversation, and shows again what an erased summary covered, if it fits."""
+
+    def __init__(self, state: State, editor: Editor) -> None:
+        self._state, self._editor = state, editor
+
+    def erase(self, handle: str | int, who: str, reason: str) -> Erasure:
+        """Erase the messages that a handle names, with everything in the tree of forks that was made of them."""
+        state = self._state
+        parsed = self._editor.parse(handle)
+        if parsed.path:
+            raise BadInput(f"{handle} names a part, and only whole messages are erased: erase m{parsed.first}.")
+        state.refresh()  # In a store that was rolled back, the handle may name another message.
+        self._editor.rows_of(handle)
+        erased = state.store.erase(
+            state.head, [(parsed.first, parsed.last)], who=who, reason=reason, time=state.clock()
+        )
+        state.refresh()
+        if erased.number:
+            self.restore_uncovered()
+        return erased
+
+    def restore_uncovered(self) -> None:
+        """Show the originals of erased summaries, the newest first, as far as they fit.
+
+        The others stay hidden, under a note that something was erased; they can be expanded.
+        """
+        state = self._state
+        lost, view = state.projection.erased_summaries(), state.view()
+        room, numbers = view.budget.usable - view.tokens, list[int]()
+        tops = [cover for cover in lost if not any(_lies_in(cover, other) for other in lost)]
+        for top in sorted(tops, key=lambda cover: cover.last, reverse=True):
+            tokens = self._weigh(top, room)
+            if tokens <= room:
+                room -= tokens
+                numbers += [cover.number for cover in lost if cover.lies_in(top.first, top.last)]
+        if numbers:
+            reason = "what their summaries told of was erased"
+            self._editor.edit([Restore(edits=tuple(sorted(numbers)), reason=reason)], "erase")
+
+    def _weigh(self, cover: Cover, room: int) -> int:
+        """Return the tokens of a span's originals; if they exceed the room, some larger number."""
+        tokens = 0
+        for first in range(cover.first, cover.last + 1, _ROWS):
+            rows = self._state.store.messages(self._state.head, first, min(first + _ROWS - 1, cover.last))
+            tokens += sum(row.stamp.tokens for row in rows if row.body)
+            if tokens > room:
+                break
+        return tokens
+
+
+def _lies_in(cover: Cover, other: Cover) -> bool:
+    return cover is not other and cover.lies_in(other.first, other.last) and cover.number < other.number

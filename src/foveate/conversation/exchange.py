@@ -1,0 +1,318 @@
+"""The exchange with the model: messages are read and appended, the view is prepared, and the reply is recorded.
+
+It follows the caller's own list of messages, and lets plugins and the tool `expand` add their messages.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..core.enrich import own_message
+from ..core.events import Event
+from ..core.messages import Message
+from ..core.stamps import Stop, Usage
+from ..core.view import View
+from ..errors import BadInput, BadMessage, ConflictError, NoSuchConversation, StoreError
+from ..expand.expander import Expander
+from ..expand.originals import decoded
+from ..expand.tool import with_instruction, with_tool
+from . import validate
+from .append import NO_FACTS, Appender, MessageFacts
+from .caller_history import CallerHistory
+from .calls import Caller
+from .instrumentation import Reporter
+from .plan import Planner
+from .plugins import Plugin, PluginRunner
+from .state import State
+
+__all__ = ["Exchange"]
+
+_log = logging.getLogger("foveate")
+_NESTED = "The system prompt or the tools are nested too deeply to be sent. Flatten them."
+_ATTEMPTS = 5
+"""How often a list is compared again after another writer came first."""
+_DEPTH = 2
+"""Lists in lists that are read as messages: tools often return a list each."""
+_STEM = 480
+"""Characters of the name that an earlier course of a conversation begins with: stores take 500."""
+
+
+class Exchange:
+    """The exchange of one conversation with its model."""
+
+    expander: Expander
+    """Set by the session, since it appends messages with this."""
+
+    def __init__(
+        self,
+        state: State,
+        appender: Appender,
+        planner: Planner,
+        reporter: Reporter,
+        caller: Caller,
+        plugins: Sequence[Plugin],
+    ) -> None:
+        self._state, self._appender, self._planner, self._reporter = state, appender, planner, reporter
+        self._plugins = PluginRunner(plugins, caller, self._report_failure)
+        self._owner = ""
+        self._caller_history: CallerHistory | None = None
+        self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
+
+    @contextmanager
+    def owned_by(self, owner: str) -> Iterator[None]:
+        """Append nothing in this block unless `owner` holds the claim on the conversation."""
+        before, self._owner = self._owner, validate.text("owner=", owner)
+        try:
+            yield
+        finally:
+            self._owner = before
+
+    # ----------------------------------------------------------------------------------------------------- appending
+
+    def append(self, message: object, after: str | None = None, facts: MessageFacts = NO_FACTS) -> tuple[str, ...]:
+        """Read messages in any accepted form, and add them."""
+        if after is not None:
+            validate.text("after= (the id of a message)", after)
+        messages = self._read(message)
+        _check_results(messages)
+        validate.retention_fits(facts.kept.get(0, ()), messages)
+        if facts.kept:
+            self._warn_without_retention()
+        return self._add(messages, after, facts)
+
+    def say(self, message: Message, facts: MessageFacts) -> None:
+        """Append a message that the caller's own list lacks."""
+        history = self._caller_history
+        is_in_step = history is not None and history.tip == self._state.head.tip
+        self._add([message], None, facts)
+        if history is not None and is_in_step:
+            history.advance(self._state.head.tip, self._state.head.position)
+
+    def _add(self, messages: Sequence[Message], after: str | None, facts: MessageFacts) -> tuple[str, ...]:
+        before = self._state.head.position
+        facts = replace(facts, owner=self._owner)
+        ids = self._appender.append(messages, after=after, facts=facts, addition=self._plugins.add_to)
+        self._reporter.appended(before, self._appender.rows)
+        return ids
+
+    def _read(self, value: object, depth: int = 0) -> list[Message]:
+        if isinstance(value, Message):
+            return [validate.message(value)]
+        if isinstance(value, list | tuple) and not _is_blocks(value):
+            if depth > _DEPTH:
+                raise BadMessage("The messages are lists in lists in lists. Pass one list of messages.")
+            return [message for item in value for message in self._read(item, depth + 1)]
+        return list(self._state.format.parse(value))
+
+    def _warn_without_retention(self) -> None:
+        from ..policies.block_retention import BlockRetention  # Few conversations have such messages.
+
+        if not any(isinstance(policy, BlockRetention) for policy in self._planner.policies):
+            _log.warning(
+                "%s: kept= is recorded, but no policy here acts on it: choose the preset `retain`, say [retain] in a "
+                "file of settings, or name retain_blocks() among the policies.",
+                self._state.head.name,
+            )
+
+    def _report_failure(self, plugin: str, reason: str) -> None:
+        state = self._state
+        _log.warning("%s: the plugin %s is left out: %s", state.head.name, plugin, reason)
+        turn, now = state.projection.facts.turn, state.clock()
+        self._reporter.emit([Event("plugin-failed", turn, now, "", policy=plugin, reason=reason)])
+
+    # ----------------------------------------------------------------------------------------------------- preparing
+
+    def prepare(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object = None) -> View:
+        """Append the new tail of a caller's list, plan, commit and check; return the view of the next request."""
+        self.weigh(system, tools)
+        if messages is not None:
+            self._follow(messages)
+        self._offer = (system, tools or ())  # SDKs pass None for no tools.
+        self.expander.answer_open(self._offer[1])  # For replies that were appended, or after a crash.
+        self._add_to_results()
+        return self._planned()
+
+    def prepare_again(self) -> View:
+        """Prepare a request with the system prompt and tools of the last one."""
+        return self.prepare(*self._offer)
+
+    def _planned(self) -> View:
+        state, watch = self._state, self._reporter.watch
+        before, places = state.head.number, self._reporter.places()
+        if watch.is_behind(state.head.position):
+            watch.resume(state.view(), [record for _, record in state.store.records(state.head)], state.head.position)
+        with watch.planning() as facts:
+            view = self._planner.prepare()
+            records = self._reporter.commits(before, places)
+            watch.prepared(view, records, facts)
+        watch.count()
+        return view
+
+    def weigh(self, system: object, tools: Sequence[Mapping[str, Any]]) -> None:
+        """Note the size of system prompt and tools."""
+        self._state.limits.weigh(*self._with_expand(system, tools or ()), self._state.counter)
+
+    def tool_tokens(self) -> int:
+        """Return the tokens of the tools of the last request."""
+        state = self._state
+        tools = self._with_expand(*self._offer)[1] if state.limits.budget().overhead else ()
+        return state.limits.tool_tokens(tools, state.counter)
+
+    def _with_expand(
+        self, system: object, tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[object, Sequence[Mapping[str, Any]]]:
+        """Return the caller's system prompt and tools, with the tool `expand` if it is on."""
+        if not self.expander.options.is_on:
+            return system, tools
+        return with_instruction(system), with_tool(tools, self._state.format.name)
+
+    def _add_to_results(self) -> None:
+        """Append what plugins add to tool results that the coming call is the first to show."""
+        enriched = self._plugins.after_results(self._state.projection, self._state.head.tip)
+        if enriched is not None:
+            self.say(enriched.message, MessageFacts(origin="plugin", kept={0: enriched.kept}))
+
+    def prompt_of(self, view: View) -> dict[str, Any]:
+        """Return the keyword arguments of an SDK call with this view."""
+        system, tools = self._with_expand(*self._offer)
+        try:
+            return self._state.format.prompt(view, profile=self._state.profile, system=system, tools=tools)
+        except RecursionError:
+            raise BadInput(_NESTED) from None
+
+    def body_of(self, view: View) -> bytes:
+        """Return the JSON bytes of a request with this view."""
+        system, tools = self._with_expand(*self._offer)
+        try:
+            return self._state.format.body(view, profile=self._state.profile, system=system, tools=tools)
+        except RecursionError:
+            raise BadInput(_NESTED) from None
+
+    def retry_smaller(self, error: BaseException) -> View:
+        """Learn the limit from a refused prompt, and prepare a smaller one."""
+        validate.instance("The argument of retry_smaller()", error, BaseException, "the exception of the SDK")
+        self._state.limits.learn_from(error, self._state.view())
+        return self.prepare_again()
+
+    # ----------------------------------------------------------------------------------------------------- recording
+
+    def record(self, reply: object, usage: Usage | None, step: str = "", call: int = 0) -> str:
+        """Add the model's reply and its usage, and let policies plan; return its id."""
+        validate.integer("call= (the number of a model call)", call)
+        if usage is not None:
+            validate.instance("usage=", usage, Usage, "a Usage")
+        state = self._state
+        stop: Stop | None = None
+        if isinstance(reply, Message):
+            message, billed = reply, usage
+        else:
+            message, parsed = state.format.parse_reply(reply)
+            stop = state.format.stop_of(reply)
+            billed = usage or (parsed if parsed != Usage() else None)
+        if message.role != "assistant":
+            raise BadMessage(f"record() takes the model's answer, not a message of role {message.role}; use append().")
+        history = self._caller_history
+        is_in_step = history is not None and history.tip == state.head.tip
+        facts = MessageFacts(usage=billed, step=validate.text("step=", step), call=call, stop=stop)
+        ids = self.append(message, facts=facts)
+        if history is not None and is_in_step:
+            history.recorded(message, state.head.tip, state.head.position)
+        state.limits.answered()
+        self._after_reply()
+        self._reporter.watch.count()
+        return ids[-1]
+
+    def _after_reply(self) -> None:
+        """Answer the calls of `expand`, and let policies plan. The reply is stored even if that fails."""
+        name = self._state.head.name
+        try:
+            self.expander.answer_open(self._offer[1])
+        except StoreError as error:
+            _log.warning("%s: the next prompt answers the calls of expand: %s", name, error)
+        before, places = self._state.head.number, self._reporter.places()
+        try:
+            self._planner.plan_after_reply()
+        except StoreError as error:
+            _log.warning("%s: the next prompt plans, since the plan after the reply failed: %s", name, error)
+        self._reporter.commits(before, places)
+
+    # ---------------------------------------------------------------------------------------------- the caller's list
+
+    def _follow(self, messages: object) -> None:
+        """Make the history equal to the caller's list: append its new tail, and fork if it departs."""
+        if not isinstance(messages, list | tuple):
+            raise BadMessage(f"messages= takes the whole list of messages, not {type(messages).__name__}.")
+        for _ in range(_ATTEMPTS):
+            try:
+                self._follow_once(messages)
+                return
+            except ConflictError:  # Another writer came first: compare again.
+                self._state.refresh()
+                self._caller_history = None
+        raise ConflictError(
+            f"Other writers kept changing {self._state.head.name!r}; {_ATTEMPTS} attempts failed. Try again later."
+        )
+
+    def _follow_once(self, messages: Sequence[object]) -> None:
+        state = self._state
+        history, self._caller_history = self._caller_history, None  # Read again if anything below fails.
+        if history is None or history.tip != state.head.tip:
+            rows = state.store.messages(state.head, 1, state.head.position)
+            history = CallerHistory([own_message(decoded(row), row.stamp) for row in rows], state.head.tip)
+        shared, tail = history.compare(messages, self._read)
+        if shared < state.head.position:
+            kept = self.depart(shared)
+            name = state.head.name
+            _log.debug("%s departs from its past after m%d; the former course is kept as %s", name, shared, kept)
+        self.append(tail, state.head.tip)
+        history.advance(state.head.tip, state.head.position)
+        self._caller_history = history
+
+    def depart(self, position: int) -> str:
+        """Continue from an earlier message. The later ones are kept under a new name, which is returned."""
+        state = self._state
+        number = state.number_at(position)
+        name = self._free_name(state.head.name[:_STEM])
+        state.head = state.store.repoint(state.head, position, number, name)
+        state.follow_head()
+        return name
+
+    def _free_name(self, stem: str) -> str:
+        """Return the stem with a free number, found with few reads: a tenant may have millions of names."""
+        low, high = 0, 1
+        while self._is_taken(f"{stem}~{high}"):
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._is_taken(f"{stem}~{middle}") else (low, middle)
+        return f"{stem}~{high}"
+
+    def _is_taken(self, name: str) -> bool:
+        try:
+            self._state.store.open(self._state.head.tenant, name, create=False)
+        except NoSuchConversation:
+            return False
+        return True
+
+    def forget(self) -> None:
+        """Drop what is kept of erased content only for speed."""
+        self._caller_history = None
+        self._state.format.rendered(self._state.view(), profile=self._state.profile)
+
+
+def _is_blocks(value: Sequence[object]) -> bool:
+    """Return whether a list is the blocks of one message (tool results), not a list of messages."""
+    return bool(value) and all(isinstance(item, Mapping) and "role" not in item and "type" in item for item in value)
+
+
+def _check_results(messages: Sequence[Message]) -> None:
+    for message in messages:
+        if message.role == "tool" and (len(message.parts) != 1 or message.result is None):
+            raise BadMessage("A message of role tool holds exactly one ToolResult; append one message per result.")
+        if message.role != "tool" and any(type(part).__name__ == "ToolResult" for part in message.parts):
+            raise BadMessage(f"A ToolResult belongs in a message of role tool, not {message.role}.")

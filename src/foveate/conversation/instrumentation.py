@@ -1,0 +1,219 @@
+"""Reports about one conversation: events to its listener; plans, commits, bills and sums to its `Watch`.
+
+Neither can break or change a conversation. If a watch raises, that is logged and it gets no more reports.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..core.edits import Record, Replace, Summarize
+from ..core.events import Event, events_of_message, events_of_record
+from ..core.stamps import Stamp, Usage
+from ..core.totals import Tally
+from ..core.view import View
+from ..errors import StoreError
+from ..expand.originals import decoded
+from ..ports import Fact, StoredMessage, Watch
+from .state import State
+
+__all__ = ["Instrumentation", "Reporter"]
+
+_log = logging.getLogger("foveate")
+
+Facts = dict[str, Fact]
+
+
+class Instrumentation:
+    """Reports to the watch of one conversation, if it has one."""
+
+    def __init__(self) -> None:
+        self._watch: Watch | None = None
+        self._tally = Tally()
+        self._has_gap = False
+        """Whether the tally lacks a message between others."""
+        self._name = ""
+
+    def __bool__(self) -> bool:
+        return self._watch is not None
+
+    def attach(self, name: str, watch: Watch) -> None:
+        """Report to this watch from now on. `name`: of the conversation, for the log."""
+        self._name, self._watch, self._tally = name, watch, Tally()
+
+    @contextmanager
+    def planning(self) -> Iterator[Facts]:
+        """Report the time in which a view is prepared. The facts in the dict are reported at its end."""
+        facts: Facts = {}
+        token = self._safely(lambda watch: watch.begin("plan"))
+        try:
+            yield facts
+        except BaseException as error:
+            caught = error  # The name of an exception ends with its block.
+            self._safely(lambda watch: watch.end(token, facts, caught))
+            raise
+        self._safely(lambda watch: watch.end(token, facts, None))
+
+    def is_behind(self, position: int) -> bool:
+        """Return whether messages were not reported: older ones, or those of another writer."""
+        return bool(self) and (self._has_gap or self._tally.position != position)
+
+    def resume(self, view: View, records: Iterable[Record], position: int) -> None:
+        """Take in an unreported past: what is shown, and what commits saved."""
+        saved = sum(record.tokens_before - record.tokens_after for record in records)
+        self._tally.resume_at(view.tokens + saved, position)
+        self._has_gap = False
+
+    def appended(self, rows: Iterable[StoredMessage]) -> None:
+        """Report appended messages."""
+
+        def report(watch: Watch) -> None:
+            for row in rows:
+                self._has_gap = self._has_gap or row.position != self._tally.position + 1
+                self._tally.add_message(row.position, row.id, decoded(row), row.stamp)
+                for action, facts in _facts_of_stamp(row.stamp):
+                    watch.did(action, facts)
+
+        self._safely(report)
+
+    def recorded(self, records: Iterable[Record]) -> None:
+        """Report commits."""
+
+        def report(watch: Watch) -> None:
+            for record in records:
+                self._tally.add_record(record)
+                for action, facts in _facts_of_record(record):
+                    watch.did(action, facts)
+
+        self._safely(report)
+
+    def prepared(self, view: View, records: Sequence[Record], facts: Facts) -> None:
+        """Put into `facts` what to report about a prepared view and the commits that made it."""
+
+        def report(watch: Watch) -> None:
+            self._tally.add_call(view.entries)
+            saved = sum(record.tokens_before - record.tokens_after for record in records)
+            edits = [edit for record in records for edit in record.edits]
+            facts.update(
+                turn=view.turn,
+                tokens_before=view.tokens + saved,
+                tokens_after=view.tokens,
+                edits=len(edits),
+                policies=tuple(dict.fromkeys(edit.policy for edit in edits if edit.policy)),
+                compacted=any(entry.kind == "summary" for entry in view.entries),
+            )
+
+        self._safely(report)
+
+    def count(self) -> None:
+        """Report the sums."""
+        self._safely(lambda watch: watch.count(self._tally.totals()))
+
+    def _safely(self, report: Callable[[Watch], Any]) -> Any:
+        if self._watch is None:
+            return None
+        try:
+            return report(self._watch)
+        except Exception:
+            self._watch = None
+            _log.warning("%s: its watch failed and gets no more reports", self._name, exc_info=True)
+            return None
+
+
+class Reporter:
+    """Reports what was appended and committed to the listener and the watch of one conversation."""
+
+    def __init__(self, state: State, on_event: Callable[[Event], object] | None) -> None:
+        self.watch = Instrumentation()
+        self._state, self._on_event = state, on_event
+
+    def __bool__(self) -> bool:
+        return bool(self._on_event or self.watch)
+
+    def places(self) -> dict[str, int]:
+        """Return the index of each message in the view, by its id; empty without a listener."""
+        if self._on_event is None:
+            return {}
+        return {entry.id: i for i, entry in enumerate(self._state.view().entries)}
+
+    def appended(self, before: int, own: Sequence[StoredMessage]) -> None:
+        """Report what was appended after position `before`, by others too. `own`: the newest rows."""
+        if not self or self._state.head.position <= before:
+            return
+        rows = self._rows(before, own)
+        self.watch.appended(rows)
+        places = self.places()
+        events = (events_of_message(row.position, row.id, row.stamp, places.get(row.id)) for row in rows)
+        self.emit(event for of_row in events for event in of_row)
+
+    def _rows(self, before: int, own: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
+        state = self._state
+        if own and own[0].position == before + 1 and own[-1].position == state.head.position:
+            return own
+        try:
+            return state.store.messages(state.head, before + 1, state.head.position)
+        except StoreError as error:  # The messages are stored all the same.
+            _log.warning("%s: the messages of other writers are not reported: %s", state.head.name, error)
+            return own
+
+    def commits(self, before: int, places: Mapping[str, int]) -> list[Record]:
+        """Report the commits since edit `before`, and return them; none if nobody listens."""
+        state = self._state
+        if not self or state.head.number <= before:
+            return []
+        try:
+            records = [record for _, record in state.store.records(state.head, before)]
+        except StoreError as error:  # The commits are stored all the same.
+            _log.warning("%s: the newest edits are not reported: %s", state.head.name, error)
+            return []
+        self.watch.recorded(records)
+        for record in records:
+            self.emit(events_of_record(record, places))
+        return records
+
+    def commit(self, record: Record, places: Mapping[str, int]) -> None:
+        """Report one commit."""
+        self.watch.recorded([record])
+        self.emit(events_of_record(record, places))
+
+    def emit(self, events: Iterable[Event]) -> None:
+        """Pass events to the listener."""
+        if self._on_event is None:
+            return
+        for event in events:
+            try:
+                self._on_event(event)
+            except Exception:  # A listener can neither break nor change a conversation.
+                _log.exception("a listener failed on %s", event.kind)
+
+
+def _facts_of_stamp(stamp: Stamp) -> Iterator[tuple[str, Facts]]:
+    shown = stamp.expanded
+    if shown is not None and shown.form != "view":  # A commit reports what is shown in its place.
+        yield "expand", {"form": shown.form, "handle": shown.handle, "tokens": stamp.tokens, "turn": stamp.turn}
+    if stamp.usage is not None:
+        used = {name: getattr(stamp.usage, name) for name in Usage.__struct_fields__}
+        known: Facts = {name: tokens for name, tokens in used.items() if tokens is not None}
+        if (prompt := stamp.usage.prompt_tokens) is not None:
+            known["input"] = prompt  # The conventions count cached tokens as input.
+        yield "record", {**known, "turn": stamp.turn}
+
+
+def _facts_of_record(record: Record) -> Iterator[tuple[str, Facts]]:
+    sizes: Facts = {
+        "turn": record.turn,
+        "tokens_before": record.tokens_before,
+        "tokens_after": record.tokens_after,
+        "edits": len(record.edits),
+    }
+    if record.author == "expand":
+        yield "expand", {"form": "view", **sizes}
+    written = [edit for edit in record.edits if isinstance(edit, Summarize) or (isinstance(edit, Replace) and edit.by)]
+    if written:
+        policies = tuple(dict.fromkeys(edit.policy for edit in written if edit.policy))
+        by = tuple(dict.fromkeys(edit.by for edit in written if edit.by))
+        refused = sum(len(edit.refused) for edit in written)
+        yield "compact", {**sizes, "policies": policies, "by": by, "refused": refused}

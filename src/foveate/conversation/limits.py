@@ -1,0 +1,175 @@
+"""The limits of one conversation's requests: from the user, the profile, or a provider's refusals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..core.budget import default_reserve
+from ..core.profiles import Profile
+from ..core.view import Budget, View
+from ..errors import BadInput, BadSetting, Refused
+from ..ports import TokenCounter
+
+__all__ = ["Limits"]
+
+_TOO_LONG = re.compile(
+    r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
+    r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed",
+    re.IGNORECASE,
+)
+_NOT_THE_PROMPT = re.compile(r"(?:string|array|name|image|max\w*tokens\W*(?:is)?) too (?:long|large)", re.IGNORECASE)
+"""A field of the request is too large here; a shorter conversation would not help."""
+_NUMBER = re.compile(r"(?<![\w.-])\d[\d,_]{2,}(?!\w)")
+"""A number on its own. Numbers in the names of models and requests do not count."""
+_COMPARED = re.compile(r"(\d[\d,]*)(?: \+ (\d[\d,]*))?(?: tokens?)? > (\d[\d,]*)")
+"""The prompt, the requested answer, and the limit, as Anthropic writes it."""
+_CONTEXT_IS = re.compile(r"context length (?:is|of) (\d[\d,]*)")
+_ANSWER_IS = re.compile(r"(\d[\d,]*) in the completion")
+_LEAST = 1_000
+"""Smaller numbers in a refusal are status codes and the like."""
+_SHARE = 0.8
+"""Share of the refused size to try, if the provider does not name its limit."""
+_UNKNOWN = Budget(10**12, 0, 10**15, 10**9)
+
+
+class Limits:
+    """The window and the other limits of one conversation, and the size of system prompt and tools."""
+
+    def __init__(self, window: int | None, reserve: int | None, profile: Profile) -> None:
+        self.window, self._reserve = window, reserve
+        self._bytes, self._images = profile.max_bytes, profile.max_images
+        self._overhead = (0, 0)  # tokens and bytes of system prompt and tools of the last prompt
+        self._estimate = 0  # of the last prompt, by the counter
+        self._measured = (0, 0)  # tokens of a prompt by the provider, and by the counter
+        self._refusals = 0
+
+    def require_window(self) -> None:
+        """Raise BadSetting if neither model nor window is known."""
+        if self.window is None:
+            raise BadSetting(
+                "The window of the model is not known. Pass window=200_000 (tokens), or model= with the name of a "
+                "model whose window is known."
+            )
+
+    def budget(self) -> Budget:
+        """Return the budget as far as it is known; without a window nothing exceeds it."""
+        if self.window is None:
+            return msgspec.structs.replace(_UNKNOWN, overhead=self._overhead[0], overhead_bytes=self._overhead[1])
+        reserve = default_reserve(self.window) if self._reserve is None else self._reserve
+        provider, counter = self._measured
+        return Budget(
+            self.window,
+            min(reserve, self.window // 2),
+            self._bytes,
+            self._images,
+            *self._overhead,
+            max(0.25, min(4.0, provider / counter)) if provider and counter else 1.0,
+        )
+
+    def weigh(self, system: object, tools: Sequence[Mapping[str, Any]], count: TokenCounter) -> None:
+        """Note the size of system prompt and tools. Raises BadInput if they cannot be written as JSON."""
+        if system is None and not tools:
+            self._overhead = (0, 0)
+            return
+        body = _encoded([system, list(tools)])
+        self._overhead = (count(body.decode()), len(body))
+
+    def tool_tokens(self, tools: Sequence[Mapping[str, Any]], count: TokenCounter) -> int:
+        """Return the tokens of the tools' definitions. Raises BadInput as `weigh` does."""
+        return count(_encoded(list(tools)).decode()) if tools else 0
+
+    def estimated(self, view: View) -> int:
+        """Return the counter's estimate for a prompt with this view, and keep it until a prompt is measured."""
+        self._estimate = view.tokens + self._overhead[0]
+        return self._estimate
+
+    @property
+    def estimate(self) -> int:
+        """The counter's estimate for the last prompt."""
+        return self._estimate
+
+    def measured(self, provider: int, counter: int) -> None:
+        """Correct later estimates by a measured prompt."""
+        if provider and counter:
+            self._measured = (provider, counter)
+
+    def answered(self) -> None:
+        """Note that a reply came: refusals are counted from zero."""
+        self._refusals = 0
+
+    def learn_from(self, error: BaseException, view: View) -> None:
+        """Learn the limit from a refused prompt.
+
+        Raises `error` itself if it is no refusal of the size, and Refused at the second refusal in a row.
+        """
+        text = f"{error} {getattr(error, 'body', '')}"
+        status = getattr(error, "status_code", None)
+        if not _is_too_long(text, status):
+            raise error
+        if self._refusals:
+            raise Refused(f"The provider refused the prompt again after it was made smaller: {error}") from error
+        self._refusals += 1
+        if status == 413 or "bytes" in text or "request_too_large" in text:
+            self._bytes = min(self._bytes, int((view.bytes + self._overhead[1]) * _SHARE))
+            return
+        estimate = max(1, self._estimate or self.estimated(view))
+        prompt, limit, answer = _numbers_in(text)
+        if prompt and limit:
+            self.measured(prompt, estimate)
+            self._narrow(limit)
+            if answer:  # The provider counts the answer too, at the requested length.
+                self._reserve = max(answer, self._reserve or default_reserve(limit))
+        else:
+            reserve = self._reserve if self._reserve is not None else default_reserve(self.window or estimate)
+            self._narrow(int(estimate * self.budget().scale * _SHARE) + reserve)
+            if limit:
+                self._narrow(limit)
+
+    def _narrow(self, window: int) -> None:
+        self.window = window if self.window is None else min(self.window, window)
+
+
+def _is_too_long(text: str, status: object) -> bool:
+    if status == 413:
+        return True
+    if status == 429:  # A rate limit: only a single request above it gets through when it is smaller.
+        return "request too large" in text.lower()
+    return bool(_TOO_LONG.search(text)) and not _NOT_THE_PROMPT.search(text)
+
+
+def _numbers_in(text: str) -> tuple[int, int, int]:
+    """Return the tokens of the prompt, the limit and the requested answer in a refusal; 0 for those it lacks."""
+    if compared := _COMPARED.search(text):
+        prompt, answer, limit = (_number(number or "0") for number in compared.groups())
+        return prompt, limit, answer
+    numbers = sorted({_number(number) for number in _NUMBER.findall(text)})
+    sizes = [number for number in numbers if number >= _LEAST]
+    context, completion = _CONTEXT_IS.search(text), _ANSWER_IS.search(text)
+    if context and completion and sizes:
+        answer = _number(completion[1])
+        return sizes[-1] - answer, _number(context[1]), answer
+    if len(sizes) >= 2:
+        return sizes[-1], sizes[-2], 0
+    return 0, (sizes[0] if sizes else 0), 0
+
+
+def _number(text: str) -> int:
+    return int(re.sub(r"[,_]", "", text))
+
+
+def _encoded(values: list[Any]) -> bytes:
+    try:
+        return msgspec.json.encode(values, enc_hook=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"The system prompt or the tools cannot be written as JSON: {error}.") from error
+
+
+def _plain(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise TypeError(f"{type(value).__name__} is neither JSON nor an SDK object")
+    return dump()

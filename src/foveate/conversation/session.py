@@ -1,0 +1,335 @@
+"""The parts of one open conversation, and what they do together. Without locks: the public classes take the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from ..core.caches import clear_caches
+from ..core.edits import Edit, Pin, Record, Target, Task, Unpin, paths_overlap
+from ..core.events import Event, events_of_message, events_of_record
+from ..core.explain import explain, explain_other_policies
+from ..core.messages import Message, ToolCall, ToolResult
+from ..core.receipts import Receipt, receipt_of
+from ..core.stamps import Stamp
+from ..errors import BadInput, BadSetting
+from ..expand.excerpts import Excerpt, read_range
+from ..expand.expander import NOT_EXPANDING, Expander, ExpandOptions, Place
+from ..expand.originals import decoded, part_of
+from ..expand.tool import Items, Lines, Matches
+from ..ports import Cost, Erasure, Head
+from . import validate
+from .append import Appender
+from .calls import Caller, SessionLock
+from .edit import Editor, Eraser
+from .exchange import Exchange
+from .instrumentation import Reporter
+from .past import Past
+from .plan import Planner
+from .plugins import Plugin
+from .prefetch import SummaryPrefetch
+from .state import State
+
+if TYPE_CHECKING:
+    from ..core.context import Context
+    from ..core.retention import Ages
+    from .retention import RetentionReport
+
+__all__ = ["Fix", "HistoryEntry", "RepairReport", "Session"]
+
+
+class HistoryEntry(Struct, frozen=True):
+    """A message of the history, its place, and its facts."""
+
+    position: int
+    """From 1."""
+    id: str
+    message: Message
+    stamp: Stamp
+
+    @property
+    def handle(self) -> str:
+        """The handle, such as `m12`."""
+        return f"m{self.position}"
+
+
+class Fix(Struct, frozen=True):
+    """A difference between the view and the history that a provider's rules require."""
+
+    handle: str
+    why: str
+
+
+class RepairReport(Struct, frozen=True):
+    """A legal copy of a conversation, and the changes it needed."""
+
+    body: dict[str, Any]
+    """In wire form: `messages`, and `system` if the format keeps it apart."""
+    changes: tuple[Fix, ...]
+
+
+class Session:
+    """One open conversation."""
+
+    def __init__(
+        self,
+        state: State,
+        planner: Planner,
+        prefetch: SummaryPrefetch,
+        caller: Caller,
+        *,
+        on_event: Callable[[Event], object] | None = None,
+        plugins: Sequence[Plugin] = (),
+        expand: ExpandOptions = NOT_EXPANDING,
+    ) -> None:
+        self.state, self.planner, self.prefetch, self.caller = state, planner, prefetch, caller
+        self.lock = SessionLock(caller)
+        self.appender = Appender(state)
+        self.editor = Editor(state)
+        self.eraser = Eraser(state, self.editor)
+        self.past = Past(state)
+        self.reporter = Reporter(state, on_event)
+        self.exchange = Exchange(state, self.appender, planner, self.reporter, caller, plugins)
+        self.expander = Expander(
+            state, self.editor, expand, add=self.exchange.say, expand=self.show_again, has_floor=bool(planner.floor)
+        )
+        self.exchange.expander = self.expander
+
+    @property
+    def head(self) -> Head:
+        """The newest message and edit."""
+        return self.state.head
+
+    # --------------------------------------------------------------------------------------------------------- edits
+
+    def edit(self, edits: Sequence[Edit], author: str = "edit") -> Receipt:
+        """Commit edits, and report them."""
+        validate.edits(tuple(edits))
+        places = self.reporter.places()
+        return self._reported(self.editor.edit(edits, author), places)
+
+    def _reported(self, record: Record, places: Mapping[str, int]) -> Receipt:
+        self.reporter.commit(record, places)
+        return receipt_of(record)
+
+    def compact(self, focus: str) -> Receipt:
+        """Compact, and report the commits."""
+        validate.text("focus=", focus)
+        before, places = self.head.number, self.reporter.places()
+        record = self.planner.compact(focus)
+        self.reporter.commits(before, places)
+        return receipt_of(record)
+
+    def pin(self, handle: str | int, kind: type[Pin] | type[Unpin]) -> Receipt | None:
+        """Pin or unpin what a handle names. None if nothing changes."""
+        parsed, rows = self.editor.rows_of(handle)
+        for row in rows:
+            part_of(decoded(row), parsed.path, str(handle))
+        pins = {entry.id: entry.pins for entry in self.state.followed().entries() if entry.source is not None}
+
+        def is_changed(id: str) -> bool:
+            if id not in pins:
+                return True
+            if kind is Pin:
+                return all(pinned.path != parsed.path for pinned in pins[id])
+            return any(paths_overlap(pinned.path, parsed.path) for pinned in pins[id])
+
+        reason = f"{handle} was named"
+        edits = [kind(Target(row.id, parsed.path), reason=reason) for row in rows if is_changed(row.id)]
+        return self.edit(edits, "pin" if kind is Pin else "unpin") if edits else None
+
+    def undo(self, target: Receipt | int | None) -> Receipt:
+        """Undo a receipt or the edit with a number; without either, the newest plan."""
+        places = self.reporter.places()
+        if target is None:
+            return self._reported(self.editor.undo_newest_plan(), places)
+        if not isinstance(target, Receipt):
+            validate.integer("The argument of undo(), if not a Receipt,", target, 1)
+        first, last = (target.first, target.last) if isinstance(target, Receipt) else (target, target)
+        return self._reported(self.editor.undo(first, last), places)
+
+    def fork(self, name: str, at: str | int | None) -> Head:
+        """Create a conversation that shares the past up to a message, and its edits."""
+        validate.conversation_name("The name of a fork", name)
+        position = self.head.position if at is None else self._fork_position(at)
+        if not 0 <= position <= self.head.position:
+            raise BadSetting(f"This conversation has {self.head.position} messages; it cannot be forked at {position}.")
+        self.state.refresh()  # In a store that was rolled back, the fork would share another past.
+        return self.state.store.fork(self.head, name, position, self.state.number_at(position))
+
+    def _fork_position(self, at: str | int) -> int:
+        if not isinstance(at, str):
+            return validate.integer("at= (the number of a message)", at)
+        parsed = self.editor.parse(at)
+        if parsed.path or parsed.last > parsed.first:
+            raise BadInput(f"at= names one message, such as m5, not {at}.")
+        return parsed.last
+
+    # ----------------------------------------------------------------------------------------------------- expanding
+
+    def show_again(self, handle: str | int, reason: str) -> Message:
+        """Show an original again in its place; return the first message of it."""
+        validate.text("reason=", reason)
+        parsed, rows = self.editor.rows_of(handle)
+        original = part_of(decoded(rows[0]), parsed.path, str(handle))
+        before, places = self.head.number, self.reporter.places()
+        self.editor.expand(handle, reason)
+        self.reporter.commits(before, places)
+        return original
+
+    def expand(
+        self,
+        handle: str | int,
+        parts: Mapping[str, str | int | Sequence[int] | None],
+        where: Place,
+        reason: str,
+    ) -> Message | Excerpt:
+        """Show an original again, or return a part of it."""
+        asked = {name: value for name, value in parts.items() if value is not None}
+        if where not in ("view", "tail", "auto"):
+            raise BadSetting(f"where= must be view, tail or auto, not {where!r:.60}.")
+        if len(asked) > 1 or (asked and where != "view"):
+            raise BadSetting("Pass one of lines=, items= and pattern=; a part is returned, so it takes no where=.")
+        match asked:
+            case {"lines": value}:
+                return self.expander.part(Lines(handle, read_range(value, "lines=")))
+            case {"items": value}:
+                return self.expander.part(Items(handle, read_range(value, "items=")))
+            case {"pattern": value}:
+                return self.expander.part(Matches(handle, validate.text("pattern=", value)))
+            case _ if where == "view":
+                return self.expander.show_in_place(handle, validate.text("reason=", reason))
+            case _:
+                return self.expander.show(handle, where, validate.text("reason=", reason))
+
+    def answer(self, call: object) -> ToolResult:
+        """Answer one open call of the tool `expand`."""
+        wanted = _id_of(call)
+        for open_call in self.expander.open_calls():
+            if open_call.call_id == wanted:
+                return self.expander.answer(open_call)
+        raise BadInput(f"The newest reply has no open call {wanted!r:.80}. See open_calls().")
+
+    # ------------------------------------------------------------------------------------------------------- erasing
+
+    def erase(self, handle: str | int, reason: str, who: str) -> Erasure:
+        """Erase what a handle names, and drop every copy of it in memory."""
+        validate.text("reason=", reason)
+        validate.text("who=", who)
+        before, places = self.head.number, self.reporter.places()
+        erased = self.eraser.erase(handle, who, reason)
+        self._forget()
+        self.reporter.commits(before, places)
+        return erased
+
+    def apply_retention(self, ages: Ages, reason: str, who: str, dry_run: bool) -> RetentionReport:
+        """Erase what is over its age."""
+        from ..core.retention import read_ages  # Few conversations need it.
+        from .retention import RetentionRun
+
+        validate.text("reason=", reason)
+        validate.text("who=", who)
+        validate.instance("dry_run=", dry_run, bool, "True or False")
+        rules = read_ages(ages)
+        before, places = self.head.number, self.reporter.places()
+        report = RetentionRun(self.state, self.eraser).apply(rules, who, reason, dry_run=dry_run)
+        if report.erased:
+            self._forget()
+        self.reporter.commits(before, places)
+        return report
+
+    def _forget(self) -> None:
+        self.exchange.forget()
+        clear_caches()
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    def history(self, first: int, last: int | None) -> list[HistoryEntry]:
+        """Return the messages at these positions as they were appended."""
+        end = self.head.position if last is None else validate.integer("last=", last)
+        validate.integer("first=", first)
+        rows = self.state.store.messages(self.head, first, end)
+        return [HistoryEntry(row.position, row.id, decoded(row), row.stamp) for row in rows]
+
+    def originals(self, handle: str | int) -> tuple[Message, ...]:
+        """Return what a handle names as it was appended."""
+        parsed, rows = self.editor.rows_of(handle)
+        return tuple(part_of(decoded(row), parsed.path, str(handle)) for row in rows)
+
+    def records(self, after: int = 0) -> list[Record]:
+        """Return the records of the journal that begin after edit number `after`."""
+        return [record for _, record in self.state.store.records(self.head, after)]
+
+    def receipts(self, after: int) -> list[Receipt]:
+        """Return the receipts of the records that changed the view."""
+        records = self.records(validate.integer("after= (the number of an edit)", after))
+        return [receipt_of(record) for record in records if not all(isinstance(edit, Task) for edit in record.edits)]
+
+    def events(self, since: int) -> list[Event]:
+        """Return the events of all messages and records, in order of time."""
+        validate.integer("since= (milliseconds since 1970)", since)
+        rows = self.state.store.messages(self.head, 1, self.head.position)
+        events = [event for row in rows for event in events_of_message(row.position, row.id, row.stamp)]
+        events += [event for record in self.records() for event in events_of_record(record)]
+        return sorted((event for event in events if event.time >= since), key=lambda event: (event.time, event.turn))
+
+    def explain(self, handle: str | int) -> str:
+        """Return why a message looks as it does in the view."""
+        parsed, _ = self.editor.rows_of(handle)
+        by_number = {number: record for record in self.records() for number, _ in record.numbered()}
+        entries = [entry for entry in self.state.view().entries if entry.position <= parsed.first <= entry.last]
+        if not entries:
+            return f"{handle} is not shown: its content is blank or an edit hides it."
+        lines = [explain(entry, by_number) for entry in entries]
+        for entry in entries:
+            lines += explain_other_policies(entry, self.state.projection, self.state.frame, self.planner.policies)
+        return "\n".join(lines)
+
+    def context(self, cost: Cost | None) -> Context:
+        """Return the meter of the window."""
+        from ..core.context import measure_context  # Only meters need it.
+
+        if cost is not None:
+            validate.function("cost=", cost)
+        totals = self.past.totals()
+        view = self.state.view()
+        used = next((entry.stamp.usage for entry in reversed(view.entries) if entry.stamp.usage), None)
+        return measure_context(
+            view,
+            totals,
+            messages=self.head.position,
+            tools=self.exchange.tool_tokens(),
+            last=used,
+            count=self.state.counter,
+            cost=cost,
+        )
+
+    def fixes(self) -> list[Fix]:
+        """Return the differences that the provider's rules require."""
+        return [Fix(entry.handle, entry.legalized) for entry in self.state.view().entries if entry.legalized]
+
+    def repair(self) -> RepairReport:
+        """Return a legal copy of the view, and the changes it needed."""
+        view = self.state.view()
+        shown = {entry.position for entry in view.entries} | {
+            position for entry in view.entries if entry.span for position in range(entry.position, entry.last + 1)
+        }
+        left_out = [
+            Fix(row.handle, "a message without content is refused")
+            for row in self.history(1, None)
+            if row.position not in shown
+        ]
+        body = msgspec.json.decode(self.state.format.body(view, profile=self.state.profile))
+        return RepairReport(body, (*self.fixes(), *left_out))
+
+
+def _id_of(call: object) -> object:
+    """Return the id of a call: of a ToolCall, or of the provider's block for one."""
+    if isinstance(call, ToolCall):
+        return call.call_id
+    if isinstance(call, Mapping):
+        return call.get("id")
+    return call if isinstance(call, str) else getattr(call, "id", None)

@@ -1,0 +1,546 @@
+"""The state of one open conversation: its place in the store, its view, and the next model call.
+
+Opening, reading what other writers did, and committing edits. A long history is read in pieces; of a long journal only
+the records are read that can affect the messages in question.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import structs
+
+from ..core import ids, wire
+from ..core.caches import clear_caches
+from ..core.edits import Edit, Hide, Record, Restore, Span, Summarize, Task, named_messages
+from ..core.messages import Message
+from ..core.profiles import Profile
+from ..core.projection import Projection
+from ..core.redacted_form import redacted_record
+from ..core.snapshots import Row, Snapshot
+from ..core.view import CallContext, Entry, Prices, View
+from ..errors import Damaged, NoSuchConversation, StoreError, StoreRolledBack
+from ..ports import Changes, Clock, Database, Format, Head, StoredMessage, TokenCounter
+from .calls import Caller
+from .limits import Limits
+from .prefetch import SummaryPrefetch
+
+__all__ = ["ATTEMPTS", "PLANS", "State", "in_order", "row_of"]
+
+_log = logging.getLogger("foveate")
+
+ATTEMPTS = 5
+"""Attempts of an append that other writers keep overtaking."""
+PLANS = 100
+"""Attempts of a plan or an edit that other writers keep overtaking. One of the writers succeeds each time, so one
+writer does not lose so often by chance.
+"""
+_SNAPSHOT_INTERVAL = 256
+"""Messages and edits after which a snapshot is due, at least."""
+_LONG_GAP = 4_096
+"""Messages since a snapshot above which they are read in pieces."""
+_ROWS = 1_000
+"""Messages read at a time."""
+_SHORT_JOURNAL = 512
+"""Edits up to which a journal is read whole, since looking for a place in it costs as much."""
+_WINDOW = 32
+"""Edits in which the beginning of a record is looked for."""
+
+
+class State:
+    """The place of one conversation in its store, and the projection of what it shows."""
+
+    def __init__(
+        self,
+        store: Database,
+        format: Format,
+        profile: Profile,
+        counter: TokenCounter,
+        clock: Clock,
+        *,
+        limits: Limits,
+        prices: Prices,
+        caller: Caller | None = None,
+        prefetch: SummaryPrefetch | None = None,
+    ) -> None:
+        self.format, self.profile, self.counter, self.clock = format, profile, counter, clock
+        self.limits, self.prices = limits, prices
+        self.head: Head
+        self.projection = Projection(profile, counter)
+        self.last_view: View | None = None
+        """The view that was made last."""
+        self._store = store
+        self._caller = caller
+        self._prefetch = prefetch
+        self._turn = 0  # number of the model call that was begun last
+        self._pending: tuple[str, int] | None = None  # tip and newest edit that the last, unanswered call saw
+        self._requested: int | None = None  # time of the last request
+        self._prepared: tuple[Entry, ...] | None = None  # entries of the view that was prepared last
+        self._branch: int | None = None  # branch that the projection shows
+        self._erased = 0  # newest erasure that the projection reflects
+        self._saved = 0  # position + number at the last snapshot
+        self._seen: Head  # ends of the chains that the projection shows
+
+    @property
+    def store(self) -> Database:
+        """The store. A cancelled operation ends here, between two calls of the store."""
+        if self._caller is not None:
+            self._caller.check_cancelled()
+        return self._store
+
+    # ---------------------------------------------------------------------------------------------------- opening
+
+    def open(self, tenant: str, name: str, *, create: bool = True) -> None:
+        """Resume from the newest snapshot, or from the beginning. Raises Damaged if rows are missing."""
+        self.head = self.store.open(tenant, name, create=create)
+        self._load()
+
+    def _load(self) -> None:
+        self._erased, self._saved = self.head.erased, 0
+        found = self.store.snapshot(self.head)
+        projection = Projection(self.profile, self.counter)
+        snapshot = Snapshot.decode(found[2]) if found else None
+        if snapshot:
+            projection = self._resume(snapshot)
+        is_far = self.head.position - projection.position > _LONG_GAP
+        if is_far:
+            self.fold_up_to(projection, self.head.position, self.head.number)
+        self.projection = self._caught_up(projection)
+        if not snapshot:
+            self._void_erased(self.projection)
+        if is_far:
+            self._save_quietly(self.projection)
+        self._seen = structs.replace(self.head, erased=0)
+        self.measure()
+
+    def _resume(self, snapshot: Snapshot) -> Projection:
+        visible = snapshot.positions()
+        is_tip_hidden = 0 < snapshot.position == self.head.position and visible[-1:] != [snapshot.position]
+        positions = [*visible, snapshot.position] if is_tip_hidden else visible
+        rows = self.store.get_many(self.head, positions)
+        self._check_complete(rows, positions)
+        shown = rows[:-1] if is_tip_hidden else rows
+        self._saved = snapshot.position + snapshot.number
+        return Projection.resume(snapshot, map(row_of, shown), self.profile, self.counter)
+
+    def measure(self) -> None:
+        """Correct the estimates by the newest measured prompt, and forget the pending model call."""
+        self.limits.measured(self.projection.facts.measured, self.projection.facts.estimated)
+        self._branch, self._pending = self.head.branch, None
+
+    def _caught_up(self, projection: Projection, seen: Head | None = None) -> Projection:
+        """Return the projection with what the store has beyond it.
+
+        Raises StoreRolledBack if that does not follow `seen`, and Damaged if rows are missing.
+        """
+        rows = self.store.messages(self.head, projection.position + 1, self.head.position)
+        records = self.store.records(self.head, projection.number)
+        is_at_seen = seen and (projection.position, projection.number) == (seen.position, seen.number)
+        if seen and is_at_seen and not _follows(seen, self.head, rows, records):
+            raise self._rolled_back()
+        self._check_complete(rows, range(projection.position + 1, self.head.position + 1))
+        newest = records[-1][1].last if records else projection.number
+        if newest != self.head.number or (records and records[-1][0] != self.head.record):
+            raise self._damaged(f"edit {self.head.number}")
+        for item in in_order(rows, [record for _, record in records]):
+            if isinstance(item, Record):
+                self.fold(projection, item)
+            else:
+                projection.append(row_of(item))
+        self._note_replies(rows, projection)
+        return projection
+
+    def _note_replies(self, rows: Sequence[StoredMessage], projection: Projection) -> None:
+        """Forget the pending model call if one of these rows answers it."""
+        if any(row.stamp.origin == "assistant" for row in rows):
+            self._pending = None
+            self.limits.measured(projection.facts.measured, projection.facts.estimated)
+
+    # -------------------------------------------------------------------------------------------- following others
+
+    def refresh(self) -> None:
+        """Read what other writers did."""
+        if self._shows_head():
+            try:
+                tail = self.store.changes(self.head)
+            except StoreRolledBack:
+                pass  # Or it is damaged: the reads below distinguish the two.
+            else:
+                self.move_on(tail)
+                return
+        self.head = self.store.open(self.head.tenant, self.head.name, create=False)
+        self.follow_head()
+
+    def move_on(self, tail: Changes, own: Sequence[Message] = ()) -> None:
+        """Move on to the end of a tail that begins at the head. `own`: its last messages, if they are known."""
+        is_in_step = self._shows_head()
+        known, self.head = self.head, tail.head
+        is_same = (known.root, known.branch, known.erased) == (tail.head.root, tail.head.branch, tail.head.erased)
+        if not (is_in_step and is_same):
+            self.follow_head()
+            return
+        rows, records = tail.rows(), [record for _, record in tail.records()]
+        projection = self.projection.copy() if records else self.projection  # Folding a record may need the store.
+        first = tail.head.position - len(own)
+        for item in in_order(rows, records):
+            if isinstance(item, Record):
+                self.fold(projection, item)
+            else:
+                message = own[item.position - first - 1] if item.position > first else None
+                row = Row(item.position, item.id, message, item.stamp, len(item.body)) if message else row_of(item)
+                projection.append(row)
+        self._note_replies(rows, projection)
+        self.projection, self._seen = projection, structs.replace(self.head, erased=0)
+
+    def _shows_head(self) -> bool:
+        """Return whether the projection shows everything up to the head."""
+        is_current = (self._branch, self._erased) == (self.head.branch, self.head.erased)
+        return is_current and self._seen == structs.replace(self.head, erased=0)
+
+    def follow_head(self) -> None:
+        """Bring the projection to the head: after another writer, or after an earlier failure.
+
+        Raises StoreRolledBack if the store has lost what is shown.
+        """
+        if self._erased != self.head.erased:  # The projection may hold erased content.
+            self._check_seen()
+            self._prepared = self.last_view = None
+            self._load()
+            clear_caches()
+        elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
+            self._check_seen()
+            self._load()
+        elif self._seen != structs.replace(self.head, erased=0):
+            self.projection = self._caught_up(self.projection.copy(), self._seen)
+            self._seen = structs.replace(self.head, erased=0)
+
+    def followed(self) -> Projection:
+        """Return the projection at the head."""
+        self.follow_head()
+        return self.projection
+
+    def _check_seen(self) -> None:
+        """Raise StoreRolledBack if the store lacks what was seen: reading everything again would hide that."""
+        try:
+            rows = self.store.get_many(self._seen, [self._seen.position])
+        except NoSuchConversation as error:
+            raise self._rolled_back() from error
+        is_erasure_lost = self.head.root == self._seen.root and self.head.erased < self._erased
+        if is_erasure_lost or [row.id for row in rows] != [self._seen.tip][: self._seen.position]:
+            raise self._rolled_back()
+
+    def _check_complete(self, rows: Sequence[StoredMessage], positions: Sequence[int]) -> None:
+        """Raise Damaged unless these are the rows at these positions."""
+        missing = sorted(set(positions) - {row.position for row in rows}) if len(rows) != len(positions) else []
+        if not missing and rows and rows[-1].position == self.head.position and rows[-1].id != self.head.tip:
+            missing = [self.head.position]
+        if missing:
+            is_run = len(missing) > 1
+            raise self._damaged(f"messages {missing[0]} to {missing[-1]}" if is_run else f"message {missing[0]}")
+
+    def _damaged(self, missing: str) -> Damaged:
+        return Damaged(
+            f"The conversation {self.head.name!r} has {self.head.position} messages and {self.head.number} edits, but "
+            f"{missing} cannot be found in its store. Run `foveate db verify` to see what is wrong, then restore a "
+            f"backup."
+        )
+
+    def _rolled_back(self) -> StoreRolledBack:
+        known, now = (self._seen.position, self._seen.number), (self.head.position, self.head.number)
+        return StoreRolledBack(self.head.name, known, now)
+
+    # ---------------------------------------------------------------------------------------------------- looking
+
+    def begun(self) -> int:
+        """Return the number of model calls begun so far."""
+        return max(self.projection.facts.turn, self._turn, self.projection.interrupted)
+
+    def is_call_pending(self) -> bool:
+        """Return whether a model call was begun and not answered: in this process, or as the journal says."""
+        return bool(self._pending) or self.projection.interrupted > self.projection.facts.turn
+
+    def next_turn(self) -> int:
+        """Return the number of the model call a view is for: the last one again if nothing changed since."""
+        return self.begun() if self._pending == (self.head.tip, self.head.number) else self.begun() + 1
+
+    def begin_call(self, view: View) -> None:
+        """Note that a request with this view is about to be sent."""
+        self._turn, self._pending = view.turn, (self.head.tip, self.head.number)
+        self._requested, self._prepared = view.call.now, view.entries
+        self.limits.estimated(view)
+
+    def end_call(self) -> None:
+        """Note that the model has answered."""
+        self._pending = None
+
+    @property
+    def prepared(self) -> tuple[Entry, ...]:
+        """Entries of the view that was prepared last; before there was one, all visible entries."""
+        return self.projection.entries() if self._prepared is None else self._prepared
+
+    def frame(self, entries: tuple[Entry, ...]) -> View:
+        """Return entries as a view with the facts of this moment."""
+        return self.framed(entries, tuple(self.projection.tasks.values()))
+
+    def trial(self, entries: tuple[Entry, ...]) -> View:
+        """Return the same for a plan that is not applied."""
+        return structs.replace(self.frame(entries), is_trial=True)
+
+    def framed(self, entries: tuple[Entry, ...], tasks: tuple[Task, ...]) -> View:
+        """Return entries as a view with these tasks."""
+        now, turn, facts = self.clock(), self.next_turn(), self.projection.facts
+        last = self._requested or facts.replied
+        # If the clock was set back, the elapsed time is unknown, and 0 is assumed.
+        call = CallContext(now, max(now - last, 0) / 1000 if last else None, self.prices)
+        preparing = self._prefetch.policies if self._prefetch else ()
+        return View(
+            entries,
+            turn,
+            self.limits.budget(),
+            call,
+            tasks,
+            facts.retained(turn),
+            preparing,
+            newest_input=facts.last_input,
+        )
+
+    def view(self) -> View:
+        """Return what the model would see without any new edit."""
+        self.last_view = view = self.frame(self.projection.entries())
+        return view
+
+    # ------------------------------------------------------------------------------------------------- committing
+
+    def commit(
+        self, edits: Sequence[Edit], author: str, before: View, after: View, draft: Projection | None = None
+    ) -> Record:
+        """Write edits as one record, and show the result.
+
+        `draft`: the projection with the edits, if folding them needed the store. Otherwise the record itself is folded,
+        as a process that opens the conversation again does, and not what a plan tried out: a plan's edits are measured
+        and come in parts while it is made.
+        """
+        if self.head.erased and author in ("plan", "compact"):
+            # A policy made the summary without erased content; else the store refuses the commit.
+            edits = [structs.replace(edit, outlives=True) if isinstance(edit, Summarize) else edit for edit in edits]
+        record = Record(
+            self.head.number + 1,
+            tuple(edits),
+            before.turn if author in ("plan", "prompt") else self.begun() + 1,
+            before.call.now,
+            self.head.tip,
+            self.head.position,
+            before.tokens,
+            after.tokens,
+            before.bytes,
+            after.bytes,
+            author,
+        )
+        if draft is None:
+            draft = self.projection.copy()
+            draft.apply(record)
+        record_id = ids.record_id(self.head.record, redacted_record(record))
+        self.head = self.store.commit(self.head, record, record_id)
+        self.projection = draft
+        self._seen = structs.replace(self._seen, number=record.last, record=record_id)
+        # Restored messages took reading; a snapshot saves that for the next process that opens this.
+        has_restored = any(isinstance(edit, Restore) for edit in edits) and record.last > _SNAPSHOT_INTERVAL
+        self.follow_up(self.follow_head, is_saved=has_restored)
+        return record
+
+    def follow_up(self, follow: Callable[[], None] | None = None, *, is_saved: bool = False) -> None:
+        """Do what follows a write: read what is new, and save a snapshot if one is due.
+
+        The write is stored whatever happens here, so a StoreError is logged; the next call repeats the work.
+        """
+        try:
+            if follow is not None:
+                follow()
+            if is_saved or self._is_snapshot_due():
+                self.save_snapshot()
+        except StoreError as error:
+            _log.warning("%s: stored, but the work after it is left to the next call: %s", self.head.name, error)
+
+    def appended(self, last: StoredMessage) -> None:
+        """Note that the head and the projection now end with this row."""
+        self._seen = structs.replace(self._seen, position=last.position, tip=last.id, seal=last.seal)
+
+    def _is_snapshot_due(self) -> bool:
+        seen = self.projection.position + self.projection.number
+        return seen - self._saved >= max(_SNAPSHOT_INTERVAL, len(self.projection))
+
+    def _save_quietly(self, projection: Projection) -> None:
+        """Save what took long to read. This may fail: a reader may lack the right to write."""
+        twin = projection.copy()
+        twin.forget()
+        snapshot = twin.snapshot()
+        try:
+            self.store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode())
+        except StoreError:
+            return
+        self._saved = snapshot.position + snapshot.number
+
+    def save_snapshot(self) -> None:
+        """Save the projection, so that the next process that opens this reads only what is visible."""
+        self.projection.forget()
+        snapshot = self.projection.snapshot()
+        self.store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode())
+        self._saved = snapshot.position + snapshot.number
+
+    # ---------------------------------------------------------------------------------------------------- folding
+
+    def fold(self, projection: Projection, record: Record) -> None:
+        """Apply one record, and fetch the messages that it names or restores and the projection does not hold."""
+        unsure = projection.cancels_forgotten(record)
+        if unsure is None or (unsure and self._hid_whole(unsure)):
+            self._fold_again(projection)
+        named = [id for id in named_messages(record.edits) if not projection.holds(id)]
+        where: dict[str, int] = {}
+        if named:
+            where = self.store.locate(self.head, named)
+        spans = projection.needs(record, where)
+        projection.apply(record, where)
+        missing = sorted({position for first, last in spans for position in projection.missing(first, last)})
+        if missing:
+            rows = self.store.get_many(self.head, missing)
+            earlier = self._records_since(missing[0], record.first - 1)
+            records = [*earlier, record]
+            ends = named_messages(
+                Restore(edit.targets) for old in records for edit in old.edits if isinstance(edit, Restore)
+            )
+            where = self.store.locate(self.head, ends)
+            projection.reveal(map(row_of, rows), records, where)
+
+    def fold_up_to(self, projection: Projection, position: int, number: int) -> None:
+        """Bring a projection to these numbers of messages and edits, however many they are."""
+        rows = self.store.records(structs.replace(self.head, number=number), projection.number)
+        self.fold_all(projection, position, [record for _, record in rows])
+
+    def fold_all(
+        self, projection: Projection, position: int, records: Sequence[Record], *, before_turn: int | None = None
+    ) -> None:
+        """Fold these records, and the messages up to `position` from before call `before_turn`, in their order."""
+        read, done = projection.position, 0
+        while read < position:
+            last = min(read + _ROWS, position)
+            rows = self.store.messages(self.head, read + 1, last)
+            self._check_complete(rows, range(read + 1, last + 1))
+            read, until = rows[-1].position, done
+            while until < len(records) and records[until].position <= read:
+                until += 1
+            shown = [row for row in rows if before_turn is None or row.stamp.turn < before_turn]
+            for item in in_order(shown, records[done:until]):
+                if isinstance(item, Record):
+                    self.fold(projection, item)
+                else:
+                    projection.append(row_of(item))
+            done = until
+        for record in records[done:]:
+            self.fold(projection, record)
+
+    def _fold_again(self, projection: Projection) -> None:
+        """Restore what a projection forgot: fold everything up to its place once more."""
+        fresh = Projection(self.profile, self.counter)
+        self.fold_up_to(fresh, projection.position, projection.number)
+        self._void_erased(fresh)
+        projection.take(fresh)
+
+    def _void_erased(self, projection: Projection) -> None:
+        """Apply the effect of erasures on reasoning to a projection that was folded from the beginning."""
+        if self.head.erased:
+            erasures = self.store.erasures(self.head)
+            projection.void_erased(max((erasure.time for erasure in erasures), default=0))
+
+    def _hid_whole(self, numbers: Sequence[int]) -> bool:
+        """Return whether one of these edits, in ascending order, hid or summarised whole messages."""
+        records = self.records_between(numbers[0], numbers[-1])
+        edits = {number: edit for record in records for number, edit in record.numbered()}
+        wanted = [edits[number] for number in numbers if number in edits]
+        return any(isinstance(edit, Summarize) or (isinstance(edit, Hide) and _is_whole(edit)) for edit in wanted)
+
+    def records_since(self, position: int) -> list[Record]:
+        """Return the records that may affect the message at `position`."""
+        return self._records_since(position, self.head.number)
+
+    def _records_since(self, position: int, number: int) -> list[Record]:
+        after = 0 if number <= _SHORT_JOURNAL else self.number_before(position, number)
+        rows = self.store.records(structs.replace(self.head, number=number), after)
+        return [record for _, record in rows if record.position >= position]
+
+    def number_at(self, position: int) -> int:
+        """Return the number of the newest edit that was made when `position` was the tip, or before."""
+        return self.head.number if position == self.head.position else self.number_before(position + 1)
+
+    def number_before(self, position: int, number: int | None = None) -> int:
+        """Return the newest edit, up to `number`, of a record that was made before a message was at `position`."""
+        low, high = 0, self.head.number if number is None else number
+        while high - low > _SHORT_JOURNAL:  # Positions grow along the journal, so a few reads find the place.
+            middle = (low + high) // 2
+            record = self._record_after(middle, high)
+            if record is not None and record.position < position:
+                low = record.last
+            else:
+                high = middle
+        rows = self.store.records(structs.replace(self.head, number=high), low)
+        return max((record.last for _, record in rows if record.position < position), default=low)
+
+    def records_between(self, first: int, last: int) -> list[Record]:
+        """Return the records that hold the edits first..last."""
+        window = _WINDOW
+        while True:
+            after = max(0, first - 1 - window)
+            rows = self.store.records(structs.replace(self.head, number=last), after)
+            records = [record for _, record in rows]
+            if not after or (records and records[0].first <= first):
+                return [record for record in records if record.last >= first]
+            window *= 4
+
+    def _record_after(self, number: int, last: int) -> Record | None:
+        """Return the first record that begins after edit `number`, up to `last`."""
+        size = _WINDOW
+        while True:
+            until = min(number + size, last)
+            rows = self.store.records(structs.replace(self.head, number=until), number)
+            if rows or until == last:
+                return rows[0][1] if rows else None
+            size *= 4
+
+
+def row_of(row: StoredMessage) -> Row:
+    """Return a stored row with its message decoded."""
+    message = wire.decode_message(row.body) if row.body else Message("user", ())
+    return Row(row.position, row.id, message, row.stamp, len(row.body))
+
+
+def in_order(rows: Sequence[StoredMessage], records: Sequence[Record]) -> Iterator[StoredMessage | Record]:
+    """Yield messages and records in their order: each record after the messages that were there when it was made."""
+    done = 0
+    for record in records:
+        while done < len(rows) and rows[done].position <= record.position:
+            yield rows[done]
+            done += 1
+        yield record
+    yield from rows[done:]
+
+
+def _is_whole(edit: Hide) -> bool:
+    return isinstance(edit.target, Span) or not edit.target.path
+
+
+def _follows(seen: Head, now: Head, rows: Sequence[StoredMessage], records: Sequence[tuple[str, Record]]) -> bool:
+    """Return whether the branch still runs through what was seen of it. `rows` and `records`: what it has beyond.
+
+    A store can lose what it acknowledged, in a failover or when an older backup replaces it. Other writers may have
+    continued from there, so that numbers alone look like progress; the hash chains show the difference.
+    """
+    if now.position < seen.position or now.number < seen.number:
+        return False
+    is_chained = ids.message_id(seen.tip, rows[0].body_hash) == rows[0].id if rows else now.tip == seen.tip
+    return is_chained and (_is_chained(seen.record, *records[0]) if records else now.record == seen.record)
+
+
+def _is_chained(parent: str, id: str, record: Record) -> bool:
+    if id == ids.record_id(parent, redacted_record(record)):
+        return True
+    return id == ids.legacy_record_id(parent, wire.encode_record(record))

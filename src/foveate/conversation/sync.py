@@ -1,0 +1,436 @@
+"""A conversation for synchronous code. Every method leaves it unchanged if it raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from ..core.edits import Edit, Pin, Record, Unpin
+from ..core.events import Event
+from ..core.messages import Message, ToolCall, ToolResult
+from ..core.planner import Plan
+from ..core.receipts import Receipt
+from ..core.runs import AgentRun, AgentRunStep
+from ..core.stamps import Lease, Origin, PartRetention, Usage
+from ..core.totals import Totals
+from ..core.view import Budget, View
+from ..errors import BadSetting
+from ..expand.excerpts import Excerpt
+from ..expand.expander import Place
+from ..expand.search import Hit
+from ..ports import Cost, Erasure, Finding, Format
+from . import validate
+from .agent_access import AgentAccess
+from .append import facts_of
+from .session import Fix, HistoryEntry, RepairReport, Session
+
+if TYPE_CHECKING:
+    from ..core.context import Context
+    from ..core.retention import Ages
+    from .aio import AsyncConversation
+    from .retention import RetentionReport
+
+__all__ = ["Conversation", "Journal", "Privacy"]
+
+Reopen = Callable[[str], "Conversation"]
+Tools = Sequence[Mapping[str, Any]]
+
+
+class Conversation:
+    """A conversation that never outgrows its window. Made by `open_conversation`; may be used from several threads."""
+
+    def __init__(self, session: Session, *, owns_store: bool = True, reopen: Reopen | None = None) -> None:
+        self._session = session
+        self._owns_store = owns_store
+        self._reopen = reopen
+        self._agent = AgentAccess(session)
+        self._aio: AsyncConversation | None = None
+        self.journal = Journal(session)
+        """Records, receipts, events, runs, and checks of what is stored."""
+        self.privacy = Privacy(session)
+        """Erasing, on request or by age."""
+
+    @property
+    def aio(self) -> AsyncConversation:
+        """The same conversation for asyncio. Both sides share one lock, and may be used at the same time."""
+        if self._aio is None:
+            from .aio import AsyncConversation
+
+            self._aio = AsyncConversation(self)
+        return self._aio
+
+    # -------------------------------------------------------------------------------------------------------- values
+
+    @property
+    def name(self) -> str:
+        """The name this conversation was opened under."""
+        return self._session.head.name
+
+    @property
+    def tip(self) -> str:
+        """Id of the newest message; "" while there is none."""
+        return self._session.head.tip
+
+    @property
+    def view(self) -> View:
+        """What the model would see now, without any new edit."""
+        with self._session.lock:
+            return self._session.state.view()
+
+    @property
+    def budget(self) -> Budget:
+        """The size that a request may have, as far as it is known."""
+        return self._session.state.limits.budget()
+
+    @property
+    def format(self) -> Format:
+        """The wire format of messages and prompts."""
+        return self._session.state.format
+
+    def __len__(self) -> int:
+        """Number of messages in the history."""
+        return self._session.head.position
+
+    def __repr__(self) -> str:
+        head = self._session.head
+        return f"<{type(self).__name__} {head.name!r}: {head.position} messages, {head.number} edits>"
+
+    # ------------------------------------------------------------------------------------------------- the exchange
+
+    def append(
+        self,
+        message: object,
+        *,
+        after: str | None = None,
+        time: int | None = None,
+        origin: Origin | None = None,
+        lease: Lease | None = None,
+        kept: Sequence[PartRetention] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> tuple[str, ...]:
+        """Add messages at the tip, all or none, and return their ids.
+
+        `message`: a wire message of the conversation's format (dict or SDK object), a list of them, tool-result
+        blocks, a core `Message`, or a str (the user's words). `after`: id of the message it follows; a retry with it
+        adds nothing twice. `time`: milliseconds since 1970, by default the clock's. `origin`: where it came from, if
+        its role does not show that. `lease`: when it expires, for `expire_results`. `kept`: how long each of its parts
+        is shown, for `retain_blocks`; without these policies both are only recorded. `metadata`: facts of your own, a
+        JSON object that foveate stores and does not read.
+
+        Raises BadMessage, BadSetting, and ConflictError if other messages follow `after`.
+        """
+        facts = facts_of(time, origin, lease, kept, metadata)
+        with self._session.lock:
+            return self._session.exchange.append(message, after, facts)
+
+    def prompt(self, *, system: object = None, tools: Tools = (), messages: object = None) -> dict[str, Any]:
+        """Return the keyword arguments of the next SDK call; commits the plan that makes them fit.
+
+        `messages`: your own whole list, if you keep one. Its new tail is appended; if it departs from the history, the
+        conversation forks, and its former course is kept under its name with `~1`, `~2`, and so on. `system` and
+        `tools` are counted and passed through. Raises BadSetting if neither window nor model is known, DoesNotFit if
+        system prompt and pending request alone do not fit, and CompactionFailed if a strict policy requires it.
+        """
+        exchange = self._session.exchange
+        with self._session.lock:
+            return exchange.prompt_of(exchange.prepare(system, tools, messages))
+
+    def body(self, *, system: object = None, tools: Tools = ()) -> bytes:
+        """Return the JSON bytes of the next request, without cache marks. Plans as `prompt` does."""
+        exchange = self._session.exchange
+        with self._session.lock:
+            return exchange.body_of(exchange.prepare(system, tools))
+
+    def prepare(self, *, system: object = None, tools: Tools = (), messages: object = None) -> View:
+        """Return the view of the next request: `prompt` without writing it in a wire format."""
+        with self._session.lock:
+            return self._session.exchange.prepare(system, tools, messages)
+
+    def plan(self, *, system: object = None, tools: Tools = ()) -> Plan:
+        """Return the edits that the next prompt would commit, and the views before and after. Changes nothing."""
+        with self._session.lock:
+            self._session.exchange.weigh(system, tools)
+            return self._session.planner.plan()
+
+    def record(self, reply: object, *, usage: Usage | None = None) -> str:
+        """Add the model's reply and its usage; return its id.
+
+        `reply`: the SDK's response, its dict form, or a core `Message`. The measured usage corrects later estimates.
+        """
+        with self._session.lock:
+            return self._session.exchange.record(reply, usage)
+
+    def retry_smaller(self, error: BaseException) -> dict[str, Any]:
+        """Learn the limit from a prompt that the provider refused as too long; return a smaller prompt.
+
+        Raises `error` itself if it has another cause, and Refused if a prompt is refused twice in a row.
+        """
+        exchange = self._session.exchange
+        with self._session.lock:
+            return exchange.prompt_of(exchange.retry_smaller(error))
+
+    def refresh(self) -> None:
+        """Read what other processes appended or edited."""
+        with self._session.lock:
+            self._session.state.refresh()
+
+    # ----------------------------------------------------------------------------------------------------- originals
+
+    @overload
+    def expand(self, handle: str | int, *, where: Place = "view", reason: str = "") -> Message: ...
+    @overload
+    def expand(self, handle: str | int, *, lines: str | int | Sequence[int]) -> Excerpt: ...
+    @overload
+    def expand(self, handle: str | int, *, items: str | int | Sequence[int]) -> Excerpt: ...
+    @overload
+    def expand(self, handle: str | int, *, pattern: str) -> Excerpt: ...
+
+    def expand(
+        self,
+        handle: str | int,
+        *,
+        lines: str | int | Sequence[int] | None = None,
+        items: str | int | Sequence[int] | None = None,
+        pattern: str | None = None,
+        where: Place = "view",
+        reason: str = "",
+    ) -> Message | Excerpt:
+        """Show an original again, or return a part of it.
+
+        `handle`: a handle such as `"m3"` or `"m3.1"`, a message's id, or its number. Alone: the next view shows all of
+        it again, with a new lease; of a span the first message is returned. `where`: in its place (`view`), in a
+        message of its own at the end, which leaves the cached prefix alone (`tail`), or the cheaper one (`auto`).
+        `reason` is kept in the journal.
+
+        With `lines`, `items` ("40-80", "40-", "-20", "7") or `pattern` (a regular expression; extra `expand`): return
+        that part and change nothing. Items are elements of JSON, rows of a table, records between blank lines, or
+        lines.
+
+        Raises UnknownHandle, NotExpandable if it is shown whole or a policy withholds it from the model, and BadInput
+        if there is no such part or the pattern is wrong or takes too long.
+        """
+        parts = {"lines": lines, "items": items, "pattern": pattern}
+        with self._session.lock:
+            return self._session.expand(handle, parts, where, reason)
+
+    def search(self, words: str, *, limit: int = 10) -> list[Hit]:
+        """Return messages that hold these words and are not shown whole, best first.
+
+        Words in quotation marks stand together: `'"exit code 1"'`. Messages with all words come before those with
+        some. Raises BadSetting.
+        """
+        validate.text("words", words)
+        validate.integer("limit=", limit, 1)
+        with self._session.lock:
+            return self._session.expander.search(words, limit)
+
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """Return the calls of the newest reply that wait for an answer. `expand=True` answers its own calls itself."""
+        with self._session.lock:
+            return self._session.expander.open_calls()
+
+    def answer(self, call: object) -> ToolResult:
+        """Answer a call of the tool `expand`: append its result, and return it.
+
+        `call`: one of `open_calls()`, the provider's block, or its id. A call that cannot be answered gets a result
+        with the reason. Raises BadInput if the newest reply has no such open call.
+        """
+        with self._session.lock:
+            return self._session.answer(call)
+
+    def original(self, handle: str | int) -> Message:
+        """Return a message as it was appended. Changes nothing. Raises UnknownHandle."""
+        return self.originals(handle)[0]
+
+    def originals(self, handle: str | int) -> tuple[Message, ...]:
+        """Return all messages of a span such as `m3-m17` as they were appended."""
+        with self._session.lock:
+            return self._session.originals(handle)
+
+    # --------------------------------------------------------------------------------------------------------- edits
+
+    def edit(self, *edits: Edit) -> Receipt:
+        """Commit edits of your own. Raises BadEdit, and changes nothing, if one cannot apply."""
+        with self._session.lock:
+            return self._session.edit(edits)
+
+    def undo(self, target: Receipt | int | None = None) -> Receipt:
+        """Undo what a receipt, or the edit with a number, did; without either, the newest plan."""
+        with self._session.lock:
+            return self._session.undo(target)
+
+    def pin(self, handle: str | int) -> Receipt | None:
+        """Keep a message as it is shown now: no policy may shrink or hide it. None if it is pinned already."""
+        with self._session.lock:
+            return self._session.pin(handle, Pin)
+
+    def unpin(self, handle: str | int) -> Receipt | None:
+        """Let policies shrink a message again. None if it is not pinned."""
+        with self._session.lock:
+            return self._session.pin(handle, Unpin)
+
+    def compact(self, focus: str = "") -> Receipt:
+        """Show the oldest part as a summary now, however full the window is.
+
+        `focus`: what the summary concentrates on, such as `"API decisions"`. Recent, open and pinned messages stay as
+        they are, as in a compaction on overflow. Raises BadSetting without a summarizer, BadInput if there is nothing
+        to compact, and NoSummary if there is no usable summary.
+        """
+        with self._session.lock:
+            return self._session.compact(focus)
+
+    def fork(self, name: str, *, at: str | int | None = None) -> Conversation:
+        """Create a conversation that shares the past up to a message (default: all of it), and open it.
+
+        `at`: a handle such as `"m5"`, a message's id, or its number.
+        """
+        with self._session.lock:
+            self._session.fork(name, at)
+        if self._reopen is None:
+            raise BadSetting("This conversation was not made by open_conversation. Open the fork by its name.")
+        return self._reopen(name)
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    def history(self, first: int = 1, last: int | None = None) -> list[HistoryEntry]:
+        """Return the messages from number `first` to `last` as they were appended."""
+        with self._session.lock:
+            return self._session.history(first, last)
+
+    def explain(self, handle: str | int) -> str:
+        """Return why a message looks as it does in the view, in sentences."""
+        with self._session.lock:
+            return self._session.explain(handle)
+
+    def as_of(self, turn: int) -> View:
+        """Return what the model saw at call number `turn`. Raises BadInput if there was no such call."""
+        validate.integer("turn", turn, 1)
+        with self._session.lock:
+            return self._session.past.view_at(turn)
+
+    def context(self, *, cost: Cost | None = None) -> Context:
+        """Return the meter: what the window holds by kind, what calls were billed, and what was saved.
+
+        `cost`: the price of tokens in US dollars, if known. Reads as much as `totals` does.
+        """
+        with self._session.lock:
+            return self._session.context(cost)
+
+    def totals(self) -> Totals:
+        """Return sums over all model calls: tokens saved, and what saving them cost.
+
+        Reads the whole history the first time, then what came since.
+        """
+        with self._session.lock:
+            return self._session.past.totals()
+
+    def fixes(self) -> list[Fix]:
+        """Return the differences between view and history that the provider's rules require."""
+        with self._session.lock:
+            return self._session.fixes()
+
+    def close(self) -> None:
+        """Close the store, if this conversation opened it. Everything appended is stored already.
+
+        A summary that is being written in the background is given up without waiting for it.
+        """
+        self._session.prefetch.close()
+        if self._owns_store:
+            self._session.state.store.close()
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class Journal:
+    """The record of everything that changed a conversation, and checks of it: `chat.journal`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def records(self) -> list[Record]:
+        """Return every commit, in order."""
+        with self._session.lock:
+            return self._session.records()
+
+    def receipts(self, after: int = 0) -> list[Receipt]:
+        """Return what each plan and each edit on request did, from the first edit after number `after` on."""
+        with self._session.lock:
+            return self._session.receipts(after)
+
+    def events(self, since: int = 0) -> list[Event]:
+        """Return everything that happened, in order of time, from `since` (milliseconds since 1970) on."""
+        with self._session.lock:
+            return self._session.events(since)
+
+    def verify(self) -> list[Finding]:
+        """Hash everything stored of this conversation again; return what is wrong, and where."""
+        with self._session.lock:
+            return self._session.state.store.verify(self._session.head)
+
+    def repair(self) -> RepairReport:
+        """Return a legal copy of the view as a request body, and the changes it needed. The history stays as it is."""
+        with self._session.lock:
+            return self._session.repair()
+
+    def runs(self) -> list[AgentRun]:
+        """Return the agents' runs in this conversation, oldest first."""
+        with self._session.lock:
+            head = self._session.head
+            return [run for run in self._session.state.store.runs(head) if run.conversation == head.name]
+
+    def steps(self, run: str, after: int = 0) -> list[AgentRunStep]:
+        """Return the steps of the run with this id, in order, those with numbers above `after`."""
+        validate.text("run", run)
+        validate.integer("after= (the number of a step)", after)
+        with self._session.lock:
+            return self._session.state.store.steps(self._session.head, run, after)
+
+
+class Privacy:
+    """Erasing what a conversation must not hold any more: `chat.privacy`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def erase(self, handle: str | int, *, reason: str = "", who: str = "") -> Erasure:
+        """Erase what the named messages say, for good, with everything that was made of it in every fork that shares
+        it: placeholders, summaries, expanded copies, snapshots, words in the index, steps of agents' runs.
+
+        The history keeps their places and hashes, so `verify` still proves the rest. The view shows `[erased]` where an
+        answer is required. If a summary was made of them, the other originals of its span are shown again if they fit.
+        `reason` and `who` are kept, without a word of what was erased. Erasing again changes nothing.
+
+        Not erased: other messages that quote it, other conversations, backups, data at providers. The file may hold its
+        bytes until `vacuum`. Raises UnknownHandle, BadInput for a part of a message, and StoreError if a record is too
+        old to be changed; nothing is erased then.
+        """
+        with self._session.lock:
+            return self._session.erase(handle, reason, who)
+
+    def apply_retention(
+        self, ages: Ages, *, reason: str = "age", who: str = "", dry_run: bool = False
+    ) -> RetentionReport:
+        """Erase what was kept long enough, as `erase` does; report how much, by kind.
+
+        `ages`: `{"tool results": "90 days and 200 turns", "media": "30 days"}`, or values of `Age`. Messages that the
+        view shows wait until it does not, and so do pinned messages, system prompts and the user's last input, unless a
+        rule says otherwise (`"90 days, even pinned"`); summaries stay. So the view does not change by a byte.
+        `dry_run`: only report. It may be interrupted at any point; the next call continues. Raises BadSetting, and
+        ConflictError if other writers keep changing the view.
+        """
+        with self._session.lock:
+            return self._session.apply_retention(ages, reason, who, dry_run)
+
+    def erasures(self) -> list[Erasure]:
+        """Return what was erased in this conversation and its forks, in order."""
+        with self._session.lock:
+            return self._session.state.store.erasures(self._session.head)
+
+    def residue(self) -> tuple[int, list[Finding]]:
+        """Return the number of erased messages, and whatever is left that was made of them; normally nothing."""
+        with self._session.lock:
+            return self._session.state.store.find_residue(self._session.head)

@@ -1,0 +1,166 @@
+"""Checks of the values that users pass in: settings, arguments, messages and edits.
+
+A store keeps what it receives, so a wrong value would be found only when the conversation is opened again. Each check
+refuses a wrong kind of value and names the argument. The formats check wire messages.
+"""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from ..core import wire
+from ..core.edits import Edit, Record
+from ..core.enrich import retained_parts
+from ..core.messages import Message
+from ..core.stamps import Origin, PartRetention
+from ..errors import BadEdit, BadInput, BadMessage, BadSetting
+from ..ports import IMPORTING
+
+__all__ = [
+    "conversation_name",
+    "edits",
+    "function",
+    "has_methods",
+    "instance",
+    "integer",
+    "lease",
+    "message",
+    "metadata",
+    "origin",
+    "part_retention",
+    "retention_fits",
+    "text",
+]
+
+T = TypeVar("T")
+_message = msgspec.json.Decoder(Message)  # Strict: a store ignores unknown fields, but a caller's typo is refused.
+_MAX_INTEGER = 2**63 - 1
+"""The largest integer that every store can keep."""
+
+
+def integer(name: str, value: object, least: int = 0) -> int:
+    """Return `value` if it is an integer of at least `least`. Raises BadSetting."""
+    if type(value) is int and least <= value <= _MAX_INTEGER:
+        return value
+    raise BadSetting(f"{name} must be a whole number of {least} or more, not {reprlib.repr(value)}.")
+
+
+def text(name: str, value: object) -> str:
+    """Return `value` if it is a string. Raises BadSetting."""
+    return instance(name, value, str, "a string")
+
+
+def conversation_name(name: str, value: object) -> str:
+    """Return `value` if it can name a conversation. Raises BadSetting."""
+    checked = text(name, value)
+    if checked.startswith(IMPORTING):
+        raise BadSetting(
+            f"{name} begins with {IMPORTING!r}, which is reserved for unfinished imports: it would not be exported, "
+            f"and `foveate db unfinished --drop` would delete it. Choose another name."
+        )
+    return checked
+
+
+def instance(name: str, value: object, kind: type[T], wanted: str) -> T:
+    """Return `value` if it is an instance of `kind`, which `wanted` describes. Raises BadSetting."""
+    if isinstance(value, kind):
+        return value
+    raise BadSetting(f"{name} must be {wanted}, not {reprlib.repr(value)}.")
+
+
+def function(name: str, value: object) -> None:
+    """Raise BadSetting unless `value` is callable."""
+    if not callable(value):
+        raise BadSetting(f"{name} must be something that can be called, such as a function, not {reprlib.repr(value)}.")
+
+
+def has_methods(name: str, value: object, methods: tuple[str, ...], wanted: str) -> None:
+    """Raise BadSetting unless `value` is an object, not a class, that has these methods."""
+    if isinstance(value, type) or not all(callable(getattr(value, method, None)) for method in methods):
+        raise BadSetting(f"{name} must be {wanted}, not {reprlib.repr(value)}.")
+
+
+def origin(value: object) -> None:
+    """Raise BadSetting unless `value` is an origin of messages."""
+    if value not in get_args(Origin):
+        raise BadSetting(f"origin= must be one of {', '.join(get_args(Origin))}, not {reprlib.repr(value)}.")
+
+
+def lease(value: object) -> None:
+    """Raise BadSetting unless `value` is a Lease whose fields fit together."""
+    from ..policies.leases import check_lease  # Few messages have one.
+
+    check_lease("lease=", value)
+
+
+def part_retention(values: object) -> tuple[PartRetention, ...]:
+    """Return the retention of each part of a message. Raises BadSetting."""
+    if not isinstance(values, list | tuple):
+        raise BadSetting(f"kept= must be a list with a PartRetention for each part, not {reprlib.repr(values)}.")
+    for value in values:
+        part = instance("An element of kept=", value, PartRetention, "a PartRetention")
+        instance("PartRetention(shown=...)", part.shown, bool, "True or False")
+        text("PartRetention(plugin=...)", part.plugin)
+        if part.calls is not None:
+            integer("PartRetention(calls=...)", part.calls)
+    return tuple(values)
+
+
+def retention_fits(values: Sequence[PartRetention], messages: Sequence[Message]) -> None:
+    """Raise BadMessage unless there is one value for each part of the one message."""
+    if not values:
+        return
+    if len(messages) != 1:
+        raise BadMessage(f"kept= describes one message, but {len(messages)} were passed. Append them one by one.")
+    if messages[0].role not in ("user", "tool"):
+        raise BadMessage(f"kept= is allowed for messages of users and tools, not for the role {messages[0].role}.")
+    count = len(retained_parts(messages[0]))
+    if count != len(values):
+        raise BadMessage(f"kept= has {len(values)} entries for {count} parts. Pass one entry for each part.")
+
+
+def metadata(value: object) -> str:
+    """Return an application's own facts as JSON text. Raises BadSetting or BadInput."""
+    if value is None:
+        return ""
+    if not isinstance(value, Mapping):
+        raise BadSetting(f"metadata= must be a JSON object (a dict), not {reprlib.repr(value)}.")
+    try:
+        encoded = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        encoded.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"metadata= cannot be written as JSON: {error}.") from error
+    return encoded
+
+
+def message(value: Message) -> Message:
+    """Return the message as a store reads it back. Raises BadMessage if a field has the wrong kind."""
+    try:
+        return _message.decode(wire.encode_message(value))
+    except BadMessage:
+        raise
+    except Exception as error:
+        raise BadMessage(f"A Message has a field of the wrong kind: {_describe(error)}.") from error
+
+
+def edits(values: tuple[Any, ...]) -> None:
+    """Raise BadEdit unless all values are edits with fields of the right kind."""
+    for value in values:
+        if not isinstance(value, Edit):
+            known = ", ".join(kind.__name__ for kind in get_args(Edit))
+            raise BadEdit(f"{reprlib.repr(value)} is not an edit. Edits are: {known}.")
+        try:
+            wire.decode_record(wire.encode_record(Record(1, (value,), 1, 0, "", 0)))
+        except BadEdit:
+            raise
+        except Exception as error:
+            raise BadEdit(f"An edit has a field of the wrong kind: {_describe(error)}.") from error
+
+
+def _describe(error: Exception) -> str:
+    return str(error) if isinstance(error, msgspec.MsgspecError | TypeError) else f"{type(error).__name__} {error}"

@@ -1,0 +1,353 @@
+"""Expanding: originals shown again, parts of them, searches, and answers to a model's calls of `expand`.
+
+An original comes back in its own place or in a message at the end. In its place, everything after it is written to the
+provider's cache again; at the end nothing is, but the original stands next to its placeholder. While the cache is warm
+the end is cheaper, unless little follows. A call that cannot be answered gets a result with the reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from msgspec import Struct
+
+from ..core.economy import flush_cost, is_cold
+from ..core.handles import Handle
+from ..core.legalize import ANSWER_ERASED
+from ..core.messages import Content, Message, Reasoning, State, Text, ToolCall, ToolResult
+from ..core.sizes import tokens_of
+from ..core.stamps import Expansion
+from ..core.view import Entry, View
+from ..errors import BadInput, FoveateError, MissingExtra, NotExpandable, StoreError
+from ..ports import StoredMessage
+from .excerpts import Excerpt, Find, count_lines, items, lines, matches
+from .items import items_of
+from .originals import author_of, content_of, decoded, part_of, text_of_all
+from .search import Hit, describe_hits, search
+from .tool import NAMES, Items, Lines, Matches, Request, Search, ViewIndex, Whole, has_tool, read_arguments
+
+if TYPE_CHECKING:
+    from ..conversation.append import MessageFacts
+    from ..conversation.edit import Editor
+    from ..conversation.state import State as ConversationState
+
+__all__ = ["NOT_EXPANDING", "ExpandOptions", "Expander", "Place", "cheaper_place", "room_in", "tokens_to_rewrite"]
+
+_log = logging.getLogger("foveate")
+_MAX_REFUSAL = 800
+"""Characters: a model may have asked with a megabyte, which errors quote."""
+
+Place = Literal["view", "tail", "auto"]
+"""`view`: in its place. `tail`: as the result of the call. `auto`: the one that costs less now."""
+
+NOTE_TOKENS = 20
+"""Tokens of the note that something is shown again in its place."""
+LEAST_ROOM = 0.05
+"""Share of the usable budget that an expansion may take even if the view is full: the next plan makes room."""
+
+
+class ExpandOptions(Struct, frozen=True):
+    """How a conversation expands."""
+
+    is_on: bool = False
+    """Whether prompts offer the tool to the model, and its calls are answered."""
+    where: Place = "auto"
+    """The place of a whole original that a model asked for."""
+    find: Find | None = None
+    """Finds patterns."""
+
+
+NOT_EXPANDING = ExpandOptions()
+"""Models do not get the tool; programs expand as they like, except by patterns."""
+
+
+class _Original(NamedTuple):
+    """What a handle names."""
+
+    handle: Handle
+    rows: list[StoredMessage]
+    messages: list[tuple[str, str, Message]]
+
+    @property
+    def text(self) -> str:
+        return text_of_all(self.messages)
+
+
+class _Answer(NamedTuple):
+    """The answer to a call."""
+
+    content: tuple[Content, ...]
+    expanded: Expansion
+
+
+class Expander:
+    """Expands for one conversation.
+
+    `add` appends a message with facts, and `expand` shows an original in its place; both report their events.
+    `has_floor`: whether the conversation is kept within its window.
+    """
+
+    def __init__(
+        self,
+        state: ConversationState,
+        editor: Editor,
+        options: ExpandOptions,
+        *,
+        add: Callable[[Message, MessageFacts], None],
+        expand: Callable[[str | int, str], Message],
+        has_floor: bool,
+    ) -> None:
+        self._state, self._editor, self._add, self._expand = state, editor, add, expand
+        self._has_floor = has_floor
+        self.options = options
+
+    # ------------------------------------------------------------------------------------------------- for programs
+
+    def part(self, request: Lines | Items | Matches) -> Excerpt:
+        """Return a part of an original that is not shown whole. Changes nothing."""
+        return self._part(request, self._expandable(self._handle(request)))
+
+    def search(self, words: str, limit: int) -> list[Hit]:
+        """Return messages that hold these words and are not shown whole, the best first."""
+        return search(self._state, self._editor, words, limit)
+
+    def show(self, handle: str | int, where: Place, reason: str) -> Message:
+        """Show an original again, in its place or in a message at the end; return it."""
+        original = self._expandable(handle)
+        if self._place(original, where) == "view":
+            return self._expand(handle, reason)
+        head = f"[{original.handle}, as it was asked for{f': {reason}' if reason else ''}]"
+        message = Message("user", (Text(head), *content_of(original.messages)))
+        self._add_derived(message, _expansion("whole", original))
+        return original.messages[0][2]
+
+    def show_in_place(self, handle: str | int, reason: str) -> Message:
+        """Show an original again in its place, for which the next plan makes room; return it.
+
+        Raises NotExpandable if one message is larger than all the room there can be: the hard floor would hide
+        everything else, and finally the message. Of a span it hides the oldest messages, as always.
+        """
+        original = self._expandable(handle)
+        count = self._state.counter
+        sizes = (tokens_of(message, count) for _, _, message in original.messages)
+        tokens, room = max(sizes, default=0), _most_room_in(self._state.view())
+        if self._has_floor and tokens > room:
+            raise NotExpandable(str(original.handle), _advice(original.text, tokens, room))
+        return self._expand(handle, reason)
+
+    # --------------------------------------------------------------------------------------------------- for models
+
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """Return the calls of the newest reply that have no result yet, in order."""
+        answered: list[str] = []
+        for entry in reversed(self._state.projection.entries()):
+            if entry.result is not None:
+                answered.append(entry.result.call_id)
+            elif entry.legalized == ANSWER_ERASED and (stand_in := entry.message.result):
+                answered.append(stand_in.call_id)  # An answer existed; the call is not run again.
+            elif entry.source is not None and entry.source.role == "assistant":
+                return tuple(call for call in entry.source.calls if not _take(answered, call.call_id))
+        return ()
+
+    def answer_open(self, tools: Sequence[Any]) -> None:
+        """Answer the calls of the newest reply that are for this tool. `tools`: the host's own."""
+        if not self.options.is_on:
+            return
+        self._state.follow_head()
+        for call in self.open_calls():
+            if call.name in NAMES and not has_tool(call.name, tools):
+                self.answer(call)
+
+    def answer(self, call: ToolCall) -> ToolResult:
+        """Append the result of a call, and return it."""
+        state: State = "ok"
+        try:
+            content, expanded = self._answer(read_arguments(call.arguments))
+        except StoreError:
+            raise
+        except Exception as error:  # The call must get a result, or no later prompt is legal.
+            if not isinstance(error, FoveateError):
+                _log.exception("%s: a call of %s failed", self._state.head.name, call.name)
+            content, expanded, state = (Text(_refusal(error)),), Expansion("refused"), "error"
+        result = ToolResult(call.call_id, content, state)
+        self._add_derived(Message("tool", (result,)), expanded)
+        return result
+
+    def _answer(self, request: Request) -> _Answer:
+        match request:
+            case Search(words, limit):
+                try:
+                    hits = self.search(words, limit)
+                except StoreError as error:  # Some stores keep no index of words.
+                    raise BadInput(f"Words cannot be searched for now: {error} Expand a handle instead.") from error
+                if not hits:
+                    raise BadInput(f"Nothing that is not shown whole holds {words[:80]!r}. Try fewer or other words.")
+                return _Answer((Text(describe_hits(hits, words)),), Expansion("search"))
+            case Whole(reason=reason):
+                return self._whole(self._handle(request), reason)
+            case Lines() | Items() | Matches():
+                original = self._expandable(self._handle(request))
+                self._require_no_copy(original)
+                excerpt = self._part(request, original)
+                text = Text(str(excerpt))
+                room = room_in(self._state.view())
+                if (tokens := self._state.counter(text.text)) > room:
+                    raise BadInput(
+                        f"That part of {original.handle} has {tokens:,} tokens, and there is room for {room:,}. Ask "
+                        f"for less of its {excerpt.total:,} {excerpt.what}."
+                    )
+                return _Answer((text,), _expansion(excerpt.form, original))
+
+    def _whole(self, handle: str | int, reason: str) -> _Answer:
+        parsed, rows = self._editor.rows_of(handle)
+        note = Text(f"{parsed} {'is' if len(rows) == 1 else 'are'} shown in full again above.")
+        if not self._was_restored(parsed):  # Another call of the same reply may have asked for it.
+            original = self._expandable(handle)
+            self._require_no_copy(original)
+            if self._place(original, self.options.where) == "tail":
+                content = content_of(original.messages) or (Text(f"[{parsed} is empty]"),)
+                return _Answer(content, _expansion("whole", original))
+            self._expand(handle, reason or "the model asked for it")
+        return _Answer((note,), Expansion("view", str(parsed), rows[0].id))
+
+    def _was_restored(self, handle: Handle) -> bool:
+        """Return whether all of it is shown whole, and some of it since the last model call."""
+        state = self._state
+        inside = [entry for entry in state.projection.entries() if handle.first <= entry.position <= handle.last]
+        whole = {entry.position: entry.renewed for entry in inside if entry.source is not None and not entry.shrunk}
+        return len(whole) > handle.last - handle.first and max(whole.values()) >= state.next_turn()
+
+    def _require_no_copy(self, original: _Original) -> None:
+        """Raise NotExpandable if all of it was appended before and is shown."""
+        for entry in self._state.projection.entries():
+            shown = entry.stamp.expanded
+            is_copy = shown and shown.form == "whole" and shown.handle == str(original.handle)
+            if is_copy and entry.source is not None and not entry.shrunk:
+                raise NotExpandable(str(original.handle), f"all of it stands in {entry.handle}, where it was asked for")
+
+    # --------------------------------------------------------------------------------------------------------- both
+
+    def _handle(self, request: Whole | Lines | Items | Matches) -> str | int:
+        handle = request.handle
+        return self._editor.handle_at(handle.index) if isinstance(handle, ViewIndex) else handle
+
+    def _expandable(self, handle: str | int) -> _Original:
+        parsed, rows = self._editor.rows_of(handle)
+        if not any(row.body for row in rows):
+            raise NotExpandable(str(parsed), "it was erased")
+        messages = [
+            (f"m{row.position}", author_of(row), part_of(decoded(row), parsed.path, str(parsed))) for row in rows
+        ]
+        self._editor.require_expandable(handle, parsed, rows)
+        return _Original(parsed, rows, messages)
+
+    def _part(self, request: Lines | Items | Matches, original: _Original) -> Excerpt:
+        name, text = str(original.handle), original.text
+        match request:
+            case Lines(range=wanted):
+                return lines(name, text, wanted)
+            case Items(range=wanted):
+                return items(name, text, wanted)
+            case Matches(pattern=pattern):
+                if self.options.find is None:
+                    raise MissingExtra("Expanding by a pattern", "expand")
+                return matches(name, text, pattern, self.options.find)
+
+    def _place(self, original: _Original, where: Place) -> Place:
+        """Return where to show an original. Raises NotExpandable if it is too large for every place."""
+        state, handle = self._state, original.handle
+        view = state.view()
+        copy = Message("tool", (ToolResult("", content_of(original.messages)),))
+        tokens, room = tokens_of(copy, state.counter), room_in(view)
+        if tokens > room:
+            raise NotExpandable(str(handle), _advice(original.text, tokens, room))
+        if where != "auto":
+            return where
+        binds = state.profile.binds_reasoning
+        return cheaper_place(view, state.prepared, handle.first, handle.last, binds_reasoning=binds)
+
+    def _add_derived(self, message: Message, expanded: Expansion) -> None:
+        from ..conversation.append import MessageFacts
+
+        self._add(message, MessageFacts(origin="derived", expanded=expanded))
+
+
+def _expansion(form: Any, original: _Original) -> Expansion:
+    return Expansion(form, str(original.handle), original.rows[0].id)
+
+
+def _refusal(error: Exception) -> str:
+    """Return why a call is not answered, for the model."""
+    text = str(error) if isinstance(error, FoveateError) else f"It failed: {type(error).__name__}."
+    return text.encode("utf-8", "backslashreplace").decode()[:_MAX_REFUSAL]
+
+
+def _take(answered: list[str], call_id: str) -> bool:
+    """Return whether an answer has this call's id, and remove it: an answer is for one call."""
+    if call_id in answered:
+        answered.remove(call_id)
+        return True
+    return False
+
+
+# ---------------------------------------------------------------------------------------------------------- the place
+
+
+def tokens_to_rewrite(view: View, shown: tuple[Entry, ...], first: int) -> int:
+    """Return the tokens after position `first` that the last request (`shown`) put into the provider's cache.
+
+    An edit at `first` would write them again.
+    """
+    sent = {id(entry) for entry in shown}
+    return sum(entry.tokens for entry in view.entries if entry.position > first and id(entry) in sent)
+
+
+def cheaper_place(
+    view: View, shown: tuple[Entry, ...], first: int, last: int, *, binds_reasoning: bool = False
+) -> Place:
+    """Return `view` or `tail`: where the originals of these positions cost less in the next request.
+
+    Both write the original once. In its place: a note, and everything after it is written again. At the end: what
+    stands for the original now is sent, and read, once more. A tie goes to `view`. If an edit of the past voids the
+    reasoning after it (`binds_reasoning`) and there is some, the result is `tail`.
+    """
+    after = [entry for entry in view.entries if entry.position > first]
+    if binds_reasoning and any(isinstance(part, Reasoning) for entry in after for part in entry.message.parts):
+        return "tail"
+    prices = view.call.prices
+    if is_cold(view, prices):
+        return "view"
+    standing = sum(entry.tokens for entry in view.entries if first <= entry.position <= last)
+    in_place = flush_cost(tokens_to_rewrite(view, shown, first), prices) + prices.write * NOTE_TOKENS
+    return "view" if in_place <= prices.read * standing else "tail"
+
+
+def room_in(view: View) -> int:
+    """Return the tokens that an expansion may take."""
+    usable = view.budget.usable
+    return max(usable - view.tokens, int(usable * LEAST_ROOM))
+
+
+def _most_room_in(view: View) -> int:
+    """Return the tokens that an original may take in its place if everything else that may shrink does."""
+    newest = view.last_input
+    stays = [
+        entry
+        for entry in view.entries
+        if entry.is_pinned() or entry.message.role == "system" or entry.position == newest
+    ]
+    return max(0, view.budget.usable - sum(entry.tokens for entry in stays))
+
+
+def _advice(text: str, tokens: int, room: int) -> str:
+    """Return what to ask for instead of an original that is too large."""
+    count, all_items = count_lines(text), items_of(text)
+    number = max(1, int(0.8 * room * count / tokens))
+    parts = [f'lines, such as "1-{number}" of its {count:,}'] if count > 1 else []
+    if (total := all_items.count()) > 1 and all_items.what != "lines":
+        share = max(1, int(0.8 * room * total / tokens))
+        parts.append(f'items, such as "1-{share}" of its {total:,} {all_items.what}')
+    asked = "; ".join([*parts, "or a pattern" if parts else "what a pattern matches"])
+    return f"it has {tokens:,} tokens, and there is room for {room:,}. Ask for a part of it: {asked}"

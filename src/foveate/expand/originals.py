@@ -1,0 +1,78 @@
+"""The text of a message, in which lines and items are counted and patterns search: always the same for a message.
+
+A single text, a single result and the arguments of a single call are themselves, to the byte. The texts of several
+parts are joined by line ends, and so are several messages, each after a line that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core import wire
+from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..errors import UnknownHandle
+from ..ports import StoredMessage
+
+__all__ = ["author_of", "content_of", "decoded", "part_of", "text_of", "text_of_all"]
+
+
+def decoded(row: StoredMessage) -> Message:
+    """Return the appended message; one without parts if it was erased."""
+    return wire.decode_message(row.body) if row.body else Message("user", ())
+
+
+def author_of(row: StoredMessage) -> str:
+    """Return the tool, or another source of a message, or its role."""
+    return row.stamp.source or decoded(row).role
+
+
+def part_of(message: Message, path: tuple[int, ...], handle: str) -> Message:
+    """Return the message, or one that holds only the part at `path`. Raises UnknownHandle without such a part."""
+    if not path:
+        return message
+    try:
+        part: Any = message.parts[path[0]]
+        if len(path) == 2:
+            part = part.content[path[1]]
+    except (IndexError, AttributeError):
+        raise UnknownHandle(handle, f"That message has {len(message.parts)} parts.") from None
+    return Message(message.role, (part,))
+
+
+def text_of(message: Message) -> str:
+    """Return the text of a message; its reasoning only if there is nothing else."""
+    if len(message.parts) == 1 and isinstance(call := message.parts[0], ToolCall):
+        return call.arguments
+    texts = [_text_of_part(part) for part in message.parts if not isinstance(part, Reasoning)]
+    return "\n".join(texts or [part.text for part in message.parts if isinstance(part, Reasoning)])
+
+
+def text_of_all(messages: Sequence[tuple[str, str, Message]]) -> str:
+    """Return the text of several messages: each with its handle and its author."""
+    if len(messages) == 1:
+        return text_of(messages[0][2])
+    return "\n".join(f"[{handle}, {author}]\n{text_of(message)}" for handle, author, message in messages)
+
+
+def content_of(messages: Sequence[tuple[str, str, Message]]) -> tuple[Content, ...]:
+    """Return the content of a single result as it is; of anything else its text and its media."""
+    if len(messages) == 1 and (result := messages[0][2].result) is not None:
+        return result.content
+    text = text_of_all(messages)
+    media = tuple(media for _, _, message in messages for media in message.media())
+    return (*((Text(text),) if text else ()), *media)
+
+
+def _text_of_part(part: Part) -> str:
+    match part:
+        case Text() | Reasoning():
+            return part.text
+        case ToolResult():
+            return "\n".join(_text_of_part(nested) for nested in part.content)
+        case ToolCall():
+            return f"[calls {part.name}]\n{part.arguments}"
+        case Media():
+            return f"[{part.mime or 'image'}{f' {part.name}' if part.name else ''}]"
+        case Opaque():
+            return f"[{part.kind}]"
