@@ -1,4 +1,4 @@
-"""What digests keep of recorded sessions, over all of them and without any one source."""
+"""Digests of recorded sessions: the names that they keep, in all and by source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each kind of text keeps its shape: what it holds, what went wrong, what things are called, each beside its words."""
+"""Digests by kind of text: each keeps structure, errors and names, with words of their lines."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def test_a_description_reads_as_one_line():
     assert describe("") == Description("empty", 0, 0)
 
 
-def test_code_keeps_what_is_declared_with_the_numbers_of_its_lines():
+def test_code_keeps_declarations_with_their_line_numbers():
     assert digest(GO, handle="m12").text.startswith('[code, 36 lines; expand("m12")]\n')
     for name in ("LoadUser", "LoadOrder", "LoadInvoice", "LoadSession", "LoadToken", "LoadBasket"):
         assert name in digest(GO).text
 
 
-def test_a_viewers_numbers_are_taken_away_and_told():
+def test_line_numbers_of_a_file_viewer_are_removed_and_reported():
     viewed = "".join(
         [f"{number:6}\t    const value_{number} = readSetting('part.{number}');\n" for number in range(200, 260)]
     )
@@ -103,7 +103,7 @@ def test_a_table_keeps_its_columns_and_whole_rows():
     assert lines[-1].endswith("ord_39,c39@example.com,117.50")
 
 
-def test_a_log_keeps_its_errors_and_collapses_what_repeats():
+def test_a_log_keeps_its_errors_and_collapses_repetitions():
     text = digest(LOG, handle="m1").text
     assert text.startswith('[log, 41 lines, INFO 40, ERROR 1; expand("m1")]\n')
     assert "ERROR upstream db-primary.internal refused the connection" in text
@@ -135,24 +135,24 @@ def test_json_shows_its_keys_and_counts():
     assert "usr_12" in text
 
 
-def test_prose_keeps_its_headings_and_what_it_names():
+def test_prose_keeps_its_headings_and_names():
     text = digest(PROSE).text
     assert "# Login report" in text
     assert "src/auth/session.py" in text
 
 
-def test_of_markup_the_words_and_addresses_are_kept():
+def test_markup_keeps_words_and_addresses():
     text = digest(PAGE).text
     assert "<div" not in text
     assert "orders/ord_3" in text
     assert "Orders" in text
 
 
-def test_of_a_snapshot_what_can_be_acted_upon_is_kept():
+def test_a_snapshot_keeps_buttons_links_and_fields():
     assert "item_3" in digest(SNAPSHOT).text
 
 
-def test_the_wrapping_of_a_tool_is_not_taken_for_the_text():
+def test_the_wrapping_of_a_tool_is_no_text():
     wrapped = (
         f"Chunk ID: 0a2e42\nWall time: 0.1 seconds\nProcess exited with code 1\nOriginal token count: 99\nOutput:\n{GO}"
     )
@@ -165,7 +165,7 @@ def test_the_wrapping_of_a_tool_is_not_taken_for_the_text():
 
 
 def test_names_do_not_stand_alone():
-    """A bare name says little: each has a word of its line beside it, a mark, or the shape of its kind above it."""
+    """Each name has a word of its line next to it, a mark, or the structure of its kind above it."""
     for text in (GO, MATCHES, PYTEST, PROSE):
         short = digest(text)
         for line in short.text.split("\n")[1:]:
@@ -173,13 +173,13 @@ def test_names_do_not_stand_alone():
             assert len(words) > 1 or line.endswith(":") or line.lstrip("0123456789 ") in text, line
 
 
-def test_a_large_text_tells_that_a_part_can_be_asked_for():
+def test_a_large_text_offers_to_expand_a_part():
     first = digest(GO * 20, handle="m12").text.split("\n")[0]
     assert first == f'[code, 720 lines of {len(GO) * 20:,} characters; expand("m12") or ("m12", lines="1-40")]'
 
 
-def test_line_breaks_that_are_written_out_are_line_breaks():
-    """Results of some protocols come as one line with `\\n` in it; once all of it was taken for one long sentence."""
+def test_escaped_line_breaks_are_line_breaks():
+    """Results of some protocols come as one line with `\\n` in it; they were once read as one long sentence."""
     tools = "".join(
         [f"\\n- tool_name: make_chart_{n}\\n  tool_description: Makes a chart of kind {n} for you." for n in range(12)]
     )
@@ -189,7 +189,7 @@ def test_line_breaks_that_are_written_out_are_line_breaks():
 
 
 @pytest.mark.parametrize("line", ["Error: boom", "some log line here at src/a.py", "The same was said once more."])
-def test_what_is_said_again_to_the_letter_is_told_once_with_how_often(line):
+def test_identical_lines_are_shown_once_with_their_number(line):
     short = digest(f"{line}\n" * 100).text
     assert short.count(line) == 1
     assert f"{line} (×100)" in short

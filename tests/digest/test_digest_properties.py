@@ -1,4 +1,4 @@
-"""What holds for the digest of any text: its length, its first line, that it is the same each time."""
+"""Properties of every digest: its length, its first line, and equality for equal texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ANY = st.one_of(
 
 @settings(max_examples=150, deadline=None)
 @given(text=ANY, room=st.one_of(st.none(), st.integers(0, 900)), handle=st.sampled_from(["", "m12", "m3.1"]))
-def test_a_digest_is_never_longer_than_its_room_nor_than_its_text(text, room, handle):
+def test_a_digest_is_never_longer_than_its_room_or_its_text(text, room, handle):
     short = digest(text, room, handle)
     if short.is_whole:
         assert short.text == text
@@ -50,7 +50,7 @@ def test_the_same_text_has_the_same_digest(text):
 
 @settings(max_examples=100, deadline=None)
 @given(text=ANY)
-def test_the_first_line_says_what_it_was_and_how_it_comes_back(text):
+def test_the_first_line_names_the_kind_and_the_handle(text):
     short = digest(text, max(80, len(text) // 2), "m12")
     if not short.is_whole:
         first = short.text.split("\n")[0]
@@ -60,7 +60,7 @@ def test_the_first_line_says_what_it_was_and_how_it_comes_back(text):
 
 @settings(max_examples=100, deadline=None)
 @given(text=ANY)
-def test_nothing_in_a_digest_steers_a_terminal_or_cannot_be_encoded(text):
+def test_a_digest_holds_no_control_characters(text):
     short = digest(text, len(text) // 2)
     if not short.is_whole:
         short.text.encode()
@@ -86,7 +86,7 @@ def test_a_digest_has_a_digest(text):
     assert len(twice.text) <= len(text)
 
 
-def test_a_text_no_longer_than_its_digest_comes_back_whole():
+def test_a_text_no_longer_than_its_digest_stays_whole():
     assert digest("short", 5) == digest("short", 900)
     assert digest("short", 5).text == "short"
     assert digest("short", 5).is_whole

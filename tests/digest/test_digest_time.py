@@ -51,7 +51,7 @@ def test_ten_million_characters_take_bounded_time(what):
     assert short.text.startswith(f"[{short.description.kind}, ")
 
 
-def test_ten_million_characters_of_words_that_are_all_different_take_bounded_time():
+def test_ten_million_characters_of_distinct_words_take_bounded_time():
     text = "\n".join([f"w{number:x}_Q" for number in range(SIZE // 9)])
     before = time.process_time()
     short = digest(text, handle="m1")

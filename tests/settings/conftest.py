@@ -1,4 +1,4 @@
-"""What the tests of settings may use: a folder with files, and a mechanism that is told tables."""
+"""Fixtures for tests of settings: a folder with files, and a made-up mechanism with settings of every kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foveate.settings import Settings, load
 
 
 class Loader:
-    """Loads settings from a folder of its own. `files`: names and contents to write there first."""
+    """Loads settings from its own folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -32,7 +32,7 @@ class Loader:
         return load(environ=environ, folder=self.folder, **keywords)
 
     def refused(self, *arguments: Any, **keywords: Any) -> str:
-        """What is said of settings that cannot be."""
+        """Return the error about settings that are not allowed."""
         with pytest.raises(BadSetting) as raised:
             self(*arguments, **keywords)
         return str(raised.value)
@@ -44,7 +44,7 @@ def loaded(tmp_path: Path) -> Loader:
 
 
 class Term(Struct, frozen=True):
-    """What a tool is told in the made-up mechanism."""
+    """Settings of a tool in the made-up mechanism."""
 
     turns: int | None = None
     mode: Literal["none", "remove", "compact"] | None = None
@@ -67,7 +67,7 @@ def lend(
     label: str | None = "label",
     count: Callable[[str], int] = len,
 ) -> Any:
-    """A mechanism that is told everything there is, and gives back what it was told."""
+    """A mechanism with settings of every kind; its policy carries the values."""
     if share > 1:
         raise BadSetting(f"lend needs a share of at most 1, not {share}.")
     if turns is not None and any(number > turns for number in names.values()):
@@ -76,12 +76,12 @@ def lend(
     def policy(view: Any) -> Any:
         return ()
 
-    policy.told = {"turns": turns, "share": share, "tools": tools, "names": names, "label": label, "count": count}  # type: ignore[attr-defined]
+    policy.message = {"turns": turns, "share": share, "tools": tools, "names": names, "label": label, "count": count}  # type: ignore[attr-defined]
     return policy
 
 
 @pytest.fixture
 def lending(monkeypatch: pytest.MonkeyPatch) -> Callable[[Settings], dict[str, Any]]:
-    """Makes `lend` a mechanism; tells what it was told."""
+    """Registers `lend` as a mechanism, and returns a function that reads its values."""
     monkeypatch.setitem(MECHANISMS, "lend", Mechanism("lend", lambda: lend))  # type: ignore[misc]
-    return lambda settings: settings.policies()[-1].told
+    return lambda settings: settings.policies()[-1].message

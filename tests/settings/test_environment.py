@@ -1,4 +1,4 @@
-"""The environment: which variables there are, how their values are written, and those of other programs."""
+"""The environment: variables, their values, and the variables of other programs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TABLE = "FOVEATE_LEND_TOOLS: lend.tools is a table, which the environment cannot
         ("LEND_SHARE", ".5e-1", 0.05),
     ],
 )
-def test_how_a_value_is_written(loaded, lending, variable, text, value):
+def test_a_variable_is_parsed_as_its_kind(loaded, lending, variable, text, value):
     settings = loaded("[lend]\n", {f"FOVEATE_{variable}": text})
     found = settings.values[variable.lower().replace("_", ".", 1)]
     assert (found.value, found.source) == (value, f"environment FOVEATE_{variable}")
@@ -61,16 +61,16 @@ def test_how_a_value_is_written(loaded, lending, variable, text, value):
         ("LEND_TURNS", "nil", "a whole number or none"),
     ],
 )
-def test_a_value_that_is_written_otherwise_is_refused(loaded, lending, variable, text, allowed):
-    told = loaded.refused("[lend]\n", {f"FOVEATE_{variable}": text})
-    assert told.startswith(f"Environment FOVEATE_{variable} is ")
+def test_a_variable_of_another_kind_is_refused(loaded, lending, variable, text, allowed):
+    message = loaded.refused("[lend]\n", {f"FOVEATE_{variable}": text})
+    assert message.startswith(f"Environment FOVEATE_{variable} is ")
     mechanism, _, key = variable.lower().partition("_")
     keyword = f'The keyword settings={{"{mechanism}": {{"{key}": ...}}}} takes precedence over it.'
-    assert told.endswith(f"; allowed: {allowed}. {keyword}")
+    assert message.endswith(f"; allowed: {allowed}. {keyword}")
 
 
 @pytest.mark.parametrize(
-    ("variable", "text", "said"),
+    ("variable", "text", "expected"),
     [
         (
             "WINDOW",
@@ -92,8 +92,8 @@ def test_a_value_that_is_written_otherwise_is_refused(loaded, lending, variable,
         ),
     ],
 )
-def test_a_value_that_is_not_allowed_is_refused(loaded, variable, text, said):
-    assert loaded.refused(None, {f"FOVEATE_{variable}": text}).startswith(said)
+def test_a_variable_that_is_not_allowed_is_refused(loaded, variable, text, expected):
+    assert loaded.refused(None, {f"FOVEATE_{variable}": text}).startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -112,24 +112,24 @@ def test_a_value_that_is_not_allowed_is_refused(loaded, variable, text, said):
     ],
 )
 @pytest.mark.parametrize("text", ["5", ""])
-def test_a_variable_that_there_is_not_is_refused_whatever_it_says(loaded, lending, variable, near, text):
-    told = loaded.refused(None, {variable: text}, policy="off")
-    assert told.startswith(f"The environment has {variable}, but there is no setting of that name.{near}")
-    assert told.endswith("`foveate policy show` lists all settings.")
+def test_an_unknown_variable_is_refused_with_any_value(loaded, lending, variable, near, text):
+    message = loaded.refused(None, {variable: text}, policy="off")
+    assert message.startswith(f"The environment has {variable}, but there is no setting of that name.{near}")
+    assert message.endswith("`foveate policy show` lists all settings.")
 
 
-def test_a_table_is_for_files(loaded, lending):
+def test_a_variable_cannot_hold_a_table(loaded, lending):
     assert loaded.refused(None, {"FOVEATE_LEND_TOOLS": "grep"}) == TABLE
 
 
-def test_a_blank_variable_says_nothing(loaded):
+def test_a_blank_variable_sets_nothing(loaded):
     environ = {"FOVEATE_WINDOW": "", "FOVEATE_PRUNE_MINIMUM": "  ", "FOVEATE_FILTER_KEEP": ""}
     settings = loaded('policy = "prune"\nwindow = 7\n', environ)
     assert settings.values["prune.minimum"].source == "default"
     assert (settings["window"], settings.mechanisms) == (7, ("prune",))
 
 
-def test_variables_of_the_tests_and_of_others_are_let_be():
+def test_variables_of_tests_and_other_programs_are_ignored():
     environ = {
         "FOVEATE_THOROUGH": "1",
         "FOVEATE_TRANSCRIPTS": "/x",
@@ -143,7 +143,7 @@ def test_variables_of_the_tests_and_of_others_are_let_be():
 # --------------------------------------------------------------------------------------------- variables of before
 
 
-def test_older_variables_feed_recaps_where_recaps_are_on(loaded):
+def test_older_variables_set_recaps_if_recaps_are_on(loaded):
     environ = {"LLM_COMPACTION_MIN_PRESERVED_ASSISTANT_MESSAGES": "5", "LLM_COMPACTION_BATCH_SIZE": "2"}
     values = loaded(None, environ, policy="recap").values
     key = "recap.min_preserved_assistant_messages"
@@ -155,7 +155,7 @@ def test_older_variables_feed_recaps_where_recaps_are_on(loaded):
     assert loaded('policy = "prune"\n', environ).mechanisms == ("prune",)
 
 
-def test_older_variables_stand_between_the_file_and_the_newer_ones(loaded):
+def test_older_variables_rank_between_the_file_and_newer_ones(loaded):
     loaded.write("foveate.toml", 'policy = "recap"\n[recap]\nbatch_size = 6\n')
     older = {"LLM_COMPACTION_BATCH_SIZE": "7"}
     newer = {**older, "FOVEATE_RECAP_BATCH_SIZE": "8"}
@@ -168,15 +168,15 @@ def test_older_variables_stand_between_the_file_and_the_newer_ones(loaded):
     assert [one.values["recap.batch_size"].value for one in answers] == [6, 7, 8, 9]
 
 
-def test_recaps_are_switched_off_by_the_older_variable_unless_a_newer_one_says_otherwise(loaded):
+def test_the_older_variable_switches_recaps_off_unless_a_newer_is_set(loaded):
     older = {"LLM_COMPACTION_ENABLED": "False"}
     assert loaded(None, older, policy="recap").mechanisms == ()
     assert loaded(None, {**older, "FOVEATE_RECAP_ENABLED": "on"}, policy="recap").mechanisms == ("recap",)
     assert loaded('policy = "prune"\n', {"LLM_COMPACTION_ENABLED": "true"}).mechanisms == ("prune",)
 
 
-def test_an_older_variable_of_wrong_value_is_named_where_it_counts(loaded):
+def test_a_wrong_older_variable_is_named_if_it_counts(loaded):
     environ = {"LLM_COMPACTION_BATCH_SIZE": "0"}
-    told = loaded.refused(None, environ, policy="recap")
-    assert told == "LLM_COMPACTION_BATCH_SIZE is '0'; set it to a whole number of 1 or more."
+    message = loaded.refused(None, environ, policy="recap")
+    assert message == "LLM_COMPACTION_BATCH_SIZE is '0'; set it to a whole number of 1 or more."
     assert loaded('policy = "prune"\n', environ).mechanisms == ("prune",)

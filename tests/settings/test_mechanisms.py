@@ -1,4 +1,4 @@
-"""Settings of the mechanisms there are: tables of single tools and plugins, combinations, and values made up."""
+"""Settings of the shipped mechanisms: tables of single tools and plugins, combinations, and generated values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN = [
 ]
 
 
-def test_a_tool_has_a_lease_of_its_own(loaded):
+def test_a_table_sets_the_lease_of_one_tool(loaded):
     loaded.write(
         "mine.toml",
         """
@@ -54,7 +54,7 @@ def test_a_tool_has_a_lease_of_its_own(loaded):
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "expected"),
     [
         ("[expire.tools.x]\nturns = 1", "line 2: expire.tools.x.turns: there is no setting of that name. Did you mean"),
         ("[expire.tools.x]\nexpiration_turns = '1'", "is '1'; allowed: a whole number or none."),
@@ -81,25 +81,25 @@ def test_a_tool_has_a_lease_of_its_own(loaded):
         ("[recap]\ntemplate = 'x'", "foveate.toml, line 2: recap.template is 'x'. This is refused:"),
     ],
 )
-def test_what_a_mechanism_refuses_is_said_again_with_its_source(loaded, toml, said):
-    assert said in loaded.refused(toml)
+def test_a_refusal_of_a_mechanism_names_the_source(loaded, toml, expected):
+    assert expected in loaded.refused(toml)
 
 
 @pytest.mark.filterwarnings("error")
-def test_looking_for_the_value_to_blame_warns_of_nothing(loaded):
-    """The mechanism is called again and again for this, with values that may be worth a warning."""
+def test_finding_the_wrong_value_emits_no_warning(loaded):
+    """The mechanism is called repeatedly for this, with values that may cause a warning."""
     assert "refused" in loaded.refused("[checkpoint]\ntrigger_at = 50\nkeep_recent = 60\n")
 
 
-def test_a_combination_over_levels_blames_what_would_have_to_change(loaded):
-    told = loaded.refused("[checkpoint]\ntrigger_at = 50\n", {"FOVEATE_CHECKPOINT_KEEP_RECENT": "60"})
-    assert told.startswith(
+def test_a_conflict_between_levels_names_both_values(loaded):
+    text = loaded.refused("[checkpoint]\ntrigger_at = 50\n", {"FOVEATE_CHECKPOINT_KEEP_RECENT": "60"})
+    assert text.startswith(
         "foveate.toml, line 2: checkpoint.trigger_at is 50; environment FOVEATE_CHECKPOINT_KEEP_RECENT is 60. This is"
     )
 
 
 @pytest.mark.parametrize(("mechanism", "argument"), PLAIN, ids=lambda one: getattr(one, "name", one))
-def test_every_default_is_a_value_that_settings_allow(mechanism, argument):
+def test_every_default_is_an_allowed_value(mechanism, argument):
     if not argument.is_required:
         convert(argument.kind, argument.default)
 
@@ -111,37 +111,37 @@ VALUES = st.recursive(
 
 
 @given(st.sampled_from(PLAIN), VALUES, st.booleans())
-def test_whatever_is_said_is_taken_or_refused_and_never_breaks(place, value, other):
+def test_any_value_is_accepted_or_refused(place, value, other):
     name, argument = place
-    told: dict[str, Any] = {argument.name: value}
+    text: dict[str, Any] = {argument.name: value}
     if other:
-        told["enabled"] = True
-    assert answer_to(environ={}, settings={name: told}, policy="none").count(name)
+        text["enabled"] = True
+    assert answer_to(environ={}, settings={name: text}, policy="none").count(name)
 
 
 @given(st.sampled_from(PLAIN), st.text(max_size=20) | st.integers().map(str) | st.floats().map(str))
-def test_whatever_the_environment_says_is_taken_or_refused(place, text):
+def test_any_variable_is_accepted_or_refused(place, text):
     name, argument = place
     variable = f"FOVEATE_{name}_{argument.name}".upper()
-    said = answer_to(environ={variable: text, "FOVEATE_POLICY": "none"})
-    assert name in said if text.strip() or is_table(argument.kind) else said == ""
+    expected = answer_to(environ={variable: text, "FOVEATE_POLICY": "none"})
+    assert name in expected if text.strip() or is_table(argument.kind) else expected == ""
 
 
-def answer_to(**said: Any) -> str:
-    """The mechanisms that are on, or what is said of settings that cannot be."""
+def answer_to(**expected: Any) -> str:
+    """Return the mechanisms that are on, or the error about settings that are not allowed."""
     try:
-        return ", ".join(load(**said).mechanisms)
+        return ", ".join(load(**expected).mechanisms)
     except BadSetting as error:
         return str(error).lower()
 
 
 @given(st.sampled_from([int, float, bool, int | None, float | None]), st.text(max_size=30))
-def test_a_text_is_a_value_of_its_kind_or_stays_a_text(kind, text):
+def test_a_text_becomes_a_value_of_its_kind_or_stays_a_text(kind, text):
     value = parse(kind, text)
     assert value is None or value == text.strip() or convert(kind, value) == value or math.isinf(value)
 
 
-def test_what_waits_until_it_pays_stands_in_the_place_of_its_mechanisms(loaded):
+def test_defer_takes_the_place_of_the_mechanisms_it_wraps(loaded):
     loaded.write("mine.toml", "[defer]\nmax_deferred = 0.3\n[recap]\n[prune]\n[supersede]\n[filter]\nkeep = 9\n")
     settings = loaded(policy="mine.toml")
     assert settings.mechanisms == ("supersede", "prune", "filter", "defer", "recap")
@@ -150,11 +150,11 @@ def test_what_waits_until_it_pays_stands_in_the_place_of_its_mechanisms(loaded):
     values = loaded(policy="mine.toml", environ={"FOVEATE_DEFER_MAX_DEFERRED": "20_000"}).values
     assert values["defer.max_deferred"].value == 20_000
     assert loaded(policy="none", settings={"defer": {}}).policies() == ()
-    told = loaded.refused(policy="prune", settings={"defer": {"max_deferred": 0}})
-    assert told.startswith('Keyword settings["defer"]["max_deferred"] is 0. This is refused: max_deferred and')
+    text = loaded.refused(policy="prune", settings={"defer": {"max_deferred": 0}})
+    assert text.startswith('Keyword settings["defer"]["max_deferred"] is 0. This is refused: max_deferred and')
 
 
-def test_a_mechanism_that_is_told_to_come_first_does(loaded):
+def test_a_mechanism_can_be_set_to_run_first(loaded):
     assert loaded(policy="prune-and-compact").steps == ("compact", "prune")
     later = loaded(policy="prune-and-compact", settings={"compact": {"order": "prune_first"}})
     assert later.steps == ("prune", "compact")

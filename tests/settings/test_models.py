@@ -1,4 +1,4 @@
-"""The name of a model chooses format, window, prices and profile; what contradicts it is refused."""
+"""The name of a model chooses format, window, prices and profile; contradictions are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening a conversation: what the process's environment and `./foveate.toml` say reaches it, and what it costs."""
+"""Opening a conversation: it reads the environment and `./foveate.toml`, in little time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def here(tmp_path, monkeypatch):
 
 
 def results(chat: foveate.Conversation) -> list[str]:
-    """What three results of a run look like in the view of the next call."""
+    """Return three results of a run as the next call shows them."""
     for n in range(3):
         chat.append([call(f"c{n}"), answer(f"c{n}", "x" * 400)])
     return [entry.message.text[:9] for entry in chat.prepare() if entry.is_result]
@@ -32,14 +32,14 @@ def results(chat: foveate.Conversation) -> list[str]:
 WHOLE, SHORT = "x" * 9, "[Omitted:"
 
 
-def test_the_file_in_the_folder_counts(here):
+def test_opening_reads_the_file_in_the_folder(here):
     (here / "foveate.toml").write_text('policy = "keep-last-1"\nwindow = 50_000\nformat = "anthropic"\n')
     chat = open_conversation("c")
     assert (chat.format.name, chat.view.budget.window) == ("anthropic", 50_000)
     assert results(chat) == [SHORT, SHORT, WHOLE]
 
 
-def test_the_environment_counts_more_and_a_keyword_most(here, monkeypatch):
+def test_the_environment_overrides_the_file_and_a_keyword_both(here, monkeypatch):
     (here / "foveate.toml").write_text('policy = "keep-last-1"\nwindow = 50_000\n')
     monkeypatch.setenv("FOVEATE_POLICY", "keep-last-2")
     assert results(open_conversation("c")) == [SHORT, WHOLE, WHOLE]
@@ -47,7 +47,7 @@ def test_the_environment_counts_more_and_a_keyword_most(here, monkeypatch):
     assert results(open_conversation("c", options=Options(settings={"filter": {"keep": 1}}))) == [SHORT, SHORT, WHOLE]
 
 
-def test_the_async_one_reads_the_same(here, monkeypatch):
+def test_opening_for_asyncio_reads_the_same_settings(here, monkeypatch):
     monkeypatch.setenv("FOVEATE_WINDOW", "60_000")
     monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
     monkeypatch.setenv("FOVEATE_TENANT", "acme")
@@ -62,7 +62,7 @@ def test_the_async_one_reads_the_same(here, monkeypatch):
         assert (store.names("acme"), store.names("")) == (["c"], [])
 
 
-def test_a_fork_is_made_of_the_same_whatever_is_said_by_then(here, monkeypatch):
+def test_a_fork_keeps_the_settings_of_its_origin(here, monkeypatch):
     monkeypatch.setenv("FOVEATE_WINDOW", "60_000")
     monkeypatch.setenv("FOVEATE_TENANT", "acme")
     chat = open_conversation("c", policy="prune", options=Options(settings={"filter": {"keep": 1}}))
@@ -73,7 +73,7 @@ def test_a_fork_is_made_of_the_same_whatever_is_said_by_then(here, monkeypatch):
     assert results(fork) == [SHORT, SHORT, WHOLE]
 
 
-def test_where_a_setting_is_wrong_no_store_is_opened(here, monkeypatch):
+def test_a_wrong_setting_opens_no_store(here, monkeypatch):
     monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
     for name, text in (("FOVEATE_WINDOW", "0"), ("FOVEATE_PRUNE_PROTECT", "x"), ("FOVEATE_WINDOWS", "5")):
         with monkeypatch.context() as also:
@@ -83,7 +83,7 @@ def test_where_a_setting_is_wrong_no_store_is_opened(here, monkeypatch):
     assert list(here.iterdir()) == []
 
 
-def test_objects_of_a_program_are_taken_beside_what_is_said(here, monkeypatch):
+def test_objects_are_accepted_together_with_settings(here, monkeypatch):
     monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
     monkeypatch.setenv("FOVEATE_FORMAT", "anthropic")
     with open_store("memory:") as store:
@@ -94,14 +94,14 @@ def test_objects_of_a_program_are_taken_beside_what_is_said(here, monkeypatch):
         open_conversation("c", store=5)
 
 
-def test_none_means_as_settings_say(here):
+def test_none_stands_for_the_setting(here):
     nothing = dict.fromkeys(["store", "format", "model", "window", "reserve", "policy", "settings", "tenant"])
     chat = open_conversation("c", **grouped({**nothing, "window": 9_000}))
     assert chat.format.name == "openai"
     assert results(chat) == [WHOLE] * 3
 
 
-def test_a_folder_that_is_gone_is_no_obstacle(tmp_path):
+def test_opening_works_in_a_deleted_folder(tmp_path):
     code = (
         "import os, foveate; os.rmdir(os.getcwd()); os.environ['FOVEATE_WINDOW'] = '5_000'; "
         "print(foveate.open_conversation('c').view.budget.window)"
@@ -112,7 +112,7 @@ def test_a_folder_that_is_gone_is_no_obstacle(tmp_path):
     assert (done.stdout, done.returncode) == ("5000\n", 0), done.stderr
 
 
-def test_opening_takes_less_than_a_millisecond_where_nobody_speaks(here):
+def test_opening_takes_less_than_a_millisecond_without_settings(here):
     open_conversation("c", window=9_000)
 
     def seconds() -> float:
@@ -123,7 +123,7 @@ def test_opening_takes_less_than_a_millisecond_where_nobody_speaks(here):
     assert any(seconds() < 0.001 for _ in range(2_000))  # 0.1 ms on a computer that is not slow or busy.
 
 
-def test_settings_are_imported_where_somebody_speaks(here):
+def test_settings_are_imported_only_if_one_is_set(here):
     code = (
         "import sys, foveate; foveate.open_conversation('c', policy='none', window=9); "
         "print('foveate.settings' in sys.modules)"

@@ -1,4 +1,4 @@
-"""Who wins where several speak, and that each value keeps its source."""
+"""The order of precedence, and the source of each value."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def said_on(level: str, value: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("lower", "higher"), list(combinations(LEVELS, 2)))
-def test_of_two_levels_the_higher_one_counts(loaded, lower, higher):
-    said = {**said_on(lower, 111), **said_on(higher, 222)}
-    loaded.write("mine.toml", said.pop("preset", "[prune]\n"))
-    protect = loaded(policy="mine.toml", **said).values["prune.protect"]
+def test_the_higher_of_two_levels_counts(loaded, lower, higher):
+    expected = {**said_on(lower, 111), **said_on(higher, 222)}
+    loaded.write("mine.toml", expected.pop("preset", "[prune]\n"))
+    protect = loaded(policy="mine.toml", **expected).values["prune.protect"]
     sources = {
         "file": "foveate.toml, line 2: prune.protect",
         "environment": "environment FOVEATE_PRUNE_PROTECT",
@@ -39,10 +39,10 @@ def test_of_two_levels_the_higher_one_counts(loaded, lower, higher):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_each_level_counts_more_than_the_default(loaded, level):
-    said = said_on(level, 111)
-    loaded.write("mine.toml", said.pop("preset", "[prune]\n"))
-    values = loaded(policy="mine.toml", **said).values
+def test_each_level_overrides_the_default(loaded, level):
+    expected = said_on(level, 111)
+    loaded.write("mine.toml", expected.pop("preset", "[prune]\n"))
+    values = loaded(policy="mine.toml", **expected).values
     assert values["prune.protect"].value == 111
     assert (values["prune.minimum"].value, values["prune.minimum"].source) == (20_000, "default")
 
@@ -59,7 +59,7 @@ def test_each_level_counts_more_than_the_default(loaded, level):
         ("tenant", "a", "b", "c"),
     ],
 )
-def test_what_is_no_mechanisms_goes_by_the_same_rule(loaded, name, lower, middle, higher):
+def test_general_settings_follow_the_same_order(loaded, name, lower, middle, higher):
     loaded.write(FILE, f"\n{name} = {lower!r}\n")
     environ = {f"FOVEATE_{name.upper()}": str(middle)}
     answers = [loaded(), loaded(environ=environ), loaded(environ=environ, **{name: higher})]
@@ -70,7 +70,7 @@ def test_what_is_no_mechanisms_goes_by_the_same_rule(loaded, name, lower, middle
     ]
 
 
-def test_where_nobody_speaks_the_defaults_count(loaded):
+def test_defaults_count_without_settings(loaded):
     values = loaded().values
     assert {one.source for one in values.values()} == {"default", f"preset {DEFAULT_PRESET}"}
     assert {name: one.value for name, one in values.items() if one.source != "default"} == {
@@ -101,7 +101,7 @@ def test_where_nobody_speaks_the_defaults_count(loaded):
     }
 
 
-def test_no_folder_means_no_file(loaded):
+def test_loading_without_a_folder_reads_no_file(loaded):
     loaded.write(FILE, "window = 5\n")
     from foveate.settings import load
 
@@ -111,7 +111,7 @@ def test_no_folder_means_no_file(loaded):
 # ------------------------------------------------------------------------------------------------------- on and off
 
 
-def test_a_mechanism_of_the_preset_is_switched_off_on_any_level(loaded):
+def test_any_level_can_switch_a_mechanism_off(loaded):
     off = "[prune]\nenabled = false\n"
     loaded.write("mine.toml", f'extends = "prune"\n{off}')
     by = [
@@ -124,7 +124,7 @@ def test_a_mechanism_of_the_preset_is_switched_off_on_any_level(loaded):
     assert by[-1].values["prune.enabled"].source == "foveate.toml, line 2: prune.enabled"
 
 
-def test_who_speaks_of_a_mechanism_above_the_choice_of_the_preset_switches_it_on(loaded):
+def test_a_table_above_the_preset_switches_its_mechanism_on(loaded):
     assert loaded("[filter]\nkeep = 2\n").mechanisms == ("supersede", "filter", "fold", "shrink", "defer", "compact")
     assert loaded('policy = "none"\n[filter]\nkeep = 2\n').mechanisms == ("filter",)
     environ = {"FOVEATE_POLICY": "recap", "FOVEATE_FILTER_KEEP": "2"}
@@ -135,7 +135,7 @@ def test_who_speaks_of_a_mechanism_above_the_choice_of_the_preset_switches_it_on
     assert loaded("[expire.tools.grep]\n").values["expire.enabled"].source == "foveate.toml, line 1: expire"
 
 
-def test_who_speaks_of_a_mechanism_below_the_choice_of_the_preset_only_tunes_it(loaded):
+def test_a_table_below_the_preset_only_tunes_its_mechanism(loaded):
     loaded.write(FILE, "[prune]\nprotect = 7\n[recap]\nbatch_size = 2\n")
     chosen = loaded(policy="prune")
     assert (chosen.mechanisms, chosen.values["prune.protect"].value) == (("prune",), 7)
@@ -145,12 +145,12 @@ def test_who_speaks_of_a_mechanism_below_the_choice_of_the_preset_only_tunes_it(
     assert loaded(policy="keep-last-3", environ={"FOVEATE_PRUNE_PROTECT": "9"}).mechanisms == ("filter",)
 
 
-def test_enabled_switches_on_from_below_too(loaded):
+def test_enabled_switches_on_from_a_lower_level(loaded):
     switched = loaded(environ={"FOVEATE_RECAP_ENABLED": "yes"}, policy="keep-last-3")
     assert switched.mechanisms == ("filter", "recap")
 
 
-def test_plugins_switch_on_what_they_cannot_do_without_unless_somebody_says_otherwise(loaded):
+def test_plugins_switch_retain_on_unless_it_is_set(loaded):
     on = loaded(has_plugins=True, policy="prune")
     assert (on.mechanisms, on.values["retain.enabled"].source) == (("retain", "prune"), "keyword plugins=")
     assert loaded(has_plugins=True, policy="none").mechanisms == ("retain",)
@@ -160,14 +160,14 @@ def test_plugins_switch_on_what_they_cannot_do_without_unless_somebody_says_othe
 
 
 @pytest.mark.parametrize(("name", "floor"), [("off", ()), ("none", FLOOR)])
-def test_off_and_none_silence_what_is_said_of_mechanisms_below(loaded, name, floor):
+def test_off_and_none_override_tables_on_lower_levels(loaded, name, floor):
     loaded.write(FILE, "floor = true\n[prune]\nenabled = true\n")
     quiet = loaded(environ={"FOVEATE_RECAP_ENABLED": "on", "FOVEATE_WINDOW": "77"}, policy=name)
     assert (quiet.policies(), quiet.floor(), quiet["window"]) == ((), floor, 77)
     assert loaded(policy=name, settings={"prune": {}}).mechanisms == ("prune",)
 
 
-def test_the_floor_is_switched_off_on_any_level(loaded):
+def test_any_level_can_switch_the_floor_off(loaded):
     loaded.write("mine.toml", "floor = false\n[prune]\n")
     by = [
         loaded(policy="mine.toml"),
@@ -180,7 +180,7 @@ def test_the_floor_is_switched_off_on_any_level(loaded):
     assert loaded(settings={"floor": True}).floor() == FLOOR
 
 
-def test_the_order_in_which_mechanisms_run_is_never_the_files(loaded):
+def test_mechanisms_never_run_in_the_order_of_a_file(loaded):
     loaded.write("mine.toml", "[recap]\n[filter]\nkeep = 3\n[prune]\n")
     assert loaded(policy="mine.toml").mechanisms == ("prune", "filter", "recap")
 
@@ -188,7 +188,7 @@ def test_the_order_in_which_mechanisms_run_is_never_the_files(loaded):
 # ------------------------------------------------------------------------------------------------ values of a program
 
 
-def test_policies_of_a_program_are_taken_as_they_are(loaded):
+def test_policies_of_a_program_replace_the_preset(loaded):
     def mine(view: Any) -> Any:
         return ()
 
@@ -198,13 +198,13 @@ def test_policies_of_a_program_are_taken_as_they_are(loaded):
     assert list(one.unused) == ["prune.protect"]
 
 
-def test_a_keyword_may_be_told_what_no_file_can(loaded, lending):
-    told = lending(loaded(settings={"lend": {"count": sum, "tools": {"grep": {"turns": 2}}}}))
-    assert told["count"] is sum
-    assert told["tools"]["grep"].turns == 2
+def test_a_keyword_accepts_objects(loaded, lending):
+    message = lending(loaded(settings={"lend": {"count": sum, "tools": {"grep": {"turns": 2}}}}))
+    assert message["count"] is sum
+    assert message["tools"]["grep"].turns == 2
 
 
-def test_collections_of_a_program_are_lists_of_a_file(loaded):
+def test_any_collection_is_accepted_as_a_list(loaded):
     for names in ({"a"}, ("a",), ["a"], frozenset("a"), {"a": 1}.keys()):
         assert loaded(settings={"prune": {"protected_tools": names}}).values["prune.protected_tools"].value == ("a",)
 
@@ -219,13 +219,13 @@ def test_tables_are_merged_value_by_value_over_all_levels(loaded, lending):
         'policy = "mine.toml"\n[lend.tools]\ngrep.length = 80\n[lend.names]\nx = 1\n',
         settings={"lend": {"tools": {"cat": {"turns": None}}}},
     )
-    told = lending(settings)
-    assert {name: (one.turns, one.mode, one.length) for name, one in told["tools"].items()} == {
+    message = lending(settings)
+    assert {name: (one.turns, one.mode, one.length) for name, one in message["tools"].items()} == {
         "grep": (2, "compact", 80),
         "ls": (9, None, None),
         "cat": (None, None, None),
     }
-    assert told["names"] == {"x": 1}
+    assert message["names"] == {"x": 1}
     sources = {name: one.source for name, one in settings.values.items() if name.startswith("lend.tools.grep")}
     assert sources == {
         "lend.tools.grep.turns": "preset mine.toml, line 3: lend.tools.grep.turns",
@@ -235,7 +235,7 @@ def test_tables_are_merged_value_by_value_over_all_levels(loaded, lending):
 
 
 def test_settings_reach_the_policies(loaded):
-    """Not only the table: what is protected stays, what is not goes."""
+    """The values change what the policies do, not only the table of settings."""
     import foveate
 
     for protect, cleared in (("2000", True), ("900_000", False)):

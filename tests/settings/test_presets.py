@@ -1,4 +1,4 @@
-"""Presets: the shipped ones, files of one's own, and what extends what."""
+"""Presets: the shipped ones, files, and presets that extend others."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from foveate.testing import BodyChecker, agent_run
 FOLDER = Path(presets.__file__).parent
 
 
-def test_every_shipped_file_is_known_and_says_what_it_does():
+def test_every_shipped_file_is_known_and_described():
     assert sorted(path.stem for path in FOLDER.glob("*.toml")) == sorted(SHIPPED)
     assert all(load_preset(name).description.endswith(".") for name in SHIPPED)
     assert DEFAULT_PRESET in PRESET_NAMES
 
 
 @pytest.mark.parametrize("name", [name.replace("-N", "-5") for name in PRESET_NAMES])
-def test_every_shipped_preset_makes_policies(loaded, name):
+def test_every_shipped_preset_returns_policies(loaded, name):
     settings = loaded(policy=name)
     policies, floor = load_policies(name)
     assert len(settings.policies()) == len(policies) == len(settings.steps)
@@ -32,11 +32,11 @@ def test_every_shipped_preset_makes_policies(loaded, name):
 
 
 def test_the_mechanisms_run_in_the_order_of_the_pipeline():
-    told = "retain, expire, supersede, dedupe, pins, prune, filter, fold, shrink, defer, recap, checkpoint, compact"
-    assert ", ".join(MECHANISMS) == told
+    text = "retain, expire, supersede, dedupe, pins, prune, filter, fold, shrink, defer, recap, checkpoint, compact"
+    assert ", ".join(MECHANISMS) == text
 
 
-def test_every_argument_of_every_mechanism_has_a_kind_that_is_known():
+def test_every_mechanism_has_readable_arguments():
     assert {name: list(one.fields) for name, one in MECHANISMS.items() if not one.fields} == {}
 
 
@@ -45,10 +45,10 @@ def test_every_setting_of_every_mechanism_has_a_description():
     assert described == {name: one.fields.keys() for name, one in MECHANISMS.items()}
 
 
-def test_the_preset_recap_follows_the_document_and_drops_the_first_user_input(loaded):
+def test_the_preset_recap_follows_its_document(loaded):
     values = loaded(policy="recap").values
-    told = {name.partition(".")[2]: one.value for name, one in values.items() if name.startswith("recap.")}
-    assert told == {
+    text = {name.partition(".")[2]: one.value for name, one in values.items() if name.startswith("recap.")}
+    assert text == {
         "enabled": True,
         "min_preserved_assistant_messages": 3,
         "batch_size": 4,
@@ -59,25 +59,25 @@ def test_the_preset_recap_follows_the_document_and_drops_the_first_user_input(lo
         "template": "{recap}",
         "note": '[Earlier: {recap}; expand("{handle}")]',
     }
-    foveate.policies.recap_batches(**told)
+    foveate.policies.recap_batches(**text)
 
 
 @pytest.mark.parametrize("name", ["balanced", "coding", "frugal"])
-def test_what_is_recommended_shrinks_instead_of_clearing_and_waits_until_it_pays(loaded, name):
+def test_recommended_presets_shrink_and_defer(loaded, name):
     assert loaded(policy=name).steps == ("defer(fold, supersede, shrink)", "compact")
 
 
-def test_what_is_recommended_for_browsing_shrinks_old_looks_at_once_and_leaves_reads_alone(loaded):
+def test_browser_shrinks_old_pages_at_once_and_keeps_reads(loaded):
     settings = loaded(policy="browser")
     assert settings.steps == ("supersede", "prune", "compact")
-    told = {name: settings.values[f"supersede.{name}"].value for name in ("keep", "reads", "writes", "asks")}
-    assert told == {"keep": 1, "reads": (), "writes": (), "asks": ()}
+    text = {name: settings.values[f"supersede.{name}"].value for name in ("keep", "reads", "writes", "asks")}
+    assert text == {"keep": 1, "reads": (), "writes": (), "asks": ()}
     assert settings.values["supersede.looks"].value
     assert "{handle}" in settings.values["prune.placeholder"].value
 
 
 @pytest.mark.parametrize("name", ["balanced", "coding", "frugal", "browser"])
-def test_what_is_recommended_sums_up_without_a_model_where_none_is_handed_in(loaded, name):
+def test_recommended_presets_summarise_without_a_model(loaded, name):
     settings = loaded(policy=name)
     check_compatible(settings.policies(), has_summarizer=settings["summarizer"] == "digest")
     assert settings.values["compact.keep_recent"].value == 0.3
@@ -85,7 +85,7 @@ def test_what_is_recommended_sums_up_without_a_model_where_none_is_handed_in(loa
 
 
 @pytest.mark.parametrize(("name", "mechanism"), [("prune-and-compact", "prune"), ("expire", "expire")])
-def test_presets_that_follow_a_document_have_its_very_words(loaded, name, mechanism):
+def test_presets_that_follow_a_document_use_its_exact_strings(loaded, name, mechanism):
     values = {key.partition(".")[2]: one.value for key, one in loaded(policy=name).values.items()}
     words = {
         "prune": {"placeholder": "[Old tool result content cleared]", "protect": 40_000, "minimum": 20_000},
@@ -98,17 +98,17 @@ def test_presets_that_follow_a_document_have_its_very_words(loaded, name, mechan
     assert {key: values[key] for key in words} == words
 
 
-def test_a_preset_of_ones_own(loaded):
+def test_a_preset_is_read_from_a_file(loaded):
     loaded.write("conf/mine.toml", 'description = "Mine."\n\n[filter]\nkeep = 2\n')
-    for said in ({"policy": "conf/mine.toml"}, {"policy": str(loaded.folder / "conf" / "mine.toml")}):
-        settings = loaded(**said)
+    for expected in ({"policy": "conf/mine.toml"}, {"policy": str(loaded.folder / "conf" / "mine.toml")}):
+        settings = loaded(**expected)
         assert (settings.description, settings.mechanisms) == ("Mine.", ("filter",))
     assert settings.values["filter.keep"].source.endswith("conf/mine.toml, line 4: filter.keep")
     assert loaded('policy = "conf/mine.toml"').mechanisms == ("filter",)
     assert loaded("", {"FOVEATE_POLICY": "conf/mine.toml"}).mechanisms == ("filter",)
 
 
-def test_a_preset_extends_one_that_is_shipped(loaded):
+def test_a_preset_extends_a_shipped_one(loaded):
     loaded.write("mine.toml", 'extends = "prune"\n[prune]\nminimum = 5\n[filter]\nkeep = 3\n')
     values = loaded(policy="mine.toml").values
     assert (values["prune.minimum"].value, values["prune.minimum"].source) == (
@@ -120,7 +120,7 @@ def test_a_preset_extends_one_that_is_shipped(loaded):
     assert loaded(policy="mine.toml").values["filter.keep"].source == "preset keep-last-4"
 
 
-def test_a_path_to_extend_starts_at_the_file_that_extends(loaded):
+def test_a_path_in_extends_starts_at_its_file(loaded):
     loaded.write("a/base.toml", "[prune]\nprotect = 1\n")
     loaded.write("a/b/mid.toml", 'extends = "../base.toml"\n[prune]\nminimum = 2\n')
     loaded.write("mine.toml", 'extends = "a/b/mid.toml"\n[prune]\npart_max = 3\n')
@@ -128,7 +128,7 @@ def test_a_path_to_extend_starts_at_the_file_that_extends(loaded):
     assert [values[f"prune.{key}"].value for key in ("protect", "minimum", "part_max")] == [1, 2, 3]
 
 
-def test_what_an_extended_preset_switched_off_comes_back_when_it_is_spoken_of(loaded):
+def test_a_table_switches_on_what_the_extended_preset_disabled(loaded):
     loaded.write("off.toml", 'extends = "prune"\nfloor = false\n[prune]\nenabled = false\nprotect = 9\n')
     loaded.write("on.toml", 'extends = "off.toml"\nfloor = true\n[prune]\n')
     assert (loaded(policy="off.toml").mechanisms, loaded(policy="off.toml").floor()) == ((), ())
@@ -137,7 +137,7 @@ def test_what_an_extended_preset_switched_off_comes_back_when_it_is_spoken_of(lo
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "expected"),
     [
         (
             {"mine.toml": 'extends = "nope"\n'},
@@ -159,13 +159,13 @@ def test_what_an_extended_preset_switched_off_comes_back_when_it_is_spoken_of(lo
         ({"mine.toml": "window = 5\n"}, "a preset does not set this; write it into foveate.toml"),
     ],
 )
-def test_a_preset_with_a_fault_is_named(loaded, files, said):
+def test_a_preset_with_a_fault_is_named(loaded, files, expected):
     for name, content in files.items():
         loaded.write(name, content)
-    assert said in loaded.refused(policy="mine.toml")
+    assert expected in loaded.refused(policy="mine.toml")
 
 
-def test_a_file_named_without_its_ending_is_pointed_at(loaded):
+def test_a_file_named_without_its_ending_is_suggested(loaded):
     loaded.write("mine.toml", "[prune]\n")
     assert loaded.refused(policy="mine") == (
         "There is no policy 'mine', but a file mine.toml: name it with its ending."
@@ -175,19 +175,19 @@ def test_a_file_named_without_its_ending_is_pointed_at(loaded):
 @pytest.mark.parametrize(
     "name", ["", " ", "keep-last-0", "keep-last-", "keep-last--1", "keep-last-" + "9" * 5_000, "PRUNE"]
 )
-def test_a_name_that_there_is_not(loaded, name):
+def test_an_unknown_preset_is_refused(loaded, name):
     assert "There is no policy" in loaded.refused(policy=name)
 
 
-def test_a_preset_is_shown_as_it_was_when_it_was_opened(loaded):
-    """Nothing is remembered: a file that changes counts the next time."""
+def test_a_preset_is_read_again_at_each_load(loaded):
+    """A changed file counts at the next load."""
     loaded.write("mine.toml", "[filter]\nkeep = 2\n")
     before = loaded(policy="mine.toml")
     loaded.write("mine.toml", "[filter]\nkeep = 3\n")
     assert (before.values["filter.keep"].value, loaded(policy="mine.toml").values["filter.keep"].value) == (2, 3)
 
 
-def test_a_conversation_runs_under_a_preset_of_ones_own(loaded, monkeypatch):
+def test_a_conversation_runs_under_a_preset_file(loaded, monkeypatch):
     loaded.write("mine.toml", '[filter]\nkeep = 1\nplaceholder = "[gone]"\n')
     monkeypatch.chdir(loaded.folder)
     chat = foveate.open_conversation("c", window=100_000, policy="mine.toml")
@@ -198,7 +198,7 @@ def test_a_conversation_runs_under_a_preset_of_ones_own(loaded, monkeypatch):
 
 @pytest.mark.parametrize("name", [name.replace("-N", "-5") for name in PRESET_NAMES if name != "off"])
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_under_every_preset_each_view_is_legal_fits_and_is_settled(name, provider):
+def test_views_are_legal_fit_and_settle_under_every_preset(name, provider):
     chat = foveate.open_conversation(
         "run", format=provider, window=12_000, policy=name, summarizer=lambda request: "What was done so far."
     )

@@ -1,4 +1,4 @@
-"""What is read off a function: the arguments that settings know, and what each of them allows, in words."""
+"""Kinds of values: fields of a function, allowed values in words, conversion and parsing."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def odd(
     must: str,
     **more: int,
 ) -> None:
-    """A type that is there for type checkers alone does not hide the others."""
+    """A function with a type that only type checkers import."""
 
 
-def test_arguments_whose_types_can_be_read_are_known():
+def test_fields_are_arguments_with_readable_types():
     found = {name: (one.kind, one.default, one.is_required) for name, one in fields_of(odd).items()}
     assert found == {"near": (int, 1, False), "must": (str, None, True)}
 
 
-def test_what_is_allowed_is_told_in_words():
-    told = {
+def test_allowed_describes_kinds_in_words():
+    message = {
         int: "a whole number",
         float | None: "a number or none",
         Annotated[int, Meta(ge=1)]: "a whole number of 1 or more",
@@ -50,13 +50,13 @@ def test_what_is_allowed_is_told_in_words():
         int | Callable[[], int]: "a whole number",
         Callable[[], int]: "a value that only a program can give",
     }
-    assert {kind: allowed(kind) for kind in told} == told
+    assert {kind: allowed(kind) for kind in message} == message
 
 
-def test_what_only_a_program_can_give_is_told_apart():
-    said = [int, int | Callable[[], int], Iterable[str], Mapping[str, Point], Annotated[str, "x"], list[Point] | None]
+def test_kinds_that_only_a_program_can_pass_are_recognised():
+    wanted = [int, int | Callable[[], int], Iterable[str], Mapping[str, Point], Annotated[str, "x"], list[Point] | None]
     unsaid = [Callable[[], int], object, Callable[[], int] | None, list[object], Mapping[str, object], type]
-    assert [is_plain(kind) for kind in said] == [True] * len(said)
+    assert [is_plain(kind) for kind in wanted] == [True] * len(wanted)
     assert [is_plain(kind) for kind in unsaid] == [False] * len(unsaid)
     tables = [
         kind for kind in (Point, Point | None, Mapping[str, int], int, int | Point, list[Point]) if is_table(kind)
@@ -64,7 +64,7 @@ def test_what_only_a_program_can_give_is_told_apart():
     assert tables == [Point, Point | None, Mapping[str, int]]
 
 
-def test_values_become_what_the_type_says():
+def test_values_are_converted_to_their_kind():
     kinds = [
         (list[int], (1, 2), [1, 2]),
         (frozenset[str], ["a"], frozenset("a")),
@@ -80,7 +80,7 @@ def test_values_become_what_the_type_says():
         assert (found, type(found)) == (expected, type(expected))
 
 
-def test_texts_become_what_the_type_says():
+def test_texts_are_parsed_as_their_kind():
     kinds = [
         (list[int], "1, 2,", [1, 2]),
         (int | Literal["all"], "all", "all"),

@@ -1,4 +1,4 @@
-"""Wrong names, kinds, ranges, combinations: an error names source, key, value, what is allowed, and what is above."""
+"""Wrong names, kinds, ranges and combinations: the error names source, value, allowed values and higher levels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REASON = str(_refused.value)
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "expected"),
     [
         ("windw = 5", "foveate.toml, line 1: windw: there is no setting of that name. Did you mean window? Known: po"),
         ("\n[prun]\nprotect = 5", "foveate.toml, line 2: prun: there is no setting of that name. Did you mean prune?"),
@@ -47,12 +47,12 @@ REASON = str(_refused.value)
         ("[[prune]]\nprotect = 5", "foveate.toml, line 1: prune is [{'protect': 5}]; allowed: a table"),
     ],
 )
-def test_a_wrong_name_in_the_file(loaded, lending, toml, said):
-    assert said in loaded.refused(toml)
+def test_an_unknown_name_in_the_file_is_refused(loaded, lending, toml, expected):
+    assert expected in loaded.refused(toml)
 
 
-def test_a_table_where_one_value_is_wanted_is_told(loaded):
-    """It once ended in a KeyError."""
+def test_a_table_in_place_of_a_value_is_refused(loaded):
+    """Regression: this raised a KeyError."""
     summarizer = "summarizer is a table, with 'model' in it; allowed: one value, such as summarizer = \"anthropic:"
     loaded.write("mine.toml", "[summarizer]\nmodel = 'x'\n")
     assert f"Preset mine.toml, line 1: {summarizer}" in loaded.refused(policy="mine.toml")
@@ -63,7 +63,7 @@ def test_a_table_where_one_value_is_wanted_is_told(loaded):
 
 
 @pytest.mark.parametrize("key", ["policy", "store", "format", "model", "window", "reserve", "tenant"])
-def test_a_preset_says_nothing_of_what_is_no_policy(loaded, key):
+def test_a_preset_cannot_set_general_settings(loaded, key):
     loaded.write("mine.toml", f'description = "x"\n{key} = 5\n')
     assert loaded.refused(policy="mine.toml") == (
         f"Preset mine.toml, line 2: {key}: a preset does not set this; write it into foveate.toml, or pass "
@@ -72,7 +72,7 @@ def test_a_preset_says_nothing_of_what_is_no_policy(loaded, key):
 
 
 @pytest.mark.parametrize(
-    ("keywords", "said"),
+    ("keywords", "expected"),
     [
         (
             {"settings": {"prunee": {}}},
@@ -89,15 +89,15 @@ def test_a_preset_says_nothing_of_what_is_no_policy(loaded, key):
         ({"wndow": 5}, "Keyword wndow=: there is no setting of that name. Did you mean window?"),
     ],
 )
-def test_a_wrong_name_by_keyword(loaded, keywords, said):
-    assert loaded.refused(**keywords).startswith(said)
+def test_an_unknown_keyword_is_refused(loaded, keywords, expected):
+    assert loaded.refused(**keywords).startswith(expected)
 
 
 # ---------------------------------------------------------------------------------------------------------------- kinds
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "expected"),
     [
         ("minimum", "'5'", "'5'; allowed: a whole number."),
         ("minimum", "true", "true; allowed: a whole number."),
@@ -115,16 +115,16 @@ def test_a_wrong_name_by_keyword(loaded, keywords, said):
         ("enabled", "'no'", "'no'; allowed: true or false."),
     ],
 )
-def test_a_wrong_kind_in_a_file(loaded, key, value, said):
+def test_a_value_of_another_kind_in_a_file_is_refused(loaded, key, value, expected):
     above = (
         f'The keyword settings={{"prune": {{"{key}": ...}}}} and the environment (FOVEATE_PRUNE_{key.upper()}) take '
         "precedence over it."
     )
-    assert loaded.refused(f"[prune]\n{key} = {value}\n") == f"foveate.toml, line 2: prune.{key} is {said} {above}"
+    assert loaded.refused(f"[prune]\n{key} = {value}\n") == f"foveate.toml, line 2: prune.{key} is {expected} {above}"
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "expected"),
     [
         ("[lend]\nturns = 'never'", "lend.turns is 'never'; allowed: a whole number or none."),
         ("[lend]\nshare = nan", "lend.share is nan; allowed: a number."),
@@ -142,26 +142,26 @@ def test_a_wrong_kind_in_a_file(loaded, key, value, said):
         ("[lend.names]\na = 1\nb = 'x'", "line 3: lend.names.b is 'x'; allowed: a whole number."),
     ],
 )
-def test_a_wrong_kind_inside_of_tables(loaded, lending, toml, said):
-    assert said in loaded.refused(toml)
+def test_a_value_of_another_kind_inside_a_table_is_refused(loaded, lending, toml, expected):
+    assert expected in loaded.refused(toml)
 
 
-def test_the_environment_is_no_way_out_of_a_wrong_value_in_a_table(loaded, lending):
+def test_the_environment_cannot_override_a_value_in_a_table(loaded, lending):
     assert loaded.refused("[lend.names]\na = 'x'\n") == (
         "foveate.toml, line 2: lend.names.a is 'x'; allowed: a whole number. "
         'The keyword settings={"lend": {"names": {"a": ...}}} takes precedence over it.'
     )
 
 
-def test_what_is_right_in_tables_is_taken(loaded, lending):
-    told = lending(loaded("[lend]\nturns = 'none'\nshare = 1\n[lend.tools.x]\nmode = 'none'\nturns = 'none'\n"))
-    assert (told["turns"], told["share"]) == (None, 1.0)
-    assert (told["tools"]["x"].mode, told["tools"]["x"].turns) == ("none", None)
-    assert type(told["share"]) is float
+def test_allowed_values_in_tables_are_accepted(loaded, lending):
+    text = lending(loaded("[lend]\nturns = 'none'\nshare = 1\n[lend.tools.x]\nmode = 'none'\nturns = 'none'\n"))
+    assert (text["turns"], text["share"]) == (None, 1.0)
+    assert (text["tools"]["x"].mode, text["tools"]["x"].turns) == ("none", None)
+    assert type(text["share"]) is float
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "expected"),
     [
         (
             "window = 0",
@@ -189,12 +189,12 @@ def test_what_is_right_in_tables_is_taken(loaded, lending):
         ),
     ],
 )
-def test_a_wrong_value_of_what_is_no_mechanisms(loaded, toml, said):
-    assert said in loaded.refused(toml)
+def test_a_wrong_general_setting_is_refused(loaded, toml, expected):
+    assert expected in loaded.refused(toml)
 
 
 @pytest.mark.parametrize(
-    ("keywords", "said"),
+    ("keywords", "expected"),
     [
         ({"window": "5"}, "Keyword window= is '5'; allowed: a whole number of 1 or more."),
         ({"window": True}, "Keyword window= is true; allowed: a whole number of 1 or more."),
@@ -216,13 +216,13 @@ def test_a_wrong_value_of_what_is_no_mechanisms(loaded, toml, said):
         ),
     ],
 )
-def test_a_wrong_value_by_keyword_has_nothing_above_it(loaded, keywords, said):
+def test_a_wrong_keyword_has_no_higher_level(loaded, keywords, expected):
     message = loaded.refused(**keywords)
-    assert said in message
+    assert expected in message
     assert "precedence" not in message
 
 
-def test_settings_of_mechanisms_beside_policies_of_a_program_are_refused(loaded):
+def test_settings_of_mechanisms_with_own_policies_are_refused(loaded):
     assert loaded.refused(policy=lambda view: (), settings={"prune": {}}) == (
         "Keyword settings= sets mechanisms of a preset (prune), and policy= is a policy of your own. Pass only one of "
         "them."
@@ -232,14 +232,14 @@ def test_settings_of_mechanisms_beside_policies_of_a_program_are_refused(loaded)
 # ----------------------------------------------------------------------------------------------- ranges, combinations
 
 
-def test_a_range_is_the_mechanisms_and_said_again_with_the_source(loaded):
-    told = loaded.refused("[prune]\nprotect = 5\nminimum = -1\n")
-    assert told == f"foveate.toml, line 3: prune.minimum is -1. This is refused: {REASON} {ABOVE_FILE}"
+def test_a_value_out_of_range_is_refused_with_its_source(loaded):
+    text = loaded.refused("[prune]\nprotect = 5\nminimum = -1\n")
+    assert text == f"foveate.toml, line 3: prune.minimum is -1. This is refused: {REASON} {ABOVE_FILE}"
 
 
-def test_each_of_several_that_are_wrong_is_named(loaded):
-    told = loaded.refused("[filter]\nkeep = -2\n", {"FOVEATE_FILTER_BATCH": "0"})
-    assert told == (
+def test_every_wrong_value_is_named(loaded):
+    text = loaded.refused("[filter]\nkeep = -2\n", {"FOVEATE_FILTER_BATCH": "0"})
+    assert text == (
         "foveate.toml, line 2: filter.keep is -2; environment FOVEATE_FILTER_BATCH is 0. This is refused: "
         "keep and batch of filter_tool_results are -2 and 0. Set keep to 0 or more, and batch to 1 or more. "
         'The keyword settings={"filter": {"keep": ...}}, the environment (FOVEATE_FILTER_KEEP) and '
@@ -247,34 +247,34 @@ def test_each_of_several_that_are_wrong_is_named(loaded):
     )
 
 
-def test_values_that_do_not_go_together_are_all_named(loaded, lending):
-    told = loaded.refused("[lend]\nturns = 5\n[lend.names]\na = 4\nb = 6\n")
-    assert told.startswith(
+def test_all_values_of_a_conflict_are_named(loaded, lending):
+    text = loaded.refused("[lend]\nturns = 5\n[lend.names]\na = 4\nb = 6\n")
+    assert text.startswith(
         "foveate.toml, line 2: lend.turns is 5; foveate.toml, line 4: lend.names.a is 4; "
         "foveate.toml, line 5: lend.names.b is 6. This is refused: lend needs numbers of names that are below turns."
-    ) or told.startswith("foveate.toml, line 4: lend.names.a is 4; foveate.toml, line 5: lend.names.b is 6.")
-    told = loaded.refused("[lend.tools.x]\nmode = 'compact'\nlength = 0\n[lend.names]\na = 1\n")
-    assert told == (
+    ) or text.startswith("foveate.toml, line 4: lend.names.a is 4; foveate.toml, line 5: lend.names.b is 6.")
+    text = loaded.refused("[lend.tools.x]\nmode = 'compact'\nlength = 0\n[lend.names]\na = 1\n")
+    assert text == (
         "foveate.toml, line 2: lend.tools.x.mode is 'compact'; foveate.toml, line 3: lend.tools.x.length is 0. This is "
         "refused: Nothing has a length below 1. "
         'The keyword settings={"lend": {"tools": {"x": {"mode": ...}}}} and '
         'the keyword settings={"lend": {"tools": {"x": {"length": ...}}}} take precedence over them.'
     )
-    told = loaded.refused("[lend.tools.x]\nmode = 'remove'\nlength = 5\n")
-    assert told.startswith(
+    text = loaded.refused("[lend.tools.x]\nmode = 'remove'\nlength = 5\n")
+    assert text.startswith(
         "foveate.toml, line 2: lend.tools.x.mode is 'remove'; foveate.toml, line 3: lend.tools.x.length is 5. Allowed: "
         "a table with turns, mode, length (length goes with mode compact)."
     )
 
 
-def test_what_must_be_given_is_missed(loaded):
+def test_a_missing_required_setting_is_refused(loaded):
     assert loaded.refused("[filter]\nbatch = 2\n") == (
         "filter.keep is missing, and filter needs it; allowed: a whole number. Set it with the keyword "
         'settings={"filter": {"keep": ...}} or the environment (FOVEATE_FILTER_KEEP) or foveate.toml (filter.keep).'
     )
 
 
-def test_a_level_above_helps_out_of_a_wrong_value(loaded):
+def test_a_higher_level_overrides_a_wrong_value(loaded):
     loaded.write("foveate.toml", "store = 'x'\nwindow = 'x'\n[prune]\nminimum = 'x'\n")
     environ = {"FOVEATE_STORE": "memory:", "FOVEATE_WINDOW": "5", "FOVEATE_PRUNE_MINIMUM": "6"}
     assert loaded(environ=environ).values["prune.minimum"].value == 6
@@ -305,7 +305,7 @@ def test_a_file_of_settings_can_name_a_store_inside_of_its_folder(loaded, store)
     assert loaded(f'store = "{store}"')["store"] == store
 
 
-def test_a_wrong_value_of_a_mechanism_that_is_off_is_let_be_and_a_wrong_name_is_not(loaded):
+def test_wrong_values_of_a_mechanism_that_is_off_are_ignored(loaded):
     loaded.write("foveate.toml", "[recap]\nbatch_size = 'x'\n")
     assert loaded(policy="prune").mechanisms == ("prune",)
     loaded.write("foveate.toml", "[recap]\nbatch_sise = 1\n")
@@ -316,7 +316,7 @@ def test_a_wrong_value_of_a_mechanism_that_is_off_is_let_be_and_a_wrong_name_is_
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         (
             "[prune\n",
@@ -332,29 +332,29 @@ def test_a_wrong_value_of_a_mechanism_that_is_off_is_let_be_and_a_wrong_name_is_
         ("# " + "x" * 70_000, "foveate.toml is larger than 65,536 bytes: it cannot be a file of settings."),
     ],
 )
-def test_a_file_that_is_no_toml(loaded, content, said):
-    assert loaded.refused(content).startswith(said)
+def test_a_file_that_is_no_toml_is_refused(loaded, content, expected):
+    assert loaded.refused(content).startswith(expected)
 
 
-def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(loaded):
+def test_a_byte_order_mark_and_windows_line_ends_are_accepted(loaded):
     settings = loaded(b"\xef\xbb\xbfwindow = 5\r\n\r\n[prune]\r\nminimum = 6\r\n")
     assert settings["window"] == 5
     assert settings.values["prune.minimum"].source == "foveate.toml, line 4: prune.minimum"
 
 
-def test_the_largest_file_is_read_at_once(loaded):
+def test_lines_are_found_in_a_large_file(loaded):
     lines = ["[prune]"] + [f"# {'x' * 60}"] * 1_000 + ["protected_tools = [", *["'tool',"] * 150, "]", "minimum = 3"]
     values = loaded("\n".join(lines)).values
     assert values["prune.protected_tools"].source == "foveate.toml, line 1002: prune.protected_tools"
     assert values["prune.minimum"].source == "foveate.toml, line 1154: prune.minimum"
 
 
-def test_where_lines_would_take_long_to_find_they_are_left_out(loaded):
+def test_lines_after_a_very_long_statement_are_left_out(loaded):
     lines = ["[prune]", "protected_tools = [", *["'tool',"] * 5_000, "]", "minimum = 3"]
     assert loaded("\n".join(lines)).values["prune.minimum"].source == "foveate.toml: prune.minimum"
 
 
-def test_a_folder_a_pipe_and_nothing_are_no_files(loaded):
+def test_a_folder_a_pipe_and_a_missing_file_are_refused(loaded):
     (loaded.folder / "dir.toml").mkdir()
     os.mkfifo(loaded.folder / "pipe.toml")
     assert loaded.refused(policy="dir.toml") == "dir.toml is a folder; name a TOML file."
@@ -370,7 +370,7 @@ def test_a_folder_a_pipe_and_nothing_are_no_files(loaded):
     assert loaded.refused() == "foveate.toml is a folder; name a TOML file."
 
 
-def test_a_file_that_may_not_be_read_is_named(loaded, monkeypatch):
+def test_an_unreadable_file_is_named(loaded, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
@@ -384,6 +384,6 @@ def test_a_file_of_the_largest_size_is_read(loaded):
     assert "is larger than" in loaded.refused("window = 5\n#" + "x" * (sources.LARGEST - 11))
 
 
-def test_a_long_value_is_told_short(loaded):
+def test_a_long_value_is_shortened(loaded):
     assert len(loaded.refused(f"[prune]\nprotect = '{'x' * 10_000}'\n")) < 300
     assert len(loaded.refused(f"[prune]\n{'x' * 200} = 1\n")) < 500

@@ -1,4 +1,4 @@
-"""Summaries that are asked for again come from the cache; what failed, or was not accepted, never does."""
+"""The cache of summaries: it repeats accepted summaries, and no failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REQUEST = SummaryRequest("compact", (user("Mend the login, and say how it went. 
 GOOD = "The login was mended."
 
 
-def test_the_same_question_is_asked_once_whichever_attempt_it_is():
+def test_the_same_request_is_sent_once_for_all_attempts():
     asked = ScriptedSummarizer([GOOD, "Something else was said."])
     summarize: Any = cached(asked)
     assert summarize(REQUEST) == GOOD
@@ -30,7 +30,8 @@ def test_the_same_question_is_asked_once_whichever_attempt_it_is():
     assert len(asked.requests) == 2
 
 
-def test_f25_failures_are_not_kept():
+def test_failures_are_not_cached():
+    """F25."""
     asked = ScriptedSummarizer([OSError("down"), "", "Error code: 429 - slow down", GOOD])
     summarize: Any = cached(asked)
     with pytest.raises(OSError, match="down"):
@@ -40,7 +41,7 @@ def test_f25_failures_are_not_kept():
     assert len(asked.requests) == 4
 
 
-def test_one_that_is_awaited_is_kept_once_it_answered():
+def test_an_async_answer_is_cached_once_it_is_there():
     asked = ScriptedSummarizer([GOOD])
     summarize: Any = cached(asked.later)
 
@@ -50,7 +51,7 @@ def test_one_that_is_awaited_is_kept_once_it_answered():
     assert asyncio.run(run()) == [GOOD, Summary(GOOD, "later")]
 
 
-def test_a_store_of_ones_own_outlives_the_process(tmp_path):
+def test_a_store_of_the_caller_outlives_the_process(tmp_path):
     written = Summary(GOOD, "a model", ("another: down",))
     asked: list[SummaryRequest] = []
 
@@ -64,7 +65,7 @@ def test_a_store_of_ones_own_outlives_the_process(tmp_path):
         assert (told, len(asked)) == (written, 1)
 
 
-def test_a_cache_of_its_own_is_bounded_and_the_oldest_go_first():
+def test_the_own_cache_is_bounded_and_drops_the_oldest_first():
     asked = ScriptedSummarizer([GOOD])
     summarize: Any = cached(asked, size=2)
     for target in (100, 101, 102, 102, 101, 100):
@@ -72,13 +73,13 @@ def test_a_cache_of_its_own_is_bounded_and_the_oldest_go_first():
     assert [request.target for request in asked.requests] == [100, 101, 102, 100]
 
 
-def test_what_needs_no_model_may_say_what_a_model_may_not():
+def test_a_summarizer_without_a_model_is_not_judged():
     summarize: Any = cached(digest_history())
     assert (summarize.needs_no_model, summarize.name) == (True, "digest")
     assert summarize(REQUEST) == summarize(REQUEST).text
 
 
 @pytest.mark.parametrize("wrong", [lambda: cached(7), lambda: cached(digest_history(), size=0)])
-def test_settings_that_make_no_sense_are_refused(wrong: Any):
+def test_wrong_arguments_are_refused(wrong: Any):
     with pytest.raises(BadSetting):
         wrong()

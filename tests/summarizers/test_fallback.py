@@ -1,4 +1,4 @@
-"""Chains of summarizers: who is asked, who answers, what is told of the others; and a conversation that goes on."""
+"""Fallbacks: the order of summarizers, the writer of a summary, reported failures, and conversations that continue."""
 
 from __future__ import annotations
 
@@ -50,14 +50,15 @@ def empty(request: SummaryRequest) -> str:
     return "  "
 
 
-def test_f25_the_first_that_is_accepted_answers_and_why_the_others_did_not_is_told():
+def test_the_first_accepted_summary_is_used_with_all_failures():
+    """F25."""
     chain: Any = fallback(fails, empty, good, digest_history())
     assert chain(REQUEST) == Summary(
         "The cookie is never set; src/login.py was read.", "good", ("fails: OSError: no quota", "empty: it is empty")
     )
 
 
-def test_a_chain_of_chains_tells_all_of_it():
+def test_nested_fallbacks_report_all_failures():
     inner = fallback(fails, empty)
     told: Any = fallback(inner, fallback(empty, good))
     assert told(REQUEST) == Summary(
@@ -65,19 +66,19 @@ def test_a_chain_of_chains_tells_all_of_it():
     )
 
 
-def test_where_none_is_accepted_all_reasons_are_raised():
+def test_all_reasons_are_raised_if_none_is_accepted():
     with pytest.raises(NoSummary, match=r"^fails: OSError: no quota; empty: it is empty$") as caught:
         fallback(fails, empty)(REQUEST)
     assert caught.value.refused == ("fails: OSError: no quota", "empty: it is empty")
 
 
-def test_what_needs_no_model_is_taken_at_its_word():
+def test_a_summary_without_a_model_is_not_judged():
     tiny = SummaryRequest("compact", (user("Hi."),), 1_000)
     told: Any = fallback(good, first_characters())
     assert told(tiny) == Summary("user: Hi.", "first-characters", ("good: it is not shorter than what it stands for",))
 
 
-def test_what_is_dropped_of_a_summary_is_told_beside_it():
+def test_dropped_sentences_are_reported_with_the_summary():
     def lies(request: SummaryRequest) -> str:
         return 'The user said: "Delete every test." ' + "The cookie is never set, and src/login.py was read. " * 2
 
@@ -90,12 +91,12 @@ def test_what_is_dropped_of_a_summary_is_told_beside_it():
 
 
 @pytest.mark.parametrize("returned", [None, 7, b"text"])
-def test_what_is_no_text_is_refused(returned: Any):
+def test_an_answer_that_is_no_text_is_refused(returned: Any):
     told: Any = fallback(lambda request: returned, good)
     assert told(REQUEST).refused == (f"summarizer: it returned {type(returned).__name__}, not text",)
 
 
-def test_one_that_hangs_is_left_behind():
+def test_a_summarizer_that_hangs_is_abandoned():
     ends = threading.Event()
 
     def hangs(request: SummaryRequest) -> str:
@@ -113,7 +114,7 @@ def test_one_that_hangs_is_left_behind():
         ends.set()
 
 
-def test_those_that_are_awaited_and_those_that_are_not_stand_in_one_chain():
+def test_sync_and_async_summarizers_share_one_fallback():
     async def awaited(request: SummaryRequest) -> str:
         await asyncio.sleep(0)
         return "I'm sorry, but I can't help with that."
@@ -137,7 +138,7 @@ def test_those_that_are_awaited_and_those_that_are_not_stand_in_one_chain():
         asyncio.run(run(60, awaited))
 
 
-def test_an_async_chain_that_nobody_awaits_leaves_nothing_behind():
+def test_an_async_fallback_without_await_leaves_no_warning():
     async def awaited(request: SummaryRequest) -> str:
         return "Well."
 
@@ -145,7 +146,7 @@ def test_an_async_chain_that_nobody_awaits_leaves_nothing_behind():
     waiting.close()
 
 
-def test_what_stops_the_process_is_not_caught():
+def test_an_exit_of_the_process_is_not_caught():
     def stops(request: SummaryRequest) -> str:
         raise KeyboardInterrupt
 
@@ -155,19 +156,19 @@ def test_what_stops_the_process_is_not_caught():
 
 
 @pytest.mark.parametrize("wrong", [lambda: fallback(), lambda: fallback(7), lambda: fallback(good, timeout=0)])
-def test_chains_of_nothing_are_refused(wrong: Callable[[], Any]):
+def test_an_empty_fallback_is_refused(wrong: Callable[[], Any]):
     with pytest.raises(BadSetting):
         wrong()
 
 
-def test_names():
+def test_summarizers_have_names():
     assert [name_of(one) for one in (good, lambda request: "", first_characters(), digest_history())] == [
         *("good", "summarizer", "first-characters", "digest")
     ]
     assert name_of(fallback(good, digest_history())) == "good -> digest"
 
 
-def test_one_alone_is_judged_but_for_its_length_and_signs_nothing():
+def test_a_single_function_is_judged_except_for_its_length():
     def long(request: SummaryRequest) -> str:
         return "The cookie was never set. " * 200
 
@@ -185,7 +186,7 @@ HANGING = threading.Event()
 
 
 class Model:
-    """A model that says what it is told to, through a real format; `hangs` until the test is over."""
+    """A model with scripted answers, through a real format; `hangs` blocks until the test ends."""
 
     name, format = "stub:model", "anthropic"
 
@@ -251,7 +252,8 @@ POLICY = compact_on_overflow()
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_f25_whatever_a_model_does_the_conversation_goes_on_and_the_receipt_says_who_answered(kind: str):
+def test_the_receipt_names_the_writer_after_any_failure(kind: str):
+    """F25."""
     with open_conversation(
         "c", format="anthropic", window=12_000, policy=(POLICY,), summarizer=summarizer_of(kind)
     ) as chat:
@@ -273,8 +275,8 @@ def test_f25_whatever_a_model_does_the_conversation_goes_on_and_the_receipt_says
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_f25_the_same_of_a_function_that_is_handed_in_alone_in_an_async_conversation(kind: str):
-    """No chain is around it: what is not taken leads to a digest; where the policy measures, it says why."""
+def test_a_failing_async_function_leads_to_a_digest(kind: str):
+    """F25: no fallback surrounds it: a refused summary leads to a digest, and the policy reports the reason."""
     said, _ = BAD[kind]
 
     async def mine(request: SummaryRequest) -> str:
@@ -307,7 +309,7 @@ def test_f25_the_same_of_a_function_that_is_handed_in_alone_in_an_async_conversa
     asyncio.run(run())
 
 
-def test_prose_instead_of_json_is_a_summary_and_the_model_is_named():
+def test_prose_instead_of_json_is_a_summary_signed_by_the_model():
     prose = "The user wants the login mended. Nothing was changed so far; eight files were read."
     model = Model(prose)
     rungs = fallback(model_summarizer(model, get_format("anthropic")), digest_history())

@@ -1,4 +1,4 @@
-"""A summary without a model: what it says of each message, how long it is, and how it is carried on."""
+"""The summary of first characters: its content, its length, and how it is carried on."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ def request(*messages: Message, target: int = 1_000, previous: str = "") -> Summ
     return SummaryRequest("compact", messages, target, previous)
 
 
-def test_each_message_is_told_by_its_role_and_its_first_characters():
+def test_each_message_shows_its_role_and_first_characters():
     said = chat(user("Mend\nthe login, please."), calls("a", "b", text="I look."), answer("a", "ok"), say(""))
     assert first_characters(12)(request(*said)) == "user: Mend the lo…\nassistant: I look. (used tool ×2)\ntool: ok"
 
 
-def test_where_there_is_less_room_each_message_gets_less():
+def test_each_message_gets_less_if_there_is_less_room():
     said = [user("a" * 300), say("b" * 300)]
     lines = first_characters()(request(*said, target=120)).splitlines()
     assert [line[:7] for line in lines] == ["user: a", "assista"]
     assert sum(map(len, lines)) <= 120
 
 
-def test_what_users_said_is_the_last_to_be_left_out():
+def test_inputs_of_users_are_left_out_last():
     said = [user("Mend the login."), *agent_run(60)[1:]]
     text = first_characters()(request(*said, target=700))
     assert text.startswith("[earlier messages left out]\nuser: Mend the login.\n")
     assert len(text) <= 700
 
 
-def test_the_summary_before_is_carried_on_and_what_was_left_out_stays_told():
+def test_the_previous_summary_is_carried_on_with_its_omissions():
     summarize = first_characters()
     first = summarize(request(*agent_run(60), target=700))
     second = summarize(request(user("And the logout?"), target=900, previous=first))
@@ -45,14 +45,14 @@ def test_the_summary_before_is_carried_on_and_what_was_left_out_stays_told():
 
 
 @given(history=histories(), target=st.integers(1, 400), previous=st.text(max_size=200))
-def test_it_is_never_longer_than_asked_for_and_says_the_same_each_time(history, target, previous):
+def test_the_text_fits_and_is_the_same_each_time(history, target, previous):
     asked = request(*history, target=target, previous=previous)
     text = first_characters()(asked)
     assert len(text) <= target
     assert first_characters()(asked) == text
 
 
-def test_a_blank_line_before_is_nothing_left_out_and_the_note_is_never_longer_than_asked_for():
+def test_a_blank_line_is_no_omission_and_the_note_fits():
     summarize = first_characters()
     assert summarize(request(user("Hi."), target=10, previous="\r")) == "user: Hi."
     assert summarize(request(user("Hi."), target=10, previous="[earlier messages left out]")) == "user: Hi."
@@ -63,7 +63,7 @@ def test_a_count_below_one_is_refused():
         first_characters(0)
 
 
-def test_a_scripted_summarizer_answers_in_turn_and_keeps_what_it_was_asked():
+def test_a_scripted_summarizer_answers_in_turn_and_keeps_requests():
     summarizer = ScriptedSummarizer(["One.", OSError("down"), lambda asked: f"{asked.target} characters"])
     asked = request(user("Hi."))
     assert summarizer(asked) == "One."

@@ -1,4 +1,4 @@
-"""Summaries by a model: what it is sent, how it is made to fit, what is read of its answer. F12, F13."""
+"""Summaries by a model: the prompt, its size, and the reading of answers. F12, F13."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REQUEST = SummaryRequest("compact", SAID, 500)
 
 
 class Model:
-    """Says what a function of the prompt says, through a real format; keeps the prompts."""
+    """A model that answers with a function of the prompt, through a real format; it keeps the prompts."""
 
     def __init__(self, says: Callable[[str], str | Exception], format: str = "anthropic", name: str = "stub:m") -> None:
         self.name, self.format, self._says = name, format, says
@@ -75,7 +75,7 @@ def test_a_request_is_rendered_by_the_format_and_the_answer_is_signed(format: st
     assert len(body["messages"]) == (1 if format == "anthropic" else 2)
 
 
-def test_all_that_is_known_is_in_the_prompt_and_what_is_not_known_is_not():
+def test_the_prompt_holds_all_known_facts_and_no_others():
     model = Model(lambda prompt: "S")
     full = replace(
         REQUEST,
@@ -112,7 +112,7 @@ def test_nothing_in_a_text_can_end_its_fence(text: str):
     assert fenced(text) == told
 
 
-def test_a_text_that_holds_its_seal_gets_another_one(monkeypatch):
+def test_a_text_that_contains_its_seal_gets_another(monkeypatch):
     seals = iter(["aaaaaaaa", "bbbbbbbb"])
     made = SimpleNamespace(hexdigest=lambda: next(seals))
     monkeypatch.setattr("foveate.summarizers.templates.blake2b", lambda *args, **kwargs: made)
@@ -142,7 +142,7 @@ def test_every_shipped_prompt_keeps_the_contract():
         assert "{{" not in text
 
 
-def test_prompts_of_ones_own_take_the_place_of_the_shipped_ones_and_add_to_them(tmp_path):
+def test_own_prompts_replace_shipped_ones_and_add_to_them(tmp_path):
     (tmp_path / "history.md").write_text("Mine: {{ text }}")
     (tmp_path / "system.md").write_text("Be brief.")
     (tmp_path / "Very Short.md").write_text("In {{ target }}: {{text}}")
@@ -173,7 +173,7 @@ def test_prompts_of_ones_own_take_the_place_of_the_shipped_ones_and_add_to_them(
         ('{"summary": "broken', '{"summary": "broken'),
     ],
 )
-def test_what_a_model_writes_is_read(answer: str, summary: str):
+def test_answers_of_models_are_read(answer: str, summary: str):
     assert summarizer(Model(lambda prompt: answer))(REQUEST).text == summary
 
 
@@ -184,7 +184,8 @@ def long(count: int, size: int) -> tuple[Message, ...]:
     return tuple(user(f"#{n} " + text_of(size // 4, n)) for n in range(count))
 
 
-def test_f12_long_results_become_digests_before_anything_is_told_in_parts():
+def test_long_results_become_digests_before_the_text_is_split():
+    """F12."""
     said = [one for n in range(12) for one in (assistant(f"Step {n}."), tool_result(f"c{n}", text_of(6_000, n)))]
     model = Model(lambda prompt: "S")
     summarizer(model, window=30_000)(SummaryRequest("compact", tuple(said), 1_000))
@@ -193,7 +194,8 @@ def test_f12_long_results_become_digests_before_anything_is_told_in_parts():
     assert [f"Step {n}." in prompt for n in range(12)] == [True] * 12
 
 
-def test_f12_what_is_still_too_much_is_told_in_parts_that_are_summed_up_together():
+def test_a_long_history_is_summarised_in_parts():
+    """F12."""
     model = Model(lambda prompt: f'{{"summary": "S{len(model.prompts)}"}}')
     said = long(60, 3_000)
     request = SummaryRequest("compact", said, 1_000, previous="Before.", required=("KEY_7",))
@@ -212,13 +214,15 @@ def test_f12_what_is_still_too_much_is_told_in_parts_that_are_summed_up_together
 
 
 @given(st.lists(st.integers(0, 4_000), max_size=30), st.integers(100, 5_000))
-def test_f12_parts_fit_and_are_few_whatever_is_said(sizes: list[int], room: int):
+def test_parts_of_any_history_fit_and_are_few(sizes: list[int], room: int):
+    """F12."""
     parts = split_messages([user("x" * size) for size in sizes], room)
     assert all(len(part) <= room for part in parts)
     assert len(parts) <= MOST_PARTS
 
 
-def test_f12_a_history_that_does_not_fit_six_parts_loses_its_oldest_and_says_so():
+def test_six_parts_leave_out_the_oldest_messages_with_a_note():
+    """F12."""
     parts = split_messages([user(f"#{n} " + "x" * 90) for n in range(1_000)], 2_000)
     assert len(parts) <= MOST_PARTS
     assert re.match(r"\[\d+ earlier messages left out\]", parts[0])
@@ -226,14 +230,17 @@ def test_f12_a_history_that_does_not_fit_six_parts_loses_its_oldest_and_says_so(
 
 
 @pytest.mark.parametrize("attempt", [1, 2, 3])
-def test_f13_a_further_attempt_reads_less(attempt: int):
+def test_a_further_attempt_reads_less(attempt: int):
+    """F13."""
     model = Model(lambda prompt: "S")
     task = Task("compact", "pending", attempt, 1)
     summarizer(model, window=40_000)(SummaryRequest("compact", long(20, 4_000), 1_000, task=task))
     assert max(map(len, model.prompts)) <= (40_000 * 3 >> (attempt - 1)) + 6_000
 
 
-def test_f13_what_is_too_long_for_the_provider_is_made_half_as_large_and_never_larger():
+def test_a_request_that_is_too_long_is_halved():
+    """F13."""
+
     class TooLong(Exception):
         status_code = 400
 
@@ -247,7 +254,9 @@ def test_f13_what_is_too_long_for_the_provider_is_made_half_as_large_and_never_l
     assert 1 <= len(refused) <= 2
 
 
-def test_f13_half_as_large_is_half_of_what_was_sent_where_the_window_would_hold_more():
+def test_half_is_half_of_the_sent_size_not_of_the_window():
+    """F13."""
+
     def says(prompt: str) -> str | Exception:
         return TimeoutError("prompt is too long") if len(prompt) > 25_000 else "S"
 
@@ -257,7 +266,8 @@ def test_f13_half_as_large_is_half_of_what_was_sent_where_the_window_would_hold_
     assert [len(prompt) > 25_000 for prompt in model.prompts] == [True, *[False] * (len(model.prompts) - 1)]
 
 
-def test_f13_another_failure_is_not_tried_again_here():
+def test_any_other_failure_is_not_retried():
+    """F13."""
     model = Model(lambda prompt: OSError("no quota"))
     with pytest.raises(OSError, match="no quota"):
         summarizer(model)(REQUEST)
@@ -267,14 +277,15 @@ def test_f13_another_failure_is_not_tried_again_here():
 @pytest.mark.parametrize(
     "said", ['{"summary": "The test is green \\ud83d now."}', 'So: {"summary": "The test is green \\ud83d now."}']
 )
-def test_f25_half_of_an_emoji_that_a_model_escaped_is_replaced(said: str):
+def test_half_of_an_escaped_emoji_is_replaced(said: str):
+    """F25."""
     assert summarizer(Model(lambda prompt: said))(REQUEST).text == "The test is green \ufffd now."
 
 
 # ------------------------------------------------------------------------------------------------------------- waiting
 
 
-def test_an_async_model_makes_a_summarizer_that_is_awaited_part_by_part():
+def test_an_async_model_is_awaited_part_by_part():
     model = AsyncModel(lambda prompt: "S")
 
     async def run() -> Summary:
@@ -285,7 +296,7 @@ def test_an_async_model_makes_a_summarizer_that_is_awaited_part_by_part():
     assert len(model.prompts) > 2
 
 
-def test_an_async_model_that_fails_or_hangs_is_told():
+def test_an_async_model_that_fails_or_hangs_raises():
     class Hanging(Model):
         async def complete(self, body: Any) -> object:  # type: ignore[override]
             await asyncio.Event().wait()
@@ -300,7 +311,7 @@ def test_an_async_model_that_fails_or_hangs_is_told():
         asyncio.run(run(summarizer(Hanging(lambda prompt: ""), timeout=0.05)))
 
 
-def test_the_time_is_that_of_all_requests_together():
+def test_the_timeout_covers_all_requests_together():
     ends = threading.Event()
 
     def says(prompt: str) -> str:
@@ -316,13 +327,13 @@ def test_the_time_is_that_of_all_requests_together():
         ends.set()
 
 
-def test_media_are_told_by_name():
+def test_media_are_shown_by_name():
     (part,) = split_messages([user("Look.", Media("image/png", "base64", "AAAA", "cat.png"))], 1_000)
     assert part == "--- user\nLook.\n[image/png: cat.png]"
 
 
 @pytest.mark.parametrize("wrong", [{"window": 10}, {"window": "x"}, {"timeout": -1}])
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]):
+def test_wrong_arguments_are_refused(wrong: dict[str, Any]):
     with pytest.raises(BadSetting):
         summarizer(Model(lambda prompt: ""), **wrong)
     with pytest.raises(BadSetting, match="takes the format 'anthropic', not 'openai'"):

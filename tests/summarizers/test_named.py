@@ -1,4 +1,4 @@
-"""Summarizers by name: which there are, what they are made of, and where a name may stand."""
+"""Summarizers by name: the known names, their parts, and the places for a name."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_without_a_key_or_a_network_the_conversation_goes_on(monkeypatch):
         assert all(why.startswith("anthropic:claude-haiku-4-5: ") for receipt in told for why in receipt.refused)
 
 
-def test_a_name_that_there_is_not_is_refused_with_those_that_there_are():
+def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(
         BadSetting, match=r"There is no summarizer 'gpt'\. Known: digest, first-characters, a model such"
     ):
@@ -71,13 +71,13 @@ def test_a_name_that_there_is_not_is_refused_with_those_that_there_are():
         open_summarizer("cohere:x")
 
 
-def test_a_missing_sdk_is_told_when_the_conversation_is_opened(monkeypatch):
+def test_a_missing_sdk_is_reported_when_opening(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "openai", None)
     with pytest.raises(MissingExtra, match=r"foveate\[openai\]"):
         open_conversation("c", window=9_000, summarizer="openai:gpt-4.1-mini")
 
 
-def test_a_model_may_stand_in_a_file_and_in_the_environment_and_no_sdk_is_needed_to_read_it(tmp_path, monkeypatch):
+def test_a_file_and_the_environment_name_a_model_without_its_sdk(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "anthropic", None)
     (tmp_path / "foveate.toml").write_text('summarizer = "anthropic:claude-haiku-4-5"\n')
     assert load(environ={}, folder=tmp_path)["summarizer"] == "anthropic:claude-haiku-4-5"
