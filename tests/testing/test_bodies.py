@@ -1,4 +1,4 @@
-"""The second opinion on request bodies: each rule planted once, seen refused, and accepted once mended."""
+"""The checker of request bodies: each rule refuses its planted violation and accepts the legal form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HALF = "half a pair: \ud83d"
 
 
 def png(width: int, height: int) -> str:
-    """The first bytes of a PNG of this size, which is all that anybody looks at here."""
+    """Return the first bytes of a PNG of this size. The checker reads no more."""
     size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
     return base64.b64encode(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + size + b"\x08\x06\x00\x00\x00" * 3).decode()
 
@@ -31,7 +31,7 @@ def image(data: str = PNG, mime: str = "image/png") -> Body:
 
 
 def anthropic() -> Body:
-    """A request the Messages API takes: thinking, two calls at once, an image in a result, a last word of the user."""
+    """Return a legal request of the Messages API: thinking, two calls, an image in a result, a user at the end."""
     return {
         "model": "claude-haiku-4-5",
         "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
@@ -66,7 +66,7 @@ def anthropic() -> Body:
 
 
 def openai() -> Body:
-    """A request that chat completions take: two calls at once, answered in another order, an image of the user."""
+    """Return a legal request of chat completions: two calls answered in another order, an image of the user."""
     return {
         "model": "gpt-5",
         "tools": [{"type": "function", "function": {"name": "look", "parameters": {}}}],
@@ -94,7 +94,7 @@ BODIES: dict[str, Callable[[], Body]] = {"anthropic": anthropic, "openai": opena
 
 
 def put(*path: Any) -> Change:
-    """Put a value, the last of `path`, at the place the rest leads to."""
+    """Return a change that puts the last item of `path` at the place of the rest."""
 
     def change(body: Body) -> None:
         target: Any = body
@@ -106,7 +106,7 @@ def put(*path: Any) -> Change:
 
 
 def drop(*path: Any) -> Change:
-    """Remove what `path` leads to."""
+    """Return a change that removes the value at `path`."""
 
     def change(body: Body) -> None:
         target: Any = body
@@ -118,7 +118,7 @@ def drop(*path: Any) -> Change:
 
 
 def add(*path: Any) -> Change:
-    """Put a value, the last of `path`, into the list the rest leads to, before what stands at the place named last."""
+    """Return a change that inserts the last item of `path` before the place of the rest."""
 
     def change(body: Body) -> None:
         target: Any = body
@@ -372,9 +372,9 @@ PLANTED = [("anthropic", *one) for one in ANTHROPIC] + [("openai", *one) for one
 def test_planted_fault_is_refused_by_its_rule_and_at_its_place(provider, rule, where, change):
     body = BODIES[provider]()
     change(body)
-    found = check_body(provider, body)
-    assert {refusal.rule for refusal in found} <= {rule, "pairing"}  # A call that cannot be read cannot be paired.
-    assert (rule, where) in [(refusal.rule, refusal.where) for refusal in found], [str(one) for one in found]
+    results = check_body(provider, body)
+    assert {refusal.rule for refusal in results} <= {rule, "pairing"}  # An unreadable call cannot be paired.
+    assert (rule, where) in [(refusal.rule, refusal.where) for refusal in results], [str(one) for one in results]
 
 
 @pytest.mark.parametrize(
@@ -393,7 +393,7 @@ def test_every_rule_is_planted_somewhere():
 
 
 def test_orphaned_result_is_refused_and_the_pair_accepted():
-    """F01: A cut behind the call left its answer behind; every later request was a 400."""
+    """F01: a cut after the call left its answer, and every later request was a 400."""
     body = anthropic()
     cut = {**body, "messages": [body["messages"][0], *body["messages"][2:]]}
     whole = {**body, "messages": [body["messages"][0], *body["messages"][3:]]}
@@ -441,16 +441,16 @@ def test_unusual_json_is_json(arguments):
 
 def test_answers_may_come_in_several_messages_of_one_turn():
     body = anthropic()
-    first, second, said = body["messages"][2]["content"]
-    parts = [{"role": "user", "content": [one]} for one in (first, second, said)]
+    first, second, message = body["messages"][2]["content"]
+    parts = [{"role": "user", "content": [one]} for one in (first, second, message)]
     body["messages"][2:3] = parts
     assert check_body("anthropic", body) == []
 
 
 def test_calls_may_come_in_several_messages_of_one_turn():
     body = anthropic()
-    thought, said, first, second = body["messages"][1]["content"]
-    body["messages"][1:2] = [{"role": "assistant", "content": one} for one in ([thought], [said, first], [second])]
+    thought, message, first, second = body["messages"][1]["content"]
+    body["messages"][1:2] = [{"role": "assistant", "content": one} for one in ([thought], [message, first], [second])]
     assert check_body("anthropic", body) == []
 
 
@@ -518,7 +518,7 @@ def test_unknown_provider_is_an_error_that_names_the_known_ones():
 
 @pytest.mark.parametrize("provider", BODIES)
 def test_checker_that_remembers_finds_what_one_that_does_not_finds(provider):
-    """The list grows, shrinks and is mended; what was read before must not hide what is wrong now."""
+    """The list grows, shrinks and is repaired. Earlier results must not hide new problems."""
     checker = BodyChecker(provider)
     faults = [change for one, _, _, change in PLANTED if one == provider]
     for step, change in enumerate([*faults[:40], None, *faults[:40:3]]):
@@ -529,7 +529,7 @@ def test_checker_that_remembers_finds_what_one_that_does_not_finds(provider):
         try:
             raw = [json.dumps(one, ensure_ascii=False).encode() for one in messages or []]
         except UnicodeEncodeError:
-            continue  # What cannot be bytes cannot be remembered.
+            continue  # Values that cannot be bytes cannot be remembered.
         remembered = checker.check({**body, "messages": raw if isinstance(messages, list) else messages})
         assert remembered == check_body(provider, body), step
 
@@ -549,7 +549,7 @@ def test_checker_reads_only_the_messages_it_has_not_seen(monkeypatch):
 
 
 class Counted:
-    """Rules that note what they read."""
+    """Rules that record the messages they read."""
 
     def __init__(self, rules: Any, read: list[object]) -> None:
         self.rules, self.seen, self.bytes_max, self.judge = rules, read, rules.bytes_max, rules.judge
@@ -568,7 +568,7 @@ def test_values_are_read_again_each_time():
 
 
 def test_recorded_transcripts_are_legal_at_each_of_their_calls(transcripts):
-    """They are what real agents sent: a checker that refuses them is wrong."""
+    """Real agents sent these requests, so a checker that refuses them is wrong."""
     paths = sorted(transcripts.glob("neutral/*/*.jsonl"))[::9]
     assert paths
     for path in paths:

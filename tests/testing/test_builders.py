@@ -1,4 +1,4 @@
-"""Builders say what they seem to say, and what they make up is the same each time."""
+"""Builders return the described messages, and generated text is the same each time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foveate.testing import agent_run, answer, call, calls, chat, say, system, t
 
 def test_chat_builds_a_list_of_messages():
     shot = Media("image/png", "url", "https://example.com/a.png")
-    made = chat(
+    result = chat(
         system("Be brief."),
         user("hi"),
         call("a"),
@@ -22,7 +22,7 @@ def test_chat_builds_a_list_of_messages():
         [calls("b", call("c", "grep", pattern="é", path=None), text="Both."), answer("c", "no", shot, state="error")],
         say("done"),
     )
-    assert made == [
+    assert result == [
         Message("system", (Text("Be brief."),)),
         Message("user", (Text("hi"),)),
         Message("assistant", (ToolCall("a", "tool", "{}"),)),
@@ -81,7 +81,7 @@ def test_generated_calls_are_answered_and_have_own_ids():
 
 
 def test_agent_run_looks_like_work():
-    """Code, logs, listings and JSON, small more often than large, some of it errors; what is edited was read before."""
+    """Code, logs, listings and JSON, mostly small, some errors; the agent edits only what it read before."""
     run = agent_run(200, seed=7)
     results = [message.result for message in run if message.result]
     sizes = sorted(len(result.text) for result in results)

@@ -1,4 +1,4 @@
-"""The scripted model answers like a provider, counts like one, and refuses like one."""
+"""The scripted model answers, counts and refuses like a provider."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_loop_as_users_write_it_runs_through():
         reply = client.messages.create(model="m", max_tokens=9, messages=messages)
         if reply.stop_reason != "tool_use":
             break
-        messages.append({"role": "assistant", "content": reply.content})  # The SDK takes its own objects back.
+        messages.append({"role": "assistant", "content": reply.content})  # The SDK accepts its own objects.
         messages.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]})
     assert reply.content[0].text == "It is the token."
     assert [len(request["messages"]) for request in client.requests] == [1, 3]
@@ -170,7 +170,7 @@ def test_anthropic_bills_marked_unchanged_input_from_the_cache():
     client = StubAnthropic(["one", "two", "three", "four"])
     first = {"role": "user", "content": [{"type": "text", "text": text_of(100), **MARK}]}
     bare = {"role": "user", "content": [{"type": "text", "text": text_of(100)}]}
-    said = {"role": "assistant", "content": [{"type": "text", "text": text_of(10)}]}
+    message = {"role": "assistant", "content": [{"type": "text", "text": text_of(10)}]}
     more = {"role": "user", "content": [{"type": "text", "text": text_of(50), **MARK}]}
     rest = {"role": "user", "content": text_of(7)}
 
@@ -180,9 +180,9 @@ def test_anthropic_bills_marked_unchanged_input_from_the_cache():
         return got.cache_read_input_tokens, got.cache_creation_input_tokens, got.input_tokens
 
     assert usage(first, rest) == (0, 104, 11)
-    assert usage(bare, said, more) == (104, 14 + 54, 0)
-    assert usage(bare, said, rest) == (0, 0, 104 + 14 + 11)  # Without a mark nothing is looked up.
-    assert usage(first, system=text_of(5)) == (0, 5 + 104, 0)  # Another system prompt: nothing before it is the same.
+    assert usage(bare, message, more) == (104, 14 + 54, 0)
+    assert usage(bare, message, rest) == (0, 0, 104 + 14 + 11)  # Without a mark the cache is not read.
+    assert usage(first, system=text_of(5)) == (0, 5 + 104, 0)  # Another system prompt: no common prefix.
 
 
 def test_openai_bills_unchanged_input_from_the_cache():
@@ -232,7 +232,7 @@ def test_a_script_that_is_over_says_so():
 
 
 def test_thinking_is_signed_and_comes_back_only_after_what_it_came_after():
-    """F05: models that bind reasoning to what was before it refuse it after an edit."""
+    """F05: models that bind reasoning to the messages before it refuse it after an edit."""
     thinks = Message("assistant", (Reasoning("Hm."), Text("So."), ToolCall("a", "look", "{}")))
     client = StubAnthropic([thinks, "one", "two", "three"], binds_reasoning=True)
 
@@ -271,8 +271,8 @@ def joined(pieces: list[Any], kind: str) -> list[str]:
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_stream_yields_pieces_and_then_the_whole_reply(provider: str):
     thinks = Reasoning("Let me think.", format=provider)
-    said = Message("assistant", (thinks, Text("I look it up."), ToolCall("a", "look", '{"at": "the door"}')))
-    model = ScriptedModel([said, said], provider)
+    message = Message("assistant", (thinks, Text("I look it up."), ToolCall("a", "look", '{"at": "the door"}')))
+    model = ScriptedModel([message, message], provider)
     *pieces, last = list(model.stream({"messages": [HI]}))
     assert joined(pieces, "text") == ["I ", "look ", "it ", "up."]
     assert "".join(joined(pieces, "reasoning")) == "Let me think."
@@ -323,6 +323,6 @@ def test_a_model_may_be_asked_from_several_threads_at_once():
 
     model = ScriptedModel(script, "openai")
     with ThreadPoolExecutor(4) as pool:
-        said = list(pool.map(lambda n: model.reply({"messages": [{"role": "user", "content": f"{n}"}]}), range(4)))
-    assert [one["choices"][0]["message"]["content"] for one in said] == ["0", "1", "2", "3"]
-    assert (len(model.requests), len(model.billed), len({one["id"] for one in said})) == (4, 4, 4)
+        message = list(pool.map(lambda n: model.reply({"messages": [{"role": "user", "content": f"{n}"}]}), range(4)))
+    assert [one["choices"][0]["message"]["content"] for one in message] == ["0", "1", "2", "3"]
+    assert (len(model.requests), len(model.billed), len({one["id"] for one in message})) == (4, 4, 4)

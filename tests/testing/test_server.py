@@ -1,4 +1,4 @@
-"""The provider on the loopback speaks like the real ones: statuses, errors, events; asked by plain HTTP, no SDK."""
+"""The local server answers like real providers, over plain HTTP: statuses, errors, events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("provider", ["anthropic", "openai"])
 
 
 def ask(server: StubServer, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of the response."""
+    """Return status, headers and body of the response."""
     connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
     try:
         connection.request("POST", path, json.dumps(body))
@@ -28,23 +28,23 @@ def ask(server: StubServer, path: str, body: dict[str, Any]) -> tuple[int, dict[
         connection.close()
 
 
-def told(body: bytes) -> list[tuple[str, Any]]:
-    """The events of a stream by their names, and their data as values."""
+def events_of(body: bytes) -> list[tuple[str, Any]]:
+    """Return the events of a stream by name, with their data as values."""
     events = [block.split("\n") for block in body.decode().strip().split("\n\n")]
-    found = []
+    results = []
     for lines in events:
         name = lines[0].removeprefix("event: ") if lines[0].startswith("event: ") else ""
         data = lines[-1].removeprefix("data: ")
-        found.append((name, data if data == "[DONE]" else json.loads(data)))
-    return found
+        results.append((name, data if data == "[DONE]" else json.loads(data)))
+    return results
 
 
 def test_anthropic_events_are_in_order_and_named_by_type():
-    said = Message("assistant", (Reasoning("Hm hm."), Text("I look."), ToolCall("a", "look", '{"at": 1}')))
-    with StubServer(ScriptedModel([said])) as server:
+    message = Message("assistant", (Reasoning("Hm hm."), Text("I look."), ToolCall("a", "look", '{"at": 1}')))
+    with StubServer(ScriptedModel([message])) as server:
         status, headers, body = ask(server, PATHS["anthropic"], {**HI, "stream": True})
     assert (status, headers["content-type"]) == (200, "text/event-stream")
-    events = told(body)
+    events = events_of(body)
     assert all(name == data["type"] for name, data in events)
     assert [name for name, _ in events] == [
         "message_start",
@@ -61,10 +61,10 @@ def test_anthropic_events_are_in_order_and_named_by_type():
 @pytest.mark.parametrize("usage", [True, False])
 def test_openai_chunks_are_in_order_with_usage_on_request(usage: bool):
     options = {"stream_options": {"include_usage": True}} if usage else {}
-    said = Message("assistant", (Text("I look."), ToolCall("a", "look", '{"at": 1}')))
-    with StubServer(ScriptedModel([said], "openai")) as server:
+    message = Message("assistant", (Text("I look."), ToolCall("a", "look", '{"at": 1}')))
+    with StubServer(ScriptedModel([message], "openai")) as server:
         _, _, body = ask(server, PATHS["openai"], {**HI, "stream": True, **options})
-    chunks = [data for _, data in told(body)]
+    chunks = [data for _, data in events_of(body)]
     assert chunks.pop() == "[DONE]"
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
     if usage:
@@ -124,7 +124,9 @@ def test_cut_answer_ends_in_the_middle(provider: str):
         assert b"one" in polite
         assert b"[DONE]" not in polite
         assert b"message_stop" not in polite
-        assert "It did not work out." in json.dumps(told(ask(server, PATHS[provider], {**HI, "stream": True})[2])[-1])
+        assert "It did not work out." in json.dumps(
+            events_of(ask(server, PATHS[provider], {**HI, "stream": True})[2])[-1]
+        )
 
 
 def test_a_slow_answer_is_given_up_when_the_server_closes():

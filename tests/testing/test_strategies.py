@@ -1,4 +1,4 @@
-"""The generated conversations are as nasty as they claim, and what they claim is found again in what they make."""
+"""Generated conversations contain every claimed irregularity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def answered(history: list[Message]) -> list[str]:
 
 
 def is_late(history: list[Message]) -> bool:
-    """Some answer comes after the assistant has spoken again."""
+    """Return whether an answer comes after a later message of the assistant."""
     spoke: dict[str, int] = {}
     for position, message in enumerate(history):
         for call in message.calls:
@@ -40,34 +40,40 @@ def is_late(history: list[Message]) -> bool:
 
 
 NASTY: dict[str, Callable[[list[Message]], bool]] = {
-    "calls in parallel": lambda said: any(len(message.calls) > 2 for message in said),
-    "an answer out of order": lambda said: answered(said)[:2] == asked(said)[1::-1] and len(answered(said)) > 1,
+    "calls in parallel": lambda history: any(len(message.calls) > 2 for message in history),
+    "an answer out of order": lambda history: (
+        answered(history)[:2] == asked(history)[1::-1] and len(answered(history)) > 1
+    ),
     "an answer that is late": is_late,
-    "a call without an answer": lambda said: bool(set(asked(said)) - set(answered(said))),
-    "two answers to one call": lambda said: any(answered(said).count(one) > 1 for one in asked(said)),
-    "an answer to nothing": lambda said: bool(set(answered(said)) - set(asked(said))),
-    "an id used again": lambda said: len(set(asked(said))) < len(asked(said)),
-    "an empty id": lambda said: "" in asked(said) and "" in answered(said),
-    "a blank text": lambda said: any(isinstance(p, Text) and p.text.isspace() for m in said for p in m.parts),
-    "an empty message": lambda said: any(not message.parts for message in said),
-    "an answer of nothing": lambda said: any(m.result is not None and not m.result.content for m in said),
-    "arguments cut short": lambda said: any(c.arguments == '{"path":"src/auth/ses' for m in said for c in m.calls),
-    "arguments that are no object": lambda said: any(c.arguments == "[1, 2]" for m in said for c in m.calls),
-    "an image in an error": lambda said: any(m.result and m.result.state == "error" and [*m.media()] for m in said),
-    "unsigned thinking": lambda said: any(
+    "a call without an answer": lambda history: bool(set(asked(history)) - set(answered(history))),
+    "two answers to one call": lambda history: any(answered(history).count(one) > 1 for one in asked(history)),
+    "an answer to nothing": lambda history: bool(set(answered(history)) - set(asked(history))),
+    "an id used again": lambda history: len(set(asked(history))) < len(asked(history)),
+    "an empty id": lambda history: "" in asked(history) and "" in answered(history),
+    "a blank text": lambda history: any(isinstance(p, Text) and p.text.isspace() for m in history for p in m.parts),
+    "an empty message": lambda history: any(not message.parts for message in history),
+    "an answer of nothing": lambda history: any(m.result is not None and not m.result.content for m in history),
+    "arguments cut short": lambda history: any(
+        c.arguments == '{"path":"src/auth/ses' for m in history for c in m.calls
+    ),
+    "arguments that are no object": lambda history: any(c.arguments == "[1, 2]" for m in history for c in m.calls),
+    "an image in an error": lambda history: any(
+        m.result and m.result.state == "error" and [*m.media()] for m in history
+    ),
+    "unsigned thinking": lambda history: any(
         isinstance(p, Reasoning) and p.text and not p.signature and p.format == "anthropic"
-        for m in said
+        for m in history
         for p in m.parts
     ),
-    "thinking and nothing else": lambda said: any(
-        m.parts and all(isinstance(p, Reasoning) for p in m.parts) for m in said
+    "thinking and nothing else": lambda history: any(
+        m.parts and all(isinstance(p, Reasoning) for p in m.parts) for m in history
     ),
-    "a block of an unknown kind": lambda said: any(isinstance(p, Opaque) for m in said for p in m.parts),
-    "a system message in the middle": lambda said: any(message.role == "system" for message in said[1:]),
-    "no user at all": lambda said: len(said) > 2 and all(message.role != "user" for message in said),
-    "a NUL": lambda said: any("\0" in message.text for message in said),
-    "a word without end": lambda said: any("x" * 5000 in message.text for message in said),
-    "extra fields": lambda said: any(message.extra for message in said),
+    "a block of an unknown kind": lambda history: any(isinstance(p, Opaque) for m in history for p in m.parts),
+    "a system message in the middle": lambda history: any(message.role == "system" for message in history[1:]),
+    "no user at all": lambda history: len(history) > 2 and all(message.role != "user" for message in history),
+    "a NUL": lambda history: any("\0" in message.text for message in history),
+    "a word without end": lambda history: any("x" * 5000 in message.text for message in history),
+    "extra fields": lambda history: any(message.extra for message in history),
 }
 
 
@@ -87,7 +93,7 @@ def test_history_is_no_longer_than_was_asked_for_and_can_be_stored(history):
 
 @given(messages())
 def test_message_keeps_to_the_model_of_messages(message):
-    """A message of a tool holds one result and nothing else; a result is never anywhere else."""
+    """A tool message has one result and no other part; results occur nowhere else."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     assert len(results) == (message.role == "tool")
     assert not results or len(message.parts) == 1
@@ -111,7 +117,7 @@ def test_messages_are_of_every_role_and_hold_every_kind_of_part():
 
 @given(runs())
 def test_run_is_a_conversation_as_it_should_be(run):
-    """Written down the simplest way, it is a request that chat completions take."""
+    """In the simplest form it is a legal request of chat completions."""
     checker = BodyChecker("openai")
     body = {"messages": [plain(message) for message in run]}
     assert checker.check(body) == []
@@ -137,9 +143,9 @@ def test_edits_are_of_every_kind_at_every_place_and_at_none():
 
     @settings(max_examples=500, database=None, derandomize=True)
     @given(edits(IDS))
-    def look(made: list[object]) -> None:
-        kinds.update(map(type, made))
-        for edit in made:
+    def look(result: list[object]) -> None:
+        kinds.update(map(type, result))
+        for edit in result:
             target = getattr(edit, "target", None)
             if isinstance(target, Target):
                 named.add(target.message)
@@ -158,8 +164,8 @@ def test_edits_are_of_every_kind_at_every_place_and_at_none():
 def test_edits_without_messages_name_no_message():
     @settings(max_examples=100, database=None, derandomize=True)
     @given(edits([]))
-    def look(made: list[object]) -> None:
-        assert all(getattr(edit, "target", Target("")) not in IDS for edit in made)
+    def look(result: list[object]) -> None:
+        assert all(getattr(edit, "target", Target("")) not in IDS for edit in result)
 
     look()
 
