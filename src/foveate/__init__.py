@@ -120,7 +120,7 @@ _LAZY = {
 }
 """Names and their modules, imported at the first use: asyncio alone would double the time of `import foveate`."""
 
-_LAZY_MODULES = ("expand", "ops", "policies", "rules", "summarizers", "types")
+_LAZY_MODULES = ("expand", "ops", "plugins", "policies", "rules", "summarizers", "types")
 """Public modules that are imported at the first use."""
 
 

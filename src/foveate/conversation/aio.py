@@ -217,7 +217,7 @@ class AsyncConversation:
                 return state.view()
             finally:
                 lock.release()
-        return state.last_view or self.sync.view
+        return self.sync.view if state.last_view is None else state.last_view
 
     @property
     def budget(self) -> Budget:

@@ -1,0 +1,8 @@
+"""Plugins: functions that add content to messages, and the values they return."""
+
+from __future__ import annotations
+
+from .conversation.plugins import Additions, Plugin, plugin
+from .core.enrich import AdditionalContent, EnrichedMessage, enrich
+
+__all__ = ["AdditionalContent", "Additions", "EnrichedMessage", "Plugin", "enrich", "plugin"]
