@@ -100,7 +100,7 @@ class Planner:
             break
         else:
             raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Plan again later.")
-        if not draft.plan.open_requests:  # What was handed on is done, or no longer wanted.
+        if not draft.plan.open_requests:  # Summaries of other processes are done, or no longer wanted.
             self._prefetch.is_handed_on = False
         if all(entry.message.role == "system" for entry in view.entries):
             raise BadInput("There is nothing to send. Append a message first.")
@@ -275,7 +275,7 @@ class Planner:
                 error=replace_surrogates(f"no summary was accepted: {error}"),
                 refused=tuple(map(replace_surrogates, error.refused)),
             )
-        except Exception as error:  # Whatever a summarizer raises, the conversation stays as it was.
+        except Exception as error:  # The conversation stays as it was after any failure.
             _log.warning("%s: the summarizer failed: %r", name, error)
             return Answer(error=replace_surrogates(f"the summarizer raised {type(error).__name__}: {error}"))
         return _answer_in(text)

@@ -1,4 +1,4 @@
-"""Retention: what was kept long enough is erased, some at a time; what the view still shows waits.
+"""Retention: messages over their age are erased, some at a time; those that the view still shows wait.
 
 `core/retention.py` decides from stamps which messages are over their age. Here the stamps, the views of forks and, if a
 rule needs them, bodies are read for it, and the store erases.
@@ -36,7 +36,7 @@ _BATCH = 4000
 
 
 class RetentionCount(Struct, frozen=True):
-    """What is over its age by the rules for one kind."""
+    """Messages over their age by the rules for one kind."""
 
     kind: AgeKind
     messages: int
@@ -45,11 +45,11 @@ class RetentionCount(Struct, frozen=True):
 
 
 class RetentionReport(Struct, frozen=True):
-    """What of one conversation is over its age, and what was erased."""
+    """Messages of one conversation that are over their age, and the erasures."""
 
     conversation: str
     kinds: tuple[RetentionCount, ...] = ()
-    """What is erased, by the kind of its rule."""
+    """Messages to erase, by the kind of their rule."""
     waiting: tuple[tuple[Wait, int], ...] = ()
     """How many messages are over their age and wait, by reason."""
     runs: int = 0
@@ -69,7 +69,7 @@ class RetentionReport(Struct, frozen=True):
 
 
 class _OverAge(NamedTuple):
-    """What is over its age now."""
+    """Messages and runs over their age now."""
 
     check: OverAgeCheck
     runs: list[AgentRun]
@@ -98,7 +98,7 @@ class _Fork(NamedTuple):
 
 
 class RetentionRun:
-    """Erases what was kept long enough in one conversation."""
+    """Erases the messages of one conversation that are over their age."""
 
     def __init__(self, state: State, eraser: Eraser) -> None:
         self._state, self._eraser = state, eraser

@@ -352,7 +352,7 @@ class State:
     def follow_up(self, follow: Callable[[], None] | None = None, *, is_saved: bool = False) -> None:
         """Do what follows a write: read what is new, and save a snapshot if one is due.
 
-        The write is stored whatever happens here, so a StoreError is logged; the next call repeats the work.
+        The write is stored in any case, so a StoreError is logged; the next call repeats the work.
         """
         try:
             if follow is not None:

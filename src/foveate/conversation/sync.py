@@ -73,7 +73,7 @@ class Conversation:
 
     @property
     def view(self) -> View:
-        """What the model would see now, without any new edit."""
+        """The view that the model would see now, without any new edit."""
         with self._session.lock:
             return self._session.state.view()
 
@@ -431,6 +431,6 @@ class Privacy:
             return self._session.state.store.erasures(self._session.head)
 
     def residue(self) -> tuple[int, list[Finding]]:
-        """Return the number of erased messages, and whatever is left that was made of them; normally nothing."""
+        """Return the number of erased messages, and everything left that was made of them; normally nothing."""
         with self._session.lock:
             return self._session.state.store.find_residue(self._session.head)

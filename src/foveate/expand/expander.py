@@ -64,7 +64,7 @@ NOT_EXPANDING = ExpandOptions()
 
 
 class _Original(NamedTuple):
-    """What a handle names."""
+    """The messages that a handle names."""
 
     handle: Handle
     rows: list[StoredMessage]
