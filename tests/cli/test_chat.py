@@ -403,6 +403,11 @@ def test_list_shows_the_conversations_of_the_store(chat, run, tmp_path):
     ]
 
 
+def test_chat_stores_in_a_file_or_a_url(chat, tmp_path):
+    chat("hello", store=str(tmp_path / "mine.db"))
+    assert "2 messages" in chat(store=f"sqlite:///{tmp_path}/mine.db")
+
+
 def test_list_creates_no_conversation(run, tmp_path):
     store = f"sqlite:///{tmp_path}/c.db"
     assert run("chat", "--list", "--store", store)[1] == f"{store}: 0 conversations\n"

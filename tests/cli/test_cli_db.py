@@ -93,6 +93,10 @@ def test_help_is_plain_text_with_an_example(run, command):
     assert len(command) < 2 or f"Example: foveate db {' '.join(command)} " in out
 
 
+def test_store_is_a_file_or_a_url(db, shop):
+    assert db("action", "list", "--store", "chat.db") == db("action", "list", "--store", "sqlite:///chat.db")
+
+
 def test_empty_catalog_says_so(db, here):
     SqliteStore("chat.db").close()
     assert db("action", "list") == "There are no actions.\n"

@@ -112,6 +112,16 @@ def test_replayed_conversations_can_be_stored_and_shown(run, recording, tmp_path
     assert (code, out.splitlines()[0]) == (0, "fix-login / keep-last-1  call 8 of 8")
 
 
+def test_replay_stores_in_a_file_or_a_url(run, recording, tmp_path):
+    file, other = tmp_path / "file.db", tmp_path / "other.db"
+    assert run("replay", recording, "--policy", "none", "--db", file)[0] == 0
+    assert run("replay", recording, "--policy", "none", "--db", f"sqlite:///{other}")[0] == 0
+    assert run("show", file)[1].splitlines()[1] == run("show", other)[1].splitlines()[1] == "  fix-login / none"
+    code, out, err = run("replay", recording, "--db", "mysql://x")
+    assert (code, out) == (2, "")
+    assert "mysql://x" in err
+
+
 def test_replay_adds_to_an_existing_database(run, recording, tmp_path):
     db = tmp_path / "kept.db"
     for policy in ("none", "keep-last-1"):

@@ -100,6 +100,16 @@ def test_show_lists_the_conversations_of_a_database(run, tmp_path):
     assert "window" not in out
 
 
+def test_show_takes_a_file_or_a_url(run, tmp_path):
+    db = tmp_path / "chats.db"
+    foveate.open_conversation("first", store=f"sqlite:///{db}", window=1000).close()
+    assert run("show", f"sqlite:///{db}")[1].splitlines()[1] == run("show", db)[1].splitlines()[1] == "  first"
+    assert run("show", f"sqlite:///{db}", "first")[0] == 0
+    missing = tmp_path / "none.db"
+    assert run("show", f"sqlite:///{missing}") == (2, "", f"foveate: There is no database {missing}.\n")
+    assert not missing.exists()
+
+
 def test_show_creates_no_conversation(run, tmp_path):
     db = tmp_path / "chats.db"
     foveate.open_conversation("there", store=f"sqlite:///{db}", window=1000).close()
