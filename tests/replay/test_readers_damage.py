@@ -199,7 +199,7 @@ def test_a_reader_that_exhausts_the_stack_reports_a_damaged_file(
         pytest.param(b"PK\x03\x04....", "it is a ZIP archive. Unpack it first (unzip).", id="ZIP"),
         pytest.param(
             b"SQLite format 3\0....",
-            "it is an SQLite database. A recording is a JSON or JSON Lines file.",
+            "it is a SQLite database. foveate show reads it.",
             id="SQLite",
         ),
         pytest.param(

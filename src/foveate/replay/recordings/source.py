@@ -119,7 +119,7 @@ _MAGIC = (
     (b"BZh", "it is compressed with bzip2.", "Unpack it first (bunzip2)."),
     (b"\xfd7zXZ", "it is compressed with xz.", "Unpack it first (unxz)."),
     (b"PK\x03\x04", "it is a ZIP archive.", "Unpack it first (unzip)."),
-    (b"SQLite format 3\0", "it is an SQLite database.", "A recording is a JSON or JSON Lines file."),
+    (b"SQLite format 3\0", "it is a SQLite database.", "foveate show reads it."),
     (b"\xff\xfe\0\0", "it is UTF-32, not UTF-8.", "Convert it first (iconv -f UTF-32 -t UTF-8)."),
     (b"\0\0\xfe\xff", "it is UTF-32, not UTF-8.", "Convert it first (iconv -f UTF-32 -t UTF-8)."),
     (b"\xff\xfe", "it is UTF-16, not UTF-8.", "Convert it first (iconv -f UTF-16 -t UTF-8)."),
