@@ -68,7 +68,7 @@ def test_erase_without_yes_erases_nothing(refused):
 
 
 def test_erase_counts_a_message_once(refused):
-    output = refused("erase", "one", "m1-m2", "m2", "m1")
+    output = refused("erase", "one", "m1-m2", "2", "m1")
     assert (
         output == "2 of the 3 messages of one would be erased permanently. Repeat the command with --yes to erase them."
     )

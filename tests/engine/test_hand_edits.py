@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from foveate import Conversation, Media, Text, View
 from foveate.core.profiles import PROFILES
 from foveate.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
-from foveate.errors import BadEdit
+from foveate.errors import BadEdit, BadInput
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, chat, say, system, thought, user
@@ -114,6 +114,24 @@ def test_expansion_of_a_summary_or_its_message_can_be_undone():
         assert shown(one.view) == before
     again = opened(policy="off", store=one._agent.store)
     assert shown(again.view) == before
+
+
+def test_undo_without_an_argument_undoes_the_newest_change():
+    one, ids = talk(8)
+    whole = shown(one.view)
+    one.edit(Summarize(Span(ids[1], ids[3]), "summary"))
+    short = shown(one.view)
+    one.pin("m6")
+    one.expand("m2-m4")
+    one.undo()
+    assert shown(one.view) == short
+    one.undo()
+    assert not any(entry.is_pinned() for entry in one.view)
+    assert shown(one.view) == short
+    one.undo()
+    assert shown(one.view) == whole
+    with pytest.raises(BadInput, match="There is nothing to undo"):
+        one.undo()
 
 
 def test_undoing_a_redundant_expansion_hides_nothing():

@@ -15,11 +15,20 @@ from ..errors import BadSetting
 if TYPE_CHECKING:
     from ..settings import Settings
 
-__all__ = ["Provider", "description", "policies_of", "prices_of", "settings_of", "store_file", "store_url"]
+__all__ = ["Provider", "description", "handle_of", "policies_of", "prices_of", "settings_of", "store_file", "store_url"]
 
 Provider = Literal["anthropic", "openai"]
 
 _URL = re.compile(r"memory:|sqlite:|postgres(ql)?[:+]|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+_HANDLE = re.compile(r"m?(\d+)((?:\.\d+)*)(?:-m?(\d+))?")
+
+
+def handle_of(text: str) -> str:
+    """Return the handle that a user writes as `12`, `m12`, `m12.1` or `3-17`; "" for any other text."""
+    match = _HANDLE.fullmatch(text)
+    return f"m{match[1]}{match[2]}{f'-m{match[3]}' if match[3] else ''}" if match else ""
 
 
 def store_url(store: str) -> str:

@@ -24,6 +24,7 @@ from ..core.edits import (
 )
 from ..core.effective_edits import EffectiveEdits, gaps, inverse_edits
 from ..core.handles import Handle, parse_handle
+from ..core.projection import Projection
 from ..core.rendering import can_apply
 from ..core.snapshots import Cover
 from ..errors import BadEdit, BadInput, ConflictError, NotExpandable, UnknownHandle
@@ -35,10 +36,6 @@ __all__ = ["Editor", "Eraser"]
 _ID = re.compile("[0-9a-f]{40}")
 _ROWS = 100
 """Messages weighed at a time."""
-
-
-class _NothingToUndo(BadEdit):
-    """The edits have no effect any more."""
 
 
 class Editor:
@@ -91,14 +88,20 @@ class Editor:
         for _ in range(PLANS):
             self._validate(edits)
             before = state.view()
-            draft = state.projection.copy()
-            trial = Record(state.head.number + 1, tuple(edits), state.begun() + 1, before.call.now, "", draft.position)
-            state.fold(draft, trial)
+            draft = self._draft(edits, before.call.now)
             try:
                 return state.commit(edits, author, before, state.frame(draft.entries()), draft)
             except ConflictError:
                 state.refresh()
         raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Try again later.")
+
+    def _draft(self, edits: Sequence[Edit], now: int) -> Projection:
+        """Return the projection as it would be with these edits."""
+        state = self._state
+        draft = state.projection.copy()
+        trial = Record(state.head.number + 1, tuple(edits), state.begun() + 1, now, "", draft.position)
+        state.fold(draft, trial)
+        return draft
 
     def _validate(self, edits: Sequence[Edit]) -> None:
         state = self._state
@@ -184,6 +187,12 @@ class Editor:
 
     def undo(self, first: int, last: int) -> Record:
         """Undo the edits with these numbers: what they changed is shown as it is without them."""
+        if inverse := self._inverse(first, last):
+            return self.edit(inverse, "undo")
+        raise BadEdit(f"Edits {first} to {last} changed nothing that can be undone.")
+
+    def _inverse(self, first: int, last: int) -> list[Edit]:
+        """Return the edits that undo these ones; none if they are without effect."""
         state = self._state
         if not 1 <= first <= last <= state.head.number:
             raise BadEdit(f"The journal has edits 1 to {state.head.number}, not all of {first} to {last}.")
@@ -196,25 +205,32 @@ class Editor:
         ends = sorted({end for spans in between.values() for span in spans for end in span})
         rows = state.store.get_many(state.head, ends)
         inverse = inverse_edits(now, then, between, {row.position: row.id for row in rows})
-        if not inverse:
-            raise _NothingToUndo(f"Edits {first} to {last} changed nothing that can be undone.")
         reason = f"undoes edits {first} to {last}" if first < last else f"undoes edit {first}"
-        return self.edit([edit if edit.reason else replace(edit, reason=reason) for edit in inverse], "undo")
+        return [edit if edit.reason else replace(edit, reason=reason) for edit in inverse]
 
-    def undo_newest_plan(self) -> Record:
-        """Undo the newest plan that still changes the view. Raises BadInput without one."""
+    def undo_newest(self) -> Record:
+        """Undo the newest change that is in effect, except an undo. Raises BadInput without one."""
         state = self._state
         state.follow_head()
         last = state.head.number
         while last > 0:
             for record in reversed(state.records_between(max(1, last - _ROWS), last)):
-                if record.author == "plan" and not all(isinstance(edit, Task) for edit in record.edits):
-                    try:
-                        return self.undo(record.first, record.last)
-                    except _NothingToUndo:
-                        pass
+                if record.author != "undo" and not all(isinstance(edit, Task) for edit in record.edits):
+                    inverse = self._inverse(record.first, record.last)
+                    if inverse and self._changes_view(inverse):
+                        return self.edit(inverse, "undo")
                 last = record.first - 1
-        raise BadInput("No plan changes the view now. Pass a receipt or the number of an edit.")
+        raise BadInput("There is nothing to undo: no edit changes the view.")
+
+    def _changes_view(self, edits: Sequence[Edit]) -> bool:
+        """Return whether the view would look different with these edits."""
+        before = self._state.projection
+        after = self._draft(edits, self._state.view().call.now)
+
+        def looks(projection: Projection) -> list[object]:
+            return [(entry.position, entry.last, entry.message, entry.pins) for entry in projection.entries()]
+
+        return looks(before) != looks(after)
 
     def _records_about(self, first: int, last: int) -> list[Record]:
         """Return the part of the journal that decides what undoing these edits means.

@@ -142,10 +142,10 @@ class Session:
         return self.edit(edits, "pin" if kind is Pin else "unpin") if edits else None
 
     def undo(self, target: Receipt | int | None) -> Receipt:
-        """Undo a receipt or the edit with a number; without either, the newest plan."""
+        """Undo a receipt or the edit with a number; without either, the newest change."""
         places = self.reporter.places()
         if target is None:
-            return self._reported(self.editor.undo_newest_plan(), places)
+            return self._reported(self.editor.undo_newest(), places)
         if not isinstance(target, Receipt):
             validate.integer("The argument of undo(), if not a Receipt,", target, 1)
         first, last = (target.first, target.last) if isinstance(target, Receipt) else (target, target)

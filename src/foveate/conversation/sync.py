@@ -255,7 +255,7 @@ class Conversation:
             return self._session.edit(edits)
 
     def undo(self, target: Receipt | int | None = None) -> Receipt:
-        """Undo what a receipt, or the edit with a number, did; without either, the newest plan."""
+        """Undo what a receipt, or the edit with a number, did; without either, the newest change."""
         with self._session.lock:
             return self._session.undo(target)
 

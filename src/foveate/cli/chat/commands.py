@@ -13,10 +13,9 @@ from itertools import chain
 
 from msgspec import Struct
 
-from ...core.edits import Restore, Task
 from ...core.messages import Message
-from ...core.receipts import Receipt
 from ...errors import BadInput
+from ..options import handle_of
 from ..text import beginning, brief, message_text, shortened
 from .rendering import cost_table, kind_table, largest
 from .session import ChatSession
@@ -101,25 +100,8 @@ def _compact(session: ChatSession, rest: str) -> str:
 def _undo(session: ChatSession, rest: str) -> str:
     if rest and not _COUNT.fullmatch(rest):
         raise BadInput("/undo takes the number of an edit, as /why shows it, or nothing for the newest change.")
-    receipt = session.chat.undo(int(rest) if rest else _newest(session.chat.journal.receipts()))
+    receipt = session.chat.undo(int(rest) if rest else None)
     return f"Undone: {receipt.tokens_before:,} -> {receipt.tokens_after:,} tokens."
-
-
-def _newest(receipts: Sequence[Receipt]) -> Receipt:
-    """Return the newest change that is in effect."""
-    undone = {
-        number
-        for receipt in receipts
-        if receipt.author == "undo"
-        for edit in receipt.edits
-        if isinstance(edit, Restore)
-        for number in edit.edits
-    }
-    for receipt in reversed(receipts):
-        numbers = {number for number, edit in enumerate(receipt.edits, receipt.first) if not isinstance(edit, Task)}
-        if receipt.author != "undo" and not undone >= numbers:
-            return receipt
-    raise BadInput("There is nothing to undo: no edit changes the view.")
 
 
 def _fork(session: ChatSession, rest: str) -> str:
@@ -210,15 +192,12 @@ COMMANDS = (
 )
 _OTHER_NAMES = {"exit": "quit", "q": "quit", "?": "help", "h": "help"}
 _COUNT = re.compile(r"[1-9]\d{0,8}")
-_NUMBER = re.compile(r"m?(\d+)((?:\.\d+)*)(?:-m?(\d+))?")
 
 
 def _handle(text: str, command: str) -> str:
-    """Return `12`, `m12`, `m12.1` or `3-17` as a handle."""
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        raise BadInput(f"{command} needs a message, such as {command} 12. /history and /context show the numbers.")
-    return f"m{match[1]}{match[2]}" + (f"-m{match[3]}" if match[3] else "")
+    if handle := handle_of(text):
+        return handle
+    raise BadInput(f"{command} needs a message, such as {command} 12. /history and /context show the numbers.")
 
 
 def _text(originals: Sequence[Message]) -> str:

@@ -17,6 +17,7 @@ from ...core.retention import Age, read_rule
 from ...errors import BadSetting, ConflictError, UnknownHandle
 from ...ports import Database, Erasure
 from ...replay.numbers import count, plural
+from ..options import handle_of
 from ..text import printable
 from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, opened, print_json
 
@@ -50,7 +51,7 @@ def erase(
     conversation
         The conversation's name.
     handles
-        Messages, such as m12 or m3-m17.
+        Messages, such as m12 or 12, or m3-m17.
     everything
         Erase all conversations of the tenant.
     reason
@@ -105,7 +106,7 @@ def _erased(
 def _spans(handles: tuple[str, ...], last: int) -> list[tuple[int, int]]:
     spans = []
     for handle in handles:
-        parsed = parse_handle(handle)
+        parsed = parse_handle(handle_of(handle) or handle)
         if parsed.path:
             raise BadSetting(f"{handle} names a part, but only whole messages can be erased: m{parsed.first}.")
         if parsed.last > last:
