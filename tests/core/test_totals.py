@@ -200,7 +200,7 @@ def test_summaries_are_counted_by_author():
     tally.add_record(commit(Replace(Target("id1"), (Text("[cleared]"),), policy="prune")))
     totals = tally.totals()
     assert (totals.summaries, totals.refused, totals.failed) == ({"": 1, "digest": 1, "model": 2}, {"model": 1}, 1)
-    assert totals.asked == 4
+    assert totals.summary_answers == 4
     assert "summaries: unnamed 1, digest 1, model 2; refused: model 1; failed: 1" in str(totals)
 
 

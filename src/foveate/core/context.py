@@ -18,7 +18,7 @@ from .stamps import Usage
 from .totals import Totals
 from .view import Entry, Prices, View
 
-__all__ = ["SHOWN_AGAIN", "Context", "ContextKind", "measure_context", "tokens_by_kind"]
+__all__ = ["Context", "ContextKind", "measure_context", "tokens_by_kind"]
 
 ContextKind = Literal[
     "system",
@@ -38,9 +38,6 @@ ContextKind = Literal[
 and calls; tool results; images and documents; parts added by plugins; texts in place of a span; texts in place of
 shrunk content; originals that are visible again on request.
 """
-
-SHOWN_AGAIN = ("whole", "lines", "items", "pattern")
-"""Forms of expansions that show content again."""
 
 _FEW = 1_000
 """Size in tokens of the request used to find a price."""
@@ -194,7 +191,7 @@ def _only(entry: Entry) -> ContextKind | None:
     if entry.kind == "summary":
         return "summaries"
     if entry.stamp.expanded is not None:
-        return "expanded" if entry.stamp.expanded.form in SHOWN_AGAIN else "results"
+        return "expanded" if entry.stamp.expanded.shows_original else "results"
     if entry.renewed and not entry.shrunk:
         return "expanded"
     return "plugins" if entry.stamp.origin == "plugin" else None

@@ -98,7 +98,7 @@ def events_of_message(position: int, id: str, stamp: Stamp, index: int | None = 
     """
     yield added_event(position, id, stamp, index)
     shown = stamp.expanded
-    if shown and shown.form in ("whole", "lines", "items", "pattern"):
+    if shown and shown.shows_original:
         reason = f"{'all' if shown.form == 'whole' else shown.form} of {shown.handle}, in m{position}"
         who = stamp.source or "expand"
         kind: EventKind = "message-expanded"

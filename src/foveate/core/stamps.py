@@ -139,6 +139,11 @@ class Expansion(Struct, frozen=True, gc=False, array_like=True):
     """Id of the requested message, or of the first message of a span."""
 
     @property
+    def shows_original(self) -> bool:
+        """Return whether the message shows the original again, whole or in part."""
+        return self.form in ("whole", "lines", "items", "pattern")
+
+    @property
     def is_copy(self) -> bool:
         """Return whether the message repeats content of the history."""
         return self.form not in ("view", "refused")

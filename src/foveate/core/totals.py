@@ -21,9 +21,6 @@ from .view import Entry, Prices
 
 __all__ = ["Tally", "Totals"]
 
-_SHOWN = ("whole", "lines", "items", "pattern")
-"""Forms of expansions that show content again."""
-
 
 class Totals(Struct, frozen=True):
     """Sums over all model calls of a conversation, including those of a shared past.
@@ -73,7 +70,7 @@ class Totals(Struct, frozen=True):
         return self.tokens_whole - self.tokens_sent
 
     @property
-    def asked(self) -> int:
+    def summary_answers(self) -> int:
         """Return the number of answers to summary requests whose author is known."""
         return sum(self.summaries.values()) - self.summaries.get("", 0) + sum(self.refused.values())
 
@@ -171,7 +168,7 @@ class Tally:
         shown = stamp.expanded
         if shown is None:
             self._whole += stamp.tokens
-        elif shown.form in _SHOWN:
+        elif shown.shows_original:
             self._sums["expansions"] += 1
             self._sums["tokens_expanded"] += stamp.tokens
         if stamp.usage is not None:
@@ -219,17 +216,17 @@ class Tally:
                 self._usage[name] = self._usage.get(name, 0) + tokens
 
     def _call(self, call: ToolCall) -> None:
-        asked = call.name, _canonical(call.arguments)
-        self._waiting[call.call_id] = asked
-        earlier = self._results.get(asked)
+        request = call.name, _canonical(call.arguments)
+        self._waiting[call.call_id] = request
+        earlier = self._results.get(request)
         if earlier is not None and not _is_whole(earlier, self._before):
             self._again.add(call.call_id)
 
     def _answer(self, call_id: str, id: str, tokens: int) -> None:
-        asked = self._waiting.pop(call_id, None)
-        if asked is None:
+        request = self._waiting.pop(call_id, None)
+        if request is None:
             return
-        self._results[asked] = id
+        self._results[request] = id
         if call_id in self._again:
             self._again.discard(call_id)
             self._sums["refetches"] += 1
