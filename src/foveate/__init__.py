@@ -41,6 +41,7 @@ from .open import Options, open_async_conversation, open_conversation, open_mode
 
 if _typing.TYPE_CHECKING:
     from . import expand as expand
+    from . import plugins as plugins
     from . import policies as policies
     from . import rules as rules
     from . import summarizers as summarizers

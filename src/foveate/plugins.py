@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from .conversation.plugins import Additions, Plugin, plugin
-from .core.enrich import AdditionalContent, EnrichedMessage, enrich
+from .core.enrich import AdditionalContent, EnrichedMessage, display_parts, enrich, persistent_parts
 
-__all__ = ["AdditionalContent", "Additions", "EnrichedMessage", "Plugin", "enrich", "plugin"]
+__all__ = [
+    "AdditionalContent",
+    "Additions",
+    "EnrichedMessage",
+    "Plugin",
+    "display_parts",
+    "enrich",
+    "persistent_parts",
+    "plugin",
+]

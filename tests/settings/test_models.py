@@ -32,7 +32,7 @@ def test_a_model_chooses_prices_and_profile():
     assert prices_of_model("gpt-4.1") == Prices(read=0.25, write=1.0, output=4.0)
     assert prices_of_model("openai:gpt-5-mini").read == 0.1
     assert prices_of_model("claude-sonnet-4-5") == prices_of_model("unheard-of") == Prices()
-    assert open_conversation("c", model="claude-fable-5-1").profile.binds_reasoning
+    assert open_conversation("c", model="claude-fable-5-1")._agent.profile.binds_reasoning
 
 
 @pytest.mark.parametrize("model", ["anthropic/claude-sonnet-4-5", "llama-4", "local:claude-like", ""])

@@ -90,7 +90,7 @@ def test_objects_are_accepted_together_with_settings(here, monkeypatch):
         chat = open_conversation("c", store=store, window=9_000, policy=[lambda view: ()])
         assert (chat.format.name, store.names("")) == ("anthropic", ["c"])
     assert list(here.iterdir()) == []
-    with pytest.raises(BadSetting, match="store= is a URL"):
+    with pytest.raises(BadSetting, match="store= must be a URL"):
         open_conversation("c", store=5)
 
 
