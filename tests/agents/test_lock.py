@@ -139,7 +139,7 @@ def test_a_heartbeat_in_the_last_moment_counts():
     """The heartbeat arrives between the look and the takeover, which fails then."""
     world = World()
     hold, is_late = world.hold(lock_timeout=25), False
-    real = world.chat.claim
+    real = world.chat._agent.claim
 
     def claim(owner: str, instead_of: LockHolder | None = None) -> LockHolder:
         nonlocal is_late
@@ -148,7 +148,7 @@ def test_a_heartbeat_in_the_last_moment_counts():
             real(ELSEWHERE)
         return real(owner, instead_of)
 
-    world.chat.claim = claim  # type: ignore[method-assign]
+    world.chat._agent.claim = claim  # type: ignore[method-assign]
     with pytest.raises(ConversationBusy):
         world.waited(hold)
     assert is_late
@@ -158,7 +158,7 @@ def test_a_heartbeat_in_the_last_moment_counts():
 def test_a_database_that_stands_still_kills_no_owner():
     """A slow database delays heartbeats as well as looks."""
     world, looks = World(), 0
-    real = world.chat.claim
+    real = world.chat._agent.claim
 
     def claim(owner: str, instead_of: LockHolder | None = None) -> LockHolder:
         nonlocal looks
@@ -167,7 +167,7 @@ def test_a_database_that_stands_still_kills_no_owner():
             world.now += 1_000.0
         return real(owner, instead_of)
 
-    world.chat.claim = claim  # type: ignore[method-assign]
+    world.chat._agent.claim = claim  # type: ignore[method-assign]
     hold = world.hold(lock_timeout=2_000)
     assert world.waited(hold, beats=(1_001.0, 1_006.0), release=1_007.0) == pytest.approx(1_007.0, abs=0.6)
     assert not hold.took_over
@@ -185,15 +185,15 @@ def test_the_lock_knows_whether_it_was_taken_over():
 def test_a_lock_that_cannot_be_released_counts_as_dead(caplog: pytest.LogCaptureFixture):
     world = World()
     world.chat._agent.release(ELSEWHERE)
-    hold, release = world.hold(), world.chat.release
+    hold, release = world.hold(), world.chat._agent.release
 
     def failing(owner: str) -> None:
         raise StoreError("gone")
 
-    world.chat.release = failing  # type: ignore[method-assign]
+    world.chat._agent.release = failing  # type: ignore[method-assign]
     world.waited(hold)
     assert "the lock could not be released: gone" in caplog.text
-    world.chat.release = release  # type: ignore[method-assign]
+    world.chat._agent.release = release  # type: ignore[method-assign]
     assert world.chat._agent.claim("next").owner == hold.owner
     assert owner_state(hold.owner) == "dead"
     assert world.waited(world.hold(lock_timeout=0)) == 0

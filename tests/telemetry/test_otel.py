@@ -299,7 +299,7 @@ def test_a_failing_watch_is_logged_once_and_skipped(where: str, caplog: Any) -> 
     assert [row.message for row in chat.history()] == [row.message for row in plain.history()]
     assert [record.edits for record in chat.journal.records()] == [record.edits for record in plain.journal.records()]
     lines = [line.getMessage() for line in caplog.records if line.levelno >= logging.WARNING]
-    assert lines == ["trip: what watches it failed, and is told no more"]
+    assert lines == ["trip: its watch failed and gets no more reports"]
     calls = watch.calls
     chat.prepare()
     assert watch.calls == calls
