@@ -37,6 +37,9 @@ _ID = re.compile("[0-9a-f]{40}")
 _ROWS = 100
 """Messages weighed at a time."""
 
+_UNDOES = re.compile(r"undoes edits? (\d+)(?: to (\d+))?$")
+"""The reason that an undo gives to its edits."""
+
 
 class Editor:
     """Changes what one conversation shows, on request."""
@@ -212,14 +215,25 @@ class Editor:
         """Undo the newest change that is in effect, except an undo. Raises BadInput without one."""
         state = self._state
         state.follow_head()
+        undone: set[int] = set()
+        unknown = 0  # Newer undos whose edits do not name what they undid: the next older changes.
         last = state.head.number
         while last > 0:
             for record in reversed(state.records_between(max(1, last - _ROWS), last)):
-                if record.author != "undo" and not all(isinstance(edit, Task) for edit in record.edits):
+                numbers = {number for number, edit in record.numbered() if not isinstance(edit, Task)}
+                last = record.first - 1
+                if numbers <= undone:
+                    continue
+                if record.author == "undo":
+                    targets = _targets_of_undo(record)
+                    undone |= targets
+                    unknown += not targets
+                elif unknown:
+                    unknown -= 1
+                else:
                     inverse = self._inverse(record.first, record.last)
                     if inverse and self._changes_view(inverse):
                         return self.edit(inverse, "undo")
-                last = record.first - 1
         raise BadInput("There is nothing to undo: no edit changes the view.")
 
     def _changes_view(self, edits: Sequence[Edit]) -> bool:
@@ -247,6 +261,15 @@ class Editor:
         if places := state.store.locate(state.head, named) if named else {}:
             since = min(since, 1 + state.number_before(min(places.values())))
         return records if since == first else state.records_between(since, state.head.number)
+
+
+def _targets_of_undo(record: Record) -> set[int]:
+    """Return the numbers of the edits that an undo names; none if it only repeats older edits."""
+    targets: set[int] = set()
+    for edit in record.edits:
+        if match := _UNDOES.match(edit.reason):
+            targets.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return targets
 
 
 def _with_repeats(first: int, last: int, records: Sequence[Record]) -> set[int]:
