@@ -231,23 +231,23 @@ def test_an_expanded_message_counts_from_its_expansion():
 
 
 def test_a_policy_runs_for_few_earlier_calls():
-    asked: list[int] = []
+    turns: list[int] = []
     prune = prune_tool_outputs(protect=4_000, minimum=0)
 
     def counted(view: View) -> Iterator[Edit]:
-        asked.append(view.turn)
+        turns.append(view.turn)
         yield from prune(view)
 
     most = 0
     story, patient = Story(user("u")), when_it_pays(counted)
     for n in range(250):
         story.say(call(f"c{n}"), result(f"c{n}", 100 + n % 7 * 50))
-        asked.clear()
+        turns.clear()
         if built := patient(warm(story)):
             story.edit(*built)
-        assert asked[0] == story.turn + 1
-        most = max(most, len(asked))
-    assert len(story.journal.records) > 4
+        assert turns[0] == story.turn + 1
+        most = max(most, len(turns))
+    assert len(story.records) > 4
     assert 2 < most <= 11
 
 
