@@ -23,7 +23,7 @@ __all__ = ["AgeContract"]
 
 
 def summed_up(store: Database) -> tuple[Head, list[str]]:
-    """Eight messages; a summary of the second and third lies in one of the first four, behind which another stands."""
+    """Create eight messages, a summary of 2-3 inside a summary of 1-4, and another summary after it."""
     head = store.open("acme", "one")
     ids: list[str] = []
     for number in range(8):
@@ -35,18 +35,18 @@ def summed_up(store: Database) -> tuple[Head, list[str]]:
 
 
 def summaries(store: Database, head: Head) -> list[tuple[str, bool]]:
-    """The texts of all summaries in a journal, each with whether it outlives what it tells of."""
+    """Return the text of each summary in the journal, and whether it outlives its messages."""
     edits = (edit for _, record in store.records(head) for edit in record.edits)
     return [(edit.text, edit.outlives) for edit in edits if isinstance(edit, Summarize)]
 
 
 def heads(store: Database, head: Head) -> list[Head]:
-    """All branches of a tree as they are."""
+    """Return the heads of all branches of a tree."""
     return [branch.head for branch in store.branches(head)]
 
 
 class AgeContract:
-    """Tests of `stamps`, and of `erase` with several spans and `keep_shown`. Whoever has it brings `store`."""
+    """Tests of `stamps`, and of `erase` with several spans and `keep_shown`."""
 
     def test_stamps_are_returned_without_bodies(self, store: Database) -> None:
         head, fork, _ = told(store)
@@ -56,7 +56,7 @@ class AgeContract:
         assert [structs.replace(one, size=1) for one in found] == [
             StampRow(row.position, row.id, row.stamp, 1) for row in rows
         ]
-        assert found[2].size > 1000  # It lies apart from its row.
+        assert found[2].size > 1000  # It is stored outside of its row.
         assert store.stamps(fork, 2, 3) == found[1:3]
         assert store.stamps(fork, 4, 2) == store.stamps(fork, 9, 12) == []
         store.erase(head, [(3, 3)])
@@ -101,7 +101,7 @@ class AgeContract:
         assert store.erase(now, [(2, 4)], keep_shown=True) == Erasure(0)
 
     def test_summary_that_a_fork_shows_is_kept_too(self, store: Database) -> None:
-        """The fork left before the wider summary came."""
+        """The fork left before the wider summary was made."""
         head, _ = summed_up(store)
         fork = store.fork(head, "fork", 8, 1)
         store.erase(head, [(3, 3)], keep_shown=True)
@@ -124,7 +124,7 @@ class AgeContract:
         assert (store.verify(now), store.find_residue(now)) == ([], (4, []))
 
     def test_marked_summary_is_erased_once_hidden(self, store: Database) -> None:
-        """Whatever else is erased then. It was made after others of its span were."""
+        """With any other erasure. It was made after other messages of its span were erased."""
         head, ids = summed_up(store)
         store.erase(head, [(7, 7)])
         late = Summarize(Span(ids[4], ids[6]), f"Late {WORD}.", outlives=True)
@@ -243,7 +243,7 @@ class AgeContract:
             with pytest.raises(ConflictError, match=f"added to '{one.name}'"):
                 store.erase(head, [(2, 4)], seen=seen, is_still=True)
             seen = [now if now.branch == one.branch else old for now, old in zip(heads(store, head), seen, strict=True)]
-        append(store, apart, chain([user("Who shares none of it.")], apart))
+        append(store, apart, chain([user("An unrelated message.")], apart))
         assert store.erase(head, [(2, 4)], seen=seen, is_still=True).messages == 3
 
     def test_texts_of_some_runs_go_without_a_message(self, store: Database) -> None:

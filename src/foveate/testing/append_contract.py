@@ -19,7 +19,7 @@ __all__ = ["AppendContract"]
 
 
 class AppendContract(BaseContract):
-    """What was written is read back as it was, once, and whole."""
+    """Messages and records are read as they were written, once, and whole."""
 
     def test_appended_messages_are_read_back_unchanged(self, store: Database) -> None:
         head = store.open("acme", "one")
@@ -38,7 +38,7 @@ class AppendContract(BaseContract):
         assert store.messages(head, first, last) == [rows[position - 1] for position in there]
 
     def test_head_reads_no_further_than_it_reaches(self, store: Database) -> None:
-        """So what a reader computes from its head does not depend on who else is writing."""
+        """So the result of a reader does not depend on other writers."""
         old, rows = self._talk(store, 4)
         new = store.commit(append(store, old, chain(talk(3), old)), *record_after(old))
         assert store.messages(old, 1, 99) == rows

@@ -27,7 +27,7 @@ class AuditContract(BaseContract):
         assert list(self._again(store).tenants().items()) == [("", 1), ("acme", 2), ("zeta", 1), ("Émile", 1)]
 
     def test_census_lists_every_conversation_once(self, store: Database) -> None:
-        """Forks, names that were taken back or changed, runs, erasures: all of it belongs to somebody."""
+        """Forks, changed names, runs and erasures all belong to a conversation."""
         for tenant in ("acme", ""):
             head = store.open(tenant, "one")
             head = append(store, head, chain([user(f"{n} " * 4000) for n in range(6)], head))

@@ -1,4 +1,4 @@
-"""A background that is cranked by hand, to test what a conversation does while a summary is being written."""
+"""A background that runs its calls on request, to test a conversation during a summary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CrankedJob", "HandCranked"]
 
 
 class CrankedJob:
-    """A call that is made when somebody says so, in their own thread."""
+    """A call that runs on request, in the thread of the caller."""
 
     def __init__(self, call: Callable[[], object], *, hangs: bool) -> None:
         self._call, self._hangs = call, hangs
@@ -16,10 +16,10 @@ class CrankedJob:
         self._error: Exception | None = None
         self._is_done = self.is_cancelled = False
         self.waits = 0
-        """How often the conversation waited for it."""
+        """How often the conversation waited for this call."""
 
     def run(self) -> None:
-        """Make the call, if it was neither made nor cancelled."""
+        """Run the call, unless it ran already or was cancelled."""
         if self._is_done or self.is_cancelled:
             return
         try:
@@ -29,29 +29,29 @@ class CrankedJob:
         self._is_done = True
 
     def done(self) -> bool:
-        """Whether the call was made."""
+        """Whether the call has run."""
         return self._is_done
 
     def result(self) -> object:
-        """What it returned, or what it raised is raised."""
+        """Return the result of the call, or raise its exception."""
         if self._error:
             raise self._error
         return self._answer
 
     def wait(self) -> None:
-        """Make the call, as if it had ended in time; if it hangs, lose patience at once."""
+        """Run the call as if it had ended in time; if it hangs, return at once like a timeout."""
         self.waits += 1
         if not self._hangs:
             self.run()
 
     def cancel(self) -> None:
-        """It will not be made any more."""
+        """Cancel the call."""
         self.is_cancelled = True
 
 
 class HandCranked:
-    """Keeps each call until `crank` is called. Those that are begun while `hangs` is true end only by `crank`, and not
-    though somebody waits for them. `eager`: see `foveate.ports.Background`.
+    """Keeps each call until `crank` runs it. A call that starts while `hangs` is true does not run when the
+    conversation waits for it. `eager`: see `foveate.ports.Background`.
 
     >>> background = HandCranked()
     >>> job = background(lambda: "In short.")
@@ -62,25 +62,25 @@ class HandCranked:
     def __init__(self, *, hangs: bool = False, eager: bool = False) -> None:
         self.hangs, self.eager = hangs, eager
         self.jobs: list[CrankedJob] = []
-        """All that was begun, oldest first."""
+        """All calls, oldest first."""
 
     def __call__(self, call: Callable[[], object]) -> CrankedJob:
-        """Keep a call."""
+        """Store a call."""
         self.jobs.append(CrankedJob(call, hangs=self.hangs))
         return self.jobs[-1]
 
     @property
     def waiting(self) -> list[CrankedJob]:
-        """Those that were neither made nor cancelled."""
+        """Return the calls that neither ran nor were cancelled."""
         return [job for job in self.jobs if not job.done() and not job.is_cancelled]
 
     @property
     def waits(self) -> int:
-        """How often the conversation waited."""
+        """Return how often the conversation waited."""
         return sum(job.waits for job in self.jobs)
 
     def crank(self) -> int:
-        """Make the calls that are waiting, and return how many there were."""
+        """Run the waiting calls, and return their number."""
         waiting = self.waiting
         for job in waiting:
             job.run()

@@ -32,7 +32,7 @@ _BINDINGS = [
 
 
 def binding(**said: Any) -> Binding:
-    """A binding of the agent `support` to the action `look`."""
+    """Return a binding of the agent `support` to the action `look`."""
     return Binding("support", "look", **said)
 
 
@@ -59,18 +59,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "only_compact_says_how_long": ({"compact_length": 500}, "has compact_length, without effect in its .* none"),
     "only_compact_says_with_what": ({"compact_prompt": "Ordre"}, "has compact_prompt"),
 }
-"""What no binding may say, and what is answered: by the name of the constraint that refuses it in a database."""
+"""Invalid bindings and their errors, by the name of the database constraint that refuses them."""
 
 
 class CatalogContract:
-    """Tests of `Catalog`. The class that has it brings the fixture `store` and `_again`."""
+    """Tests of actions, bindings and prompts."""
 
     def _again(self, store: Database) -> Any:
         raise NotImplementedError
 
     @pytest.fixture
     def full(self, store: Database) -> Database:
-        """The store with something of everything set up by the tenant `acme`."""
+        """Return the store with actions, bindings and prompts of the tenant `acme`."""
         for prompt in reversed(_PROMPTS):
             store.put_prompt("acme", prompt)
         for action in reversed(_ACTIONS):

@@ -25,13 +25,13 @@ from .turn_contract import told as contents
 __all__ = ["WORD", "EraseContract", "everything", "said_at", "told"]
 
 WORD = "kumquat"
-"""Told of in every way, and nowhere else."""
+"""The secret, which every kind of derived data contains."""
 LONG = f"{WORD}: " + " ".join(f"{n * n % 7919:x}" for n in range(3000))
-"""So long that it is stored apart from its row."""
+"""Long enough to be stored outside of its row."""
 
 
 def said_at(store: Database, head: Head, message: Message, **facts: Any) -> Head:
-    """The head once this was appended to it, with these facts in its stamp."""
+    """Append a message with these facts in its stamp; return the new head."""
     body = wire.encode_message(message)
     hash = ids.body_hash(body)
     id = ids.message_id(head.tip, hash)
@@ -47,7 +47,7 @@ def edited(store: Database, head: Head, *edits: Edit) -> Head:
 
 
 def told(store: Database) -> tuple[Head, Head, Head]:
-    """A conversation whose third message is told of everywhere; a fork that shares it, and one that does not."""
+    """Create a conversation with data derived from its third message, a fork that shares it, and one that does not."""
     head = store.open("acme", "one")
     head = said_at(store, head, user("hello"))
     head = said_at(store, head, assistant("", ToolCall("c1", "look", "{}")), step="r1/1")
@@ -91,7 +91,7 @@ def told(store: Database) -> tuple[Head, Head, Head]:
 
 
 def everything(store: Database, *heads: Head) -> str:
-    """All that a store gives out of these conversations, as one text."""
+    """Return everything that a store returns about these conversations, as one text."""
     parts: list[object] = []
     for head in heads:
         for row in store.messages(head, 1, head.position):
@@ -108,7 +108,7 @@ def everything(store: Database, *heads: Head) -> str:
 
 
 class EraseContract(BaseContract):
-    """Tests of `erase`, `erasures`, `leftovers` and `vacuum`."""
+    """Tests of `erase`, `erasures`, `find_residue` and `vacuum`."""
 
     def test_erased_message_is_nowhere(self, store: Database) -> None:
         heads = told(store)
@@ -160,7 +160,7 @@ class EraseContract(BaseContract):
         assert WORD not in everything(store, *(store.open("acme", head.name) for head in heads))
 
     def test_same_words_elsewhere_stay(self, store: Database) -> None:
-        """A large body is stored once for all who say it."""
+        """A large body is stored once for all of its messages."""
         head = store.open("acme", "one")
         head = said_at(store, head, user(LONG))
         head = said_at(store, head, user(LONG))
@@ -252,7 +252,7 @@ class EraseContract(BaseContract):
         assert store.messages(head, 1, 1) == [row]
 
     def test_residue_of_an_erased_message_is_found(self, store: Database) -> None:
-        """An agent that still ran writes down what it did; a copy is appended by who had read it."""
+        """A running agent writes its steps later, and a reader appends a copy."""
         head, fork, _ = told(store)
         three = store.messages(head, 3, 3)[0].id
         store.erase(head, [(3, 3)])
@@ -318,5 +318,5 @@ class EraseContract(BaseContract):
             now = after(now, mine)
             assert contents(tail) == (now, store.messages(now, late.position + 1, 9) if late.erased else [], [])
             assert store.messages(now, now.position, now.position) == mine
-        unaware = structs.replace(now, erased=0)  # As one who appended without looking has it.
+        unaware = structs.replace(now, erased=0)  # The head of a writer that appended without reading.
         assert contents(store.extend(unaware, saying("d")))[1:] == ([], [])

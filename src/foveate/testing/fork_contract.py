@@ -11,7 +11,7 @@ __all__ = ["ForkContract"]
 
 
 class ForkContract(BaseContract):
-    """Tests of `fork` and `repoint`. Of whole trees: `TreeContract`."""
+    """Tests of `fork`."""
 
     def test_fork_shares_what_came_before_and_nothing_after(self, store: Database) -> None:
         head, rows = self._talk(store, 9)
@@ -54,7 +54,7 @@ class ForkContract(BaseContract):
             assert store.verify(head) == []
 
     def test_same_words_after_the_same_past_may_be_said_on_two_branches(self, store: Database) -> None:
-        """F32: both branches hold a message of the same id, and each finds its own."""
+        """F32: both branches have a message of the same id, and each finds its own."""
         head, rows = self._talk(store, 4)
         fork = store.fork(head, "two", 2, 0)
         again = chain(talk(4)[2:], fork)

@@ -18,7 +18,7 @@ __all__ = ["ImportContract"]
 
 
 class ImportContract:
-    """Tests of `branches` and `rename`, and of chains that are older than outlines."""
+    """Tests of `rename`, `commit_all`, `discard`, and of chains without redacted forms."""
 
     def test_renamed_conversation_is_the_same(self, store: Database) -> None:
         head = store.open("acme", "one")
@@ -104,7 +104,7 @@ class ImportContract:
         assert store.verify(store.open("acme", "~half 1")) == store.verify(other) == []
 
     def test_links_from_before_there_were_outlines_are_taken_and_verified(self, store: Database) -> None:
-        """An import brings such chains along: their ids cannot be made anew without another history."""
+        """Imports bring such chains: other ids would be another history."""
         head = store.open("acme", "one")
         (row,) = chain([user("said")], head)
         stamp = Stamp(1, 2, 3, "user", metadata='{"ticket":7}')

@@ -20,7 +20,7 @@ __all__ = ["LockContract"]
 
 
 class LockContract(BaseContract):
-    """One at a time is at work, and nobody else says anything in its name."""
+    """One owner at a time, and no writes in its name by others."""
 
     def test_lock_has_one_owner_at_a_time(self, store: Database) -> None:
         head = store.open("acme", "one")
@@ -48,7 +48,7 @@ class LockContract(BaseContract):
         assert store.acquire_lock(head, "a", LockHolder("a", 3)) == LockHolder("b", 4)
 
     def test_owner_without_the_lock_stores_no_run(self, store: Database) -> None:
-        """The fence: one that was taken for dead, and is not, can neither begin a step nor end one."""
+        """A former owner that is not dead can neither begin nor end a step."""
         head = store.open("acme", "one")
         with pytest.raises(ConversationBusy, match="lost the lock") as gone:
             store.put_step(head, step_of("r1", 1), owner="a")
@@ -56,7 +56,7 @@ class LockContract(BaseContract):
         claim = store.acquire_lock(head, "a")
         store.put_run(head, run_of("r1"), owner="a")
         store.put_step(head, step_of("r1", 1), owner="a")
-        now = LockHolder("a", claim.heartbeats + 2)  # Whatever it keeps is a sign of life.
+        now = LockHolder("a", claim.heartbeats + 2)  # Each write is a heartbeat.
         assert store.acquire_lock(head, "c") == now
         store.acquire_lock(head, "b", now)
         with pytest.raises(ConversationBusy, match="taken over") as lost:
@@ -65,12 +65,12 @@ class LockContract(BaseContract):
         with pytest.raises(ConversationBusy):
             store.put_run(head, structs.replace(run_of("r1"), state="failed"), owner="a")
         store.put_step(head, step_of("r1", 3), owner="b")
-        store.put_step(head, step_of("r1", 4))  # Who names nobody asks for no claim: an import.
+        store.put_step(head, step_of("r1", 4))  # Writes without an owner need no lock: an import.
         assert store.runs(head) == [run_of("r1")]
         assert [step.number for step in store.steps(head, "r1")] == [1, 3, 4]
 
     def test_owner_without_the_lock_appends_nothing(self, store: Database) -> None:
-        """The same for messages: what comes late is refused before anything of it is there, wherever the tip is."""
+        """A late message is refused before it is stored, at any tip."""
         old = head = store.open("acme", "one")
 
         def say(head: Head, text: str, owner: str) -> Head:
@@ -91,18 +91,18 @@ class LockContract(BaseContract):
             head = say(head, text, "a")
         behind = structs.replace(old, position=1, tip=store.messages(head, 1, 1)[0].id)
         behind = structs.replace(behind, seal=store.messages(head, 1, 1)[0].seal)
-        head = say(behind, "in turn, third", "a")  # Which somebody else's messages came before.
-        now = LockHolder("a", claim.heartbeats + 3)  # Whatever it says is a sign of life.
+        head = say(behind, "in turn, third", "a")  # After messages of another writer.
+        now = LockHolder("a", claim.heartbeats + 3)  # Each message is a heartbeat.
         assert store.acquire_lock(head, "b", LockHolder("a", now.heartbeats - 1)) == now
         assert store.acquire_lock(head, "b", now).owner == "b"
         check_refused("taken over", "b")
         head = say(head, "by b", "b")
-        head = say(head, "in turn, by nobody", "")  # Who names nobody asks for no claim: a user.
+        head = say(head, "in turn, without an owner", "")  # Writes without an owner need no lock: a user.
         store.release_lock(head, "b")
         check_refused("lost the lock", "")
         assert store.open("acme", "one") == head
         texts = [row.body.decode() for row in store.messages(head, 1, 9)]
-        expected = ["first", "in turn, second", "in turn, third", "by b", "in turn, by nobody"]
+        expected = ["first", "in turn, second", "in turn, third", "by b", "in turn, without an owner"]
         assert [any(f'"{want}"' in text for text in texts) for want in expected] == [True] * len(texts)
         assert store.verify(head) == []
 
@@ -128,7 +128,7 @@ class LockContract(BaseContract):
             assert [row.id for row in store.messages(seen, 1, 99)] == kept
 
     def test_former_lock_owner_stores_no_more_steps(self, store: Database) -> None:
-        """However close the two come to each other: who took over reads all that there will ever be."""
+        """At any interleaving the new owner reads every step that the former owner stores."""
 
         def work(head: Head, kept: list[int]) -> None:
             for number in range(1, 31):

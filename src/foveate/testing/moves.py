@@ -1,7 +1,7 @@
-"""The moves that histories for tests are made of: each says something more, well or badly.
+"""Moves that build histories for tests: each adds valid or invalid messages.
 
-Plain code and pools of values; chance is somebody else's. A move is a number and two more that colour it, simple ones
-first, so that whoever looks for the smallest example that fails only has to make numbers smaller.
+A move is a number with two parameters. Smaller numbers are simpler moves, so a search for the smallest failing example
+only makes numbers smaller. There is no randomness here.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _pick(pool: Sequence[_T], number: int) -> _T:
 
 
 class _Talk:
-    """A history in the making: what was said, which calls are open, which ids were used."""
+    """A history under construction: its messages, open calls and used ids."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -265,7 +265,7 @@ MOVES: Final[tuple[Callable[[_Talk, int, int], None], ...]] = (
 
 
 def history_of(moves: Iterable[tuple[int, int, int]]) -> list[Message]:
-    """What was said after these moves: each the number of one of `MOVES` and two numbers that colour it."""
+    """Return the messages of these moves: each the number of one of `MOVES`, and two parameters."""
     talk = _Talk()
     for kind, a, b in moves:
         MOVES[kind](talk, a, b)
@@ -273,7 +273,7 @@ def history_of(moves: Iterable[tuple[int, int, int]]) -> list[Message]:
 
 
 def run_of(moves: Iterable[tuple[int, int, int]]) -> list[Message]:
-    """A conversation as it should be: kinds 0-3, each followed by the answers to what it called."""
+    """Return a valid conversation: kinds 0-3, each followed by the results of its calls."""
     talk = _Talk()
     _user(talk, 1, 0)
     for kind, a, b in moves:
@@ -293,7 +293,7 @@ def run_of(moves: Iterable[tuple[int, int, int]]) -> list[Message]:
 
 
 def message_of(role: int, made: Sequence[tuple[int, int, int]]) -> Message:
-    """Any message, role 0-9, of parts 0-7. A tool's holds one result and nothing else, as every tool message does."""
+    """Return any message, role 0-9, with parts 0-7. A tool message has exactly one result."""
     if role < 2:
         content = tuple(part for part in map(_part, made) if isinstance(part, Text | Media | Opaque))
         call_id = _pick(("call_0", *ODD_IDS), sum(a for _, a, _ in made))
@@ -323,7 +323,7 @@ def _part(made: tuple[int, int, int]) -> Part:
 
 
 def edit_of(ids: Sequence[str], kind: int, first: int, second: int, flavour: int) -> Edit:
-    """One edit, its kind counted modulo 10, at or between two of these ids."""
+    """Return an edit of kind `kind` modulo 10, at or between two of these ids."""
     target, span = Target(ids[first], _pick(PATHS, flavour)), Span(ids[first], ids[second])
     match kind % 10:
         case 0 | 1 | 2:
@@ -332,7 +332,7 @@ def edit_of(ids: Sequence[str], kind: int, first: int, second: int, flavour: int
             return Hide(target if flavour % 3 else span, "test")
         case 5 | 6:
             kept = (ids[(first + second) // 2],) if flavour % 4 == 1 else ()
-            return Summarize(span, _pick(("What happened so far.", "Short.", "", " "), flavour), "test", keep=kept)
+            return Summarize(span, _pick(("The messages so far.", "Short.", "", " "), flavour), "test", keep=kept)
         case 7:
             numbers = (1 + flavour % 5,) if flavour % 2 else ()
             return Restore((target,) if flavour % 3 else (span,), numbers) if flavour % 5 else Restore((), (999, 0))

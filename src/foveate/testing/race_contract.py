@@ -19,7 +19,7 @@ __all__ = ["RaceContract"]
 
 
 class RaceContract(BaseContract):
-    """Optimistic concurrency: whoever comes second is told, and nothing of it is written."""
+    """Optimistic concurrency: the second writer gets an error, and nothing of it is written."""
 
     def test_second_writer_at_a_tip_is_refused_and_nothing_is_written(self, store: Database) -> None:
         head, rows = self._talk(store, 3)
@@ -45,7 +45,7 @@ class RaceContract(BaseContract):
         assert store.records(now) == [(id, record)]
 
     def test_messages_appended_by_others_do_not_make_a_plan_stale(self, store: Database) -> None:
-        """F31: what arrives during a compaction stays, and the compaction too."""
+        """F31: messages appended during a compaction stay, and the compaction too."""
         head, rows = self._talk(store, 3)
         more = chain([user("meanwhile")], head)
         append(store, head, more)

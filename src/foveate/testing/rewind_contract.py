@@ -22,7 +22,7 @@ class RewindContract(BaseContract):
     """A conversation is set back to an earlier point, and its forks are listed."""
 
     def test_head_beyond_the_store_raises_store_rolled_back(self, store: Database) -> None:
-        """It was acknowledged by a server that failed over, or before an older backup took its place."""
+        """A server that failed over had acknowledged it, or an older backup was restored."""
         head, rows = self._talk(store, 3)
         lost = chain([user("lost")], head)
         ahead = after(head, lost)
@@ -36,7 +36,7 @@ class RewindContract(BaseContract):
             lambda: store.snapshot(ahead),
         ]
         for ask in told:
-            with pytest.raises(StoreRolledBack, match=r"4 messages and 0 edits .* there are 3 and 0") as one:
+            with pytest.raises(StoreRolledBack, match=r"4 messages and 0 edits .* it holds 3 and 0") as one:
                 ask()
             assert (one.value.known, one.value.now) == ((4, 0), (3, 0))
         planned = structs.replace(head, number=1, record="cd" * 20)

@@ -1,7 +1,6 @@
-"""Rows and records as an engine would hand them to a store: numbered, chained and sealed.
+"""Rows and records for tests of stores: numbered, chained and sealed.
 
-For tests of stores and of whatever drives one. Everything is derived from what is given, so the same call gives the
-same values every time.
+They are derived from the arguments only, so the same call returns the same values every time.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from ..ports import Head, StoredMessage
 __all__ = ["EMPTY", "after", "chain", "erased", "record_after"]
 
 EMPTY = Head("", "", 0, 0)
-"""The head of a conversation in which nothing was said; for rows that need a beginning and no store."""
+"""The head of an empty conversation, for rows that need no store."""
 
 _ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
 
 def chain(messages: Iterable[Message], parent: Head = EMPTY, *, time: int = 1_790_000_000_000) -> list[StoredMessage]:
-    """These messages as rows that follow `parent`.
+    """Return these messages as rows that follow `parent`.
 
-    Each is stamped with the turn it would have if every message of the assistant were one model call, and a second
-    after the one before it, from `time` on (milliseconds since 1970).
+    Every assistant message counts as one model call, and each message is one second later than the one before it, from
+    `time` (milliseconds since 1970).
     """
     rows: list[StoredMessage] = []
     position, tip, seal, turn = parent.position, parent.tip, parent.seal, parent.position
@@ -46,21 +45,21 @@ def chain(messages: Iterable[Message], parent: Head = EMPTY, *, time: int = 1_79
 
 
 def after(head: Head, rows: Sequence[StoredMessage]) -> Head:
-    """The head that a store must return once it has appended `rows` to `head`."""
+    """Return the head after `rows` were appended to `head`."""
     if not rows:
         return head
     return structs.replace(head, position=rows[-1].position, tip=rows[-1].id, seal=rows[-1].seal)
 
 
 def erased(row: StoredMessage) -> StoredMessage:
-    """The row as it is once its body was erased: everything but the body stays."""
+    """Return the row without its body, as an erasure leaves it."""
     return structs.replace(row, body=b"")
 
 
 def record_after(head: Head, *edits: Edit) -> tuple[Record, str]:
-    """A journal record with these edits that follows the newest of `head`, and its id.
+    """Return a journal record with these edits that follows `head`, and its id.
 
-    With no edits given it hides the tip, or an unknown message where there is none.
+    Without edits it hides the tip, or an unknown message if there is none.
     """
     said = edits or (Hide(Target(head.tip or "00" * 20), policy="test", reason="to have an edit"),)
     record = Record(

@@ -21,7 +21,7 @@ _TEXTS = ["", " ", "\0", "\u2028\ud7ff\U0001f600", "half \ud83d of a pair", "\\\
 
 
 def run_of(id: str, begun: int = 1) -> AgentRun:
-    """A run in which every field says something of its own."""
+    """Return a run with another value in every field."""
     usage = Usage(100, 20, 3, 40, 5)
     return AgentRun(
         *(id, "support", "one", "the task", "other/7", "stopped", "turns", "the result", 4, usage, 0.0125, begun, 99)
@@ -29,7 +29,7 @@ def run_of(id: str, begun: int = 1) -> AgentRun:
 
 
 def step_of(run: str, number: int) -> AgentRunStep:
-    """A step in which every field says something of its own."""
+    """Return a step with another value in every field."""
     return AgentRunStep(
         *(run, number, "action", "look", "call_1", '{"a": 1}', f"output {number}", "no such file", "failed"),
         *("ab" * 20, 3, 10, 20),
@@ -37,7 +37,7 @@ def step_of(run: str, number: int) -> AgentRunStep:
 
 
 class RunContract(BaseContract):
-    """Tests of runs and steps. Of claims: `ClaimContract`."""
+    """Tests of runs and steps."""
 
     def test_run_and_its_steps_are_read_back_as_they_were(self, store: Database) -> None:
         head = store.open("acme", "one")
@@ -52,7 +52,7 @@ class RunContract(BaseContract):
         assert (store.steps(head, "r2"), store.steps(head, "nobody")) == ([], [])
 
     def test_missing_text_differs_from_empty_text(self, store: Database) -> None:
-        """A provider that does not tell what it read from its cache did not read 0 from it."""
+        """An unknown number of cached tokens is not 0."""
         head = store.open("acme", "one")
         run = structs.replace(run_of("r1"), usage=Usage(0, None, 3, 0, None), cost=None)
         store.put_run(head, run)
@@ -96,7 +96,7 @@ class RunContract(BaseContract):
 
     @pytest.mark.parametrize("text", _TEXTS, ids=lambda text: ascii(text[:8]))
     def test_any_output_survives(self, store: Database, text: str) -> None:
-        """What a tool hands back is kept as it is: an output that could not be kept would be lost for good."""
+        """The output of a tool is stored as it is."""
         head = store.open("acme", "one")
         step = structs.replace(step_of("r1", 1), input=text, output=text, error=text)
         run = structs.replace(run_of("r1"), task=text, result=text, reason=text)
@@ -138,7 +138,7 @@ class RunContract(BaseContract):
         assert store.verify(head) == []
 
     def test_head_that_is_behind_may_keep_runs(self, store: Database) -> None:
-        """A run goes on while others write to its conversation."""
+        """A run continues while others write to its conversation."""
         head = store.open("acme", "one")
         append(store, head, chain([user("hi")], head))
         store.put_run(head, run_of("r1"))

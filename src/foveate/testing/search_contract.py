@@ -40,7 +40,7 @@ _HOSTILE = [
 
 
 class SearchContract:
-    """Tests of `Store.search`. The class that has it brings the fixture `store`."""
+    """Tests of `search`."""
 
     def test_words_are_found_without_regard_to_case_and_accents(self, store: Database) -> None:
         head = _said(store, "Café RAIN", "rainy", "Straße nach İstanbul", "ΟΔΟΣ")
@@ -200,7 +200,7 @@ class SearchContract:
 
 
 def _said(store: Database, *texts: str) -> Head:
-    """The head of a conversation `one` in which a user said this."""
+    """Create a conversation `one` with these user messages; return its head."""
     head = store.open("acme", "one")
     return append(store, head, chain(map(user, texts), head))
 

@@ -17,7 +17,7 @@ __all__ = ["TurnContract"]
 
 
 def saying(*texts: str, seen: list[Changes] | None = None) -> Callable[[Changes], list[StoredMessage]]:
-    """Makes rows that say this, wherever the tip is; notes what it was handed."""
+    """Return a function that makes rows with these texts after any tip, and records its arguments in `seen`."""
 
     def make(tail: Changes) -> list[StoredMessage]:
         if seen is not None:
@@ -28,14 +28,14 @@ def saying(*texts: str, seen: list[Changes] | None = None) -> Callable[[Changes]
 
 
 def told(tail: Changes) -> tuple[Head, list[StoredMessage], list[object]]:
-    """All of a tail, as one value; what it says of its newest message must be true."""
+    """Return all parts of some changes as one value, after a check of their newest stamp."""
     rows = tail.rows()
     assert tail.newest() == (rows[-1].stamp if rows else None)
     return tail.head, rows, list(tail.records())
 
 
 class TurnContract:
-    """Mixed into StoreContract, which makes the stores."""
+    """Tests of `extend` and `changes`."""
 
     def test_extend_follows_the_rows_of_other_writers(self, store: Database) -> None:
         old = store.open("acme", "one")
@@ -80,7 +80,7 @@ class TurnContract:
         old = store.open("acme", "one")
         now = append(store, old, chain([user("a")], old))
         with pytest.raises(BadInput, match="Nothing was written"):
-            store.extend(old, lambda tail: chain([user("b")], old))  # Wherever the tip is by then.
+            store.extend(old, lambda tail: chain([user("b")], old))  # After any tip.
         with pytest.raises(BadInput, match="Nothing was written"):
             store.extend(now, lambda tail: chain([user("b")], old))
         assert store.open("acme", "one") == now
@@ -119,7 +119,7 @@ class TurnContract:
         assert told(store.changes(fork)) == told(tail) == (tail.head, chain([user("own")], fork), [])
 
     def test_head_off_its_branch_is_reported(self, store: Database) -> None:
-        """The store lost what it had, and others went on from there: their messages must not be taken for more."""
+        """The store lost messages, and others appended since: their messages do not follow this head."""
         old = store.open("acme", "one")
         now = append(store, old, chain([user("a"), user("b")], old))
         now = store.commit(now, *record_after(now))
@@ -134,12 +134,15 @@ class TurnContract:
             with pytest.raises(StoreRolledBack):
                 store.extend(gone, saying("c"))
         unerased = structs.replace(now, erased=1)
-        for gone in (unseen, structs.replace(unseen, number=2), unerased):  # Where a message would fit.
+        for gone in (unseen, structs.replace(unseen, number=2), unerased):  # At a position where a message would fit.
             with pytest.raises(StoreRolledBack):
                 append(store, gone, chain([user("c")], gone))
             with pytest.raises(StoreRolledBack):
                 store.extend(gone, saying("c"))
-        for gone in (structs.replace(lost, number=1, record=now.record), further):  # Where an edit would.
+        for gone in (
+            structs.replace(lost, number=1, record=now.record),
+            further,
+        ):  # At a number where an edit would fit.
             with pytest.raises(StoreRolledBack):
                 store.commit(gone, *record_after(gone))
         with pytest.raises(StoreRolledBack):
