@@ -1,4 +1,4 @@
-"""What tests of backups run in processes of their own: writers that say what was acknowledged, and work in little room.
+"""Child processes of the backup tests: writers that report acknowledgements, and work with little space.
 
 `python backing_child.py write FILE NAME`: appends to a conversation until it is told to stop by the end of its standard
 input, then prints how many messages were acknowledged.
@@ -34,7 +34,7 @@ def copy(what: str, file: str, target: str, most: int) -> None:
     import resource
 
     with SqliteStore(file) as store:
-        store.names("acme")  # What it needs to read is there before there is no more room.
+        store.names("acme")  # Its files are read before the disk is full.
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
         try:
             if what == "backup":

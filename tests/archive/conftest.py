@@ -1,4 +1,4 @@
-"""The helpers for PostgreSQL lie beside the tests of the stores."""
+"""The helpers for PostgreSQL are in the folder of the store tests."""
 
 from __future__ import annotations
 

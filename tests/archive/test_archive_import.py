@@ -1,4 +1,4 @@
-"""What an archive must be to be imported, and what happens to what is there already."""
+"""Checks of archives, and imports into stores with data."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def first(said: list[dict[str, Any]], kind: str, nth: int = 0) -> int:
     ],
 )
 def test_line_that_was_changed_is_named(path: Path, kind: str, nth: int, change: dict[str, Any], problem: str) -> None:
-    """Whoever changes a line can mend the hash of the whole; not the chains."""
+    """Someone who changes a line can correct the hash of the file, but not the chains."""
     where = []
 
     def changing(said: list[dict[str, Any]]) -> None:
@@ -196,7 +196,7 @@ def test_another_past_of_edits_is_refused(store: MemoryStore, path: Path, tmp_pa
 
 
 def test_fork_that_ends_before_it_forked_is_another_one(store: MemoryStore, path: Path) -> None:
-    """What it lacks lies in the lines of another conversation, so it could not be continued."""
+    """Its missing messages are in the lines of another conversation, so it cannot be continued."""
     other = MemoryStore()
     head = other.open(TENANT, "fork 5")
     append(other, head, store.messages(store.open(TENANT, "begun"), 1, 2))

@@ -75,7 +75,7 @@ def test_backup_is_one_moment_while_others_write(path: Path, tmp_path: Path) -> 
             with SqliteStore(tmp_path / f"{number}.db", synchronous="normal") as copy:
                 head = copy.open("acme", "busy", create=False)
                 assert head.position >= before
-                assert [copy.journal.verify(copy.open("acme", name)) for name in copy.names("acme")] == [[]] * 3
+                assert [copy.verify(copy.open("acme", name)) for name in copy.names("acme")] == [[]] * 3
     finally:
         stop.set()
         writer.join()
@@ -120,7 +120,7 @@ def test_full_disk_leaves_no_partial_copy(path: Path, tmp_path: Path, what: str)
 
 
 def test_journal_of_a_copy_for_which_there_was_no_room_is_taken_away(tmp_path: Path) -> None:
-    """SQLite cannot play it back there, and left it beside the copy."""
+    """SQLite cannot apply it there, and left it next to the copy."""
     with placed(tmp_path / "copy.db", database=True) as beside:
         for suffix in ("-journal", "-wal", "-shm"):
             beside.with_name(beside.name + suffix).write_bytes(b"half")

@@ -1,4 +1,4 @@
-"""What is erased while it is exported: an archive says the same of it everywhere."""
+"""Erasures during an export: the archive is consistent."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ def erasing(store: Any, position: int = 2) -> None:
 
 
 def check_same_everywhere(path: Path) -> bool:
-    """Whether the archive tells of the erasure; then it is one in every place, else in none."""
+    """Whether the archive has the erasure: in every place, or in none."""
     with MemoryStore() as other:
         import_archive(other, path)
         for name in ("middle", "middle, fork"):
             head = other.open(TENANT, name, create=False)
             gone, left = other.find_residue(head)
             assert left == []
-            is_told = other.privacy.erasures(head) != []
+            is_told = other.erasures(head) != []
             assert (gone, other.messages(head, 2, 2)[0].body == b"") == (is_told, is_told)
-            assert [SECRET in run.task for run in other.journal.runs(head)] == [not is_told]
-            assert other.journal.verify(head) == []
+            assert [SECRET in run.task for run in other.runs(head)] == [not is_told]
+            assert other.verify(head) == []
         assert len(contents(other)) == 6
     assert (path.read_text("utf-8").count(SECRET) - 6) / 3 == (0 if is_told else 1)  # Of each tree: message, run, step.
     return is_told
@@ -134,9 +134,7 @@ def test_export_that_never_succeeds_is_reported_and_leaves_no_file(tmp_path: Pat
     stream = io.BytesIO()
     with pytest.raises(ConflictError):
         export_archive(eager, stream, tenant=TENANT)  # type: ignore[arg-type]
-    assert (
-        stream.getvalue().count(b"\n") == 1
-    )  # How an archive begins; that it does not end is told by whoever reads it.
+    assert stream.getvalue().count(b"\n") == 1  # The beginning of an archive; the reader detects the missing end.
 
 
 def test_spooled_lines_stand_next_to_the_archive_and_vanish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

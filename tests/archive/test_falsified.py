@@ -1,7 +1,6 @@
-"""What of a database can be falsified, and what finds it: `verify` of the whole, only a head from before, or nothing.
+"""Falsifications of a database, and their detection: by `verify`, only by an earlier head, or not at all.
 
-Each is done by somebody who may write to the file and knows how it is made, so that it fits as well as it can. The same
-table stands in docs/export.md.
+Each is done as well as someone could who may write to the file and knows its format. docs/export.md has the same table.
 """
 
 from __future__ import annotations
@@ -172,7 +171,7 @@ BY_NOTHING: dict[str, Falsify] = {
 
 
 def filled(path: Path) -> list[Head]:
-    """Two conversations and a fork of acme's, one of zeta's, and all that may stand beside."""
+    """Create two conversations and a fork for acme, one for zeta, and rows of all other tables."""
     with SqliteStore(path, synchronous="normal") as store:
         heads = []
         for tenant, name in (("acme", "one"), ("acme", "other"), ("zeta", "one")):
@@ -209,7 +208,7 @@ def falsified(path: Path, falsify: Falsify) -> None:
 
 
 def found(path: Path, kept: str) -> tuple[list[str], list[str]]:
-    """What is wrong by verify alone, and by the heads."""
+    """Return the findings of verify alone, and those of the heads."""
     with SqliteStore(path, synchronous="normal") as store:
         alone = [f"{one.name}: {finding.problem}" for one in verify_all(store) for finding in one.findings]
         return alone, [finding.problem for head in heads_in(kept) for finding in verify_head(store, head)]

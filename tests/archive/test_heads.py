@@ -1,6 +1,6 @@
-"""Every way to falsify a history is found: by the chains alone, or against a head that was kept outside.
+"""Falsified histories are detected: by the chains alone, or with a head that was stored elsewhere.
 
-Each is planted with plain SQL, by somebody who may write to the database and knows how it is made.
+Each falsification uses plain SQL, as someone could who may write to the database and knows its format.
 """
 
 from __future__ import annotations

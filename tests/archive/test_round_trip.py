@@ -1,4 +1,4 @@
-"""What was exported and imported is the same, whatever it was and whichever database it came from and went to."""
+"""An export and an import change nothing, for any contents and any databases."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_conversation_takes_its_whole_tree_along_and_nothing_else(made: list[tup
 def test_grown_archive_can_be_imported_again(
     made: list[tuple[int, int, int]], more: list[tuple[int, int, int]]
 ) -> None:
-    """What was said and forked since comes along, as long as no name leads elsewhere."""
+    """Later messages and forks are imported too, if no name leads elsewhere."""
     first, second = MemoryStore(), MemoryStore()
     build(first, made)
     imported(second, exported(first))

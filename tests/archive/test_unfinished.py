@@ -135,7 +135,7 @@ def test_named_conversation_is_not_discarded(path: Path) -> None:
 def test_no_conversation_can_be_named_as_what_is_unfinished() -> None:
     """It would not be exported, and be taken away with what imports left."""
     store = MemoryStore()
-    refused = "begins with '~importing '.*db unfinished --drop.*Give it another name"
+    refused = "begins with '~importing '.*db unfinished --drop"
     with pytest.raises(BadSetting, match=f"The name of a conversation {refused}"):
         open_conversation("~importing my notes", store=store, window=9_000)
     with pytest.raises(BadSetting, match=f"The name of a conversation {refused}"):

@@ -1,4 +1,4 @@
-"""A whole database is verified a conversation at a time, in little memory, and whatever happens to it meanwhile."""
+"""A whole database is verified one conversation at a time, in little memory, while others write."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ STAMPS = (
 """Facts of each kind."""
 
 moves = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40), st.integers(0, 40)), max_size=25)
-"""What `build` makes conversations of."""
+"""The moves from which `build` makes conversations."""
 
 
 def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = TENANT, tag: str = "") -> None:

@@ -25,7 +25,7 @@ from foveate.testing.bodies import check_body
 
 WINDOW = 6_000
 BILLED = Usage(input=7, output=3)
-"""What each reply says that its call cost."""
+"""The usage of each reply."""
 
 LEAST = 6
 """Messages that every writer says, however slow the machine is."""
@@ -51,12 +51,12 @@ def opened(url: str, n: int, **more: Any) -> Conversation:
 
 
 class Log:
-    """What a writer is about to do, and what was acknowledged, as it is in its file."""
+    """The intents and acknowledgements in a writer's file."""
 
     def __init__(self, path: Path) -> None:
         text = path.read_text("utf-8") if path.exists() else ""
         self.lines: list[list[Any]] = [json.loads(line) for line in text.split("\n") if line.endswith("]")]
-        """What one who was killed wrote last may be cut."""
+        """The last line of a killed process may be cut."""
         self._path = path
 
     def say(self, *words: object) -> None:

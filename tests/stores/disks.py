@@ -25,7 +25,7 @@ SECTOR = 512
 """Bytes that a disk writes whole or not at all."""
 
 Kind = Literal["read", "write", "truncate", "sync", "open", "delete", "lock", "size"]
-"""What SQLite asks of a disk. Its shared index of the log lies in memory, and is not watched."""
+"""The requests of SQLite to a disk. Its shared index of the log is in memory, and not recorded."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Event:
 
 @dataclass
 class Disk:
-    """Watches files, and fails where it is told to."""
+    """Records the requests for files, and fails on demand."""
 
     events: list[Event] = field(default_factory=list)
     count: int = 0
-    """What was asked of the disk since `fail` was called, as far as it could have failed."""
+    """The requests since `fail` that could have failed."""
     asking: str = ""
     """The name of the file that something is asked of."""
     _fails: Callable[[Kind, int], int] = lambda kind, count: 0
@@ -88,7 +88,7 @@ class Disk:
         with self._lock:
             self.count, self.asking = self.count + 1, name
             code = self._fails(kind, self.count)
-            # A file without a name is SQLite's own, for what needs room for a moment, and nobody's after.
+            # A file without a name is a temporary file of SQLite.
             if not code and name and kind in ("write", "truncate", "sync", "open", "delete"):
                 self.events.append(Event(kind, name, at, data))
         if code:
@@ -115,7 +115,7 @@ class _Vfs(apsw.VFS):
         super().xDelete(name, syncdir)
 
     def excepthook(self, *error: Any) -> None:
-        """An error that was made on purpose is told by SQLite's code, and not printed as well."""
+        """SQLite's code reports a planned error; it is not printed too."""
 
 
 class _File(apsw.VFSFile):
@@ -183,7 +183,7 @@ class Connection:
             self._connection.close()
 
     def _written(self, connection: apsw.Connection, _: str, pages: int) -> int:
-        """What SQLite does after a commit: errors are nobody's, since the commit stands."""
+        """After a commit errors are ignored, because the commit is valid."""
         if 0 < self.checkpoint <= pages:
             with suppress(apsw.Error):
                 connection.wal_checkpoint()
@@ -191,7 +191,7 @@ class Connection:
 
 
 class Rows(list[Any]):
-    """What a statement returned."""
+    """The rows of a statement."""
 
     def fetchall(self) -> list[Any]:
         return list(self)
@@ -201,7 +201,7 @@ class Rows(list[Any]):
 
 
 def _told(work: Callable[[], Any]) -> Any:
-    """What `work` returns; an error of apsw as one of `sqlite3`."""
+    """Run `work`; raise errors of apsw as errors of `sqlite3`."""
     try:
         return work()
     except apsw.Error as error:

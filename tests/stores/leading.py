@@ -21,7 +21,7 @@ __all__ = ["TOLD", "Leaders", "check"]
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parent.parent / "src"
 TOLD = {"not known whether", "cannot be reached", "lost again and again", "Other writers"}
-"""What a caller may be told while its server goes away and comes back, by words of it."""
+"""Words of the errors that a caller may get while its server is away."""
 
 
 class Leader:
@@ -35,7 +35,7 @@ class Leader:
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SRC), str(HERE)])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # The pool tells of each connection that fails.
+            stderr=subprocess.DEVNULL,  # The pool logs each failed connection.
             text=True,
         )
         self._reader = threading.Thread(target=self._read)
@@ -78,7 +78,7 @@ class Leaders:
         until(lambda: all(one.said() >= one.count * share or one.process.poll() is not None for one in self.all), 300)
 
     def told(self) -> Counter[str]:
-        """The failures that they were told of, by what the error says first."""
+        """The reported failures, by the beginning of the error."""
         failed = [line[1] for one in self.all for line in one.lines if line[0] == "failed"]
         return Counter(next((mark for mark in TOLD if mark in said), said) for said in failed)
 

@@ -43,7 +43,7 @@ def fill(store: Database) -> None:
 def main() -> None:
     target = Path(__file__).parent / "golden" / f"schema_{len(migrations())}.sql"
     if target.exists():
-        raise SystemExit(f"{target} is there already: what was released is not written anew.")
+        raise SystemExit(f"{target} exists already: a released schema is never changed.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chat.db"
         with SqliteStore(path, search=False, clock=lambda: 1_790_000_000_000) as store:

@@ -23,7 +23,7 @@ from postgres_server import Server
 from foveate.stores.postgres import PostgresStore
 
 SCHEMA = "golden_schema"
-"""What the schema is called in the files; whoever loads one puts its own name there."""
+"""The name of the schema in the files, replaced when a file is loaded."""
 _LEFT_OUT = ("--", "SET ", "SELECT pg_catalog.set_config", "\\", "CREATE SCHEMA")
 """Lines that are of the program that dumps, or of its version of the server."""
 
@@ -35,7 +35,7 @@ def main() -> None:
             version, text = made(server, option)
             target = Path(__file__).parent / "golden" / f"postgres_{version}{ending}.sql"
             if target.exists():
-                raise SystemExit(f"{target} is there already: what was released is not written anew.")
+                raise SystemExit(f"{target} exists already: a released schema is never changed.")
             target.write_text(text, "utf-8")
     finally:
         server.release()

@@ -43,9 +43,7 @@ def impatient(
 
 
 def in_time(work: Callable[[], T]) -> T:
-    """What it returns, tried again until the store does not fail any more: what was sent to a server before may still
-    be under way.
-    """
+    """Retry until the store does not fail any more, because the server may still run an earlier request."""
     found: list[T] = []
 
     def is_done() -> bool:

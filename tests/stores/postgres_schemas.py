@@ -39,7 +39,7 @@ def taken_apart(url: str) -> tuple[str, str]:
 
 
 def execute(url: str, statement: str) -> list[tuple[object, ...]]:
-    """What a statement gives back, run in the schema of this URL by a connection of its own."""
+    """Run a statement in the schema of this URL with a new connection; return its rows."""
     server, schema = taken_apart(url)
     with psycopg.connect(server, autocommit=True, options=f"-c search_path={schema}") as connection:
         cursor = connection.execute(statement.encode())

@@ -1,4 +1,4 @@
-"""What a statement has to be like so that a database whose tables are spread by `root` answers it in one place.
+"""Rules for statements that a database distributed by `root` answers on one server.
 
 It is read by its words: enough for statements that are written once, in one way. Knows no database.
 """
@@ -25,7 +25,7 @@ _IMMUTABLE = {
 
 
 def problems(statement: str) -> list[str]:
-    """What a database that is spread over servers by `root` would refuse, or have to ask of more than one of them."""
+    """Return the faults of a statement: a database distributed by `root` would refuse it, or ask several servers."""
     plain = re.sub(r"'[^']*'", "''", statement)
     found = [f"{name}() is not known to be immutable" for name in _called(plain) if name not in _IMMUTABLE]
     for said in _SET.findall(plain):

@@ -1,4 +1,4 @@
-"""Whole turns of conversations and agents, and a driver that writes down every statement they ask.
+"""Whole turns of conversations and agents, and a driver that records their statements.
 
 A statement is told with its values and with the transaction it belongs to, so that it can be asked again with EXPLAIN,
 or be looked at for what a database on several servers would refuse.
@@ -59,7 +59,7 @@ class Recording:
 
     @contextmanager
     def hearing(self) -> Iterator[list[Asked]]:
-        """What is asked meanwhile."""
+        """The statements meanwhile."""
         self.asked = []
         yield self.asked
 
@@ -98,7 +98,7 @@ class _Listening:
 
 
 def turns(store: SqlStore) -> None:
-    """What programs do all day: talk, plan, compact in the background, search, expand and resume; and agents."""
+    """Typical turns: append, plan, compact in the background, search, expand, resume; and agents."""
     talking(store)
     agents(store)
 
@@ -158,7 +158,7 @@ def agents(store: SqlStore) -> None:
 
 
 def other_work(store: SqlStore) -> dict[str, Callable[[], object]]:
-    """What is done now and then, by a name: each is about one conversation, of those that `turns` left."""
+    """Rare operations by name, each on one of the conversations of `turns`."""
     head = store.open("acme", "talk")
 
     def forking() -> None:

@@ -13,7 +13,7 @@ from foveate.stores.sqlite import SqliteStore
 
 
 def output(number: int) -> str:
-    """What came of a step: its number tells it, so that a reader can tell a wrong one from a right one."""
+    """The output of a step, derived from its number, so that a reader can check it."""
     return f"{number}: " + "it went on " * (number * 37 % 900)
 
 

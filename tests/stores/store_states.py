@@ -1,4 +1,4 @@
-"""What a store holds, as one value to compare, and the scenario that the tests of failures run."""
+"""The contents of a store as one value, and the scenario of the failure tests."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def scenario() -> list[Step]:
 
 
 def states_along_the_way() -> list[dict[str, Any]]:
-    """What a store holds before the scenario and after each step of it."""
+    """The contents of a store before the scenario and after each of its steps."""
     store, heads = MemoryStore(), dict[str, Head]()
     found = [state(store)]
     for step in scenario():

@@ -1,4 +1,4 @@
-"""F36: databases that grow for ever. What is over its age makes room, in a file that does not grow any more by it."""
+"""F36: databases must not grow for ever. Erased messages make room in the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGES = {"all": "50 turns"}
 
 
 def results(turns: int) -> Iterator[str]:
-    """What reading files of a program gives: 4,000 characters each, none twice."""
+    """Results of reading files: 4,000 characters each, all different."""
     files = [path.read_text("utf-8") for path in sorted(SOURCES.rglob("*.py"))]
     chance = random.Random(4)
     for turn in range(turns):
@@ -82,7 +82,7 @@ def test_file_with_retention_grows_by_tombstones_only(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_freed_room_is_reused_without_a_vacuum(tmp_path: Path) -> None:
-    """F36: What goes leaves whole pages free, which what comes is written to."""
+    """F36: erased messages free whole pages, and new messages use them."""
     sizes = room(tmp_path / "chat.db", ages=AGES, vacuums=False, turns=600)
     assert (sizes[-1] - sizes[2]) / 300 < 1_700  # Bytes a turn; without ages it is more than 3,000, as above.
     assert sizes[-1] < 1_500_000
@@ -105,7 +105,7 @@ def test_page_that_an_erasure_freed_is_written_to_before_the_file_grows(tmp_path
 
 
 def test_others_write_during_the_search_for_derived_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is slowed down for a minute here would find the file locked, if it were looked for in the transaction."""
+    """If this ran in the transaction, a slow reader would lock the file for a minute."""
     from foveate.stores.sql import eraser
 
     with SqliteStore(tmp_path / "chat.db") as store, SqliteStore(tmp_path / "chat.db", wait=0.1) as other:
@@ -131,7 +131,7 @@ def test_others_write_during_the_search_for_derived_data(tmp_path: Path, monkeyp
 def test_derived_data_added_meanwhile_is_erased_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
 ) -> None:
-    """Three times what matters comes in between; then nobody is let in any more."""
+    """Conflicting writes come three times; then the tree is locked."""
     from foveate.core.edits import Replace, Target
     from foveate.core.messages import Text
     from foveate.core.stamps import Expansion
@@ -163,7 +163,7 @@ def test_derived_data_added_meanwhile_is_erased_too(
                 case "same words":
                     said_at(other, now, user(LONG))
                 case "erasure":
-                    other.privacy.erase(now, [(n + 1, n + 1)])
+                    other.erase(now, [(n + 1, n + 1)])
 
         with monkeypatch.context() as patched:
             patched.setattr(eraser, "derived_data", reach)

@@ -49,7 +49,7 @@ class CatalogMachine(RuleBasedStateMachine):
         return SqliteStore(Path(self.folder.name) / "chat.db", synchronous="normal")
 
     def both(self, call: Callable[[HasCatalog], Any]) -> Any:
-        """What both stores return, or what both say against it, which must be the same."""
+        """The result or the error of both stores, which must be equal."""
         outcomes = []
         for store in (self.memory, self.sqlite):
             try:

@@ -1,4 +1,4 @@
-"""Whatever lies in a database and belongs to nobody is told by a census, each by its place, and nothing else is."""
+"""A census reports exactly the rows that belong to nothing, each with its place."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_every_table_is_distributed_with_the_first(postgres_url: str) -> None:
         execute(postgres_url, call)
     found = execute(postgres_url, "SELECT name::text, beside::text FROM distributed")
     assert dict(found) == dict.fromkeys(TABLES, "conversation")
-    with PostgresStore(postgres_url) as store:  # What is not spread is the table of migrations.
+    with PostgresStore(postgres_url) as store:  # Only the table of migrations is not distributed.
         assert store.names("acme") == []
 
 

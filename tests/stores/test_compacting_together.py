@@ -41,7 +41,7 @@ def talk(one: Conversation, count: int) -> None:
 
 
 def together(*works: Callable[[], Any]) -> list[Any]:
-    """What they return, or raise, at once."""
+    """Run these calls at once; return their results or exceptions."""
     told: list[Any] = [None] * len(works)
 
     def run(n: int) -> None:
@@ -117,9 +117,8 @@ def test_prefetched_summary_is_dropped_after_another_compaction(url: str) -> Non
 
 
 def test_worker_and_conversation_do_not_both_compact(url: str) -> None:
-    """F35: Whoever is second plans anew. A worker takes the summary that came for the one that was wanted; who
-    compacts by
-    hand gets what they asked for, of what is shown by then.
+    """F35: the second one plans again. A worker accepts the existing summary; a compaction by hand is
+    applied to the view at that time.
     """
     summarizer = Meeting(2)
     with opened(url, summarizer=summarizer) as one, open_store(url) as store:  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What lies behind the messages that are shown is not read: a resume, a turn and an edit ask the same of a database.
+"""Hidden history is not read: a resume, a turn and an edit need the same queries at any length.
 
 Counted, not timed: statements, the rows and the bytes that come back, and on PostgreSQL the pages that are looked at.
 Behind the same forty messages lie once eight moves of a summary, and once ten times as many; both are more than a
@@ -31,7 +31,7 @@ GROWS = 1.1
 
 
 class Asked(NamedTuple):
-    """What was asked of a database."""
+    """The queries of a database."""
 
     statements: int
     rows: int
@@ -106,7 +106,7 @@ def lead(chat: Conversation, moves: int) -> None:
         ids += chat.append(exchange(n))
         if len(ids) > SHOWN:
             shortened = Replace(Target(ids[-2], (0,)), (Text("[cleared]"),))
-            chat.edit(Summarize(Span(ids[0], ids[-SHOWN - 1]), "What came before, in short."), shortened)
+            chat.edit(Summarize(Span(ids[0], ids[-SHOWN - 1]), "A summary of the past."), shortened)
     chat._agent.save_snapshot()
 
 

@@ -38,7 +38,7 @@ def test_a_conversation_runs_on_twelve_methods() -> None:
         fork.append("Otherwise?")
     with open_conversation("one", store=store, window=2_000, format="openai") as chat:
         assert len(chat.history()) == 12
-        assert chat.verify() == []
+        assert chat.journal.verify() == []
     assert store.names("") == ["one", "two"]
 
 

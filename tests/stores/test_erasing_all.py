@@ -40,7 +40,7 @@ def said(store: Database, name: str, tenant: str = "acme") -> str:
 
 def test_conversation_is_erased_in_pieces_and_its_forks_keep_their_own(store: Database) -> None:
     done = erase_conversation(store, "one", tenant="acme", reason="closed", who="ann", clock=lambda: 9)
-    assert [(one.number, one.handles, one.messages, one.journal.runs) for one in done] == [
+    assert [(one.number, one.handles, one.messages, one.runs) for one in done] == [
         (1, "m1-m3", 3, 0),
         (2, "m4-m6", 3, 0),
         (3, "m7", 1, 1),

@@ -78,7 +78,7 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Database) -> None:
         for n in range(ROUNDS):
             now = store.open("acme", "one")
             row = store.messages(now, 2 * n + 1, 2 * n + 1)[0]
-            if row.body:  # Whoever has seen it may tell of it, as long as it is there.
+            if row.body:  # A reader of the message may repeat it while it exists.
                 told = Replace(Target(row.id), (Text(f"a {WORD}"),)), Summarize(Span(ids[0], row.id), f"some {WORD}")
                 kept = Snapshot(VERSION, 1, 0, [], [SlotState(1, [(1, told[0])])], [], Facts())
                 try:
@@ -111,7 +111,7 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Database) -> None:
 
 @pytest.mark.parametrize("is_still", [True, False])
 def test_message_before_a_whole_erasure_prevents_it(store: Any, is_still: bool) -> None:
-    """What has to be reached is looked for before the transaction that erases."""
+    """Derived data is collected before the transaction that erases."""
     head = store.open("acme", "one")
     head = append(store, head, chain([user(f"{WORD} {n}") for n in range(4)], head))
     write = store._driver.write

@@ -119,7 +119,7 @@ class Crowd:
             assert [(f"{name} {n}", id) for _, n, id in said] == own
 
     def _check_journal(self, lines: list[Any], records: Any) -> None:
-        """Edits are numbered without gap or double, and each acknowledged one is the record of whoever made it."""
+        """Edits have consecutive numbers, and each acknowledged one is the record of its writer."""
         numbers = [number for record in records for number, _ in record.numbered()]
         assert numbers == list(range(1, len(numbers) + 1))
         by_hand = {(record.first, record.last) for record in records if record.author == "edit"}
@@ -128,7 +128,7 @@ class Crowd:
         assert len(by_hand) - len(told) <= len(self.killed)  # One more where it was killed before it could say so.
 
     def _check_views(self, chat: Any, records: Any) -> None:
-        """What the model sees now, and saw at some earlier calls, is legal."""
+        """The view is legal now, and was at some earlier calls."""
         turns = sorted({record.turn for record in records})
         for turn in turns[:: max(1, len(turns) // 8)]:
             body = chat.format.body(chat.as_of(turn), profile=chat._agent.profile)

@@ -1,4 +1,4 @@
-"""PostgreSQL refuses the same of a catalog as SQLite and as Python, whoever writes to it."""
+"""PostgreSQL refuses the same catalog values as SQLite and as Python."""
 
 from __future__ import annotations
 

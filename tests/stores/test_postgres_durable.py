@@ -38,7 +38,7 @@ def without_pause(attempt: int) -> None:
 
 @pytest.fixture
 def server(postgres: Any) -> Iterator[Any]:
-    """One that nobody else uses."""
+    """A server for this test only."""
     server = type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
     yield server
     server.release()
@@ -112,14 +112,16 @@ def test_backend_terminated_at_some_statement_is_replaced(postgres_url: str) -> 
 @pytest.mark.slow
 def test_backend_terminated_at_any_statement_is_replaced(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
-    assert check_every_end(postgres_url, step=9) > 0  # Some ended at COMMIT: nobody knows, and that is told.
+    assert (
+        check_every_end(postgres_url, step=9) > 0
+    )  # Some ended at COMMIT: their outcome is unknown, and reported as such.
 
 
 # ------------------------------------------------------------------------------------------------ one that stands still
 
 
 def stopped(url: str) -> Callable[[], None]:
-    """Let the server's processes for this test's store stand still. What lets them go on."""
+    """Stop the server processes of this test's store; return a function that continues them."""
     found = execute(url, f"SELECT pid FROM pg_stat_activity WHERE application_name = '{taken_apart(url)[1]}'")
     pids = [int(str(pid)) for (pid,) in found]
     assert pids
@@ -166,7 +168,7 @@ def test_server_hanging_at_commit_gives_one_copy_after_a_retry(
             going.append(stopped(postgres_url))
         return operation()
 
-    # Whoever waits for a row is told soon, which is all that may be short here: nobody else writes.
+    # Only the wait for a row may be short here: there are no other writers.
     url = named(postgres_url) + "&wait=60&options=-c%20lock_timeout%3D600"
     with PostgresStore(url, connection=hooked(hook), pause=without_pause) as store:
         chat = open_conversation("one", store=store, policy="off", window=32_000)
@@ -178,7 +180,9 @@ def test_server_hanging_at_commit_gives_one_copy_after_a_retry(
                 pytest.raises(StoreError, match=r"has not answered.* not known whether this was written"),
             ):
                 chat.append("ho", after=tip)
-            with pytest.raises(StoreError, match="held the same row"):  # It may still be written: nobody overtakes it.
+            with pytest.raises(
+                StoreError, match="held the same row"
+            ):  # It may still be written: no other writer overtakes it.
                 chat.append("ho", after=tip)
             assert len(chat.history()) == 1
         finally:

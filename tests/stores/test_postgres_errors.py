@@ -43,7 +43,7 @@ ONCE = [
     ("P0001", r"failed .*Read the server's log"),
     ("XX001", r"is damaged .*restore a backup"),
 ]
-"""What is told at once."""
+"""Errors that are raised at once."""
 AGAIN = [
     ("08006", 3, r"connection to .* was lost again and again .*its log"),
     ("25P03", 3, r"this process was silent for too long, again and again"),
@@ -56,7 +56,7 @@ AGAIN = [
     ("40P01", 12, r"too busy .*Retry later"),
     ("23505", 12, r"too busy .*Retry later"),
 ]
-"""What is done again unseen, how often in all, and what is told in the end."""
+"""Errors that are retried: the number of attempts, and the final error."""
 
 
 def raising(state: str) -> str:
@@ -65,7 +65,7 @@ def raising(state: str) -> str:
 
 @pytest.fixture(scope="module")
 def url(postgres: Any) -> str:
-    name = f"errors_{uuid.uuid4().hex[:8]}"  # Of this process: others run beside it.
+    name = f"errors_{uuid.uuid4().hex[:8]}"  # Of this process only: other tests run too.
     execute(postgres.url(), f"CREATE SCHEMA {name}")
     PostgresStore(f"{postgres.url()}?schema={name}").close()
     return f"{postgres.url()}?schema={name}"
@@ -135,7 +135,7 @@ def test_server_without_disk_space_refuses_writes_and_serves_reads(url: str, sta
         ("SSL error: certificate verify failed", "sslrootcert"),
         ("connection timeout expired", "does not answer"),
         ("[Errno -2] Name or service not known: failed to resolve host 'nowhere'", "no host with this name"),
-        ("something that nobody has seen yet", "Check that it runs, then retry"),
+        ("an unknown failure", "Check that it runs, then retry"),
     ],
 )
 def test_failed_connection_is_reported_with_advice(said: str, todo: str) -> None:
@@ -225,7 +225,7 @@ def test_standby_connection_is_replaced_if_the_url_asks_for_the_primary(url: str
 
 
 def test_prepared_statement_is_prepared_again_after_a_table_change(url: str) -> None:
-    """PostgreSQL's code 0A000: a newer foveate brought the tables up to date while this one was at work."""
+    """PostgreSQL's code 0A000: a newer foveate migrated the tables meanwhile."""
     execute(url, "DROP TABLE IF EXISTS changing; CREATE TABLE changing (one INT)")
     with PostgresStore(url, pause=lambda attempt: None) as store:
         for _ in range(8):  # psycopg prepares what is asked for the sixth time.

@@ -40,7 +40,7 @@ class Pair:
         self.standby = primary.follow("standby")
 
     def url(self) -> str:
-        """Of whichever takes writes."""
+        """The URL of the server that accepts writes."""
         hosts = f"127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}"
         secret = quote(self.primary.password, "")
         return f"postgresql://postgres:{secret}@{hosts}/postgres?target_session_attrs=read-write&connect_timeout=30"
@@ -118,7 +118,7 @@ def test_failover_to_a_late_standby_raises_for_readers_of_lost_data(pair: Pair) 
             again(lambda: chat.append("c"))
         assert (told.value.known, told.value.now) == ((3, 0), (2, 0))
         assert [finding.where for finding in verify_head(store, kept)] == ["head"]
-        early.append("d")  # Who had not seen it goes on; now there are as many as were acknowledged.
+        early.append("d")  # A writer that had not seen it goes on; the number of messages is then the acknowledged one.
         other.append("goes on")
         with pytest.raises(StoreRolledBack, match="it holds others"):
             chat.append("c")
@@ -155,7 +155,7 @@ def test_commit_that_stops_waiting_for_its_standby_is_not_safe(pair: Pair) -> No
             pytest.raises(StoreError, match=r"has not answered .* not known whether this was written"),
         ):
             append(store, head, rows)  # For as long as the standby is away.
-    until(lambda: cancelled(pair) == 1)  # What nobody waits for any more holds its row until then.
+    until(lambda: cancelled(pair) == 1)  # The abandoned write locks its row until then.
     with PostgresStore(pair.primary.url()) as store:
         until(lambda: store.open("acme", "one").position == 2)
         head = store.open("acme", "one")
@@ -172,7 +172,7 @@ def test_commit_that_stops_waiting_for_its_standby_is_not_safe(pair: Pair) -> No
         until(lambda: cancelled(pair) == 1)
         thread.join()
         assert [str(error).partition("has written this, but ")[2][:50] for error in waiting] == [
-            "somebody cancelled its wait for the standby, so it"
+            "its wait for the standby was cancelled, so it"
         ]
 
 

@@ -1,4 +1,4 @@
-"""Whatever fails on the way to a PostgreSQL server: the store holds what it held before the operation, or after it."""
+"""After any failure on the way to a PostgreSQL server, the store is as before or after the operation."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_cut_at_every_single_statement(postgres_url: str, after: bool) -> None:
 
 
 def settled(store: PostgresStore) -> dict[str, Any]:
-    """What can be read once the server is done with what was sent before a cut: for a moment it may still be at it."""
+    """Read the state when the server has finished the requests before a cut."""
     for _ in range(50):
         with contextlib.suppress(AssertionError):
             held = state(store)
@@ -121,7 +121,7 @@ def settled(store: PostgresStore) -> dict[str, Any]:
 
 
 def check_every_cut(url: str, step: int) -> None:
-    """A cut before a commit was asked for is mended unseen; after that it is told."""
+    """A cut before the commit is retried; a later one is reported."""
     along, n, told = states_along_the_way(), 1, 0
     while True:
         emptied(alone(url))
@@ -240,7 +240,7 @@ def test_connection_lost_during_commit_reports_an_unknown_outcome(postgres_url: 
         with pytest.raises(ConflictError):
             append(store, head, rows)
         assert store.messages(store.open("acme", "one"), 1, 9) == rows
-        # What the caller of a conversation does: the same again after the same tip.
+        # A caller repeats the append after the same tip.
         chat = open_conversation("two", store=store, policy="off")
         first = chat.append("hi")
         armed.append(True)
@@ -335,7 +335,7 @@ def test_simultaneous_creation_gives_one_conversation(postgres_url: str) -> None
 
 
 def own_server(tmp_path_factory: pytest.TempPathFactory, postgres: Any) -> Any:
-    """A server that nobody else uses, so that it may be crashed."""
+    """A server for this test only, so that it may crash."""
     return type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
 
 

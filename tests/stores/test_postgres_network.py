@@ -36,7 +36,7 @@ def without_pause(attempt: int) -> None:
 
 
 class Talk:
-    """A conversation through a wire: each operation once, whatever happens, as a caller should do it."""
+    """A conversation through a wire: each operation once, with the retries of a caller."""
 
     def __init__(self, store: PostgresStore) -> None:
         self.store = store
@@ -45,7 +45,7 @@ class Talk:
         head = store.open("acme", self.name)
         self.head = append(store, head, chain([user(f"message {n}") for n in range(4)], head))
         self.told: list[str] = []
-        """What was said when something failed."""
+        """The errors."""
 
     def append(self) -> None:
         rows = chain([user("the next one " + "and so on" * 900)], self.head)
@@ -88,7 +88,7 @@ class Talk:
             try:
                 self.store.fork(self.head, f"{self.name} two", 3, 0)
                 return
-            except BadSetting:  # It was made although nobody said so.
+            except BadSetting:  # It was created without an acknowledgement.
                 return
             except StoreError as error:
                 self.told.append(str(error))
@@ -163,7 +163,7 @@ KNOWN = {
 
 
 def check_cuts(url: str, wire: Wire, do: str, side: Side, step: int) -> int:
-    """How often it was said that nobody knows."""
+    """How often the outcome was reported as unknown."""
     told, failed = [], []
     with PostgresStore(url + "&pool=1", pause=without_pause) as store:
         where = places(store, wire, do, side)[::step]
@@ -171,12 +171,14 @@ def check_cuts(url: str, wire: Wire, do: str, side: Side, step: int) -> int:
             talk = begun(store, wire)
             wire.cut(side, place)
             getattr(talk, do)()
-            failed.append(wire.has_failed)  # What is prepared is short: less may be said than when these were found.
+            failed.append(
+                wire.has_failed
+            )  # Prepared statements are shorter: fewer messages than when these were recorded.
             wire.listen()
             assert talk.is_as(do), f"cut after byte {place} of the {side}"
             told += talk.told
     assert failed.count(True) > len(where) / 2
-    # Else it is mended unseen. What was asked before the cut may come true a moment after one has looked.
+    # Else it is retried. A request before the cut may take effect a moment later.
     assert [said for said in told if "not known" not in said and "Another writer" not in said] == []
     return len(told)
 
@@ -201,7 +203,7 @@ def test_connection_that_is_cut_at_every_message(postgres: Any, postgres_url: st
 
 
 def check_swallowed(url: str, wire: Wire, do: str, side: Side, some: Callable[[list[int]], list[int]]) -> list[str]:
-    """The server's end stays open: it does not hear that nobody waits any more, and ends the transaction itself."""
+    """The server's end stays open: the server does not notice the client's end, and ends the transaction itself."""
     told: list[str] = []
     failed = []
     waits = "&pool=1&wait=60&connect_timeout=60&options=-c%20idle_in_transaction_session_timeout%3D300"
@@ -213,7 +215,9 @@ def check_swallowed(url: str, wire: Wire, do: str, side: Side, some: Callable[[l
             wire.cut(side, place, swallow=True)
             with impatient(store, answer=0.6):
                 getattr(talk, do)()
-            failed.append(wire.has_failed)  # What is prepared is short: less may be said than when these were found.
+            failed.append(
+                wire.has_failed
+            )  # Prepared statements are shorter: fewer messages than when these were recorded.
             wire.listen()
             assert in_time(lambda: talk.is_as(do)), f"swallowed after byte {place} of the {side}"  # noqa: B023
             told += talk.told
@@ -241,7 +245,7 @@ def test_silent_network_from_any_message_on(postgres: Any, postgres_url: str, wi
 def test_conversation_through_bad_cuts_says_everything_once_with_after(
     postgres: Any, postgres_url: str, wire: Wire
 ) -> None:
-    """As a program does it: whatever fails is said again, after the tip as it was."""
+    """Like a program: each failed append is repeated after the same tip."""
     url = wire.url(postgres_url, postgres.port) + "&pool=1"  # Else one that is made meanwhile may get the cut.
     with open_conversation("one", store=url, policy="off", window=32_000) as chat:
         tip, failed = chat.append("message 0")[-1], []

@@ -1,4 +1,4 @@
-"""What a URL of a PostgreSQL store may say, what can be wrong with a database, and what is said about it."""
+"""URLs of PostgreSQL stores, unusable databases, and their errors."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ def test_when_all_connections_are_in_use_the_pool_is_named(postgres_url: str) ->
 
 @pytest.mark.slow
 def test_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgres_url: str) -> None:
-    """Those who ask meanwhile take nothing from those who wait."""
+    """Later requests take nothing from waiting ones."""
     is_gone = False
 
     class Gone(psycopg.Connection[Any]):
@@ -454,7 +454,7 @@ def test_two_schemas_of_one_database_know_nothing_of_each_other(postgres: Any, p
 
 
 def test_new_schema_takes_nothing_from_another_on_the_search_path(postgres: Any, postgres_url: str) -> None:
-    """As a user who has a schema of their own beside the one that all share."""
+    """As a user with a private schema in addition to the shared one."""
     name = postgres_url.partition("schema=")[2]
     own = f"{name}_own"
     execute(postgres_url, f'CREATE SCHEMA "{own}"')

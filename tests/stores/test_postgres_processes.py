@@ -69,7 +69,7 @@ class Writer:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            if line.endswith("\n"):  # What a killed one said last may be cut.
+            if line.endswith("\n"):  # The last line of a killed process may be cut.
                 self.lines.append(line.split())
 
 

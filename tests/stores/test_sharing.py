@@ -54,7 +54,7 @@ def turn(chat: Conversation, who: str, n: int) -> None:
 
 
 def check(store: Any, name: str, whos: list[str], turns: int) -> None:
-    """Everything was said once, in the order of whoever said it, and the view is legal."""
+    """Every message is stored once, in the order of its writer, and the view is legal."""
     with open_conversation(name, store=store, window=100_000, policy="none") as chat:
         assert chat.journal.verify() == []
         rows = chat.history()
@@ -151,7 +151,7 @@ def test_result_names_the_tool_that_another_writer_called_meanwhile(store: Any) 
 
 
 def test_hundred_conversations_do_not_block_the_loop(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits for the database does so in another thread: the loop's own never takes a connection."""
+    """Waits for the database are in other threads: the loop's thread never borrows a connection."""
     from foveate.stores.postgres.pool import Connections
 
     borrowers: list[int] = []
@@ -181,7 +181,7 @@ def test_hundred_conversations_do_not_block_the_loop(postgres_url: str, monkeypa
 
 
 def test_writer_far_behind_reads_before_it_extends(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others would wait while it reads: it is sent away, reads while nobody waits, and comes again."""
+    """Others would wait while it reads: it is refused, reads without a lock, and retries."""
     monkeypatch.setattr("foveate.stores.sql.messages._BEHIND_MAX", 3)
     one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
     for n in range(5):

@@ -1,4 +1,4 @@
-"""What the database itself refuses of a catalog, whoever writes to it: the same that is refused in Python before."""
+"""The database itself refuses the same catalog values as Python."""
 
 from __future__ import annotations
 

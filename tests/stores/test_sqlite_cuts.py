@@ -1,4 +1,4 @@
-"""A database file, or its log, that was cut, flipped, blanked or exchanged: told, or all of it is there.
+"""A database file or log that was cut, flipped, blanked or exchanged: an error, or all data is there.
 
 What stands in the file after it was closed in good order was acknowledged, so nothing of it may be missing without a
 word. What stands in the log is there up to a whole write. "Told" is one clear error on opening, or a finding of
@@ -115,7 +115,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def met(folder: Path, content: bytes, log: bytes, made: Made) -> str:
-    """What a reader meets in such a file: "told", or how many of the writes in the log are there."""
+    """Read such a file: return "told" for an error, or the number of writes of the log that are there."""
     path = folder / "met.db"
     for name in ("met.db", "met.db-wal", "met.db-shm"):
         (folder / name).unlink(missing_ok=True)
@@ -231,7 +231,7 @@ def check_flips(made: Made, meet: Callable[..., str], places: range) -> None:
 
 
 def test_message_missing_from_the_id_index_is_reported(closed: Made, tmp_path: Path) -> None:
-    """Who looks for it by its id would be told that it never was; who appends it again would not be found out."""
+    """A lookup by id would miss it, and a repeated append would not be detected."""
     head, rows, _ = closed.held[-1]
     id = bytes.fromhex(rows[4].id)
     (at,) = (
@@ -278,7 +278,7 @@ def test_flipped_byte_in_a_log_ends_it_there(left: Made, meet: Callable[..., str
             assert found != str(len(left.held) - 1), (frame, offset)
 
 
-# ------------------------------------------------------------------------------------------------ the files beside
+# ------------------------------------------------------------------------------------------------ companion files
 
 
 def test_exported_head_reveals_the_writes_of_a_deleted_log(left: Made, meet: Callable[..., str]) -> None:

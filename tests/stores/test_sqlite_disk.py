@@ -1,4 +1,4 @@
-"""The disk fails, at whatever is asked of it: one clear error, the state before a write or after it, and it goes on."""
+"""The disk fails at any request: one clear error, the state before or after a write, and the store goes on."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def code_for(kind: Kind, turn: int) -> int:
 
 
 def tried(made: Path, path: Path, fails: Callable[[Kind, int], int], life: Life) -> str:
-    """Run the steps on a disk that fails; whatever happens, what is there then must be right. What was said."""
+    """Run the steps on a failing disk; check the state after each failure. Return the errors."""
     shutil.copy(made, path)
     disk, done, said = Disk(), 0, ""
     disk.fail(fails)

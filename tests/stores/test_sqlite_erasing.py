@@ -31,7 +31,7 @@ def bytes_of(folder: Path) -> bytes:
 
 
 def test_vacuum_removes_every_erased_byte(store: SqliteStore, tmp_path: Path) -> None:
-    """What is said is packed, so this looks for pieces of what is stored, and for the word where it stands as it is."""
+    """Bodies are packed, so search for pieces of the stored bytes, and for the plain word."""
     head, _, _ = told(store)
     packed = [pack(row.body) for row in store.get_many(head, [3, 5, 6])]
     packed += [pack(wire.encode_record(record)) for _, record in store.records(head)[:2]]
@@ -60,7 +60,7 @@ def test_no_word_is_left_in_the_index_before_a_vacuum(store: SqliteStore, tmp_pa
 def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an earlier foveate put into the index cannot be named any more; the index is made anew instead."""
+    """Words that an earlier foveate indexed differently cannot be removed one by one; the index is rebuilt."""
     head = store.open("acme", "one")
     head = append(store, head, chain([user(f"one {WORD}"), user("another")], head))
     cut = sqlite_words.SqliteWords.add
@@ -97,7 +97,7 @@ def test_words_indexed_by_another_process_are_removed(store: SqliteStore, tmp_pa
     head, _, _ = told(store)
     with SqliteStore(tmp_path / "chat.db", search=False) as other:
         with pytest.raises(StoreError, match="opened without it"):
-            other.privacy.erase(head, [(3, 3)])
+            other.erase(head, [(3, 3)])
         assert WORD in everything(store, head)
         assert store.erasures(head) == []
 

@@ -113,7 +113,7 @@ def test_disk_that_says_it_synced_and_did_not_is_found_out(
 
 
 def test_power_cut_under_normal_may_undo_only_whole_recent_writes(along: list[dict[str, Any]], tmp_path: Path) -> None:
-    """What `synchronous="normal"` promises, and no more."""
+    """The guarantee of `synchronous="normal"`."""
     (tmp_path / "made").mkdir()
     (tmp_path / "left").mkdir()
     disk, lost, heads, undone = Disk(), Lost(), dict[str, Head](), 0

@@ -26,7 +26,7 @@ from foveate.testing.rows import chain
 HERE = Path(__file__).resolve().parent
 NOBODY = 65534
 IS_ROOT = getattr(os, "geteuid", lambda: 1)() == 0
-needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root can give a file to somebody else, or mount anything")
+needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root can give a file to another user, or mount anything")
 
 
 def python(*arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -36,7 +36,7 @@ def python(*arguments: str, **options: Any) -> subprocess.Popen[str]:
 
 
 def told(*paths: Path) -> list[list[str]]:
-    """What becomes of opening, reading and writing each of these files as a user who is not root."""
+    """The results of opening, reading and writing these files as a user who is not root."""
     child = python(str(HERE / "refused_child.py"), str(NOBODY if IS_ROOT else 0), *map(str, paths))
     found: list[list[str]] = []
     for line in child.communicate(timeout=300)[0].splitlines():
@@ -240,7 +240,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 @pytest.fixture
 def holding() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Begins processes that run statements on a file and hold what they got. What is left of them is ended."""
+    """Start processes that run statements on a file and keep their locks; end them afterwards."""
     begun: list[subprocess.Popen[str]] = []
 
     def hold(path: str | Path, *statements: str) -> subprocess.Popen[str]:
@@ -278,9 +278,7 @@ def test_writer_hanging_in_a_write_is_reported_and_overcome(
 def test_many_threads_at_a_lock_are_refused_within_twice_the_wait(
     store: SqliteStore, holding: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who waits for the writer's turn waits with it, not one after the other: all of them in two times, that of the
-    first who came and that of those who came meanwhile.
-    """
+    """Waiting writers wait together, not one after the other: at most two periods in all."""
     holding(store._driver.place, "BEGIN IMMEDIATE")
     head, said = store.open("acme", "one"), []
     writer, waits = store._driver._writer, []  # type: ignore[attr-defined]
@@ -370,7 +368,7 @@ def test_another_file_in_its_place_gets_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["chat.db-wal", "chat.db-shm"])
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
 def test_removed_log_stops_writing_without_loss(tmp_path: Path, name: str, how: str) -> None:
-    """SQLite goes on writing to what was deleted, and acknowledges it; who opens the file then makes a log anew."""
+    """SQLite goes on writing to the deleted file, and acknowledges it; another process would create a new log."""
     path, beside = tmp_path / "chat.db", tmp_path / name
     with SqliteStore(path) as store:
         append_text(store, "hi")
@@ -406,7 +404,7 @@ def test_file_removed_during_a_write_is_not_acknowledged(tmp_path: Path, name: s
 
 
 def test_writer_that_lost_its_connection_makes_a_new_log(tmp_path: Path) -> None:
-    """The last connection that closes deletes the log. That one is nobody's fault, and no reason to stop."""
+    """The last connection deletes the log when it closes, which is no error."""
 
     class Breaking(sqlite3.Connection):
         breaks: ClassVar[list[str]] = []

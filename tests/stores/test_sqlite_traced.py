@@ -31,7 +31,7 @@ TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
 
 def traced(folder: Path) -> list[Event]:
-    """What a process asks of the system for a file in this folder, and when it has something acknowledged."""
+    """The system calls of a process for files in this folder, and its acknowledgements."""
     strace = shutil.which("strace")
     if strace is None or sys.platform != "linux":
         pytest.skip("there is no strace here")

@@ -1,4 +1,4 @@
-"""How bodies are packed: whatever was written once can be read for ever."""
+"""Packing of bodies: every stored form stays readable for ever."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_small_bodies_pack_well() -> None:
 
 
 def test_dictionary_is_part_of_the_file_format() -> None:
-    """Whoever changes it makes every database unreadable: give a better one a tag of its own."""
+    """Changing it makes every database unreadable: a better one needs another tag."""
     stored = bytes.fromhex("0223316891cb763d900900")
     assert codec.unpack(stored) == b'{"role":"user","parts":[{"type":"text","text":"Let me check."}]}'
 

@@ -163,7 +163,7 @@ def test_messages_that_are_gone_are_met_by_who_reads(store: SqliteStore, head: H
 
 
 def test_rows_beyond_the_head_are_reported(store: SqliteStore, head: Head) -> None:
-    """What a store must never leave behind: a part of a write that was not acknowledged."""
+    """A store must never leave a part of an unacknowledged write."""
     damage(store, "UPDATE branch SET position = 19, number = 3")
     assert wheres(store.verify(store.open("acme", "one"))) == ["head", "head", "head", "message 20", "record 4"]
 

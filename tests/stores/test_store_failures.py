@@ -1,4 +1,4 @@
-"""Whatever fails, and whenever: the store holds what it held before the operation or after it, never a part of it."""
+"""After any failure the store is as before or after the operation, never in between."""
 
 from __future__ import annotations
 

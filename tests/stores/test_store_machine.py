@@ -27,7 +27,7 @@ from foveate.testing.rows import chain, erased, record_after
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 ANY = st.integers(0, 10**6)
-"""Stands for one of whatever there is to choose from."""
+"""An index into the available choices."""
 LONG = "".join(chr(97 + n * n % 23 + n % 3) for n in range(60))
 
 
@@ -53,7 +53,7 @@ class Machine(RuleBasedStateMachine):
         return SqliteStore(self.folder / "chat.db", synchronous="normal")
 
     def both(self, call: Callable[[Database], Any]) -> Any:
-        """What both stores return or raise, which must be the same."""
+        """The result or the error of both stores, which must be equal."""
         outcomes = []
         for store in (self.memory, self.sqlite):
             try:

@@ -1,4 +1,4 @@
-"""What can be wrong with a file, and what is said about it; and how its schema is brought up to date."""
+"""Unusable files and their errors, and migrations."""
 
 from __future__ import annotations
 

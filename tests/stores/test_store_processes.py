@@ -39,7 +39,7 @@ def killed_after(child: subprocess.Popen[str], lines: int) -> dict[str, int]:
         kind, number = child.stdout.readline().split()
         acknowledged[kind] = int(number)
     child.kill()
-    for line in child.stdout.read().splitlines():  # What it still said while it died.
+    for line in child.stdout.read().splitlines():  # Its last output.
         if len(words := line.split()) == 2 and line.endswith(words[1]):
             acknowledged[words[0]] = int(words[1])
     child.stdout.close()

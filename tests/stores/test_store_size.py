@@ -1,4 +1,4 @@
-"""What a conversation costs: bytes on disk, and work that grows with what is asked for and not with what there is."""
+"""The cost of a conversation: bytes on disk, and work that grows with the request and not with the history."""
 
 from __future__ import annotations
 

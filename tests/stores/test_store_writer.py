@@ -1,4 +1,4 @@
-"""How writes are committed: what is grouped, what is kept apart, and what becomes of them when one is told to stop."""
+"""Group commits: grouping, isolation of failures, and interrupts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def behind_a_commit(
     jobs: Sequence[Callable[[], object]],
     then: Callable[[], object] = lambda: None,
 ) -> list[object]:
-    """What became of these jobs: the first is about to be committed when the others arrive, one after the other."""
+    """Run these jobs: the others arrive in order while the first is being committed. Return their results."""
     outcomes: list[object] = [None] * len(jobs)
 
     def run(number: int) -> None:
@@ -198,7 +198,7 @@ def test_threads_that_write_at_once_share_commits_and_lose_nothing(tmp_path: Pat
         for thread in threads:
             thread.join()
         assert [head.position for head in heads] == [20] * 8
-        assert watched.said.count("COMMIT") <= 160 - 6  # What waited for the first was committed together.
+        assert watched.said.count("COMMIT") <= 160 - 6  # The jobs that waited for the first were committed together.
         assert [store.verify(store.open("acme", f"talk {n}")) for n in range(8)] == [[]] * 8
 
 
@@ -306,7 +306,7 @@ def test_ctrl_c_after_a_commit_does_not_repeat_the_write(path: Path) -> None:
 
 
 def test_late_commit_acknowledgement_causes_no_second_write(path: Path, writer: Writer) -> None:
-    """Ctrl-C strikes when the transaction is over, before all of its owners are told."""
+    """Ctrl-C arrives after the commit, before all jobs are marked as done."""
     writer._connection.close()
     writer._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     with writer._turn:

@@ -1,6 +1,6 @@
 """A process that runs the scenario on a new file, whose path it is given, and says after each step that it was done.
 
-What it says goes straight to the system, so that whoever traces its calls sees it among them, in order.
+Its output is written with system calls, so that a trace shows it in order.
 """
 
 from __future__ import annotations

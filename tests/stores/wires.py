@@ -31,7 +31,7 @@ class Wire:
         self._clients: set[socket.socket] = set()
         """Those that may still say something."""
         self.heard: dict[Side, bytes] = {"client": b"", "server": b""}
-        """What was said since `listen`, by whom."""
+        """The messages since `listen`, with their senders."""
         self._fault: tuple[Side, int, bool] | None = None
         self.is_slow = False
         """Whether every byte comes alone."""
@@ -75,7 +75,7 @@ class Wire:
 
     def __exit__(self, *exception: object) -> None:
         # Not by closing it: who waits at a closed socket goes on waiting, and where the process is stopped and goes on,
-        # at whatever has the same number by then, such as the next wire.
+        # at another socket with the same number, such as the next wire.
         self._is_over = True
         socket.create_connection(("127.0.0.1", self.port)).close()
         self._accepting.join(60)
@@ -126,7 +126,7 @@ class Wire:
                 said = one.recv(65536)
                 if not said and swallows and one is client:
                     self._clients.discard(client)
-                    select.select([server], [], [])  # The server never hears that nobody is there any more.
+                    select.select([server], [], [])  # The server never notices that the client is gone.
                 if not said:
                     return
                 side: Side = "client" if one is client else "server"

@@ -16,7 +16,7 @@ from foveate.testing.rows import chain, record_after
 
 
 def say(store: Database, head: Head, text: str) -> Head:
-    """Append this text once, whoever else writes and whatever fails on the way."""
+    """Append this text exactly once, despite other writers and failures."""
     begun = head
     while True:
         try:
@@ -24,7 +24,7 @@ def say(store: Database, head: Head, text: str) -> Head:
         except StoreError as error:
             head = reopened(store)
             body = chain([user(text)])[0].body
-            # It may have been written although nobody said so; a refusal may come of one's own first try.
+            # It may be written without an acknowledgement; then the retry is refused because of the first attempt.
             if any(row.body == body for row in store.messages(head, begun.position + 1, head.position)):
                 return head
             if not isinstance(error, ConflictError):

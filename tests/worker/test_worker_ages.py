@@ -25,7 +25,7 @@ URL = "postgresql://nobody@127.0.0.1:1/nothing"
 
 
 def stored() -> MemoryStore:
-    """Two conversations of acme's and one of nobody's, of each of which four messages of six are summed up."""
+    """Two conversations of acme and one without a tenant, each with four of six messages summarized."""
     store = MemoryStore()
     ticks = iter(range(1, 10**9))
     for tenant, name in (("acme", "one"), ("acme", "two"), ("", "ours")):
@@ -59,7 +59,7 @@ def test_job_names_rules_and_conversations_and_nothing_else() -> None:
         "who": "ann",
     }
     assert (task_of(wanted), TASKS["foveate.age"]) == ("foveate.age", RetentionJob)
-    assert msgspec.convert({"timestamp": 7}, RetentionJob) == RetentionJob()  # What comes by itself is told when.
+    assert msgspec.convert({"timestamp": 7}, RetentionJob) == RetentionJob()  # A periodic job has a timestamp.
 
 
 def test_retention_job_shares_the_lock_of_its_conversation() -> None:
@@ -110,5 +110,5 @@ def test_invalid_retention_job_is_refused() -> None:
         enqueue(URL, "one", "age", ages={"all": "soon"})
     with pytest.raises(BadSetting, match="Retention needs rules"):
         Worker(URL, summarizer="digest", ages_at="17 3 * * *")
-    with pytest.raises(BadSetting, match="line of a crontab"):
+    with pytest.raises(BadSetting, match="crontab line"):
         Worker(URL, summarizer="digest", ages={"all": "9 days"}, ages_at="at three")

@@ -1,6 +1,4 @@
-"""Jobs in a real database: workers beside each other, one that is killed, transactions, and conversations that wait for
-nobody.
-"""
+"""Jobs in a real database: several workers, a killed worker, transactions, and conversations with a queue."""
 
 from __future__ import annotations
 
@@ -203,7 +201,7 @@ def test_job_of_a_killed_worker_is_done_by_another(postgres_url: str) -> None:
 
 
 def test_pool_of_one_takes_over_from_a_dead_worker(postgres_url: str) -> None:
-    """Whoever looks for dead workers holds one while it keeps the reason: it waited for a second, and gave up."""
+    """The rescuer holds a connection while it stores the reason: it waited for a second one, and gave up."""
     enqueue(filled(postgres_url), "c", now=True)
     left_behind(postgres_url)
     with Worker(f"{postgres_url}&pool=1", summarizer=in_short, policy="none", stalled=0.01) as worker:
@@ -221,9 +219,7 @@ def left_behind(url: str) -> None:
 
 
 class Dying:
-    """A database that goes away as soon as somebody looks for dead workers in it: whoever gives up waiting for an
-    answer, or lets go of the lock, is told that.
-    """
+    """A database that goes away during a check for dead workers: waiting and unlocking raise errors."""
 
     def __init__(self, *, answers: bool) -> None:
         self.is_asked, self._answers, self.job_manager = asyncio.Event(), answers, self
@@ -304,7 +300,7 @@ def test_worker_is_dead_after_two_checks_without_heartbeat(
 def test_job_whose_end_cannot_be_written_down_is_not_left_running(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its worker would go on giving signs of life, and nobody would do it, nor anything else of its conversation."""
+    """Its worker would go on sending heartbeats, and no worker would run it or other jobs of its conversation."""
     enqueue(filled(postgres_url), "c", now=True, number=0)
 
     async def broken(*_: object, **__: object) -> None:
@@ -323,7 +319,7 @@ def test_job_whose_end_cannot_be_written_down_is_not_left_running(
 
 
 def test_worker_cut_off_during_a_check_leaves_no_connection(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else would ever look."""
+    """No other worker could ever check."""
     set_up(postgres_url)
     with (
         Worker(postgres_url, summarizer=in_short, stalled=0.01) as worker,
@@ -474,7 +470,7 @@ def mark(url: str, words: str | None) -> str:
 
 
 def test_worker_needs_only_read_and_write_privileges(postgres_url: str) -> None:
-    """The tables were marked anew by each who came, which only their owner may do."""
+    """Every user marked the tables again, which only their owner may do."""
     set_up(filled(postgres_url))
     user, rows = f"clerk_{uuid.uuid4().hex[:8]}", "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA"
     schema = postgres_url.partition("?schema=")[2]

@@ -29,7 +29,7 @@ SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
 
 @pytest.fixture
 def server(postgres: Any) -> Iterator[Any]:
-    """One that nobody else uses."""
+    """A server for this test only."""
     server = type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
     yield server
     server.release()
