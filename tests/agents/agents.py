@@ -37,7 +37,7 @@ def requests(chat: ChatAgent | AsyncChatAgent) -> list[dict[str, Any]]:
     return list(model.requests)
 
 
-def heard(routine: Routine[T]) -> tuple[list[AgentEvent], T]:
+def run_routine(routine: Routine[T]) -> tuple[list[AgentEvent], T]:
     """Run a routine without asyncio. Return its events and its return value."""
     events: list[AgentEvent] = []
     performed = perform(routine)
@@ -48,7 +48,7 @@ def heard(routine: Routine[T]) -> tuple[list[AgentEvent], T]:
             return events, done.value
 
 
-def heard_async(make: Callable[[], Routine[Any]]) -> list[AgentEvent]:
+def run_routine_async(make: Callable[[], Routine[Any]]) -> list[AgentEvent]:
     """Run a routine in asyncio. Return its events."""
 
     async def listen() -> list[AgentEvent]:
@@ -57,7 +57,7 @@ def heard_async(make: Callable[[], Routine[Any]]) -> list[AgentEvent]:
     return asyncio.run(listen())
 
 
-def told(chat: Any) -> list[tuple[str, str]]:
+def history_of(chat: Any) -> list[tuple[str, str]]:
     """Return the history as (role, text)."""
     return [(row.message.role, row.message.text) for row in chat.history()]
 
@@ -71,7 +71,7 @@ def steps(chat: Any) -> list[tuple[str, str, str, str]]:
     ]
 
 
-class Dying:
+class FailingCountdown:
     """Fails every operation from the n-th on, as after `kill -9`. With `after`, the n-th takes effect."""
 
     def __init__(self, n: int, *, after: bool) -> None:
@@ -91,7 +91,7 @@ class Dying:
         return self.left <= 0
 
 
-def dying(store: Any, n: int, *, after: bool) -> tuple[Any, Dying]:
+def store_failing_at(store: Any, n: int, *, after: bool) -> tuple[Any, FailingCountdown]:
     """A store that fails from its n-th operation on."""
-    countdown: Any = Dying(n, after=after)
+    countdown: Any = FailingCountdown(n, after=after)
     return failing_store(store, countdown), countdown

@@ -113,7 +113,7 @@ def test_a_folder_kept_for_good_never_changes_sent_messages(home: Path):
         if n % 3 == 1:
             (home / f"{n}.txt").write_text("x" * n)
         chat.append(f"Question {n}")
-        now = [one.body for one in chat.format.rendered(chat.prepare(), profile=chat._agent.profile)]
+        now = [item.body for item in chat.format.rendered(chat.prepare(), profile=chat._agent.profile)]
         assert now[: len(before)] == before
         before = now
         chat.record(say("Yes."))

@@ -25,7 +25,7 @@ from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, calls
 
-from .agents import dying
+from .agents import store_failing_at
 from .locking_child import agent
 
 HERE = Path(__file__).resolve().parent
@@ -119,7 +119,7 @@ def survived(n: int, folder: Path, *, after: bool) -> bool:
     kept = MemoryStore()
     begun(kept, folder)
     with agent(kept, folder) as living:
-        store, countdown = dying(kept, 1_000_000, after=after)
+        store, countdown = store_failing_at(kept, 1_000_000, after=after)
         doomed = agent(store, folder)
         countdown.left = n
         found = resumed_together([living, doomed])
@@ -409,9 +409,9 @@ def test_the_second_reply_to_one_turn_is_not_recorded(tmp_path: Path):
         turns = [(each, each.prepare().turn) for each in (chat, other)]
         chat.append("I say something more meanwhile.")
         assert [turn for _, turn in turns] == [1, 1]
-        other.record({"role": "assistant", "content": "Hello from two."}, call=1)
-        with pytest.raises(ConflictError, match="Somebody else has answered call 1 of 'one' first"):
-            chat.record({"role": "assistant", "content": "Hello from one."}, call=1)
+        other._agent.record({"role": "assistant", "content": "Hello from two."}, call=1)
+        with pytest.raises(ConflictError, match="Another writer has answered call 1 of 'one' first"):
+            chat._agent.record({"role": "assistant", "content": "Hello from one."}, call=1)
         assert [row.message.text for row in other.history()] == [
             "Hello.",
             "I say something more meanwhile.",
@@ -422,9 +422,11 @@ def test_the_second_reply_to_one_turn_is_not_recorded(tmp_path: Path):
 def test_the_message_of_a_step_is_added_once(tmp_path: Path):
     store = MemoryStore()
     with agent(store, tmp_path) as one, agent(store, tmp_path) as two:
-        one.conversation.append("Hello.", step="r1/1")
-        assert two.conversation.append("Hello.", step="r1/1") == tuple(row.id for row in one.conversation.history())
-        two.conversation.append("Hello.", step="r1/2")
+        one.conversation._agent.append("Hello.", step="r1/1")
+        assert two.conversation._agent.append("Hello.", step="r1/1") == tuple(
+            row.id for row in one.conversation.history()
+        )
+        two.conversation._agent.append("Hello.", step="r1/2")
         one.conversation.append("Hello.")
         assert [row.stamp.step for row in one.conversation.history()] == ["r1/1", "r1/2", ""]
 

@@ -160,7 +160,7 @@ def talked(agent: Any) -> tuple[Any, ...]:
         outcomes = [said("What is 2 + 3?"), *[said(f"Question {n}?") for n in range(12)]]
         chat = agent.conversation
         texts = [(row.message, row.stamp.origin, row.stamp.turn, row.stamp.step) for row in chat.history()]
-        return [str(one) for one in outcomes], texts, chat.journal.records(), [entry.message for entry in chat.view]
+        return [str(item) for item in outcomes], texts, chat.journal.records(), [entry.message for entry in chat.view]
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])

@@ -37,7 +37,7 @@ from foveate.errors import BadSetting
 from foveate.expand import EXPAND_INSTRUCTION
 from foveate.testing import CutReply, ProviderError, ScriptedModel, call, calls, say, thought
 
-from .agents import agent, async_agent, plain, requests, told
+from .agents import agent, async_agent, history_of, plain, requests
 
 
 def add(a: int, b: int) -> int:
@@ -71,7 +71,7 @@ def test_a_conversation_continues_by_its_name(tmp_path: Path):
         one.send("Hi.")
     with agent(["Still here."], store=path, conversation="support-456") as two:
         two.send("And now?")
-        assert [role for role, _ in told(two.conversation)] == ["user", "assistant"] * 2
+        assert [role for role, _ in history_of(two.conversation)] == ["user", "assistant"] * 2
         assert len(requests(two)[0]["messages"]) == 3
 
 
@@ -131,7 +131,7 @@ def test_a_limit_ends_a_run_after_all_calls_are_answered():
     with agent([*script, "Stopped there.", "Done."], tools=[add], limits=Limits(turns=2)) as one:
         outcome = one.send("Count.")
         assert (outcome.run.state, outcome.run.reason, outcome.run.turns) == ("stopped", "turns", 2)
-        assert [role for role, _ in told(one.conversation)] == ["user", *["assistant", "tool"] * 2]
+        assert [role for role, _ in history_of(one.conversation)] == ["user", *["assistant", "tool"] * 2]
         assert one.conversation.open_calls() == ()
         assert one.resume().text == "Stopped there."
         assert one.send("Go on.").text == "Done."
@@ -190,14 +190,14 @@ def test_an_error_of_the_provider_is_raised_and_resume_continues():
         with pytest.raises(ProviderError):
             one.send("Hi.")
         assert one.send("Hi?").text == "Hello both."
-        assert told(one.conversation) == [("user", "Hi."), ("user", "Hi?"), ("assistant", "Hello both.")]
+        assert history_of(one.conversation) == [("user", "Hi."), ("user", "Hi?"), ("assistant", "Hello both.")]
 
 
 def test_a_broken_stream_raises_and_its_pieces_are_not_stored():
     with agent([CutReply(say("Hello there.")), "Hello."]) as one:
         with pytest.raises(ConnectionError):
             list(one.stream("Hi."))
-        assert told(one.conversation) == [("user", "Hi.")]
+        assert history_of(one.conversation) == [("user", "Hi.")]
         assert one.resume().text == "Hello."
 
 
@@ -258,7 +258,7 @@ def test_tools_of_plugins_are_offered():
 
     with agent([call("c1", "add", a=1, b=1), "Two."], plugins=[Calculator()]) as one:
         assert one.send("1 + 1?").text == "Two."
-        assert told(one.conversation)[2] == ("tool", "2")
+        assert history_of(one.conversation)[2] == ("tool", "2")
     with pytest.raises(BadSetting, match="Two tools have the name add"):
         agent([], plugins=[Calculator()], tools=[add])
 
@@ -382,7 +382,7 @@ def test_a_final_answer_can_have_a_type(answer: str):
     with ReActAgent(ScriptedModel(["Five.", answer]), result_type=Sum, system="Add.", **plain()) as one:
         outcome = one.run("2 + 3?")
         assert (outcome.value, outcome.run.state, outcome.run.turns) == (Sum(5), "done", 2)
-        assert told(one.conversation)[2] == (
+        assert history_of(one.conversation)[2] == (
             "user",
             "Your answer cannot be read: JSON is malformed: invalid character (byte 0). Answer again, with the JSON "
             "value alone.",

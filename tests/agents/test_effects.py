@@ -27,15 +27,15 @@ from foveate.agents.events import ReasoningDelta, TextDelta
 from foveate.errors import BadSetting
 from foveate.ports import Delta, Whole
 
-from .agents import heard, heard_async
+from .agents import run_routine, run_routine_async
 
 
 def both(make: Callable[[list[Any]], Routine[Any]]) -> list[Any]:
     """Run a routine with and without asyncio, and return what it noted, which must be the same."""
     noted: list[Any] = []
-    events, _ = heard(make(noted))
+    events, _ = run_routine(make(noted))
     again: list[Any] = []
-    assert heard_async(lambda: make(again)) == events
+    assert run_routine_async(lambda: make(again)) == events
     assert again == noted
     return [*noted, *events]
 
@@ -55,7 +55,7 @@ def test_effects_are_carried_out_and_events_are_passed_on():
         return 5
 
     assert both(routine) == [3, 4, TextDelta("a")]
-    assert heard(routine([]))[1] == 5
+    assert run_routine(routine([]))[1] == 5
 
 
 def test_an_error_of_an_effect_is_raised_in_the_routine():
@@ -75,9 +75,9 @@ def test_an_error_of_the_routine_is_raised_to_the_caller():
         yield Call(raising(KeyError("x")))
 
     with pytest.raises(KeyError):
-        heard(routine())
+        run_routine(routine())
     with pytest.raises(KeyError):
-        heard_async(routine)
+        run_routine_async(routine)
 
 
 def test_an_awaitable_is_awaited_or_refused():
@@ -91,10 +91,10 @@ def test_an_awaitable_is_awaited_or_refused():
         noted.append((yield NextCall()).value)
 
     noted: list[Any] = []
-    heard_async(lambda: routine(noted))
+    run_routine_async(lambda: routine(noted))
     assert noted == [7, 7, 7]
     with pytest.raises(BadSetting, match="Build the async agent"):
-        heard(routine([]))
+        run_routine(routine([]))
 
 
 PIECES = [Delta("reasoning", "hm"), Delta("text", "a"), Delta("text", ""), Delta("call", "{", name="t"), Whole("all")]
@@ -117,10 +117,10 @@ def test_an_async_stream_is_refused_without_asyncio():
     def routine() -> Routine[None]:
         noted.append((yield Stream(pieces)))
 
-    assert heard_async(routine) == [ReasoningDelta("hm"), TextDelta("a")]
+    assert run_routine_async(routine) == [ReasoningDelta("hm"), TextDelta("a")]
     assert noted == ["all"]
     with pytest.raises(BadSetting, match="streams for asyncio"):
-        heard(routine())
+        run_routine(routine())
 
 
 def test_a_stream_without_an_end_is_an_error():
@@ -212,7 +212,7 @@ def batch(calls: list[Callable[[], object]], **options: Any) -> Callable[[list[A
         ended = []
         for _ in calls:
             ended.append((yield NextCall()))
-        noted += [(one.index, one.value, repr(one.error)) for one in sorted(ended, key=lambda one: one.index)]
+        noted += [(item.index, item.value, repr(item.error)) for item in sorted(ended, key=lambda item: item.index)]
 
     return routine
 
@@ -247,7 +247,7 @@ def test_a_batch_runs_at_most_max_parallel_calls_at_once():
 
 def test_calls_of_a_batch_run_in_parallel():
     """Each call waits for the other two, so they hang if they run one after another."""
-    for perform_it in (heard, lambda routine: heard_async(lambda: routine)):
+    for perform_it in (run_routine, lambda routine: run_routine_async(lambda: routine)):
         barrier = threading.Barrier(3, timeout=60)
         noted: list[Any] = []
         perform_it(batch([barrier.wait] * 3, timeout=60)(noted))
@@ -276,7 +276,7 @@ def test_calls_that_hang_leave_room_for_others_and_for_the_store():
 
     noted: list[Any] = []
     try:
-        heard_async(lambda: routine(noted))
+        run_routine_async(lambda: routine(noted))
     finally:
         never.set()
     assert noted == [CallTimeout] * 40 + ["there"]
@@ -294,7 +294,7 @@ def test_a_coroutine_that_ignores_its_cancellation_times_out():
         raise asyncio.CancelledError
 
     noted: list[Any] = []
-    heard_async(lambda: batch([stubborn, cancels_itself], timeout=0.01)(noted))
+    run_routine_async(lambda: batch([stubborn, cancels_itself], timeout=0.01)(noted))
     assert noted == [(0, None, repr(CallTimeout(0.01))), (1, None, "RuntimeError('it was cancelled from within')")]
 
 

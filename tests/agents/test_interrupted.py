@@ -18,7 +18,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, calls
 from foveate.testing.faults import Countdown, FailingStore, failing_store
 
-from .agents import agent, dying, plain, requests, steps, told
+from .agents import agent, history_of, plain, requests, steps, store_failing_at
 
 
 def results_in(request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -68,14 +68,14 @@ class World:
 def play(n: int, after: bool, *, again: int = 0) -> bool:
     """Run an agent whose store fails at its n-th operation, and resume it. Return whether it failed."""
     kept, world = MemoryStore(), World()
-    store, countdown = dying(kept, n, after=after)
+    store, countdown = store_failing_at(kept, n, after=after)
     try:
         with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as first:
             assert first.send("Go.").text == "All done."
     except StoreError:
         pass
     for more in range(1, again + 1):  # It may die again while it resumes.
-        dead, _ = dying(kept, n * more % 17 + 1, after=not after)
+        dead, _ = store_failing_at(kept, n * more % 17 + 1, after=not after)
         try:
             with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=dead, **plain()) as second:
                 second.resume() if len(second.conversation) else second.send("Go.")
@@ -130,7 +130,7 @@ def test_the_next_input_closes_a_run_that_died_anywhere(after: bool):
     n, died = 1, True
     while died:
         kept, world = MemoryStore(), World()
-        store, countdown = dying(kept, n, after=after)
+        store, countdown = store_failing_at(kept, n, after=after)
         try:
             with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as first:
                 first.send("Go.")
@@ -193,7 +193,7 @@ def test_a_resumed_run_sends_the_same_request(after: bool):
     n, is_dead = 1, True
     while is_dead:
         kept = MemoryStore()
-        store, countdown = dying(kept, n, after=after)
+        store, countdown = store_failing_at(kept, n, after=after)
         try:
             with ChatAgent(first := ScriptedModel(reading), **options(store)) as one:
                 one.send("Go.")
@@ -215,7 +215,7 @@ def test_calls_left_open_by_another_program_have_an_unknown_end():
         one.conversation.append("Do it.")
         one.conversation.record(calls(call("c1", "look", at="a"), call("c2", "send", to="x")))
         one.send("And?")
-        assert told(one.conversation)[2:] == [
+        assert history_of(one.conversation)[2:] == [
             ("tool", "seen a"),
             (
                 "tool",
@@ -264,12 +264,12 @@ def test_a_stored_result_is_appended_without_a_call():
     n = 1
     while ("c1", "done") not in found:
         kept, world, n = MemoryStore(), World(), n + 1
-        store, _ = dying(kept, n, after=False)
+        store, _ = store_failing_at(kept, n, after=False)
         with suppress(StoreError), ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as one:
             one.send("Go.")
         with agent([], store=kept) as two:
             found = [(call_id, state) for _, call_id, state, _ in steps(two.conversation)]
-            assert "tool" not in [role for role, _ in told(two.conversation)]
+            assert "tool" not in [role for role, _ in history_of(two.conversation)]
     with agent(asks, tools=world.tools(), store=kept) as two:
         events = list(two.stream())
         called = [event.call.call_id for event in events if isinstance(event, ToolCalled)]
@@ -293,7 +293,7 @@ def test_a_reused_call_id_is_another_call(after: bool):
 
         counting = tool(lambda: count(), name="count")
         kept = MemoryStore()
-        store, countdown = dying(kept, n, after=after)
+        store, countdown = store_failing_at(kept, n, after=after)
 
         def script(request: dict[str, Any]) -> Any:
             return call("c1", "count") if len(results_in(request)) < 3 else "Done."
@@ -305,7 +305,7 @@ def test_a_reused_call_id_is_another_call(after: bool):
             pass
         with ChatAgent(ScriptedModel(script), tools=[counting], store=kept, **plain()) as two:
             two.resume() if len(two.conversation) else two.send("Count.")
-            said = [text for role, text in told(two.conversation) if role == "tool"]
+            said = [text for role, text in history_of(two.conversation) if role == "tool"]
         known = [text for text in said if not text.startswith("It is not known")]
         assert len(said) == 3
         assert known == sorted(set(known))
@@ -332,7 +332,7 @@ def test_results_of_a_batch_are_stored_even_if_one_cannot_be():
                 one.resume() if len(one.conversation) else one.send("Go.")
             failed = countdown.is_used_up
             countdown.start(0)
-            said = [text for role, text in told(one.conversation) if role == "tool"]
+            said = [text for role, text in history_of(one.conversation) if role == "tool"]
         assert len(said) == 3
         assert len([text for text in said if text.startswith("It is not known")]) < 3
         n += 1
@@ -360,7 +360,7 @@ def test_the_conversation_answers_expand_wherever_a_run_dies(after: bool):
     n, is_dead = 1, True
     while is_dead:
         kept = MemoryStore()
-        store, countdown = dying(kept, n, after=after)
+        store, countdown = store_failing_at(kept, n, after=after)
         with suppress(StoreError), ChatAgent(ScriptedModel(script), store=store, **options) as one:
             one.send("Go.")
         with ChatAgent(ScriptedModel(script), store=kept, **options) as two:
@@ -419,7 +419,7 @@ def test_a_send_that_is_cancelled_anywhere_can_be_resumed():
 @pytest.mark.parametrize("together", [False, True])
 def test_a_stream_that_is_left_after_any_event_can_be_resumed(together: bool):
     def tools(world: World) -> list[Any]:
-        return [replace(one, is_parallel=together, is_repeatable=False) for one in world.tools()]
+        return [replace(item, is_parallel=together, is_repeatable=False) for item in world.tools()]
 
     with agent(asks, tools=tools(World())) as one:
         heard = len(list(one.stream("Go.")))

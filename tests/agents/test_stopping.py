@@ -14,7 +14,7 @@ from foveate.errors import StoreError
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, StoppedReply, call, calls
 
-from .agents import agent, async_agent, dying, plain, requests, told
+from .agents import agent, async_agent, history_of, plain, requests, store_failing_at
 
 CUT = {"anthropic": "max_tokens", "openai": "length"}
 PROVIDERS = pytest.mark.parametrize("provider", ["anthropic", "openai"])
@@ -53,7 +53,7 @@ def test_a_reply_that_was_cut_off_is_no_answer(provider: str):
         assert (outcome.run.state, outcome.run.reason) == ("stopped", "length")
         outcome = one.resume()
         assert (outcome.text, outcome.run.state, outcome.run.reason) == ("and the second half.", "done", "")
-        assert told(one.conversation) == [
+        assert history_of(one.conversation) == [
             ("user", "Tell me all."),
             ("assistant", "The first half, "),
             ("user", CONTINUE),
@@ -68,7 +68,7 @@ def test_another_input_can_follow_a_reply_that_was_cut_off():
     with agent([StoppedReply("The first half, ", "max_tokens"), "Fine."]) as one:
         one.send("Tell me all.")
         assert one.send("Never mind.").text == "Fine."
-        assert [text for _, text in told(one.conversation)][2:] == ["Never mind.", "Fine."]
+        assert [text for _, text in history_of(one.conversation)][2:] == ["Never mind.", "Fine."]
 
 
 @PROVIDERS
@@ -91,7 +91,7 @@ def test_a_call_that_was_cut_off_is_not_carried_out_after_a_resume(after: bool):
     n, died = 1, True
     while died:
         kept, done = MemoryStore(), list[str]()
-        store, countdown = dying(kept, n, after=after)
+        store, countdown = store_failing_at(kept, n, after=after)
 
         def script(request: dict[str, Any]) -> Any:
             is_answered = any(block["type"] == "tool_result" for block in request["messages"][-1]["content"])
@@ -156,7 +156,7 @@ def test_calls_of_a_refused_reply_are_not_carried_out():
     done: list[str] = []
     with agent([StoppedReply(call("c1", "send", to="x"), "refusal")], tools=[counted(done)]) as one:
         assert one.send("Go.").run.reason == "refusal"
-        assert told(one.conversation)[-1] == (
+        assert history_of(one.conversation)[-1] == (
             "tool",
             "send was not called, for the answer that called it was refused.",
         )
@@ -195,7 +195,7 @@ def test_a_reply_that_was_cut_off_is_never_an_answer_after_a_failure(after: bool
     n, died = 1, True
     while died:
         kept = MemoryStore()
-        store, countdown = dying(kept, n, after=after)
+        store, countdown = store_failing_at(kept, n, after=after)
 
         def script(request: dict[str, Any]) -> Any:
             said = [block["text"] for message in request["messages"] for block in message["content"]]
@@ -211,7 +211,7 @@ def test_a_reply_that_was_cut_off_is_never_an_answer_after_a_failure(after: bool
             if outcome.run.reason == "length":  # The reply had not been recorded.
                 outcome = two.resume()
             assert (outcome.text, outcome.run.state) == ("and whole.", "done")
-            assert [text for _, text in told(two.conversation)] == ["Go.", "Half, ", CONTINUE, "and whole."]
+            assert [text for _, text in history_of(two.conversation)] == ["Go.", "Half, ", CONTINUE, "and whole."]
             assert {run.state for run in two.conversation.journal.runs()} <= {"done", "stopped"}
         n, died = n + 1, countdown.is_dead
     assert n > 8

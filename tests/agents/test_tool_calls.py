@@ -17,7 +17,7 @@ from foveate.errors import BadSetting
 from foveate.testing import ScriptedModel, call, calls
 from foveate.types import Lease
 
-from .agents import agent, plain, requests, steps, told
+from .agents import agent, history_of, plain, requests, steps
 
 
 def add(a: int, b: int = 1) -> int:
@@ -73,7 +73,7 @@ def test_an_error_is_shown_without_and_stored_with_its_traceback():
         [calls(call("c1", "fail"), call("c2", "say"), call("c3", "leave")), "Done."], tools=[fail, say, leave]
     ) as one:
         one.send("Go.")
-        assert [text for role, text in told(one.conversation) if role == "tool"] == [
+        assert [text for role, text in history_of(one.conversation) if role == "tool"] == [
             "fail failed: KeyError: 'missing'",
             "There is no such file. List the folder first.",
             "leave failed: SystemExit: 2",
@@ -167,7 +167,7 @@ def test_a_huge_result_is_stored_in_full_and_shown_as_an_error():
 
     with agent([call("c1", "everything"), "Done."], tools=[everything]) as one:
         one.send("Go.")
-        assert told(one.conversation)[2][1] == (
+        assert history_of(one.conversation)[2][1] == (
             "everything returned 10,000,001 characters, more than can be read. Ask it for less, or for a part."
         )
         assert len(one.conversation.journal.steps("r1")[1].output) == size
@@ -366,4 +366,4 @@ def test_an_agent_closes_what_it_opened_as_a_context_manager(tmp_path: Path):
     with ChatAgent(ScriptedModel(["Hi."]), **plain(store=path)) as one:
         one.send("Hello.")
     with ChatAgent(ScriptedModel([]), **plain(store=path)) as two:
-        assert told(two.conversation) == [("user", "Hello."), ("assistant", "Hi.")]
+        assert history_of(two.conversation) == [("user", "Hello."), ("assistant", "Hi.")]

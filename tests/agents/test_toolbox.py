@@ -27,7 +27,7 @@ Answer = Callable[..., str]
 
 def answering(tools: Iterable[Tool]) -> Answer:
     """Return a function that calls a tool by name, as an agent does. Errors for the model begin with "! "."""
-    by_name = {one.name: one for one in tools}
+    by_name = {item.name: item for item in tools}
 
     def answer(name: str, **arguments: object) -> str:
         called = by_name[name]
@@ -261,7 +261,7 @@ def test_reading_tools_are_repeatable_and_writing_tools_not_parallel(home: Path,
         *sqlite(tmp_path / "x.db"),
         *sqlite(tmp_path / "x.db", read_only=False),
     ]
-    assert [(one.name, one.is_repeatable, one.is_parallel, one.needs_approval) for one in made] == [
+    assert [(item.name, item.is_repeatable, item.is_parallel, item.needs_approval) for item in made] == [
         ("list_files", True, True, False),
         ("read_file", True, True, False),
         ("write_file", False, False, False),
@@ -274,7 +274,7 @@ def test_reading_tools_are_repeatable_and_writing_tools_not_parallel(home: Path,
         ("query_database", False, False, True),
     ]
     assert [one.name for one in files(home, read_only=True)] == ["list_files", "read_file"]
-    assert [one.needs_approval for one in files(home, needs_approval=True)] == [False, False, True, True]
+    assert [item.needs_approval for item in files(home, needs_approval=True)] == [False, False, True, True]
 
 
 def test_a_missing_folder_is_refused(home: Path):

@@ -233,10 +233,10 @@ def test_methods_partials_and_callable_objects_become_tools():
     whole = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
     whole["additionalProperties"] = False
     made = [tool(Adder(), name="add"), tool(Adder().more), tool(Adder().later), tool(AsyncAdder(), name="a")]
-    assert [one.parameters for one in made] == [whole] * 4
+    assert [item.parameters for item in made] == [whole] * 4
     assert [one.name for one in made] == ["add", "more", "later", "a"]
     assert [one.description for one in made[:2]] == ["Add to a number.", "Add more."]
-    assert [one.is_async for one in made] == [False, False, True, True]
+    assert [item.is_async for item in made] == [False, False, True, True]
     partial = tool(functools.partial(read_file, mode="hex"), name="hex")
     assert partial.parameters["properties"]["mode"]["default"] == "hex"
     assert partial.description.startswith("Read a file.")

@@ -108,7 +108,7 @@ def opened(provider: str, folder: Path, turns: int, *, kill: int = 0, where: str
 
     tools = [*files(project), *search(project), *map(_timeless, shell(project)), *sqlite(project / "stock.db")]
     if kill and where == "tool":
-        tools = [_deadly(one, lambda: _answered(agent) == kill) for one in tools]
+        tools = [_deadly(item, lambda: _answered(agent) == kill) for item in tools]
     agent = ReActAgent(
         ScriptedModel(answer, provider, window=WINDOW),
         conversation="work",

@@ -30,7 +30,7 @@ FEW = settings(max_examples=max(8, settings.default.max_examples // 5))
 
 
 def wire(chat: Conversation, view: View) -> list[bytes]:
-    return [one.body for one in chat.format.rendered(view, profile=chat._agent.profile)]
+    return [item.body for item in chat.format.rendered(view, profile=chat._agent.profile)]
 
 
 def appended(history: list[Message]) -> list[Message]:
@@ -188,7 +188,7 @@ def test_i10_an_expanded_message_is_the_original(names: tuple[str, ...]):
         assert originals == tuple(story()[entry.position - 1 : (entry.last or entry.position)])
         fork = chat.fork(f"f{entry.position}")
         fork.expand(handle)
-        shown = {one.position: one.message for one in fork.prepare()}
+        shown = {item.position: item.message for item in fork.prepare()}
         texts = [shown[entry.position + n].text for n in range(len(originals)) if entry.position + n in shown]
         assert [original.text for original in originals] == texts
 

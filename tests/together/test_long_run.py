@@ -217,6 +217,6 @@ def check_originals(chat: Conversation, said: list[Message | None]) -> None:
             continue
         assert row.message.role == message.role
         assert row.message.text == message.text
-        assert [one.call_id for one in row.message.calls] == [one.call_id for one in message.calls]
+        assert [item.call_id for item in row.message.calls] == [item.call_id for item in message.calls]
     for row in rows[:: len(rows) // 50]:
         assert chat.original(row.handle) == row.message

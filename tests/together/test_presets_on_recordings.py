@@ -51,7 +51,7 @@ def test_a_second_run_changes_nothing_after_reopening(preset: str, transcripts: 
         store = MemoryStore()
         options = {"store": store, "format": "anthropic", "window": 32_000}
         chat = open_conversation("c", policy=preset, summarizer=summarizer, **grouped(options))
-        said = [one.message for one in read_recording(path).messages]
+        said = [item.message for item in read_recording(path).messages]
         for index, message in enumerate(said):
             if message.role == "assistant" and len(chat):
                 chat.prepare()
@@ -63,7 +63,7 @@ def test_a_second_run_changes_nothing_after_reopening(preset: str, transcripts: 
                 chat.append(message)
         view = chat.prepare()
         again = open_conversation("c", policy="off", **grouped(options))
-        bodies = [chat.format.body(one, profile=chat._agent.profile) for one in (view, again.prepare())]
+        bodies = [chat.format.body(item, profile=chat._agent.profile) for item in (view, again.prepare())]
         assert bodies[0] == bodies[1]
         assert [row.message for row in chat.history()] == said
-        assert [one for one in verify_all(store) if one.findings] == []  # Also saved views.
+        assert [item for item in verify_all(store) if item.findings] == []  # Also saved views.

@@ -20,7 +20,7 @@ def next_step(**fields: Any) -> str:
 
 def act(*actions: Any) -> str:
     """Return a step of actions: names, or names with parameters."""
-    named = [(one, {}) if isinstance(one, str) else one for one in actions]
+    named = [(item, {}) if isinstance(item, str) else item for item in actions]
     return next_step(type="Actions", actions=[{"name": name, "params": params} for name, params in named])
 
 
@@ -62,7 +62,9 @@ def options(**more: Any) -> dict[str, Any]:
     }
 
 
-def made(script: Iterable[Any], *, provider: str = "anthropic", **more: Any) -> tuple[LoopAgent, ScriptedModel]:
+def scripted_agent(
+    script: Iterable[Any], *, provider: str = "anthropic", **more: Any
+) -> tuple[LoopAgent, ScriptedModel]:
     """Return an agent and its scripted model."""
     model = ScriptedModel(script, provider)
     return LoopAgent(model, **options(**more)), model
@@ -75,7 +77,7 @@ def run_both(script: list[Any], task: str = "Go.", **more: Any) -> tuple[Outcome
     """
     provider = more.pop("provider", "anthropic")
     new_store = more.pop("store", None) or (lambda: None)
-    agent, model = made(script, provider=provider, store=new_store(), **more)
+    agent, model = scripted_agent(script, provider=provider, store=new_store(), **more)
     with agent:
         events = list(agent.stream(task))
 

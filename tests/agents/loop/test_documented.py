@@ -14,7 +14,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
 from foveate.types import Lease
 
-from .scripts import act, done, expand, made, options, run_both, texts, think
+from .scripts import act, done, expand, options, run_both, scripted_agent, texts, think
 
 HEAD = "Result of search:\n"
 NOTE = "...\n\n[Compacted: showing first 500 of 5000 characters. Agent can request expansion if needed.]"
@@ -52,7 +52,7 @@ def lengths(model: ScriptedModel, place: int = 2) -> list[int]:
 
 def test_example_1_a_search_result_is_compacted_in_the_fourth_turn():
     script = [act("search"), *[think()] * 5, done()]
-    agent, model = made(script, actions=[search], store=configured(COMPACT))
+    agent, model = scripted_agent(script, actions=[search], store=configured(COMPACT))
     with agent:
         agent.run("What is there on agents?")
     assert lengths(model) == [5000, 5000, 594, 594, 594, 594]
@@ -97,7 +97,7 @@ def test_example_4_a_summary_uses_the_prompt_of_the_action():
         summed_up, prompts=(Prompt("database-query-summary", "{{ text }}"),), default_prompt="database-query-summary"
     )
     script = [act("search"), *[think()] * 5, done()]
-    agent, model = made(script, actions=[search], store=store, summarizer=summarize)
+    agent, model = scripted_agent(script, actions=[search], store=store, summarizer=summarize)
     with agent:
         agent.run("Which page is the newest?")
     facts = {"originalLength": 5000, "targetLength": 500, "messageType": "action-result", "turnAdded": 1}
@@ -109,7 +109,7 @@ def test_example_4_a_summary_uses_the_prompt_of_the_action():
 def test_example_5_lifecycle_events_are_sent():
     events: list[MessageLifecycleEvent] = []
     script = [act("search"), *[think()] * 3, expand(2, "hit 47"), *[think()] * 3, done()]
-    agent, _ = made(script, actions=[search], store=configured(COMPACT), on_message_lifecycle=events.append)
+    agent, _ = scripted_agent(script, actions=[search], store=configured(COMPACT), on_message_lifecycle=events.append)
     with agent:
         agent.run("What is there on agents?")
     changed = [event for event in events if event.type != "message-added"]
@@ -127,7 +127,9 @@ def test_example_5_lifecycle_events_are_sent():
 def test_1_4_04_a_removed_message_has_two_events():
     events: list[MessageLifecycleEvent] = []
     script = [think(), think(), act("search"), think(), think(), done()]
-    agent, model = made(script, actions=[search], store=configured(REMOVE), on_message_lifecycle=events.append)
+    agent, model = scripted_agent(
+        script, actions=[search], store=configured(REMOVE), on_message_lifecycle=events.append
+    )
     with agent:
         agent.run("Go.")
     told = [(event.turn, event.type, event.reason) for event in events if event.type != "message-added"]
@@ -157,7 +159,7 @@ def test_1_4_08_an_original_that_is_not_preserved_is_refused():
     assert outcome.is_done
     assert texts(model.requests[3])[2].endswith("...\n\n[Compacted: showing first 500 of 5000 characters.]")
     assert texts(model.requests[3])[-1] == (
-        "Your answer could not be carried out: 2 cannot be expanded: its original is kept from the model; `original` "
+        "Your answer could not be carried out: m3 cannot be expanded: its original is kept from the model; `original` "
         "reads it. Answer again, with one JSON object as your instructions describe it."
     )
 
@@ -179,7 +181,7 @@ def test_1_4_15_a_hundred_actions_are_one_turn():
         return f"item {item}"
 
     script = [act("search"), act(*(("look", {"item": n}) for n in range(100))), think(), think(), done()]
-    agent, model = made(script, actions=[search, look], store=configured(COMPACT))
+    agent, model = scripted_agent(script, actions=[search, look], store=configured(COMPACT))
     with agent:
         called = sum(isinstance(event, ToolCalled) for event in agent.stream("Look at all."))
     assert (called, sorted(begun)) == (101, list(range(100)))
@@ -190,7 +192,7 @@ def test_1_4_15_a_hundred_actions_are_one_turn():
 
 def test_1_4_17_records_keep_every_output_whole():
     store = configured(REMOVE)
-    agent, _ = made([act("search"), *[think()] * 4, done()], actions=[search], store=store)
+    agent, _ = scripted_agent([act("search"), *[think()] * 4, done()], actions=[search], store=store)
     with agent:
         run = agent.run("Go.").run
         steps = agent.conversation.journal.steps(run.id)
@@ -208,7 +210,9 @@ def test_1_4_17_records_keep_every_output_whole():
 def test_1_4_18_merged_results_have_the_strictest_lease():
     one = tool(lambda: "a" * 900, name="one", lease=Lease(2, "compact", "first_chars", 500))
     other = tool(lambda: "b" * 900, name="other", lease=Lease(5, "remove"))
-    agent, model = made([act("one", "other"), *[think()] * 3, done()], actions=[one, other], merge_results=True)
+    agent, model = scripted_agent(
+        [act("one", "other"), *[think()] * 3, done()], actions=[one, other], merge_results=True
+    )
     with agent:
         run = agent.run("Go.").run
         (result,) = [row for row in agent.conversation.history() if row.stamp.lease and row.stamp.lease.action_id]
@@ -229,7 +233,7 @@ def test_1_4_19_a_callback_that_raises_changes_nothing():
     requests, told = [], []
     for listener in (failing, None):
         kinds: list[str] = []
-        agent, model = made(
+        agent, model = scripted_agent(
             script,
             actions=[search],
             store=configured(COMPACT),
@@ -256,7 +260,7 @@ def test_1_4_20_saved_tokens_are_the_difference():
         return tool(lambda: "x" * size, name=f"look{size}", lease=Lease(1, "compact", "first_chars", 500))
 
     looks = [looking(size) for size in (400, 530, 2_000, 5_000)]
-    model = ScriptedModel([act(*(one.name for one in looks)), think(), done()])
+    model = ScriptedModel([act(*(item.name for item in looks)), think(), done()])
     with LoopAgent(model, actions=looks, on_message_lifecycle=count, **options()) as agent:
         agent.run("Go.")
     before, after = texts(model.requests[1])[2:6], texts(model.requests[2])[2:6]

@@ -16,7 +16,7 @@ from foveate.errors import BadSetting
 from foveate.ports import Database
 from foveate.types import Lease
 
-from .scripts import act, done, made, texts, think
+from .scripts import act, done, scripted_agent, texts, think
 
 
 def look() -> str:
@@ -99,14 +99,16 @@ def test_a_catalog_can_be_another_store_or_none():
     store.put_action("", Action("look"))
     store.put_binding("", Binding("sage", "look", 1, "compact", "first_chars", 100))
     for catalog, is_short in ((store, True), (False, False), (True, False)):
-        agent, model = made([act("look"), think(), done()], actions=[look], catalog=catalog, policy="balanced")
+        agent, model = scripted_agent(
+            [act("look"), think(), done()], actions=[look], catalog=catalog, policy="balanced"
+        )
         with agent:
             agent.run("Go.")
         assert (len(texts(model.requests[2])[2]) < 300) == is_short
 
 
 def test_the_presets_lease_applies_without_any_other():
-    agent, model = made([act("look"), think(), think(), done()], actions=[look], policy="expire")
+    agent, model = scripted_agent([act("look"), think(), think(), done()], actions=[look], policy="expire")
     with agent:
         agent.run("Go.")
     assert [len(texts(request)[2]) for request in model.requests[1:]] == [916, 916, 593]
@@ -138,7 +140,7 @@ def test_merged_results_without_leases_leave_it_to_the_policy():
 
 def test_an_action_can_be_a_tool_created_directly():
     by_hand = Tool(name="look", call=look, lease=Lease(1, "remove"))
-    agent, model = made([act("look"), think(), done()], actions=[by_hand])
+    agent, model = scripted_agent([act("look"), think(), done()], actions=[by_hand])
     with agent:
         agent.run("Go.")
     assert [len(texts(request)) for request in model.requests] == [1, 3, 4]

@@ -26,7 +26,7 @@ from foveate.testing import ScriptedModel
 from foveate.testing.faults import Countdown, failing_store
 from foveate.types import Lease
 
-from .scripts import act, ask, done, expand, fail, hand, made, next_step, options, texts, think
+from .scripts import act, ask, done, expand, fail, hand, next_step, options, scripted_agent, texts, think
 
 SCRIPT = [
     act("look", "note"),
@@ -200,7 +200,7 @@ def test_another_process_resumes_after_a_kill_in_an_action(tmp_path: Path, killi
         tool(write, is_parallel=False),
         tool(look, is_repeatable=True, is_parallel=False),
     ]
-    agent, model = made([done()], actions=actions, store=f"sqlite:///{tmp_path}/chat.db")
+    agent, model = scripted_agent([done()], actions=actions, store=f"sqlite:///{tmp_path}/chat.db")
     with agent:
         assert agent.resume().run.turns == 2
     assert texts(model.requests[0])[2:] == [
@@ -215,9 +215,9 @@ def test_another_process_resumes_after_a_kill_in_an_action(tmp_path: Path, killi
 def test_resume_returns_the_outcome_of_a_done_or_waiting_run():
     for last, state in ((done("all"), "done"), (ask("Which?"), "waiting")):
         store = open_store("memory:")
-        agent, _ = made([last], store=store)
+        agent, _ = scripted_agent([last], store=store)
         agent.run("Go.")
-        again, model = made([], store=store)
+        again, model = scripted_agent([], store=store)
         outcome = again.resume()
         assert (outcome.run.state, outcome.text) == (state, {"done": "all", "waiting": "Which?"}[state])
         assert model.requests == []
@@ -225,17 +225,17 @@ def test_resume_returns_the_outcome_of_a_done_or_waiting_run():
 
 def test_a_failed_task_fails_again_without_a_call():
     store = open_store("memory:")
-    agent, _ = made([fail("no key")], store=store)
+    agent, _ = scripted_agent([fail("no key")], store=store)
     agent.run("Go.")
-    again, model = made([], store=store)
+    again, model = scripted_agent([], store=store)
     assert (again.resume().run.reason, model.requests) == ("no key", [])
 
 
 def test_resume_after_a_limit_begins_a_new_run():
     store = open_store("memory:")
-    agent, _ = made([think("a"), think("b")], store=store, limits=Limits(turns=2))
+    agent, _ = scripted_agent([think("a"), think("b")], store=store, limits=Limits(turns=2))
     assert agent.run("Go.").run.reason == "turns"
-    again, model = made([done("all")], store=store, limits=Limits(turns=2), new_id=lambda: "other")
+    again, model = scripted_agent([done("all")], store=store, limits=Limits(turns=2), new_id=lambda: "other")
     assert again.resume().text == "all"
     assert texts(model.requests[0]) == ["Go.", think("a"), "Go on: a", think("b"), "Go on: b"]
     assert [(run.id, run.state) for run in again.conversation.journal.runs()] == [("r1", "stopped"), ("other", "done")]
@@ -243,11 +243,11 @@ def test_resume_after_a_limit_begins_a_new_run():
 
 def test_an_error_of_the_provider_is_raised_and_resume_continues():
     store = open_store("memory:")
-    agent, _ = made([think("a"), RuntimeError("no line")], store=store)
+    agent, _ = scripted_agent([think("a"), RuntimeError("no line")], store=store)
     with pytest.raises(RuntimeError, match="no line"):
         agent.run("Go.")
     assert agent.conversation.journal.runs()[0].reason == "RuntimeError: no line"
-    again, model = made([done("all")], store=store)
+    again, model = scripted_agent([done("all")], store=store)
     assert again.resume().text == "all"
     assert texts(model.requests[0]) == ["Go.", think("a"), "Go on: a"]
 
@@ -282,10 +282,10 @@ def test_resume_sends_the_same_request_after_a_connection_error(steps: list[str]
         "sub_agents": [LoopAgent(name="reader")],
         **how,
     }
-    agent, model = made([*steps, ConnectionError("no line")], **setup)
+    agent, model = scripted_agent([*steps, ConnectionError("no line")], **setup)
     with pytest.raises(ConnectionError):
         agent.run("Go.")
-    again, other = made([done("all")], **setup)
+    again, other = scripted_agent([done("all")], **setup)
     assert again.resume().text == "all"
     assert other.requests == [model.requests[-1]]
 
@@ -293,17 +293,19 @@ def test_resume_sends_the_same_request_after_a_connection_error(steps: list[str]
 def test_the_use_of_sub_agents_counts_after_a_resume():
     store = open_store("memory:")
     setup = {"store": store, "sub_agents": [LoopAgent(name="reader")], "limits": Limits(turns=5)}
-    agent, _ = made([hand("reader", "Read."), think(), think(), done("read"), ConnectionError("no line")], **setup)
+    agent, _ = scripted_agent(
+        [hand("reader", "Read."), think(), think(), done("read"), ConnectionError("no line")], **setup
+    )
     with pytest.raises(ConnectionError):
         agent.run("Go.")
-    again, model = made([think()] * 9, **setup)
+    again, model = scripted_agent([think()] * 9, **setup)
     assert again.resume().run.reason == "turns"
     assert len(model.requests) == 1  # One of its own turns and three of the reader were used before.
 
 
 def test_closing_the_stream_stops_the_run():
     store = open_store("memory:")
-    agent, _ = made([think("a"), think("b"), done()], store=store)
+    agent, _ = scripted_agent([think("a"), think("b"), done()], store=store)
     stream = agent.stream("Go.")
     for event in stream:
         if isinstance(event, ModelReplied) and event.turn == 2:
@@ -311,7 +313,7 @@ def test_closing_the_stream_stops_the_run():
     stream.close()  # type: ignore[attr-defined]
     (run,) = agent.conversation.journal.runs()
     assert (run.state, run.reason) == ("stopped", "the consumer closed the stream")
-    again, model = made([done("all")], store=store)
+    again, model = scripted_agent([done("all")], store=store)
     assert again.resume().text == "all"
     assert texts(model.requests[0])[-1] == "Go on: b"
 
@@ -323,7 +325,7 @@ def test_another_task_closes_a_run_that_broke_off():
         broken.run("Go.")
     runs = broken.conversation.journal.runs()
     assert len(runs) == 1
-    agent, _ = made([done("other")], store=world.store, new_id=lambda: "other")
+    agent, _ = scripted_agent([done("other")], store=world.store, new_id=lambda: "other")
     assert agent.run("Something else.").text == "other"
     assert [(run.id, run.state) for run in agent.conversation.journal.runs()] == [
         ("r1", runs[0].state),
@@ -332,7 +334,7 @@ def test_another_task_closes_a_run_that_broke_off():
 
 
 def test_resume_raises_before_any_run():
-    agent, _ = made([])
+    agent, _ = scripted_agent([])
     with agent, pytest.raises(BadInput, match="There is nothing to resume: sage has not run in 'sage'"):
         agent.resume()
 
@@ -352,13 +354,13 @@ def test_an_async_agent_resumes_a_run_of_a_sync_one():
 
 def test_another_task_closes_steps_of_a_run_that_broke_off():
     store = open_store("memory:")
-    one, _ = made([think()], store=store, limits=Limits(turns=1))
+    one, _ = scripted_agent([think()], store=store, limits=Limits(turns=1))
     one.run("First.")
     (run,) = one.conversation.journal.runs()
     one.conversation._agent.keep_run(replace(run, state="running", reason="", ended=0, turns=0))
     step = one.conversation.journal.steps(run.id)[0]
     one.conversation._agent.keep_step(replace(step, number=9, state="running", message="", ended=0))
-    two, _ = made([done()], store=store, new_id=lambda: "two")
+    two, _ = scripted_agent([done()], store=store, new_id=lambda: "two")
     two.run("Second.")
     first, second = two.conversation.journal.runs()
     assert ((first.state, first.reason, first.turns), second.state) == (("stopped", "it broke off", 1), "done")
@@ -372,12 +374,12 @@ def test_another_task_closes_steps_of_a_run_that_broke_off():
 def test_resume_reads_only_the_end_of_the_history():
     store = open_store("memory:")
     read: list[int] = []
-    one, _ = made([think("a"), think("b")], store=store, limits=Limits(turns=2))
+    one, _ = scripted_agent([think("a"), think("b")], store=store, limits=Limits(turns=2))
     one.conversation.append([user(f"It was said, {number}.") for number in range(3_000)])
     one.run("Go.")
     (run,) = one.conversation.journal.runs()
     one.conversation._agent.keep_run(replace(run, state="running", reason="", ended=0))
-    two, model = made([done("all")], store=store)
+    two, model = scripted_agent([done("all")], store=store)
     chat = two.conversation
     history = chat.history
 
@@ -394,18 +396,18 @@ def test_resume_reads_only_the_end_of_the_history():
 
 def test_resume_appends_a_task_that_was_not_appended():
     store = open_store("memory:")
-    one, _ = made([], store=store)
+    one, _ = scripted_agent([], store=store)
     one.conversation.append([user(f"It was said, {number}.") for number in range(300)])
     one.conversation.record(assistant("Yes."))
     one.conversation._agent.keep_run(AgentRun("r1", "sage", "sage", "Go.", begun=1))
-    two, model = made([done("all")], store=store)
+    two, model = scripted_agent([done("all")], store=store)
     assert two.resume().text == "all"
     assert texts(model.requests[0])[-2:] == ["Yes.", "Go."]
 
 
 def test_two_tasks_at_once_wait_for_each_other():
     store, found = open_store("memory:"), list[str]()
-    agents = [made([done(name)], store=store, new_id=lambda name=name: name)[0] for name in ("a", "b", "c")]
+    agents = [scripted_agent([done(name)], store=store, new_id=lambda name=name: name)[0] for name in ("a", "b", "c")]
     threads = [Thread(target=lambda one=one: found.append(one.run("Go.").text)) for one in agents]
     for thread in threads:
         thread.start()
@@ -425,7 +427,9 @@ def test_an_end_that_could_not_be_stored_is_stored_by_the_next_task(after: bool)
         countdown = Countdown(after=after)
         store = failing_store(open_store("memory:"), countdown)
         answers = [act("look"), think("so"), done("one"), done("two"), done("three"), done("four")]
-        agent, _ = made(answers, store=store, actions=[tool(lambda: "seen", name="look", description="Look.")])
+        agent, _ = scripted_agent(
+            answers, store=store, actions=[tool(lambda: "seen", name="look", description="Look.")]
+        )
         with agent:
             chat = agent.conversation
             countdown.start(n)

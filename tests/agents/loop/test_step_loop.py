@@ -19,7 +19,7 @@ from foveate.policies import expire_results
 from foveate.testing import ScriptedModel, call
 from foveate.types import Lease
 
-from .scripts import act, ask, done, expand, fail, made, next_step, options, run_both, texts, think
+from .scripts import act, ask, done, expand, fail, next_step, options, run_both, scripted_agent, texts, think
 
 
 def look(place: str = "here") -> str:
@@ -71,7 +71,7 @@ def test_actions_run_in_parallel_and_answer_in_order():
         first_may_end.set()
         return "fast"
 
-    agent, model = made([act("slow", "fast"), done()], actions=[slow, fast])
+    agent, model = scripted_agent([act("slow", "fast"), done()], actions=[slow, fast])
     with agent:
         agent.run("Go.")
     assert texts(model.requests[1])[2:] == ["Result of slow (1 of 2):\nslow", "Result of fast (2 of 2):\nfast"]
@@ -101,7 +101,7 @@ def test_actions_that_need_approval_ask_for_it():
         asked.append(call.name)
         return "not today"
 
-    agent, model = made(
+    agent, model = scripted_agent(
         [act("erase", "look"), done()], actions=[look, tool(look, name="erase", needs_approval=True)], approve=approve
     )
     with agent:
@@ -112,7 +112,7 @@ def test_actions_that_need_approval_ask_for_it():
 
 
 def test_a_question_ends_the_run_and_the_answer_continues():
-    agent, model = made([ask("Which file?"), done("Read a.py.")], actions=[look])
+    agent, model = scripted_agent([ask("Which file?"), done("Read a.py.")], actions=[look])
     with agent:
         first, second = agent.run("Read the file."), agent.run("a.py")
         assert [(run.id, run.task, run.state, run.result) for run in agent.conversation.journal.runs()] == [
@@ -189,13 +189,13 @@ def test_a_limit_ends_a_run_between_two_turns(limits: Limits, reason: str, turns
 def test_a_limit_of_money_works_with_a_known_price():
     outcome, model = run_both([think()] * 9, limits=Limits(money=1.0), cost=lambda usage: 0.4)
     assert (outcome.run.state, outcome.run.reason, len(model.requests)) == ("stopped", "money", 3)
-    agent, _ = made([], limits=Limits(money=1.0))
+    agent, _ = scripted_agent([], limits=Limits(money=1.0))
     with agent, pytest.raises(BadSetting, match="price"):
         agent.run("Go.")
 
 
 def test_events_report_the_course_of_a_run():
-    agent, _ = made([act("look"), done()], actions=[look])
+    agent, _ = scripted_agent([act("look"), done()], actions=[look])
     with agent:
         events = list(agent.stream("Go."))
     kinds = [type(event) for event in events if not isinstance(event, TextDelta)]
@@ -206,7 +206,7 @@ def test_events_report_the_course_of_a_run():
 
 def test_verbose_logs_the_steps(caplog: pytest.LogCaptureFixture):
     with caplog.at_level(logging.INFO, "foveate"):
-        agent, _ = made([think("hm"), act("look", "look"), ask("Where?")], actions=[look], verbose=True)
+        agent, _ = scripted_agent([think("hm"), act("look", "look"), ask("Where?")], actions=[look], verbose=True)
         with agent:
             agent.run("Go.")
     told = [record.getMessage() for record in caplog.records]
@@ -215,7 +215,7 @@ def test_verbose_logs_the_steps(caplog: pytest.LogCaptureFixture):
 
 def test_results_expire_with_own_policies():
     long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
-    agent, model = made([act("look"), think(), done()], actions=[long], policy=[expire_results()])
+    agent, model = scripted_agent([act("look"), think(), done()], actions=[long], policy=[expire_results()])
     with agent:
         agent.run("Go.")
     assert [len(texts(request)[2]) < 600 for request in model.requests[1:]] == [False, True]
@@ -225,7 +225,7 @@ def test_results_expire_with_own_policies():
 @pytest.mark.parametrize(("policy", "expires"), [("balanced", True), ("prune", True), (None, True), ("off", False)])
 def test_presets_expire_leases_except_off_and_none(policy: str | None, expires: bool):
     long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
-    agent, model = made([act("look"), think(), done()], actions=[long], policy=policy)
+    agent, model = scripted_agent([act("look"), think(), done()], actions=[long], policy=policy)
     with agent:
         agent.run("Go.")
     assert (len(texts(model.requests[2])[2]) < 600) == expires
@@ -244,7 +244,7 @@ def test_sync_agents_refuse_async_actions():
 
     assert asyncio.run(later()) == "ok"
     with pytest.raises(BadSetting, match="awaited"):
-        made([], actions=[wait])
+        scripted_agent([], actions=[wait])
 
 
 def test_an_agent_without_a_model_raises():
@@ -261,7 +261,7 @@ def test_an_agent_without_a_model_raises():
         ({"actions": [look, look]}, "Two tools have the name look"),
         ({"actions": "look"}, "actions"),
         ({"sub_agents": [look]}, "sub_agents= must be a list of loop agents"),
-        ({"limits": 5}, "limits= is a Limits"),
+        ({"limits": 5}, "limits= must be a Limits"),
         ({"message_expiration_override": 3}, "message_expiration_override"),
         ({"message_expiration_override": Lease(-1)}, "expiration_turns is -1"),
         ({"result_lease": Lease(compact_length=0)}, "compact_length is 0"),
@@ -289,13 +289,13 @@ def test_unknown_keywords_raise_type_error():
 
 
 def test_a_task_must_be_text():
-    agent, _ = made([])
+    agent, _ = scripted_agent([])
     with agent, pytest.raises(BadInput, match="A task must be a string"):
         agent.run(5)  # type: ignore[arg-type]
 
 
 def test_a_blank_task_is_refused_and_leaves_nothing():
-    agent, _ = made([])
+    agent, _ = scripted_agent([])
     with agent:
         with pytest.raises(BadInput, match="The task is blank"):
             agent.run(" \n")
@@ -312,7 +312,7 @@ def test_invented_names_are_shown_in_one_line():
 
 
 def test_an_agent_does_one_thing_at_a_time():
-    agent, _ = made([done(), done()])
+    agent, _ = scripted_agent([done(), done()])
     with agent:
         stream = agent.stream("Go.")
         next(stream)
@@ -363,10 +363,10 @@ def test_a_cancelled_run_can_be_resumed():
 
 def test_a_stream_without_a_task_resumes_the_run():
     store = open_store("memory:")
-    agent, _ = made([think("a"), ConnectionError("no line")], store=store)
+    agent, _ = scripted_agent([think("a"), ConnectionError("no line")], store=store)
     with pytest.raises(ConnectionError):
         agent.run("Go.")
-    again, _ = made([done("all")], store=store)
+    again, _ = scripted_agent([done("all")], store=store)
     events = list(again.stream())
     assert isinstance(events[-1], RunEnded)
     assert events[-1].outcome.text == "all"
@@ -380,7 +380,7 @@ def test_tools_of_plugins_are_actions():
         def __call__(self, content: Any) -> None:
             return None
 
-    agent, model = made([act("look"), done()], plugins=[Notes()])
+    agent, model = scripted_agent([act("look"), done()], plugins=[Notes()])
     with agent:
         assert agent.run("Go.").is_done
     assert texts(model.requests[1])[-1] == "Result of look:\nnothing at here"
@@ -395,7 +395,7 @@ def test_images_and_parts_of_a_result_are_shown(provider: str):
         """Take a photo."""
         return [Text("here"), image]
 
-    agent, model = made([act("photo"), think(), done()], actions=[photo], provider=provider)
+    agent, model = scripted_agent([act("photo"), think(), done()], actions=[photo], provider=provider)
     with agent:
         run = agent.run("Go.").run
         message = agent.conversation.history()[2].message
@@ -410,7 +410,7 @@ def test_a_failed_summary_is_replaced_by_the_first_characters():
         raise ConnectionError("no line")
 
     long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact", "summary"))
-    agent, model = made([act("look"), think(), think(), done()], actions=[long], summarizer=broken)
+    agent, model = scripted_agent([act("look"), think(), think(), done()], actions=[long], summarizer=broken)
     with agent:
         assert agent.run("Go.").is_done
     assert [text[2][-44:] for text in map(texts, model.requests[2:])] == [
@@ -428,7 +428,7 @@ def test_a_named_summarizer_knows_the_prompts_of_the_catalog(monkeypatch: pytest
     monkeypatch.setattr("foveate.agents.resources.open_summarizer", opening_summarizer)
     store = open_store("memory:")
     store.put_prompt("", Prompt("Mine", "Sum up: {{ text }}"))
-    agent, _ = made([done()], store=store, summarizer="anthropic:claude-haiku-4-5")
+    agent, _ = scripted_agent([done()], store=store, summarizer="anthropic:claude-haiku-4-5")
     with agent:
         agent.run("Go.")
     assert opened == [("anthropic:claude-haiku-4-5", {"Mine": "Sum up: {{ text }}"})]
@@ -447,7 +447,7 @@ def test_a_part_of_a_message_expires_like_the_message(asked: dict[str, Any], tol
         return "\n".join(f"line {n}" for n in range(3_000))
 
     script = [act("big"), think(), next_step(type="expand-message", message="m3", **asked), think(), think(), done()]
-    agent, model = made(script, actions=[tool(big, lease=Lease(1, "remove"))])
+    agent, model = scripted_agent(script, actions=[tool(big, lease=Lease(1, "remove"))])
     with agent:
         agent.run("Go.")
         row = agent.conversation.history()[6]
@@ -458,7 +458,7 @@ def test_a_part_of_a_message_expires_like_the_message(asked: dict[str, Any], tol
 
 @pytest.mark.parametrize(
     ("asked", "told"),
-    [({"lines": "9-1"}, "lines"), ({"lines": "1-2", "items": "1-2"}, "Expand one of"), ({"pattern": "("}, "pattern")],
+    [({"lines": "9-1"}, "lines"), ({"lines": "1-2", "items": "1-2"}, "Pass one of"), ({"pattern": "("}, "pattern")],
 )
 def test_a_part_that_does_not_exist_is_refused(asked: dict[str, Any], told: str):
     long = tool(lambda: "x\n" * 900, name="look", lease=Lease(1, "compact"))
@@ -496,7 +496,7 @@ def test_a_model_can_use_the_tool_expand_instead_of_the_step(provider: str):
 
 def test_every_kind_of_step_is_stored():
     script = [think("hm"), act("look"), expand("m99"), ask("Where?")]
-    agent, _ = made(script, actions=[look])
+    agent, _ = scripted_agent(script, actions=[look])
     with agent:
         steps = agent.conversation.journal.steps(agent.run("Go.").run.id)
     assert [(step.kind, step.name, step.input, step.state) for step in steps if step.kind != "model"] == [
@@ -509,16 +509,16 @@ def test_every_kind_of_step_is_stored():
 
 def test_the_next_task_does_not_read_all_runs_again(monkeypatch: pytest.MonkeyPatch):
     """Regression: each run read all earlier runs, so that its cost grew with the conversation."""
-    agent, _ = made([done("one"), done("two"), done("three")], store="memory:")
+    agent, _ = scripted_agent([done("one"), done("two"), done("three")], store="memory:")
     with agent:
         agent.run("The first.")
-        monkeypatch.setattr(agent.conversation, "runs", lambda: pytest.fail("All runs were read."))
+        monkeypatch.setattr(type(agent.conversation.journal), "runs", lambda _: pytest.fail("All runs were read."))
         assert [agent.run(task).text for task in ("The second.", "The third.")] == ["two", "three"]
 
 
 def test_the_tool_of_a_plugin_is_an_action():
     todo = {"todos": [{"text": "look around", "state": "doing"}]}
-    agent, model = made([act(("update_todos", todo)), done("ok")], plugins=[TodoList()])
+    agent, model = scripted_agent([act(("update_todos", todo)), done("ok")], plugins=[TodoList()])
     with agent:
         assert agent.run("Go.").text == "ok"
     assert "## update_todos" in agent.system

@@ -14,7 +14,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
 from foveate.types import Lease
 
-from .scripts import act, ask, done, expand, fail, hand, made, options, run_both, texts, think
+from .scripts import act, ask, done, expand, fail, hand, options, run_both, scripted_agent, texts, think
 
 
 def look() -> str:
@@ -29,7 +29,7 @@ def reader(**more: Any) -> LoopAgent:
 def test_a_sub_agent_works_in_its_own_conversation():
     store = open_store("memory:")
     script = [hand("reader", "Read a.py."), act("look"), done("It is empty."), done("All read.")]
-    agent, model = made(script, store=store, sub_agents=[reader(actions=[look])])
+    agent, model = scripted_agent(script, store=store, sub_agents=[reader(actions=[look])])
     with agent:
         events = list(agent.stream("Read."))
         run = agent.conversation.journal.runs()[0]
@@ -47,15 +47,15 @@ def test_a_sub_agent_works_in_its_own_conversation():
         (3, "model", "anthropic:scripted", "", ""),
     ]
     inner = open_conversation("sage/r1/2", store=store, format="anthropic", window=100_000)
-    (its_run,) = inner.runs()
+    (its_run,) = inner.journal.runs()
     assert (its_run.agent, its_run.parent, its_run.task, its_run.state) == ("reader", "r1/2", "Read a.py.", "done")
-    assert [step.kind for step in inner.steps(its_run.id)] == ["model", "action", "model"]
+    assert [step.kind for step in inner.journal.steps(its_run.id)] == ["model", "action", "model"]
 
 
 def test_events_of_sub_agents_are_in_the_outer_stream():
     inner = LoopAgent(name="finder", description="Finds files.", actions=[look])
     script = [hand("reader", "Read."), hand("finder", "Find."), act("look"), done("Found."), done("Read."), done()]
-    agent, _ = made(script, sub_agents=[reader(sub_agents=[inner])])
+    agent, _ = scripted_agent(script, sub_agents=[reader(sub_agents=[inner])])
 
     def told(event: Any) -> tuple[str, ...]:
         if isinstance(event, SubAgentEvent):
@@ -66,7 +66,7 @@ def test_events_of_sub_agents_are_in_the_outer_stream():
         heard = [told(event) for event in agent.stream("Go.")]
     around = [one for one in heard if one[0] in ("ModelReplied", "ToolCalled", "ToolAnswered", "RunEnded")]
     assert around == [("ModelReplied",), ("ToolCalled",), ("ToolAnswered",), ("ModelReplied",), ("RunEnded",)]
-    within = [one for one in heard if len(one) == 3]
+    within = [item for item in heard if len(item) == 3]
     assert {one[:2] for one in within} == {("reader r1/2", "finder r2/2")}
     assert [one[2] for one in within if one[2] != "TextDelta"] == [
         *("ModelReplied", "ToolCalled", "ToolAnswered"),
@@ -78,7 +78,7 @@ def test_events_of_sub_agents_are_in_the_outer_stream():
 
 def test_closing_the_stream_stops_agent_and_sub_agent():
     store = open_store("memory:")
-    agent, _ = made([hand("reader", "Read."), act("look")], store=store, sub_agents=[reader(actions=[look])])
+    agent, _ = scripted_agent([hand("reader", "Read."), act("look")], store=store, sub_agents=[reader(actions=[look])])
     with agent:
         events = agent.stream("Go.")
         assert any(isinstance(event, SubAgentEvent) and isinstance(event.event, ToolCalled) for event in events)
@@ -96,7 +96,7 @@ def test_sync_and_async_agents_behave_the_same():
 
 
 def test_only_prompts_of_agents_with_sub_agents_mention_them():
-    agent, _ = made([], sub_agents=[reader()], actions=[look])
+    agent, _ = scripted_agent([], sub_agents=[reader()], actions=[look])
     assert "# Sub-Agents\n\n## reader\n\nReads files." in agent.system
     assert "# Actions\n\n## look" in agent.system
     assert "Sub-Agent" not in agent._config.sub_agents["reader"].system
@@ -114,7 +114,7 @@ def test_the_result_of_a_sub_agent_has_its_own_lease(lease: Lease | None, gone: 
 
 def test_an_override_applies_to_sub_agents():
     script = [hand("reader", "Read."), act("look"), think(), expand("m3"), done("y" * 900), think(), done()]
-    agent, model = made(
+    agent, model = scripted_agent(
         script, sub_agents=[reader(actions=[look])], message_expiration_override=Lease(1, "compact", "first_chars", 100)
     )
     with agent:
@@ -161,7 +161,7 @@ def test_the_use_of_sub_agents_counts_for_the_outer_limits():
     writer = LoopAgent(name="writer", description="Writes.")
     editor = LoopAgent(name="editor", description="Edits.", sub_agents=[writer])
     script = [hand("editor", "1"), hand("writer", "2"), think(), think(), done("2"), done("1"), think(), think()]
-    agent, model = made([*script, done()], sub_agents=[editor], limits=Limits(turns=7))
+    agent, model = scripted_agent([*script, done()], sub_agents=[editor], limits=Limits(turns=7))
     with agent:
         outcome = agent.run("Go.")
     assert (outcome.run.state, outcome.run.reason, outcome.run.turns) == ("stopped", "turns", 2)
@@ -170,7 +170,7 @@ def test_the_use_of_sub_agents_counts_for_the_outer_limits():
 
 def test_a_sub_agent_never_exceeds_the_remaining_limits():
     script = [think(), hand("reader", "Read."), *[think()] * 9]
-    agent, model = made(script, sub_agents=[reader(limits=Limits(turns=50))], limits=Limits(turns=5))
+    agent, model = scripted_agent(script, sub_agents=[reader(limits=Limits(turns=50))], limits=Limits(turns=5))
     with agent:
         assert agent.run("Go.").run.reason == "turns"
     assert len(model.requests) == 5
@@ -182,7 +182,7 @@ def test_a_sub_agent_has_the_bindings_of_its_name():
     store.put_action("", Action("look"))
     store.put_binding("", Binding("reader", "look", 1, "remove"))
     script = [act("look"), hand("reader", "Read."), act("look"), think(), done("x"), done()]
-    agent, model = made(script, store=store, actions=[look], sub_agents=[reader(actions=[look])])
+    agent, model = scripted_agent(script, store=store, actions=[look], sub_agents=[reader(actions=[look])])
     with agent:
         agent.run("Go.")
     assert [len(texts(request)) for request in model.requests] == [1, 3, 1, 3, 4, 5]
@@ -190,7 +190,9 @@ def test_a_sub_agent_has_the_bindings_of_its_name():
 
 def test_a_sub_agent_can_have_its_own_model():
     own = ScriptedModel([done("Read.")], "openai")
-    agent, model = made([hand("reader", "Read."), done()], sub_agents=[LoopAgent(own, name="reader", window=50_000)])
+    agent, model = scripted_agent(
+        [hand("reader", "Read."), done()], sub_agents=[LoopAgent(own, name="reader", window=50_000)]
+    )
     with agent:
         assert agent.run("Go.").is_done
     assert (len(own.requests), len(model.requests)) == (1, 2)
@@ -198,9 +200,9 @@ def test_a_sub_agent_can_have_its_own_model():
 
 def test_ambiguous_names_are_refused():
     with pytest.raises(BadSetting, match="Two helpers have the name 'look'"):
-        made([], actions=[look], sub_agents=[LoopAgent(name="look")])
+        scripted_agent([], actions=[look], sub_agents=[LoopAgent(name="look")])
     with pytest.raises(BadSetting, match="Two helpers have the name 'reader'"):
-        made([], sub_agents=[reader(), reader()])
+        scripted_agent([], sub_agents=[reader(), reader()])
 
 
 def test_a_sync_agent_refuses_async_sub_agents():
@@ -209,7 +211,7 @@ def test_a_sync_agent_refuses_async_sub_agents():
         return "waited"
 
     with pytest.raises(BadSetting, match="awaited"):
-        made([], sub_agents=[AsyncLoopAgent(name="waiter", actions=[tool(wait)])])
+        scripted_agent([], sub_agents=[AsyncLoopAgent(name="waiter", actions=[tool(wait)])])
 
 
 def test_an_interrupt_in_a_sub_agent_stops_both_runs():
@@ -229,9 +231,9 @@ def test_an_interrupt_in_a_sub_agent_stops_both_runs():
         agent.run("Go.")
     assert [run.state for run in agent.conversation.journal.runs()] == ["stopped"]
     inner = open_conversation("sage/r1/2", store=store, format="anthropic", window=100_000)
-    assert [run.state for run in inner.runs()] == ["stopped"]
+    assert [run.state for run in inner.journal.runs()] == ["stopped"]
     again, model = agent_of([done("Read."), done()])
     assert again.resume().is_done
     assert [len(texts(request)) for request in model.requests] == [3, 3]
     inner.refresh()
-    assert [run.state for run in inner.runs()] == ["done"]
+    assert [run.state for run in inner.journal.runs()] == ["done"]

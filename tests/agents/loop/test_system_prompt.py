@@ -15,7 +15,7 @@ from foveate.agents.steps import read_step
 from foveate.agents.tools import tool
 from foveate.errors import BadSetting, MissingExtra
 
-from .scripts import act, done, made, think
+from .scripts import act, done, scripted_agent, think
 
 
 def search(query: str, limit: int = 10) -> str:
@@ -79,7 +79,7 @@ def test_the_prompt_lists_actions_with_parameters():
 
 
 def test_the_prompt_is_the_same_in_every_turn():
-    agent, model = made([think(), act("search"), done()], actions=[search], instructions="Find it.")
+    agent, model = scripted_agent([think(), act("search"), done()], actions=[search], instructions="Find it.")
     with agent:
         agent.run("Go.")
     assert {request["system"][0]["text"] for request in model.requests} == {agent.system}
