@@ -156,7 +156,7 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
         case "json":
             return (skeleton(text) if len(text) < 20_000 else "") or first
         case "matches":
-            files = dict.fromkeys([found[1] for found in map(MATCHED.match, some) if found])
+            files = dict.fromkeys([match[1] for match in map(MATCHED.match, some) if match])
             return f"in {', '.join([_tail(path) for path in list(files)[:3]])}"
         case "listing":
             return f"{first} … {text[-200:].rstrip().rpartition(chr(10))[2].strip()}"
@@ -177,7 +177,7 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
 
 
 def _declared(some: Sequence[str]) -> str:
-    names = [f"{found[1]} {found[2]}" for found in map(DECLARES.match, some) if found]
+    names = [f"{match[1]} {match[2]}" for match in map(DECLARES.match, some) if match]
     outer = [name for name in names if not name.startswith(("const ", "let ", "var ", "package "))]
     return ", ".join((outer or names)[:4])
 

@@ -196,12 +196,12 @@ def _matches(source: Source) -> Reading:
         elif row and row != "--":
             others.append(Line(number, row.strip()))
     lines = others
-    for path, found in groups.items():
+    for path, rows in groups.items():
         above = len(lines)
         lines.append(Line(0, path + ":", must=1))
-        for line in found:
+        for line in rows:
             line.above = above
-        lines.extend(found)
+        lines.extend(rows)
     return Reading(lines, f"{len(groups)} files" if len(groups) > 1 else "")
 
 

@@ -100,8 +100,8 @@ def _add(rows: list[tuple[int, str]], number: int, line: str) -> None:
     while at < len(line):
         end = min(len(line), at + 160)
         if end < len(line):
-            found = _BREAK.search(line, end, end + 120)
-            end = found.end() if found else min(len(line), end + 120)
+            space = _BREAK.search(line, end, end + 120)
+            end = space.end() if space else min(len(line), end + 120)
         rows.append((number, line[at:end]))
         at = end
 
@@ -129,8 +129,8 @@ def _unwrap(source: Source, text: str) -> None:
 def _unnumber(source: Source) -> None:
     """Remove the numbers that a file viewer printed before the lines."""
     rows = source.rows
-    found = [(index, _VIEWED.match(line)) for index, (_, line) in enumerate(rows[:40]) if line]
-    if len(found) < 3 or sum(1 for _, match in found if match) < 0.6 * len(found):
+    matches = [(index, _VIEWED.match(line)) for index, (_, line) in enumerate(rows[:40]) if line]
+    if len(matches) < 3 or sum(1 for _, match in matches if match) < 0.6 * len(matches):
         return
     first = last = 0
     expected = -1

@@ -132,10 +132,10 @@ def load(
         merged = _with_recap_variables(merged, environ)
     _check_general(merged)
     _check_store_of_file(merged[("store",)], folder)
-    made = {} if base is None else assemble(merged)
-    policies = (*before, *made.values(), *after)
+    built = {} if base is None else assemble(merged)
+    policies = (*before, *built.values(), *after)
     return Settings(
-        base.description if base else "", tuple(made), _unused(levels, merged), merged, policies, base is not None
+        base.description if base else "", tuple(built), _unused(levels, merged), merged, policies, base is not None
     )
 
 
@@ -156,11 +156,11 @@ def _split(chosen: Sourced) -> tuple[list[str], tuple[Policy, ...], tuple[Policy
     if chosen.source.level is not Level.KEYWORD or isinstance(value, str):
         return [check_value(str, ("policy",), chosen)], (), ()
     listed = value if isinstance(value, list | tuple) else [value]
-    names = [one for one in listed if isinstance(one, str)]
-    own = check_policies([one for one in listed if not isinstance(one, str)] if names else value)
+    names = [choice for choice in listed if isinstance(choice, str)]
+    own = check_policies([choice for choice in listed if not isinstance(choice, str)] if names else value)
     if len(names) > 1 and (alone := [name for name in names if name in BARE]):
         raise BadSetting(f"policy= names {alone[0]!r} among other presets. Name it alone, or leave it out.")
-    first = next((at for at, one in enumerate(listed) if isinstance(one, str)), len(listed))
+    first = next((at for at, choice in enumerate(listed) if isinstance(choice, str)), len(listed))
     return names, own[:first], own[first:]
 
 

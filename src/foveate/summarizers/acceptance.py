@@ -78,10 +78,10 @@ def find_refusal(text: str) -> str:
 def _find_json_refusal(text: str) -> str:
     """Return the reason to refuse JSON, complete or not; a summary inside JSON was extracted before."""
     try:
-        said = json.loads(text, strict=False)
+        value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return "its JSON is broken off" if re.match(r"\{\s*\"summary\"\s*:", text) else ""
-    if isinstance(said, dict) and _ERROR_KEYS & {str(key).lower() for key in said}:
+    if isinstance(value, dict) and _ERROR_KEYS & {str(key).lower() for key in value}:
         return "it is an error text"
     return "it is JSON without a summary"
 

@@ -220,15 +220,15 @@ def _runs(text: str) -> Iterator[tuple[str, ...]]:
 def _quotes(sentence: str) -> Iterator[tuple[str, str]]:
     """Yield each quotation with the text before it."""
     end = 0
-    for found in _QUOTED.finditer(sentence):
-        yield sentence[end : found.start()], next(text for text in found.groups() if text is not None)
-        end = found.end()
+    for match in _QUOTED.finditer(sentence):
+        yield sentence[end : match.start()], next(text for text in match.groups() if text is not None)
+        end = match.end()
 
 
 def _sentences(line: str) -> list[str]:
     """Return the sentences of a line with the spaces after them; a quotation ends a sentence only at its own end."""
     masked = _QUOTED.sub(_masked, line)
-    ends = [found.end() for found in _SENTENCE_END.finditer(masked)]
+    ends = [match.end() for match in _SENTENCE_END.finditer(masked)]
     return [line[start:end] for start, end in zip([0, *ends], [*ends, len(line)], strict=True) if line[start:end]]
 
 

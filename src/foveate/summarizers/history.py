@@ -64,14 +64,14 @@ def fit_sections(sections: Sequence[Section], room: int) -> str:
 
 def read_sections(text: str) -> Mapping[str, list[str]]:
     """Return the lines of a text by the titles above them; "" for those above the first title."""
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     title = ""
     for line in _lines(text):
         if line.startswith("#"):
             title = line.lstrip("#").strip().rstrip(":")
         else:
-            found.setdefault(title, []).append(line)
-    return found
+            sections.setdefault(title, []).append(line)
+    return sections
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -136,7 +136,7 @@ def write_digest(request: SummaryRequest) -> str:
 
 def _least(request: SummaryRequest) -> str:
     """Return the beginning of the first text, if no whole line fits."""
-    texts = (" ".join(text.split()) for text in (request.previous, *(one.text for one in request.messages)))
+    texts = (" ".join(text.split()) for text in (request.previous, *(message.text for message in request.messages)))
     return next(filter(None, texts), f"{len(request.messages)} messages")[: request.target]
 
 
@@ -161,7 +161,9 @@ class _Reader:
         for name, targets in self._done.items():
             for line, weight in _grouped(name, targets):
                 self._sections[DONE].add(line, weight)
-        last = next((one.text for one in reversed(messages) if one.role == "assistant" and one.text.strip()), "")
+        last = next(
+            (message.text for message in reversed(messages) if message.role == "assistant" and message.text.strip()), ""
+        )
         self._sections[LAST].add(_tail(last, int(self._target * 0.08)), 1.0)
         self._drop_repetitions()
         for section in self._sections.values() if self._focus else ():
@@ -232,8 +234,8 @@ class _Reader:
     def _drop_repetitions(self) -> None:
         shown = [line for title in (GOAL, ASKED, ERRORS, LAST) for line in self._sections[title].lines]
         text = " ".join("\n".join(shown[-_COMPARED:]).split())
-        found = self._sections[FOUND]
-        found.lines = {line: weight for line, weight in found.lines.items() if line not in text}
+        section_of_names = self._sections[FOUND]
+        section_of_names.lines = {line: weight for line, weight in section_of_names.lines.items() if line not in text}
 
     def _hits(self, line: str) -> int:
         """Count the words of the focus in a line."""

@@ -209,7 +209,7 @@ def _read(text: str) -> str:
     if plain != text.strip() or '"summary"' not in plain:
         return plain
     decoder = json.JSONDecoder(strict=False)
-    for start in (found.start() for found in re.finditer(r"\{\s*\"", plain)):
+    for start in (match.start() for match in re.finditer(r"\{\s*\"", plain)):
         try:
             value, _ = decoder.raw_decode(plain, start)
         except (ValueError, RecursionError):

@@ -65,7 +65,7 @@ def _part(part: Part, room: int) -> Part:
             return replace(part, arguments=_ends(part.arguments, room))
         case ToolResult():
             each = room // max(1, len(part.content))
-            return replace(part, content=tuple(_content(one, each) for one in part.content))
+            return replace(part, content=tuple(_content(content, each) for content in part.content))
         case Text():
             return Text(_ends(part.text, room))
         case _:
@@ -133,7 +133,7 @@ def _block(message: Message, results: int, texts: int) -> str:
             case ToolCall():
                 lines.append(f"(called {part.name} with {_cut(part.arguments, texts)})")
             case ToolResult():
-                lines += [_text_of(one, results) for one in part.content]
+                lines += [_text_of(content, results) for content in part.content]
             case Text() | Media():
                 lines.append(_text_of(part, texts))
             case _:

@@ -55,11 +55,13 @@ def load_presets(names: Iterable[str], folder: Path | None = None) -> Preset:
     """Return several presets as one: later ones are laid over earlier ones. Raises BadSetting as `load_preset` does."""
     loaded = [load_preset(name, folder) for name in names]
     layer: dict[Place, Sourced] = {}
-    for one in loaded:
-        layer = merge(layer, one.layer)
+    for preset in loaded:
+        layer = merge(layer, preset.layer)
     if len(loaded) == 1:
         return loaded[0]
-    return Preset(" + ".join(one.name for one in loaded), " ".join(one.description for one in loaded), layer)
+    return Preset(
+        " + ".join(preset.name for preset in loaded), " ".join(preset.description for preset in loaded), layer
+    )
 
 
 def load_preset(name: str, folder: Path | None = None) -> Preset:
@@ -121,8 +123,8 @@ def check_names(
                 continue
             if key not in fields:
                 raise _unknown(subject((name, key)), key, ["enabled", *fields], f" in {name}")
-            if found := find_unknown(fields[key].kind, inner, (name, key)):
-                raise _unknown(subject(found[0]), found[0][-1], found[1])
+            if unknown := find_unknown(fields[key].kind, inner, (name, key)):
+                raise _unknown(subject(unknown[0]), unknown[0][-1], unknown[1])
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers
@@ -164,13 +166,15 @@ def _preset_layer(name: str, values: Mapping[Place, object]) -> dict[Place, Sour
 @cache
 def _read_shipped(name: str) -> Preset:
     preset = _from_file(_FOLDER / f"{name}.toml", name, ())
-    return Preset(name, preset.description, _preset_layer(name, {at: one.value for at, one in preset.layer.items()}))
+    return Preset(
+        name, preset.description, _preset_layer(name, {at: sourced.value for at, sourced in preset.layer.items()})
+    )
 
 
 def _from_file(path: Path, name: str, above: tuple[Path, ...]) -> Preset:
     """Read a preset from a file. `above`: the files that extend it, the nearest last."""
     if path in above:
-        chain = " extends ".join(one.name for one in (*above[above.index(path) :], path))
+        chain = " extends ".join(file_above.name for file_above in (*above[above.index(path) :], path))
         raise BadSetting(f"{above[-1]} extends itself: {chain}.")
     file = TomlFile(path, name)
     source = Source(Level.PRESET, f"preset {name}")

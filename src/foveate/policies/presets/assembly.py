@@ -137,7 +137,7 @@ def _guilty(mechanism: Mechanism, layer: Layer) -> list[tuple[Place, Sourced]]:
     guilty = [name for name in names if _works(mechanism, without(layer, (mechanism.name, name)))]
     if not guilty:  # Several are wrong, each alone, or the wrong one is required.
         required = {field.name for field in mechanism.fields.values() if field.is_required}
-        alone = {name: {at: one for at, one in layer.items() if at[1] in required | {name}} for name in names}
+        alone = {name: {at: sourced for at, sourced in layer.items() if at[1] in required | {name}} for name in names}
         guilty = [name for name, single in alone.items() if not _works(mechanism, single)] or names
     return [(place, sourced) for place, sourced in layer.items() if place[1] in guilty]
 

@@ -57,8 +57,8 @@ class Mechanism:
 
 def _shipped(name: str, module: str, function: str, wraps: tuple[str, ...] = ()) -> Mechanism:
     def load() -> Callable[..., Any]:
-        made: Callable[..., Any] = getattr(import_module(f"foveate.policies.{module}"), function)
-        return made
+        loaded: Callable[..., Any] = getattr(import_module(f"foveate.policies.{module}"), function)
+        return loaded
 
     return Mechanism(name, load, wraps)
 
@@ -110,8 +110,8 @@ def in_order(names: Iterable[str]) -> Iterator[Mechanism]:
 @lru_cache(maxsize=8)
 def _scan(path: tuple[str, ...], folder: str) -> Mapping[str, Mechanism]:
     """Find the entry points on this search path."""
-    found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    return {entry.name: Mechanism(entry.name, _loader(entry)) for entry in found if entry.name not in MECHANISMS}
+    entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+    return {entry.name: Mechanism(entry.name, _loader(entry)) for entry in entries if entry.name not in MECHANISMS}
 
 
 def _loader(entry: EntryPoint) -> Callable[[], Callable[..., Any]]:
@@ -125,7 +125,7 @@ def _loader(entry: EntryPoint) -> Callable[[], Callable[..., Any]]:
             ) from error
         if not callable(function):
             raise BadSetting(f"Policy {entry.name!r}: {entry.value} is no function that returns a policy.")
-        made: Callable[..., Any] = function
-        return made
+        loaded: Callable[..., Any] = function
+        return loaded
 
     return load

@@ -151,11 +151,11 @@ def suggest(name: object, known: Iterable[str]) -> str:
     """Return ` Did you mean protect?` if a known name is similar, else nothing."""
     from difflib import get_close_matches
 
-    folded = {one.lower(): one for one in known}
+    folded = {candidate.lower(): candidate for candidate in known}
     asked = str(name)[:200].lower()
     close = get_close_matches(asked, list(folded), n=1, cutoff=0.6)
     if not close and len(asked) > 3:  # `turns` is far from `expiration_turns`, but means it.
-        close = [one for one in folded if asked in one]
+        close = [candidate for candidate in folded if asked in candidate]
     return f" Did you mean {folded[close[0]]}?" if len(close) == 1 else ""
 
 

@@ -69,7 +69,7 @@ def fields_of(owner: Callable[..., object]) -> Mapping[str, Field]:
     """
     hints = _hints(owner)
     descriptions = _descriptions(owner.__doc__ or "")
-    found = {}
+    fields = {}
     for name, parameter in inspect.signature(owner).parameters.items():
         is_keyword = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         if is_keyword and name in hints:
@@ -79,8 +79,8 @@ def fields_of(owner: Callable[..., object]) -> Mapping[str, Field]:
             ]
             description = next(filter(None, described), descriptions.get(name, ""))
             default = None if is_required else parameter.default
-            found[name] = Field(name, hints[name], default, is_required, description)
-    return found
+            fields[name] = Field(name, hints[name], default, is_required, description)
+    return fields
 
 
 def is_plain(kind: Kind) -> bool:
@@ -198,8 +198,8 @@ def find_unknown(
         else:
             kinds = dict.fromkeys(value, get_args(table)[1])
         for name, inner in value.items():
-            if found := find_unknown(kinds[name], inner, (*path, str(name))):
-                return found
+            if deeper := find_unknown(kinds[name], inner, (*path, str(name))):
+                return deeper
     return None
 
 
@@ -218,23 +218,23 @@ def _hints(owner: Callable[..., object]) -> dict[str, Kind]:
         return get_type_hints(owner, include_extras=True)
     except NameError:
         names = vars(sys.modules[owner.__module__])
-        found = {}
+        hints = {}
         for name, text in owner.__annotations__.items():
             try:
-                found[name] = eval(text, dict(names)) if isinstance(text, str) else text
+                hints[name] = eval(text, dict(names)) if isinstance(text, str) else text
             except NameError:
                 continue
-        return found
+        return hints
 
 
 def _descriptions(docstring: str) -> dict[str, str]:
     """Return the first sentence about each argument: the text after `` `name`: ``, or before the next name."""
     text = " ".join(docstring.split())
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for names, sentence in re.findall(r"((?:`\w+`(?:, | and )?)+): (.*?(?:\.(?= |$)|(?=; `\w+`)|$))", text):
         for name in re.findall(r"\w+", names):
-            found.setdefault(name, sentence[:1].upper() + sentence[1:].rstrip("."))
-    return found
+            descriptions.setdefault(name, sentence[:1].upper() + sentence[1:].rstrip("."))
+    return descriptions
 
 
 def _bare(kind: Kind) -> tuple[Kind, Kind]:
@@ -251,7 +251,7 @@ def _bounds(kind: Kind) -> str:
 
 def _metas(kind: Kind) -> list[Meta]:
     origin: Kind = get_origin(kind)
-    return [one for one in get_args(kind)[1:] if isinstance(one, Meta)] if origin is Annotated else []
+    return [argument for argument in get_args(kind)[1:] if isinstance(argument, Meta)] if origin is Annotated else []
 
 
 def _fits(kind: Kind, value: object) -> bool:
