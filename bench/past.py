@@ -19,9 +19,9 @@ from foveate.ports import append
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import cut, messages
-from foveate.engine.state import row_of
 
 from foveate import Text
+from foveate.conversation.state import row_of
 from foveate.core.edits import Record
 from foveate.core.ids import record_id
 from foveate.core.profiles import profile_for
