@@ -155,7 +155,6 @@ Multiple connection attempts failed. All failures were:
         f"\"10.0.0.1\", port 1 failed: Connection refused; host: 'b', port: '2', hostaddr: '10.0.0.2': connection "
         f"timeout expired). It accepts connections and does not answer. Check whether it hangs, and the network "
         f"between."
-        f"between."
     )
 
 

@@ -278,7 +278,7 @@ def test_network_failure_is_reported_and_the_store_recovers(postgres: Any, postg
             wire.is_down = True
             wire.cut_all()
             with impatient(store, wait=1), pytest.raises(StoreError, match="cannot be reached"):
-                append(store, talk._agent.head, chain([user("while it is down")], talk._agent.head))
+                append(store, talk.head, chain([user("while it is down")], talk.head))
             wire.is_down = False
             assert talk.is_as("")
     assert execute(postgres_url, "SELECT count(*) FROM message") == [(4,)]
