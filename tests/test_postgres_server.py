@@ -38,7 +38,7 @@ def test_shared_server_stops_when_its_last_process_ends(postgres: Any) -> None:
         ours.release()
         again = type(postgres).shared(folder)  # The other process still holds it.
         assert (again.port, again.is_ready()) == (ours.port, True)
-        again._agent.release()
+        again.release()
         other.kill()
     until(lambda: not folder.exists())
     assert not ours.is_ready()
