@@ -267,7 +267,7 @@ def test_runs_over_their_age_lose_their_texts() -> None:
     chat._agent.keep_run(AgentRun("r3", "me", "other", "peel it", begun=1, ended=2))
     assert chat.privacy.apply_retention({"runs": "1 millisecond"}, dry_run=True).runs == 1
     done = chat.privacy.apply_retention({"runs": "1 millisecond"})
-    assert [(one.journal.runs, one.handles) for one in done.erased] == [(1, "")]
+    assert [(one.runs, one.handles) for one in done.erased] == [(1, "")]
     head = store.open("", "c")
     assert [run.task for run in store.runs(head)] == [ERASED, "peel it", "peel it"]
     assert chat.privacy.apply_retention({"runs": "1 millisecond"}) == RetentionReport("c")
@@ -394,7 +394,7 @@ def test_async_conversation_applies_the_same_retention() -> None:
 
 
 def test_retention_works_in_pieces_between_other_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveate.engine.aging._PIECE", 3)
+    monkeypatch.setattr("foveate.conversation.retention._BATCH", 3)
 
     class Talking(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
@@ -426,7 +426,7 @@ def test_fork_made_during_retention_keeps_what_it_shows(even: str) -> None:
     store = Busy(lambda: forks.append(other.fork("fork", at=4)))
     chat, other = summed_up(store=store), opened(store=store)
     chat.privacy.apply_retention({"all": "2 turns" + even})
-    assert (gone(forks[0]), forks[0].leftovers()) == ([], (0, []))
+    assert (gone(forks[0]), forks[0].privacy.residue()) == ([], (0, []))
     assert gone(chat)[:2] == [5, 6]
 
 
@@ -470,7 +470,8 @@ def test_busy_fork_does_not_block_retention_of_the_others() -> None:
     class Pinning(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
             if head.name == "a":
-                opened("a", store=self, tenant=head.tenant).pin("m19")
+                chat = opened("a", store=self, tenant=head.tenant)
+                chat.pin("m19") or chat.unpin("m19")
             return super().erase(head, spans, **options)
 
     store = Pinning()
@@ -518,7 +519,7 @@ def test_new_message_in_a_fork_saves_the_conversation() -> None:
 
 
 def test_message_expanded_between_two_pieces_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveate.engine.aging._PIECE", 1)
+    monkeypatch.setattr("foveate.conversation.retention._BATCH", 1)
 
     def show_again() -> None:
         other.refresh()
@@ -531,7 +532,7 @@ def test_message_expanded_between_two_pieces_is_kept(monkeypatch: pytest.MonkeyP
 
 
 def test_new_message_saves_a_conversation_from_whole_erasure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveate.engine.aging._ROWS", 5)
+    monkeypatch.setattr("foveate.conversation.retention._ROWS", 5)
 
     class Returning(MemoryStore):
         is_done = False
@@ -553,19 +554,19 @@ def test_new_message_saves_a_conversation_from_whole_erasure(monkeypatch: pytest
 def test_endless_changes_by_others_raise_conflict_error() -> None:
     class Pinning(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
-            other.pin("m19")
+            other.pin("m19") or other.unpin("m19")
             return super().erase(head, spans, **options)
 
     store = Pinning()
     chat, other = summed_up(store=store), opened(store=store)
-    with pytest.raises(ConflictError, match="Others kept changing 'c'"):
+    with pytest.raises(ConflictError, match="Other writers kept changing 'c'"):
         chat.privacy.apply_retention({"tool results": "2 turns"})
     assert gone(chat) == []
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
 def test_retention_after_any_failure_ends_the_same(after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveate.engine.aging._PIECE", 1)
+    monkeypatch.setattr("foveate.conversation.retention._BATCH", 1)
     rules = {"tool results": "2 turns", "assistant messages": "3 turns, even shown", "runs": "1 millisecond"}
     for n in range(1, 200):
         countdown, inner = Countdown(after=after), MemoryStore()

@@ -730,10 +730,10 @@ def test_prefetched_summaries_do_not_outlive_the_process():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: compact_on_overflow(ahead=1.0), "0 <= ahead < 1"),
-        (lambda: compact_on_overflow(ahead=-0.1), "0 <= ahead < 1"),
-        (lambda: checkpoint(ahead=10), "0 <= ahead < keep_recent"),
-        (lambda: checkpoint(ahead=-1), "0 <= ahead < keep_recent"),
+        (lambda: compact_on_overflow(ahead=1.0), "0 to below 1"),
+        (lambda: compact_on_overflow(ahead=-0.1), "0 to below 1"),
+        (lambda: checkpoint(ahead=10), "below keep_recent"),
+        (lambda: checkpoint(ahead=-1), "below keep_recent"),
         (lambda: opened(background=7), "background="),
     ],
 )

@@ -125,8 +125,8 @@ def test_stamps_keep_the_time_through_export_and_import(tmp_path: Path, wrong: s
     with SqliteStore(tmp_path / "other.db") as other:
         import_archive(other, tmp_path / "one.jsonl")
         head = other.open("", "one")
-        assert (other.messages(head, 1, head.position), other.journal.records(head)) == (rows, records)
-        assert other.journal.verify(head) == []
+        assert (other.messages(head, 1, head.position), other.records(head)) == (rows, records)
+        assert other.verify(head) == []
 
 
 # ------------------------------------------------------------------------------------------- what is measured in time
@@ -188,9 +188,9 @@ def test_run_with_end_before_start_has_no_duration(tmp_path: Path, capsys: pytes
     for command in (["list", "one"], ["show", "one", "r1"], ["show", "one", "r2"]):
         assert main(["db", "run", *command, "--store", url]) == 0
         shown.append(capsys.readouterr().out)
-    assert shown[1].splitlines()[1].startswith("done, begun 2026-09-21 14:13:20 UTC, took 0.0 s, ")
+    assert shown[1].splitlines()[1].startswith("done, started 2026-09-21 14:13:20 UTC, took 0.0 s, ")
     assert "1. action look  done, turn 0, took 0.0 s" in shown[1]
-    assert shown[2].splitlines()[1].startswith(f"done, begun {2**60} ms")
+    assert shown[2].splitlines()[1].startswith(f"done, started {2**60} ms")
 
 
 def test_clock_set_back_makes_nothing_too_old() -> None:

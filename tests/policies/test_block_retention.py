@@ -147,7 +147,7 @@ def test_3_4_14_replies_have_no_retention():
         chat.append(say("Go on."))
         says(chat, "And?", ("more", 1, True))
         assert body["messages"][1]["content"] == thought["content"]
-    with pytest.raises(BadMessage, match="not for a message of role assistant"):
+    with pytest.raises(BadMessage, match="not for the role assistant"):
         chat.append(Message("assistant", (Reasoning("Hm."), Text("a"))), kept=[PartRetention(), PartRetention(True, 1)])
 
 
@@ -460,9 +460,9 @@ def test_3_4_11_planning_after_each_call_equals_planning_once(provider: str, rou
     play(once, rounds)
     late = opened(provider=provider, store=store)
     assert [entry.message for entry in late.prepare()] == [entry.message for entry in each.prepare()]
-    number = late.head.number
+    number = late._agent.head.number
     late.prepare()
-    assert late.head.number == number
+    assert late._agent.head.number == number
 
 
 @given(rounds=ROUNDS)

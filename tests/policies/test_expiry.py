@@ -334,16 +334,16 @@ def test_1_4_13_a_refused_expansion_changes_nothing():
     whole = run.result("never compacted", None)
     view = run.seen(5)
     edits = run.chat._agent.head.number
-    for wrong in (-1, len(view), 100, None, "m99", "the results"):
+    for wrong in (-1, 0, len(run.chat) + 1, 100, None, "m99", "the results"):
         with pytest.raises(UnknownHandle):
             run.chat.expand(wrong)  # type: ignore[arg-type]
-    for wrong in (whole, 0, 1):
+    for wrong in (whole, 1, 2):
         with pytest.raises(NotExpandable):
             run.chat.expand(wrong)
     assert (run.chat._agent.head.number, texts(run.seen(5))) == (edits, texts(view))
-    assert run.chat.expand(2).text == LONG  # The index in the last view.
+    assert run.chat.expand(3).text == LONG  # The number of the message.
     with pytest.raises(NotExpandable):
-        run.chat.expand(2)
+        run.chat.expand(3)
     assert run.chat._agent.head.number == edits + 1
 
 

@@ -59,8 +59,8 @@ def test_only_the_newest_result_of_a_tool_is_pinned():
     assert pinned(story) == by_policy(2)
     story.say(say("ok"), *todo(2))
     assert pinned(story) == by_policy(5)
-    count = len(story.journal.records)
-    assert (pinned(story), len(story.journal.records)) == (by_policy(5), count)
+    count = len(story.records)
+    assert (pinned(story), len(story.records)) == (by_policy(5), count)
     assert {edit.policy for record in story.records for edit in record.edits} == {"pins"}
 
 

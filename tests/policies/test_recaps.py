@@ -260,7 +260,7 @@ def test_prefix_and_template_can_be_changed():
 def test_nothing_is_hidden_without_a_recap():
     """An agent whose prompt asks for no recaps would lose its requests and gain nothing."""
     messages = [message for i in range(1, 20) for message in (asked(i), say(f"answer {i}"))]
-    assert not opened(recap_batches(), messages).records()
+    assert not opened(recap_batches(), messages).journal.records()
 
 
 def test_no_recap_is_longer_than_its_turn():
@@ -278,7 +278,7 @@ def test_no_recap_is_longer_than_its_turn():
         Replace,
     ]
     wordy = recap_batches(template="[An old turn of which this recap is left: {recap}]", hide_users=False)
-    assert not opened(wordy, pairs(7)).records()
+    assert not opened(wordy, pairs(7)).journal.records()
 
 
 def test_a_note_longer_than_its_turn_is_not_made():
@@ -496,7 +496,7 @@ def test_planning_before_every_call_equals_planning_once(format, messages, shape
         plain.append(message)
     assert prepare_content(always) == prepare_content(always) == prepare_content(once)
     assert [row.message for row in always.history()] == [row.message for row in once.history()]
-    for record in (*always.records(), *once.records()):
+    for record in (*always.journal.records(), *once.journal.records()):
         assert record.tokens_after <= record.tokens_before + (OPENER if format == "anthropic" else 0)
 
 

@@ -169,9 +169,9 @@ def test_media_are_removed_once_from_older_messages(history, newest, literal):
     assert set(bearing[max(0, len(bearing) - newest) :]) <= set(kept)
     assert len(kept) <= newest + 1
     assert all(entry.message == old.message for entry, old in zip(after, before, strict=True) if not entry.shrunk)
-    count = len(story.journal.records)
+    count = len(story.records)
     filtered_texts(story, policy)
-    assert len(story.journal.records) == count
+    assert len(story.records) == count
 
 
 # -------------------------------------------------------------------------------------------------------------- batches
@@ -184,7 +184,7 @@ def test_a_batch_moves_the_boundary_rarely():
         shown = filtered_texts(story, keep_newest(2, batch=3))
         whole.append(sum(text != OMITTED for text in shown))
     assert whole == [2, 3, 4, 2, 3, 4, 2, 3, 4, 2]
-    assert [len(record.edits) for record in story.journal.records] == [3, 3, 3]
+    assert [len(record.edits) for record in story.records] == [3, 3, 3]
 
 
 def test_results_that_stay_do_not_fill_a_batch():
@@ -195,7 +195,7 @@ def test_results_that_stay_do_not_fill_a_batch():
     for n in range(6):
         story.say(call(f"l{n}"), answer(f"l{n}", f"the result {n}"))
         filtered_texts(story, keep_newest(1, batch=3))
-    assert [len(record.edits) for record in story.journal.records] == [3]
+    assert [len(record.edits) for record in story.records] == [3]
 
 
 def test_nothing_is_edited_again_without_a_new_result():
@@ -203,7 +203,7 @@ def test_nothing_is_edited_again_without_a_new_result():
     filtered_texts(story, keep_newest(2))
     story.say(say("thinking aloud"), user("go on"))
     filtered_texts(story, keep_newest(2))
-    assert len(story.journal.records) == 1
+    assert len(story.records) == 1
 
 
 # ---------------------------------------------------------------------------------------------------- untouched results
@@ -301,6 +301,6 @@ def test_the_filter_is_stable_and_never_grows_a_view(history, keep, batch, profi
     assert after.tokens <= before.tokens
     newest = [entry for entry in after if entry.is_result][-keep:] if keep else [e for e in after if e.is_result]
     assert all(entry.edits == () for entry in newest)
-    count = len(story.journal.records)
+    count = len(story.records)
     filtered_texts(story, keep_newest(keep, batch=batch))
-    assert len(story.journal.records) == count
+    assert len(story.records) == count
