@@ -2,7 +2,7 @@
 
 A plugin's block may be visible now, later, or both. The message stores each block once, in order, with its retention.
 The current call sees the message without blocks for later, and later calls see it without blocks for now.
-`policies/retain_blocks.py` makes edits of that.
+`policies/block_retention.py` makes edits of that.
 """
 
 from __future__ import annotations
