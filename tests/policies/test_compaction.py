@@ -685,7 +685,7 @@ def test_an_async_summarizer_is_awaited_and_may_be_cancelled():
             "c", store=store, policy=(PLAIN,), summarizer=later, **grouped(SMALL)
         )
         assert texts(await two.prepare()) == ["Short.", talk(11, 1_000)[-1].text]
-        edits = [edit for record in await two.records() for edit in record.edits if isinstance(edit, Task)]
+        edits = [edit for record in await two.journal.records() for edit in record.edits if isinstance(edit, Task)]
         assert [(task.state, task.attempt) for task in edits] == [("pending", 1), ("pending", 2), ("done", 2)]
 
     started = asyncio.Event()
