@@ -74,6 +74,10 @@ class FinishedCall(Struct, frozen=True):
     """How long it took."""
 
 
+_SLICE = 0.5
+"""Seconds of one wait. A Ctrl-C that arrives just before a wait begins does not interrupt it, so no wait is endless."""
+
+
 class ThreadBatch:
     """A batch of calls, each in its own thread."""
 
@@ -108,9 +112,12 @@ class ThreadBatch:
         while True:
             deadlines = {index: end for index, end in self._open.items() if end is not None}
             first = min(deadlines, key=deadlines.__getitem__, default=-1)
+            left = max(deadlines[first] - time.monotonic(), 0) if deadlines else _SLICE
             try:
-                ended = self._ended.get(timeout=max(deadlines[first] - time.monotonic(), 0) if deadlines else None)
+                ended = self._ended.get(timeout=min(left, _SLICE))
             except queue.Empty:
+                if not deadlines or left > _SLICE:
+                    continue
                 seconds = self._batch.seconds(first) or 0.0
                 ended = FinishedCall(first, None, CallTimeout(seconds), seconds)
             if ended.index in self._open:  # Skip calls that timed out before.
