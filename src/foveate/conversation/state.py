@@ -321,8 +321,8 @@ class State:
         as a process that opens the conversation again does, and not what a plan tried out: a plan's edits are measured
         and come in parts while it is made.
         """
-        if self.head.erased and author in ("plan", "compact"):
-            # A policy made the summary without erased content; else the store refuses the commit.
+        if self.head.erased:
+            # The summary was written without the erased content, so it is no residue of it.
             edits = [structs.replace(edit, outlives=True) if isinstance(edit, Summarize) else edit for edit in edits]
         record = Record(
             self.head.number + 1,
