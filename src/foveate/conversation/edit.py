@@ -332,7 +332,7 @@ class Eraser:
                 room -= tokens
                 numbers += [cover.number for cover in lost if cover.lies_in(top.first, top.last)]
         if numbers:
-            reason = "what their summaries told of was erased"
+            reason = "the messages behind their summaries were erased"
             self._editor.edit([Restore(edits=tuple(sorted(numbers)), reason=reason)], "erase")
 
     def _weigh(self, cover: Cover, room: int) -> int:

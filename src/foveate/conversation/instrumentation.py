@@ -160,7 +160,7 @@ class Reporter:
             return own
 
     def commits(self, before: int, places: Mapping[str, int]) -> list[Record]:
-        """Report the commits since edit `before`, and return them; none if nobody listens."""
+        """Report the commits since edit `before`, and return them; none without a listener."""
         state = self._state
         if not self or state.head.number <= before:
             return []

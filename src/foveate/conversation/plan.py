@@ -91,7 +91,7 @@ class Planner:
                 draft = self._draft(self.policies, self.floor, answers, attempts, sends=True)
                 self._apply(draft, attempts)
                 for pending in list(self._prefetch.unwanted(draft.plan)):
-                    self._drop(pending, "nobody asks for it any more")
+                    self._drop(pending, "no policy asks for it any more")
                 view = state.view() if draft.plan else draft.plan.before
                 self._note_stand_ins(view)
             except ConflictError:
@@ -476,7 +476,7 @@ def _answer_in(text: Any) -> Answer:
 
 
 def _no_summarizer(request: SummaryRequest) -> str:
-    raise NoSummary((f"there is nobody who could write a summary for {request.policy}",))
+    raise NoSummary((f"no summarizer is set that could write a summary for {request.policy}",))
 
 
 def _shows_stand_in(view: View, noted: int) -> bool:

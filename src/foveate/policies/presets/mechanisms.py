@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -107,7 +107,7 @@ def in_order(names: Iterable[str]) -> Iterator[Mechanism]:
             yield mechanism
 
 
-@lru_cache(maxsize=8)
+@cache
 def _scan(path: tuple[str, ...], folder: str) -> Mapping[str, Mechanism]:
     """Find the entry points on this search path."""
     entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
