@@ -9,7 +9,7 @@ import pytest
 from together.mechanisms import MECHANISMS, story, summarizer, told
 
 from foveate import Conversation, Options, Usage, open_conversation
-from foveate.core.edits import Hide, Replace, Summarize, Target
+from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -95,6 +95,15 @@ def test_summaries_after_an_erasure_are_marked_live_as_in_the_journal() -> None:
     summaries = [edit for edit in made(chat) if isinstance(edit, Summarize)]
     assert summaries
     assert all(edit.outlives for edit in summaries)
+    assert world.apart(chat) == [{}, {}]
+
+
+def test_manual_summary_after_an_erasure_is_marked_live_as_in_the_journal() -> None:
+    world = World("prune-and-compact")
+    chat = told(world.opened(), story(4))
+    chat.privacy.erase("m4")
+    chat.edit(Summarize(Span(chat.history()[4].id, chat.history()[5].id), "In short."))
+    assert all(edit.outlives for edit in made(chat) if isinstance(edit, Summarize))
     assert world.apart(chat) == [{}, {}]
 
 

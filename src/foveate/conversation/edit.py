@@ -102,7 +102,7 @@ class Editor:
         """Return the projection as it would be with these edits."""
         state = self._state
         draft = state.projection.copy()
-        trial = Record(state.head.number + 1, tuple(edits), state.begun() + 1, now, "", draft.position)
+        trial = Record(state.head.number + 1, state.marked(edits), state.begun() + 1, now, "", draft.position)
         state.fold(draft, trial)
         return draft
 

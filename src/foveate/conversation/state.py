@@ -317,16 +317,13 @@ class State:
     ) -> Record:
         """Write edits as one record, and show the result.
 
-        `draft`: the projection with the edits, if folding them needed the store. Otherwise the record itself is folded,
-        as a process that opens the conversation again does, and not what a plan tried out: a plan's edits are measured
-        and come in parts while it is made.
+        `draft`: the projection with the edits as `marked` returns them, if folding them needed the store. Otherwise the
+        record itself is folded, as a process that opens the conversation again does, and not what a plan tried out: a
+        plan's edits are measured and come in parts while it is made.
         """
-        if self.head.erased:
-            # The summary was written without the erased content, so it is no residue of it.
-            edits = [structs.replace(edit, outlives=True) if isinstance(edit, Summarize) else edit for edit in edits]
         record = Record(
             self.head.number + 1,
-            tuple(edits),
+            self.marked(edits),
             before.turn if author in ("plan", "prompt") else self.begun() + 1,
             before.call.now,
             self.head.tip,
@@ -348,6 +345,12 @@ class State:
         has_restored = any(isinstance(edit, Restore) for edit in edits) and record.last > _SNAPSHOT_INTERVAL
         self.follow_up(self.follow_head, is_saved=has_restored)
         return record
+
+    def marked(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+        """Return the edits as they are committed: after an erasure, summaries marked as written without its content."""
+        if not self.head.erased:
+            return tuple(edits)
+        return tuple(structs.replace(edit, outlives=True) if isinstance(edit, Summarize) else edit for edit in edits)
 
     def follow_up(self, follow: Callable[[], None] | None = None, *, is_saved: bool = False) -> None:
         """Do what follows a write: read what is new, and save a snapshot if one is due.
