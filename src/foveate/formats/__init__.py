@@ -1,6 +1,7 @@
 """Wire formats of the providers.
 
-A format object belongs to one conversation, because it caches the messages of the newest view. Formats import no SDK.
+A format object belongs to one conversation, because it caches the messages of the newest view. A gatherer belongs to
+one answer. Both import no SDK.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING
 from ..errors import UnknownFormat
 
 if TYPE_CHECKING:
-    from ..ports import Format
+    from ..ports import Format, Gatherer
 
-__all__ = ["get_format"]
+__all__ = ["gather", "get_format"]
 
 
 def get_format(name: str) -> Format:
@@ -29,3 +30,26 @@ def get_format(name: str) -> Format:
             return Anthropic()
         case _:
             raise UnknownFormat("format", f"the name {name!r}", ("openai", "anthropic"))
+
+
+def gather(format: str) -> Gatherer:
+    """Return a new gatherer for one streamed answer in this format (the names of `get_format`). Raises UnknownFormat.
+
+    Pass its `feed` the stream, as events (dicts, SDK objects) or as bytes of the server-sent events, and then pass
+    `whole()` to `Conversation.record`.
+    """
+    from .streams import EventGatherer, StreamGatherer
+
+    events: EventGatherer
+    match format:
+        case "openai" | "openai_chat":
+            from .openai.gather import OpenAIGatherer
+
+            events = OpenAIGatherer()
+        case "anthropic":
+            from .anthropic.gather import AnthropicGatherer
+
+            events = AnthropicGatherer()
+        case _:
+            raise UnknownFormat("format", f"the name {format!r}", ("openai", "anthropic"))
+    return StreamGatherer(events)

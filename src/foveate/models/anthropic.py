@@ -9,102 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ..errors import BadSetting, MissingExtra
-from ..ports import Delta
-from .sdk import RETRIES, TIMEOUT, SdkModel, fields_of
+from .sdk import RETRIES, TIMEOUT, SdkModel
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
 
-__all__ = ["AnthropicGatherer", "AnthropicModel", "anthropic_model"]
-
-
-class AnthropicGatherer:
-    """Gathers the events of one streamed answer into its message.
-
-    Blocks and deltas of newer kinds are kept: text is appended to the field of its name. If the answer reaches its
-    maximal length within a call, the incomplete arguments stay a text, so that no tool runs with half of them.
-    """
-
-    def __init__(self) -> None:
-        self._message: dict[str, Any] | None = None
-        self._blocks: dict[int, dict[str, Any]] = {}
-        self._call_arguments: dict[int, str] = {}
-        self._ended = False
-
-    def add(self, event: object) -> list[Delta]:
-        """Add an event, and return the pieces in it."""
-        content = fields_of(event)
-        match content.get("type"):
-            case "message_start":
-                self._message = dict(content["message"])
-            case "content_block_start":
-                block = self._blocks[content["index"]] = dict(content["content_block"])
-                return _first_pieces(block)
-            case "content_block_delta":
-                return self._extend(content["index"], content["delta"])
-            case "message_delta" if self._message is not None:
-                self._message |= content["delta"]
-                # The counts are totals. A count that the event omits keeps its first value.
-                counts = {key: count for key, count in (content.get("usage") or {}).items() if count is not None}
-                self._message["usage"] = {**(self._message.get("usage") or {}), **counts}
-            case "message_stop":
-                self._ended = True
-        return []
-
-    def whole(self) -> dict[str, Any] | None:
-        """Return the message, or None while it is incomplete."""
-        if not self._ended or self._message is None:
-            return None
-        for index, text in self._call_arguments.items():
-            if text:
-                self._blocks[index]["input"] = _parse_arguments(text)
-        return {**self._message, "content": list(self._blocks.values())}
-
-    def _extend(self, index: int, delta: dict[str, Any]) -> list[Delta]:
-        block = self._blocks[index]
-        match delta:
-            case {"type": "text_delta", "text": str(text)}:
-                block["text"] = block.get("text", "") + text
-                return [Delta("text", text)]
-            case {"type": "thinking_delta", "thinking": str(text)}:
-                block["thinking"] = block.get("thinking", "") + text
-                return [Delta("reasoning", text)]
-            case {"type": "input_json_delta", "partial_json": str(text)}:
-                self._call_arguments[index] = self._call_arguments.get(index, "") + text
-                return [Delta("call", text)] if block.get("type") == "tool_use" and text else []
-            case {"type": "signature_delta", "signature": signature}:
-                block["signature"] = signature
-            case {"type": "citations_delta", "citation": citation}:
-                block["citations"] = [*(block.get("citations") or ()), citation]
-            case _:
-                for key, value in delta.items():
-                    if key != "type":
-                        is_text = isinstance(value, str) and isinstance(block.get(key), str)
-                        block[key] = block[key] + value if is_text else value
-        return []
-
-
-def _first_pieces(block: dict[str, Any]) -> list[Delta]:
-    match block:
-        case {"type": "tool_use", "name": str(name)}:
-            return [Delta("call", "", name)]
-        case {"type": "text", "text": str(text)} if text:
-            return [Delta("text", text)]
-        case {"type": "thinking", "thinking": str(text)} if text:
-            return [Delta("reasoning", text)]
-    return []
-
-
-def _parse_arguments(arguments: str) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(arguments)
-    except (ValueError, RecursionError):
-        value = None
-    # The format writes and reads arguments that are not an object in this shape.
-    return value if isinstance(value, dict) else {"_arguments": arguments}
+__all__ = ["AnthropicModel", "anthropic_model"]
 
 
 MAX_TOKENS = 8_192
@@ -171,6 +82,3 @@ class AnthropicModel(SdkModel):
 
     def _arguments(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
         return {"max_tokens": self.max_tokens, **self.options, **body}
-
-    def _gatherer(self) -> AnthropicGatherer:
-        return AnthropicGatherer()

@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from ..errors import BadSetting, BrokenStream
-from ..ports import Delta, Whole
+from ..formats import gather
+from ..ports import Delta, Gatherer, Whole
 
-__all__ = ["RETRIES", "TIMEOUT", "Gatherer", "SdkModel", "broken_stream", "check_settings", "fields_of"]
-
-
-class Gatherer(Protocol):
-    """Collects the events of one stream."""
-
-    def add(self, event: object) -> list[Delta]:
-        """Add an event, and return the pieces in it."""
-        ...
-
-    def whole(self) -> dict[str, Any] | None:
-        """Return the response that a request without a stream gives, or None while it is incomplete."""
-        ...
-
-
-def fields_of(event: Any) -> dict[str, Any]:
-    """Return the fields of an event as a dict, without those that were never set."""
-    if isinstance(event, Mapping):
-        return copy.deepcopy(dict(event))
-    # Warnings off: pydantic warns about a block that is newer than the SDK, although it dumps it correctly.
-    dumped: dict[str, Any] = event.model_dump(exclude_unset=True, mode="json", by_alias=True, warnings=False)
-    return dumped
+__all__ = ["RETRIES", "TIMEOUT", "SdkModel", "broken_stream", "check_settings"]
 
 
 def broken_stream(model: str, error: Exception | None = None) -> BrokenStream:
@@ -146,10 +125,6 @@ class SdkModel:
         """Return the keyword arguments of that method."""
         raise NotImplementedError
 
-    def _gatherer(self) -> Gatherer:
-        """Return a new gatherer for the events of a stream."""
-        raise NotImplementedError
-
     def _alternative(self, arguments: dict[str, Any], error: Exception) -> dict[str, Any] | None:
         """Return the request in another form, if the server refused this one for its form, else None."""
         return None
@@ -179,10 +154,10 @@ class SdkModel:
         return await send(**arguments)
 
     def _stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
-        events, gatherer = self._send(body, streams=True), self._gatherer()
+        events, gatherer = self._send(body, streams=True), gather(self.format)
         try:
             for event in events:
-                yield from gatherer.add(event)
+                yield from gatherer.feed(event)
         except Exception as error:
             raise self._stream_error(error) from error
         finally:
@@ -190,10 +165,10 @@ class SdkModel:
         yield self._whole(gatherer)
 
     async def _stream_async(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | Whole]:
-        events, gatherer = await self._send_async(body, streams=True), self._gatherer()
+        events, gatherer = await self._send_async(body, streams=True), gather(self.format)
         try:
             async for event in events:
-                for piece in gatherer.add(event):
+                for piece in gatherer.feed(event):
                     yield piece
         except Exception as error:
             raise self._stream_error(error) from error
@@ -232,6 +207,8 @@ class SdkModel:
 
     def _stream_error(self, error: Exception) -> Exception:
         """Return the error to raise for a failure within a stream; the server's own errors stay unchanged."""
+        if isinstance(error, BrokenStream):  # An event that the server sent reports an error, or is malformed.
+            return error
         is_server_error = isinstance(error, self._sdk.APIError) and not isinstance(error, self._sdk.APIConnectionError)
         return error if is_server_error else broken_stream(self.name, error)
 

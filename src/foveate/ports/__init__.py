@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ..core.stamps import StampRow
 from .formats import Format, Rendered
-from .models import Cost, Delta, Model, StreamingModel, TokenCounter, Whole
+from .models import Cost, Delta, Gatherer, Model, StreamingModel, TokenCounter, Whole
 from .store import (
     Audits,
     Database,
@@ -45,6 +45,7 @@ __all__ = [
     "Fact",
     "Finding",
     "Format",
+    "Gatherer",
     "Handed",
     "HasCatalog",
     "Head",

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..core.stamps import Usage
 
-__all__ = ["Cost", "Delta", "Model", "StreamingModel", "TokenCounter", "Whole"]
+__all__ = ["Cost", "Delta", "Gatherer", "Model", "StreamingModel", "TokenCounter", "Whole"]
 
 
 class Model(Protocol):
@@ -35,6 +35,23 @@ class Delta(Struct, frozen=True):
     """A piece of the text, of the reasoning, or of a call's arguments as JSON."""
     name: str = ""
     """The tool's name, in the first piece of a call."""
+
+
+class Gatherer(Protocol):
+    """Gathers one streamed answer into the response that a request without a stream gives."""
+
+    def feed(self, piece: object) -> list[Delta]:
+        """Take the next piece of the stream, and return the pieces of the answer that it completes.
+
+        `piece`: one event (a dict or the SDK's object), or bytes or text of the server-sent events, cut at any place.
+        Events of unknown kinds change nothing. Raises BrokenStream if the server reports an error in the stream, or if
+        an event is malformed.
+        """
+        ...
+
+    def whole(self) -> dict[str, Any] | None:
+        """Return the whole response, for `Format.parse_reply`; None while it is incomplete."""
+        ...
 
 
 class Whole(Struct, frozen=True):

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import Message, Reasoning, Text, ToolCall
-from foveate.formats import get_format
-from foveate.models.anthropic import AnthropicGatherer
-from foveate.models.openai import OpenAIGatherer
+from foveate.errors import BadMessage, BrokenStream, UnknownFormat
+from foveate.formats import gather, get_format
 from foveate.ports import Delta
 
 
@@ -30,8 +29,8 @@ def call(id: str | None = None, name: str | None = None, arguments: Any = "", **
 
 def completed(*chunks: dict[str, Any]) -> tuple[list[Delta], Message]:
     """Return the pieces in the chunks, and the message that they form."""
-    gatherer = OpenAIGatherer()
-    pieces = [piece for one in chunks for piece in gatherer.add(one)]
+    gatherer = gather("openai")
+    pieces = [piece for one in chunks for piece in gatherer.feed(one)]
     whole = gatherer.whole()
     assert whole is not None
     return pieces, get_format("openai").parse_reply(whole)[0]
@@ -113,10 +112,10 @@ def test_numbered_parts_of_thoughts_are_joined_by_number():
 
 
 def test_refusals_usage_and_server_fields_stay_with_the_response():
-    gatherer = OpenAIGatherer()
-    pieces = gatherer.add({**chunk(refusal="I "), "system_fingerprint": "f"})
-    pieces += gatherer.add(chunk("stop", refusal="won't."))
-    gatherer.add({"id": "c1", "model": "m", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}})
+    gatherer = gather("openai")
+    pieces = gatherer.feed({**chunk(refusal="I "), "system_fingerprint": "f"})
+    pieces += gatherer.feed(chunk("stop", refusal="won't."))
+    gatherer.feed({"id": "c1", "model": "m", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}})
     assert gatherer.whole() == {
         "id": "c1",
         "model": "m",
@@ -135,9 +134,9 @@ def test_refusals_usage_and_server_fields_stay_with_the_response():
 
 
 def test_an_empty_field_does_not_remove_an_earlier_value():
-    gatherer = OpenAIGatherer()
-    gatherer.add({**chunk(content="", tool_calls=[call("a", "look", "{}", index=0)]), "usage": {"prompt_tokens": 7}})
-    gatherer.add({**chunk("tool_calls", content=None), "usage": None, "service_tier": None})
+    gatherer = gather("openai")
+    gatherer.feed({**chunk(content="", tool_calls=[call("a", "look", "{}", index=0)]), "usage": {"prompt_tokens": 7}})
+    gatherer.feed({**chunk("tool_calls", content=None), "usage": None, "service_tier": None})
     whole = gatherer.whole()
     assert whole is not None
     assert (whole["usage"], whole["service_tier"]) == ({"prompt_tokens": 7}, None)
@@ -145,10 +144,10 @@ def test_an_empty_field_does_not_remove_an_earlier_value():
 
 
 def test_content_that_turns_from_text_to_parts_is_kept_whole():
-    gatherer = OpenAIGatherer()
+    gatherer = gather("openai")
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
     for one in (chunk(content=[thought]), chunk(content="So "), chunk(content="it is."), chunk("stop")):
-        gatherer.add(one)
+        gatherer.feed(one)
     whole = gatherer.whole()
     assert whole is not None
     parts = whole["choices"][0]["message"]["content"]
@@ -163,15 +162,15 @@ def test_only_the_first_of_several_answers_is_gathered():
 
 
 def test_a_response_is_incomplete_until_its_end_arrives():
-    gatherer = OpenAIGatherer()
+    gatherer = gather("openai")
     assert gatherer.whole() is None
-    gatherer.add(chunk(content="half"))
-    gatherer.add({"id": "c1", "choices": [], "usage": {"prompt_tokens": 7}})
+    gatherer.feed(chunk(content="half"))
+    gatherer.feed({"id": "c1", "choices": [], "usage": {"prompt_tokens": 7}})
     assert gatherer.whole() is None
-    messages = AnthropicGatherer()
+    messages = gather("anthropic")
     assert messages.whole() is None
     for event in events([{"type": "text", "text": "half"}])[:-1]:
-        messages.add(event)
+        messages.feed(event)
     assert messages.whole() is None
 
 
@@ -195,9 +194,9 @@ def events(blocks: list[dict[str, Any]], deltas: dict[int, list[dict[str, Any]]]
 
 def gathered(stream: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the message that these events form."""
-    gatherer = AnthropicGatherer()
+    gatherer = gather("anthropic")
     for event in stream:
-        gatherer.add(event)
+        gatherer.feed(event)
     whole = gatherer.whole()
     assert whole is not None
     return whole
@@ -233,8 +232,8 @@ def test_unknown_blocks_are_kept_with_their_deltas():
         {**blocks[3], "colour": "red"},
         {"type": "text", "text": "So.", "citations": [{"cited_text": "a"}, {"cited_text": "b"}]},
     ]
-    gatherer = AnthropicGatherer()
-    pieces = [piece for event in events(blocks, deltas) for piece in gatherer.add(event)]
+    gatherer = gather("anthropic")
+    pieces = [piece for event in events(blocks, deltas) for piece in gatherer.feed(event)]
     assert pieces == [Delta("text", "So.")]  # Arguments of the provider's own tools are not calls of the caller.
 
 
@@ -312,3 +311,108 @@ def test_an_anthropic_answer_is_the_same_after_any_split(message: Any, data: st.
         {"type": "text", "text": text},
         *({"type": "tool_use", "id": f"c{n}", "name": name, "input": given} for n, (name, given) in enumerate(asked)),
     ]
+
+
+def sent(stream: list[dict[str, Any]], end: str = "\n", done: bool = False) -> bytes:
+    """Return the bytes of server-sent events, with a comment and a ping among them."""
+    lines = [f": comment{end}"]
+    for event in stream:
+        name = f"event: {event['type']}{end}" if "type" in event else ""
+        lines.append(f"{name}data: {json.dumps(event, ensure_ascii=False)}{end}{end}")
+        lines.append(f'event: ping{end}data: {{"type": "ping"}}{end}{end}')
+    return "".join([*lines, f"data: [DONE]{end}{end}" if done else ""]).encode()
+
+
+ANSWERS: dict[str, list[dict[str, Any]]] = {
+    "anthropic": events(
+        [{"type": "text", "text": ""}, {"type": "tool_use", "id": "a", "name": "look", "input": {}}],
+        {
+            0: [{"type": "text_delta", "text": "Grüße, 世界 🙂\u2028"}],
+            1: [{"type": "input_json_delta", "partial_json": '{"at": "Tür"}'}],
+        },
+    ),
+    "openai": [
+        chunk(role="assistant", content="Grüße, 世界 🙂\u2028"),
+        chunk(tool_calls=[call("a", "look", '{"at": "Tür"}', index=0)]),
+        chunk("tool_calls"),
+    ],
+}
+
+
+@pytest.mark.parametrize("format", sorted(ANSWERS))
+@given(data=st.data())
+def test_bytes_cut_anywhere_give_the_same_as_events(format: str, data: st.DataObject):
+    end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    body = sent(ANSWERS[format], end, done=format == "openai")
+    by_events, by_bytes = gather(format), gather(format)
+    expected = [piece for event in ANSWERS[format] for piece in by_events.feed(event)]
+    places = [0, *sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=12))), len(body)]
+    heard = [piece for start, stop in pairwise(places) for piece in by_bytes.feed(body[start:stop])]
+    assert (heard, by_bytes.whole()) == (expected, by_events.whole())
+    assert by_bytes.whole() is not None
+
+
+@pytest.mark.parametrize("format", sorted(ANSWERS))
+def test_bytes_one_by_one_give_the_same_as_all_at_once(format: str):
+    body = b"\xef\xbb\xbf" + sent(ANSWERS[format], "\r\n")
+    slow, fast = gather(format), gather(format)
+    pieces = [piece for byte in body for piece in slow.feed(bytes([byte]))]
+    assert pieces == fast.feed(body.decode())  # Text is taken too.
+    assert slow.whole() == fast.whole() is not None
+
+
+@pytest.mark.parametrize("format", sorted(ANSWERS))
+def test_a_cut_stream_of_bytes_has_no_whole(format: str):
+    body = sent(ANSWERS[format])
+    gatherer = gather(format)
+    gatherer.feed(body[: body.rindex(b'data: {"type": "message_stop' if format == "anthropic" else b'"tool_calls"}')])
+    assert gatherer.whole() is None
+
+
+@pytest.mark.parametrize(
+    ("format", "event"),
+    [
+        ("anthropic", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+        ("openai", {"error": {"type": "server_error", "code": None, "message": "Overloaded"}}),
+        (
+            "openai",
+            {"id": "c", "error": {"code": 502, "message": "Overloaded"}, "choices": [{"index": 0, "delta": {}}]},
+        ),
+        ("openai", {"error": "Overloaded"}),
+    ],
+)
+def test_an_error_in_the_stream_is_raised_with_its_text(format: str, event: dict[str, Any]):
+    gatherer = gather(format)
+    with pytest.raises(BrokenStream, match=r"ended the stream with an error: .*Overloaded.*send the request again"):
+        gatherer.feed(event)
+    with pytest.raises(BrokenStream, match="Overloaded"):
+        gather(format).feed(sent([event]))
+    assert gatherer.whole() is None
+
+
+def test_an_error_without_a_type_is_known_by_its_name():
+    with pytest.raises(BrokenStream, match="api_error: Down"):
+        gather("anthropic").feed(b'event: error\ndata: {"code": "api_error", "message": "Down"}\n\n')
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b"data: <html>\n\n", b"data: [1]\n\n", {"type": "content_block_delta", "index": 3, "delta": {"type": "x"}}],
+)
+def test_a_malformed_event_is_a_broken_stream(piece: object):
+    with pytest.raises(BrokenStream, match="malformed event"):
+        gather("anthropic").feed(piece)
+
+
+def test_other_values_and_formats_are_refused():
+    with pytest.raises(BadMessage, match=r"a int\. Pass an event"):
+        gather("openai").feed(3)
+    with pytest.raises(UnknownFormat, match="'morse'"):
+        gather("morse")
+
+
+def test_facts_beside_the_last_delta_stay_with_the_message():
+    """Anthropic reports the edits of its own context management there."""
+    stream = events([{"type": "text", "text": "x"}])
+    stream[-2]["context_management"] = {"applied_edits": [{"type": "clear_tool_uses_20250919"}]}
+    assert gathered(stream)["context_management"] == {"applied_edits": [{"type": "clear_tool_uses_20250919"}]}
