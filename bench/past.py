@@ -23,10 +23,9 @@ from corpus import cut, messages
 from foveate import Text
 from foveate.conversation.state import row_of
 from foveate.core.edits import Record
-from foveate.core.ids import record_id
+from foveate.core.ids import record_id, redacted_record
 from foveate.core.profiles import profile_for
 from foveate.core.projection import Projection
-from foveate.core.redacted_form import redacted_record
 from foveate.counters import EstimatingCounter
 from foveate.edits import Edit, Replace, Span, Summarize, Target
 from foveate.formats import get_format

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from foveate.core import ids
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.core.edits import Replace, Span, Target, Task
+from foveate.core.ids import erased_edit, erased_stamp, redacted_stamp
 from foveate.core.messages import Text, user
-from foveate.core.redacted_form import erased_edit, erased_stamp, redacted_stamp
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.stamps import Expansion, Lease, PartRetention, Retention, Stamp, Stop, Usage
 from foveate.ports import Database, Head, StoredMessage, append

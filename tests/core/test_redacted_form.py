@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from foveate.core import ids, wire
 from foveate.core.edits import Edit, Hide, Record, Replace, Restore, Span, Summarize, Target
+from foveate.core.ids import ERASED, erased_edit, erased_stamp, is_erased, redacted_record, redacted_stamp
 from foveate.core.messages import Text
-from foveate.core.redacted_form import ERASED, erased_edit, erased_stamp, is_erased, redacted_record, redacted_stamp
 from foveate.core.stamps import Stamp
 
 ONE, TWO = "1" * 40, "2" * 40

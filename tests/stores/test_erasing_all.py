@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from foveate.core.ids import ERASED
 from foveate.core.messages import user
-from foveate.core.redacted_form import ERASED
 from foveate.core.runs import AgentRun
 from foveate.errors import NoSuchConversation, StoreError
 from foveate.ops import retention as erasing_all

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -16,13 +15,13 @@ from ..conversation import validate
 from ..conversation.plugins import checked_plugins, plugin_tools
 from ..errors import BadSetting
 from ..open import KEYWORDS, cost_of, open_model
-from ..ports import Clock, Cost, Model
+from ..ports import Clock, Cost, Model, wall_clock
 from .limits import Limits, check_seconds
 from .lock import LOCK_TIMEOUT
 from .tool_calls import Approve, ToolSettings
 from .tools import Tool, tools_of
 
-__all__ = ["BUSY", "AgentConfig", "ResultType", "WrongAnswer", "close_connections", "new_run_id", "wall_clock"]
+__all__ = ["BUSY", "AgentConfig", "ResultType", "WrongAnswer", "close_connections", "new_run_id"]
 
 BUSY = "This agent is busy: it does one thing at a time. Wait until it has finished, or create a second agent."
 """The error of a second call at the same time."""
@@ -206,11 +205,6 @@ def close_connections(model: Model | None) -> object:
     """Close the connections of a model. Returns an awaitable if its `close` does."""
     close = getattr(model, "close", None)
     return close() if callable(close) else None
-
-
-def wall_clock() -> int:
-    """Return milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def new_run_id() -> str:

@@ -23,8 +23,7 @@ from ..errors import BadSetting, MissingExtra
 from ..open import KEYWORDS
 from ..policies.leases import check_lease
 from ..policies.presets.sources import suggest
-from ..ports import Clock, Cost, HasCatalog, Model
-from .config import wall_clock
+from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
 from .limits import Limits, check_seconds
 from .tool_calls import Approve, ToolSettings
 from .tools import Tool, tools_of

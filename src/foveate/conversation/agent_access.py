@@ -59,7 +59,7 @@ class AgentAccess:
     def watch(self, watch: Watch) -> None:
         """Report to this watch from now on; only the newest one gets reports."""
         validate.has_methods("watch", watch, ("begin", "end", "did", "count"), "a Watch, such as `instrument` makes")
-        self.session.reporter.watch.attach(self.session.head.name, watch)
+        self.session.reporter.attach(watch)
 
     # ------------------------------------------------------------------------------------------------------ messages
 

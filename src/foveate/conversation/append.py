@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from ..core import ids, wire
 from ..core.enrich import own_message
+from ..core.ids import redacted_stamp
 from ..core.messages import Message
 from ..core.projection import Projection
-from ..core.redacted_form import redacted_stamp
 from ..core.sizes import tokens_of
 from ..core.snapshots import Row
 from ..core.stamps import Expansion, Lease, Origin, PartRetention, Retention, Stamp, Stop, Usage

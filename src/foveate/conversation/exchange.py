@@ -58,7 +58,7 @@ class Exchange:
         plugins: Sequence[Plugin],
     ) -> None:
         self._state, self._appender, self._planner, self._reporter = state, appender, planner, reporter
-        self._plugins = PluginRunner(plugins, caller, self._report_failure)
+        self._plugins = PluginRunner(plugins, caller, self._report_failure) if plugins else None
         self._owner = ""
         self._caller_history: CallerHistory | None = None
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
@@ -96,8 +96,10 @@ class Exchange:
     def _add(self, messages: Sequence[Message], after: str | None, facts: MessageFacts) -> tuple[str, ...]:
         before = self._state.head.position
         facts = replace(facts, owner=self._owner)
-        ids = self._appender.append(messages, after=after, facts=facts, addition=self._plugins.add_to)
-        self._reporter.appended(before, self._appender.rows)
+        addition = self._plugins.add_to if self._plugins else None
+        ids = self._appender.append(messages, after=after, facts=facts, addition=addition)
+        if self._reporter.is_active:
+            self._reporter.appended(before, self._appender.rows)
         return ids
 
     def _read(self, value: object, depth: int = 0) -> list[Message]:
@@ -142,6 +144,8 @@ class Exchange:
         return self.prepare(*self._offer)
 
     def _planned(self) -> View:
+        if not self._reporter.is_active:
+            return self._planner.prepare()
         state, watch = self._state, self._reporter.watch
         before, places = state.head.number, self._reporter.places()
         if watch.is_behind(state.head.position):
@@ -173,6 +177,8 @@ class Exchange:
 
     def _add_to_results(self) -> None:
         """Append what plugins add to tool results that the coming call is the first to show."""
+        if self._plugins is None:
+            return
         enriched = self._plugins.after_results(self._state.projection, self._state.head.tip)
         if enriched is not None:
             self.say(enriched.message, MessageFacts(origin="plugin", kept={0: enriched.kept}))

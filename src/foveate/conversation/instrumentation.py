@@ -129,9 +129,13 @@ class Reporter:
     def __init__(self, state: State, on_event: Callable[[Event], object] | None) -> None:
         self.watch = Instrumentation()
         self._state, self._on_event = state, on_event
+        self.is_active = on_event is not None
+        """Whether there is a listener or a watch."""
 
-    def __bool__(self) -> bool:
-        return bool(self._on_event or self.watch)
+    def attach(self, watch: Watch) -> None:
+        """Report to this watch from now on."""
+        self.watch.attach(self._state.head.name, watch)
+        self.is_active = True
 
     def places(self) -> dict[str, int]:
         """Return the index of each message in the view, by its id; empty without a listener."""
@@ -141,7 +145,7 @@ class Reporter:
 
     def appended(self, before: int, own: Sequence[StoredMessage]) -> None:
         """Report what was appended after position `before`, by others too. `own`: the newest rows."""
-        if not self or self._state.head.position <= before:
+        if not self.is_active or self._state.head.position <= before:
             return
         rows = self._rows(before, own)
         self.watch.appended(rows)
@@ -162,7 +166,7 @@ class Reporter:
     def commits(self, before: int, places: Mapping[str, int]) -> list[Record]:
         """Report the commits since edit `before`, and return them; none without a listener."""
         state = self._state
-        if not self or state.head.number <= before:
+        if not self.is_active or state.head.number <= before:
             return []
         try:
             records = [record for _, record in state.store.records(state.head, before)]

@@ -195,7 +195,7 @@ class PluginRunner:
         past. Messages with their own retention stay as they are.
         """
         at = _unanswered(messages, facts)
-        if at is None or not self._plugins or facts.kept:
+        if at is None or facts.kept:
             return messages, facts
         enriched = enrich(messages[at], self._run(messages[at].parts))
         kept = {at: enriched.kept} if enriched.kept else {}
@@ -206,7 +206,7 @@ class PluginRunner:
 
         The plugins run once, not again for a prompt that is made again.
         """
-        if not self._plugins or self._silent_at == tip or not _has_fresh_results(projection):
+        if self._silent_at == tip or not _has_fresh_results(projection):
             return None
         enriched = enrich(Message("user"), self._run(()))
         if enriched.kept:

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from ..core.edits import Summarize
 from ..core.handles import quoted_positions
-from ..core.redacted_form import ERASED
+from ..core.ids import ERASED
 from ..core.retention import Age, AgeKind, OverAgeCheck, Visible, Wait, over_age_runs, shows_again
 from ..core.runs import AgentRun
 from ..core.stamps import StampRow

@@ -14,10 +14,10 @@ from msgspec import structs
 from ..core import ids, wire
 from ..core.caches import clear_caches
 from ..core.edits import Edit, Hide, Record, Restore, Span, Summarize, Task, named_messages
+from ..core.ids import redacted_record
 from ..core.messages import Message
 from ..core.profiles import Profile
 from ..core.projection import Projection
-from ..core.redacted_form import redacted_record
 from ..core.snapshots import Row, Snapshot
 from ..core.view import CallContext, Entry, Prices, View
 from ..errors import Damaged, NoSuchConversation, StoreError, StoreRolledBack

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from .ids import ERASED
 from .messages import Message, Text, ToolCall, ToolResult
 from .profiles import Profile
-from .redacted_form import ERASED
 from .rendering import Counter, Slot, reshape
 from .view import Entry
 

@@ -31,10 +31,10 @@ from .edits import (
     paths_overlap,
 )
 from .effective_edits import EffectiveEdits, remaining_pins
+from .ids import is_erased
 from .legalize import Legalizer
 from .messages import Message, Text
 from .profiles import Profile
-from .redacted_form import is_erased
 from .rendering import Counter, Slot, apply_edits
 from .sizes import tokens_of
 from .snapshots import (

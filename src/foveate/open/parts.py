@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from ..background.threads import Threads
@@ -21,7 +20,7 @@ from ..expand.expander import ExpandOptions, Place
 from ..expand.patterns import find as find_pattern
 from ..models.known import check_model, prices_of_model
 from ..policies import check_compatible, select_active
-from ..ports import Background, Clock, Elsewhere, Summarizer, complete
+from ..ports import Background, Clock, Elsewhere, Summarizer, complete, wall_clock
 from .options import Options, ResolvedOptions
 from .registry import format_of, open_store, summarize_without_model, summarizer_of
 
@@ -62,7 +61,7 @@ class Parts(NamedTuple):
             format,
             profile,
             options.counter or EstimatingCounter(),
-            _checked_clock(options.clock) if options.clock else _wall_clock,
+            _checked_clock(options.clock) if options.clock else wall_clock,
             limits=limits,
             prices=options.prices or prices_of_model(resolved.model),
             caller=caller,
@@ -149,7 +148,3 @@ def _needs_no_model(summarizer: str | Summarizer) -> bool:
 def _checked_clock(clock: Clock) -> Clock:
     """Refuse times that are no whole numbers: they could not be read again."""
     return lambda: validate.integer("The result of clock= (milliseconds since 1970)", clock())
-
-
-def _wall_clock() -> int:
-    return time.time_ns() // 1_000_000

@@ -6,14 +6,13 @@ transaction of its own, and erased messages are skipped, so an interrupted call 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..core.retention import Age, Ages, read_ages
 from ..errors import ConflictError
 from ..open import Options, open_conversation
-from ..ports import IMPORTING, Clock, Database, Erasure
+from ..ports import IMPORTING, Clock, Database, Erasure, wall_clock
 
 if TYPE_CHECKING:
     from ..conversation.retention import RetentionReport
@@ -40,7 +39,7 @@ def age_conversation(
     `clock`: the time for the ages, by default that of this computer. Raises NoSuchConversation.
     """
     head = store.open(tenant, name, create=False)
-    now = clock or _now
+    now = clock or wall_clock
     if not _may_be_old(store, head.tenant, name, read_ages(ages), now()):
         from ..conversation.retention import RetentionReport
 
@@ -119,7 +118,7 @@ def erase_conversation(
         last = min(first + _MESSAGES - 1, head.position)
         is_end = last == head.position
         span = (first, last) if first <= last else (1, 0)
-        erasures.append(store.erase(head, [span], runs=is_end, who=who, reason=reason, time=(clock or _now)()))
+        erasures.append(store.erase(head, [span], runs=is_end, who=who, reason=reason, time=(clock or wall_clock)()))
         first = last + 1
         if is_end and store.open(tenant, name, create=False).position < first:
             return [erasure for erasure in erasures if erasure.number]
@@ -143,7 +142,3 @@ def _may_be_old(store: Database, tenant: str, name: str, ages: tuple[Age, ...], 
         return False
     turns = newest[0].stamp.turn - oldest[0].stamp.turn + 1  # A call may be open that is not answered yet.
     return any(age.is_over(turns, now - oldest[0].stamp.time) for age in ages)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -5,8 +5,6 @@ To write your own, implement a protocol and pass its kit in `foveate.testing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..core.stamps import StampRow
 from .formats import Format, Rendered
 from .models import Cost, Delta, Gatherer, Model, StreamingModel, TokenCounter, Whole
@@ -26,7 +24,19 @@ from .store import (
     complete,
 )
 from .summarizing import Background, Elsewhere, Handed, Job, Summarizer
-from .values import IMPORTING, Branch, Changes, Erasure, Finding, Head, Orphan, SearchHit, StoredMessage
+from .values import (
+    IMPORTING,
+    Branch,
+    Changes,
+    Clock,
+    Erasure,
+    Finding,
+    Head,
+    Orphan,
+    SearchHit,
+    StoredMessage,
+    wall_clock,
+)
 from .watching import Fact, Watch
 
 __all__ = [
@@ -70,7 +80,5 @@ __all__ = [
     "Whole",
     "append",
     "complete",
+    "wall_clock",
 ]
-
-Clock = Callable[[], int]
-"""Milliseconds since 1970."""

@@ -5,6 +5,7 @@ They know nothing about how a store keeps them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -12,7 +13,22 @@ from msgspec import Struct
 from ..core.edits import Record
 from ..core.stamps import Stamp
 
-__all__ = ["IMPORTING", "Branch", "Changes", "Erasure", "Finding", "Head", "Orphan", "SearchHit", "StoredMessage"]
+__all__ = [
+    "IMPORTING",
+    "Branch",
+    "Changes",
+    "Clock",
+    "Erasure",
+    "Finding",
+    "Head",
+    "Orphan",
+    "SearchHit",
+    "StoredMessage",
+    "wall_clock",
+]
+
+Clock = Callable[[], int]
+"""Returns the time in milliseconds since 1970."""
 
 IMPORTING = "~importing "
 """Prefix of the name of a conversation whose import is not finished."""
@@ -162,3 +178,8 @@ class Changes:
         return Changes(
             head, lambda: [*self.rows(), *rows], self.records, lambda: rows[-1].stamp if rows else self.newest()
         )
+
+
+def wall_clock() -> int:
+    """Return the time of this computer: milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..core import ids, wire
 from ..core.catalog import Action, Binding, Prompt, prompt_key
 from ..core.edits import Record
-from ..core.redacted_form import redacted_record, redacted_stamp
+from ..core.ids import redacted_record, redacted_stamp
 from ..core.runs import AgentRun, AgentRunStep, LockHolder
 from ..core.stamps import Stamp
 from ..errors import (

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from ..core.edits import Edit, Hide, Record, Replace, Restore, Summarize, named_messages
 from ..core.effective_edits import EffectiveEdits
 from ..core.handles import parse_handle, quoted_positions
+from ..core.ids import ERASED, erased_edit, erased_stamp, is_erased
 from ..core.messages import Message
-from ..core.redacted_form import ERASED, erased_edit, erased_stamp, is_erased
 from ..core.runs import AgentRun, AgentRunStep, step_name
 from ..core.snapshots import Cover, Snapshot, topmost
 from ..core.stamps import Stamp

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from ..core import wire
 from ..core.edits import Hide, Restore, Span, Summarize, Target
+from ..core.ids import ERASED
 from ..core.messages import tool_result, user
-from ..core.redacted_form import ERASED
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.snapshots import VERSION, Cover, Facts, Snapshot
 from ..core.stamps import Expansion, StampRow

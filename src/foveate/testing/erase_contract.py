@@ -10,8 +10,8 @@ from msgspec import structs
 
 from ..core import ids, wire
 from ..core.edits import Edit, Hide, Record, Replace, Span, Summarize, Target, Task
+from ..core.ids import ERASED, is_erased, redacted_stamp
 from ..core.messages import Message, Text, ToolCall, assistant, tool_result, user
-from ..core.redacted_form import ERASED, is_erased, redacted_stamp
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.snapshots import VERSION, Facts, SlotState, Snapshot
 from ..core.stamps import Expansion, Origin, Stamp

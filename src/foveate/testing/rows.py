@@ -11,8 +11,8 @@ from msgspec import structs
 
 from ..core import ids, wire
 from ..core.edits import Edit, Hide, Record, Target
+from ..core.ids import redacted_record, redacted_stamp
 from ..core.messages import Message
-from ..core.redacted_form import redacted_record, redacted_stamp
 from ..core.stamps import Origin, Stamp
 from ..ports import Head, StoredMessage
 

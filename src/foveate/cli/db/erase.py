@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from cyclopts import Parameter
 from ...core.handles import parse_handle
 from ...core.retention import Age, read_rule
 from ...errors import BadSetting, ConflictError, UnknownHandle
-from ...ports import Database, Erasure
+from ...ports import Database, Erasure, wall_clock
 from ...replay.numbers import count, plural
 from ..options import handle_of
 from ..text import printable
@@ -73,10 +72,10 @@ def erase(
             subject = _preview(store, tenant, conversation, handles)
             raise BadSetting(f"{subject} would be erased permanently. Repeat the command with --yes to erase them.")
         if conversation is None:
-            pieces = erase_tenant(store, tenant, reason=reason, who=who, clock=_now)
+            pieces = erase_tenant(store, tenant, reason=reason, who=who, clock=wall_clock)
             done = [piece for group in pieces.values() for piece in group]
         elif not handles:
-            done = erase_conversation(store, conversation, tenant=tenant, reason=reason, who=who, clock=_now)
+            done = erase_conversation(store, conversation, tenant=tenant, reason=reason, who=who, clock=wall_clock)
         else:
             done = _erased(store, tenant, conversation, handles, reason, who)
     if as_json:
@@ -99,7 +98,7 @@ def _erased(
 ) -> list[Erasure]:
     head = store.open(tenant, conversation, create=False)
     spans = _spans(handles, head.position)  # Check all handles before erasing any message.
-    done = store.erase(head, spans, who=who, reason=reason, time=_now())
+    done = store.erase(head, spans, who=who, reason=reason, time=wall_clock())
     return [done] if done.number else []
 
 
@@ -123,10 +122,6 @@ def _preview(store: Database, tenant: str, conversation: str | None, handles: tu
     positions = {position for first, last in spans for position in range(first, last + 1)}
     number = len(positions) if handles else head.position
     return f"{count(number)} of the {plural(head.position, 'message')} of {printable(conversation)}"
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def age(

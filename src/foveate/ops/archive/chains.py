@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from ...core import ids, wire
-from ...core.redacted_form import redacted_record, redacted_stamp
+from ...core.ids import redacted_record, redacted_stamp
 from .lines import LARGE, Fork, LargeBodies, MessageLine, RecordLine, TreeLine
 
 __all__ = ["Chains"]

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...core.edits import Edit, Hide, Replace, Summarize
-from ...core.redacted_form import erased_edit
+from ...core.ids import erased_edit
 from ...core.snapshots import Snapshot
 from ...errors import Damaged, NoSuchConversation, StoreError
 from ...ports import Database, Finding, Head

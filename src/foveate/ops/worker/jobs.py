@@ -11,7 +11,6 @@ messages of others.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from ...core.retention import Age, read_rule
 from ...core.summaries import Summary, SummaryRequest
 from ...errors import BadSetting, NoSummary
 from ...open import Options, grouped, open_conversation, open_summarizer, open_without_window
-from ...ports import Database, Erasure, Summarizer
+from ...ports import Database, Erasure, Summarizer, wall_clock
 from ..retention import age_conversation, age_database, age_tenant, erase_conversation, erase_tenant
 
 if TYPE_CHECKING:
@@ -256,7 +255,7 @@ def _erase(store: Database, job: ErasureJob, settings: OpenSettings) -> str:
     if job.conversation is None:
         if not job.tenant:
             raise BadSetting("Erasing all conversations needs a tenant. Name the tenant.")
-        erased = erase_tenant(store, job.tenant, reason=reason, who=who, clock=_now)
+        erased = erase_tenant(store, job.tenant, reason=reason, who=who, clock=wall_clock)
         count = _count(erasure for erasures in erased.values() for erasure in erasures)
         return f"{count} erased in {len(erased):,} conversation{'s' * (len(erased) != 1)}"
     store.open(job.tenant, job.conversation, create=False)
@@ -272,7 +271,9 @@ def _erase(store: Database, job: ErasureJob, settings: OpenSettings) -> str:
         ) as chat:
             erasures = [chat.privacy.erase(job.handle, reason=reason, who=who)]
     else:
-        erasures = erase_conversation(store, job.conversation, tenant=job.tenant, reason=reason, who=who, clock=_now)
+        erasures = erase_conversation(
+            store, job.conversation, tenant=job.tenant, reason=reason, who=who, clock=wall_clock
+        )
     return f"{_count(erasures)} erased"
 
 
@@ -304,7 +305,3 @@ def _count(erasures: Iterable[Erasure]) -> str:
 def _hash_of(*parts: str) -> str:
     """Return a short name for these names, which may be longer than an index of the database allows."""
     return blake2b(msgspec.json.encode(parts), digest_size=20, person=b"foveate job 1").hexdigest()
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...core import ids, wire
 from ...core.caches import clear_caches
 from ...core.edits import Record
-from ...core.redacted_form import redacted_record, redacted_stamp
+from ...core.ids import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep, LockHolder
 from ...errors import BadSetting, NoSuchConversation, StoreError
 from ...ports import Branch, Changes, Erasure, Finding, Head, Orphan, SearchHit, StampRow, StoredMessage

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from ...core import ids, wire
 from ...core.edits import Record
+from ...core.ids import redacted_record, redacted_stamp
 from ...core.messages import Message
-from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep
 from ...ports import Head, StoredMessage
 from .. import lineage

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from ...core import ids, wire
-from ...core.redacted_form import redacted_record, redacted_stamp
+from ...core.ids import redacted_record, redacted_stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Finding, Head
 from ..audit import JournalLink, MessageLink, audit_head, audit_journal, audit_messages

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from ...core import ids, wire
 from ...core.caches import clear_caches
-from ...core.redacted_form import ERASED
+from ...core.ids import ERASED
 from ...core.runs import AgentRun, AgentRunStep
 from ...errors import StoreError
 from ...ports import Erasure, Finding, Head

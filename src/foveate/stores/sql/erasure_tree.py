@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...core import ids, wire
 from ...core.edits import Record
+from ...core.ids import redacted_record, redacted_stamp
 from ...core.messages import Message
-from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep
 from ...ports import Head
 from ..codec import DamagedBody, unpack

@@ -26,6 +26,7 @@ from . import statements as sql
 from .driver import Driver, Row, Session
 from .rows import (
     UNREADABLE,
+    ask_as_owner,
     branch_in,
     changes_query,
     check_changes,
@@ -40,7 +41,6 @@ from .rows import (
     stamp_in,
     with_body,
 )
-from .runs import ask_as_owner
 
 __all__ = ["Messages"]
 

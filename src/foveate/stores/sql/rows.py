@@ -13,11 +13,12 @@ import msgspec
 
 from ...core import ids, wire
 from ...core.edits import Record
-from ...core.redacted_form import redacted_record, redacted_stamp
+from ...core.ids import redacted_record, redacted_stamp
+from ...core.runs import LockHolder
 from ...core.stamps import Stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Head, StoredMessage
-from ..checks import check_not_behind, rolled_back
+from ..checks import check_not_behind, lock_lost, rolled_back
 from ..codec import DamagedBody, unpack
 from ..lineage import Lineage, decode, position_ranges, record_ranges
 from . import statements as sql
@@ -26,6 +27,7 @@ from .driver import Row, Session
 __all__ = [
     "UNREADABLE",
     "are_bytes",
+    "ask_as_owner",
     "body_of",
     "branch_in",
     "changes_query",
@@ -60,6 +62,24 @@ def key(head: Head, branch: int | None = None) -> tuple[str, int, int]:
 def with_body(head: Head, branch: int | None = None) -> tuple[str, int, str, int, int]:
     """Return the values of a statement that looks up large bodies: the tree of the bodies, and `key`."""
     return head.tenant, head.root, *key(head, branch)
+
+
+def ask_as_owner(
+    session: Session, head: Head, owner: str, place: str, *queries: tuple[str, Sequence[Any]]
+) -> list[list[Row]]:
+    """Run these queries, together with a heartbeat of `owner` unless it is ""; return the rows of each.
+
+    The heartbeat locks the row, so no other owner takes over until the transaction ends. Raises ConversationBusy if
+    `owner` does not hold the lock on the branch.
+    """
+    if not owner:
+        return session.ask(*queries)
+    beat, *rows = session.ask((sql.HEARTBEAT, (*key(head), owner)), *queries)
+    if not beat:
+        check_not_behind(head, read_branch(session, head, place)[0])
+        holder = session.rows(sql.LOCK_HOLDER, key(head))
+        raise lock_lost(head, LockHolder(*holder[0]) if holder else None)
+    return rows
 
 
 def read_branch(session: Session, head: Head, place: str) -> tuple[Head, Lineage]:

@@ -6,7 +6,7 @@ the history's chain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,13 +15,13 @@ from ...core.runs import AgentRun, AgentRunStep, LockHolder
 from ...core.stamps import Usage
 from ...errors import Damaged, StoreError
 from ...ports import Head
-from ..checks import check_not_behind, check_owner, check_run, check_step, lock_lost
+from ..checks import check_owner, check_run, check_step
 from ..codec import Codec, DamagedBody, pack, unpack
 from . import statements as sql
 from .driver import Driver, Row, Session
-from .rows import are_bytes, key, read_branch
+from .rows import are_bytes, ask_as_owner, key, read_branch
 
-__all__ = ["Locks", "Runs", "ask_as_owner", "pack_text", "read_runs", "read_steps"]
+__all__ = ["Locks", "Runs", "pack_text", "read_runs", "read_steps"]
 
 T = TypeVar("T")
 
@@ -134,24 +134,6 @@ class Locks:
             session.rows(sql.DROP_LOCK, (*key(head), owner))
 
         self._driver.write(work)
-
-
-def ask_as_owner(
-    session: Session, head: Head, owner: str, place: str, *queries: tuple[str, Sequence[Any]]
-) -> list[list[Row]]:
-    """Run these queries, together with a heartbeat of `owner` unless it is ""; return the rows of each.
-
-    The heartbeat locks the row, so no other owner takes over until the transaction ends. Raises ConversationBusy if
-    `owner` does not hold the lock on the branch.
-    """
-    if not owner:
-        return session.ask(*queries)
-    beat, *rows = session.ask((sql.HEARTBEAT, (*key(head), owner)), *queries)
-    if not beat:
-        check_not_behind(head, read_branch(session, head, place)[0])
-        holder = session.rows(sql.LOCK_HOLDER, key(head))
-        raise lock_lost(head, LockHolder(*holder[0]) if holder else None)
-    return rows
 
 
 def read_runs(session: Session, head: Head) -> list[AgentRun]:

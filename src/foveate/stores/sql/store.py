@@ -7,7 +7,6 @@ expects to find, and writes nothing if it finds something else.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Self
 
@@ -15,7 +14,7 @@ from ...core.catalog import Action, Binding, Prompt
 from ...core.edits import Record
 from ...core.runs import AgentRun, AgentRunStep, LockHolder
 from ...core.stamps import StampRow
-from ...ports import Branch, Changes, Clock, Erasure, Finding, Head, Orphan, SearchHit, StoredMessage
+from ...ports import Branch, Changes, Clock, Erasure, Finding, Head, Orphan, SearchHit, StoredMessage, wall_clock
 from ..codec import Codec, require_codec
 from .branches import Branches
 from .catalog import Catalog
@@ -41,7 +40,7 @@ class SqlStore:
     def __init__(self, driver: Driver, *, codec: Codec = "zlib", clock: Clock | None = None) -> None:
         require_codec(codec)
         try:
-            bring_up_to_date(driver, clock or (lambda: time.time_ns() // 1_000_000))
+            bring_up_to_date(driver, clock or wall_clock)
         except BaseException:
             driver.close()
             raise
