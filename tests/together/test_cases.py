@@ -1,0 +1,31 @@
+"""Every request body of a random conversation is legal for its provider, whatever policies and edits did."""
+
+from __future__ import annotations
+
+import pytest
+
+from .cases import Case, Refused
+
+SHARE = 200
+"""Cases of one test: about 3,300 bodies."""
+
+
+@pytest.mark.parametrize("start", range(0, 6 * SHARE, SHARE))
+def test_every_body_of_random_cases_is_legal(start: int) -> None:
+    outcomes = [Case(seed).run() for seed in range(start, start + SHARE)]
+    refused: list[Refused] = [one for outcome in outcomes for one in outcome.refused]
+    assert refused == []
+    assert sum(outcome.bodies for outcome in outcomes) > 10 * SHARE
+
+
+def test_checkers_refuse_a_case_whose_results_were_dropped() -> None:
+    """The checkers of the cases find a fault that is put in."""
+    case = Case(1, formats=("openai",), policies=("none",))
+    render = case.chat.format.body
+
+    def without_results(*args: object, **kwargs: object) -> bytes:
+        return render(*args, **kwargs).replace(b'"role":"tool"', b'"role":"user"')  # type: ignore[arg-type]
+
+    case.chat.format.body = without_results  # type: ignore[method-assign]
+    case._open = lambda: case.chat  # type: ignore[method-assign]
+    assert case.run().refused
