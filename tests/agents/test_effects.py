@@ -25,7 +25,7 @@ from foveate.agents.effects import (
 )
 from foveate.agents.events import ReasoningDelta, TextDelta
 from foveate.errors import BadSetting
-from foveate.ports import Delta, Whole
+from foveate.ports import Delta, StreamEnd
 
 from .agents import run_routine, run_routine_async
 
@@ -97,7 +97,13 @@ def test_an_awaitable_is_awaited_or_refused():
         run_routine(routine([]))
 
 
-PIECES = [Delta("reasoning", "hm"), Delta("text", "a"), Delta("text", ""), Delta("call", "{", name="t"), Whole("all")]
+PIECES = [
+    Delta("reasoning", "hm"),
+    Delta("text", "a"),
+    Delta("text", ""),
+    Delta("call", "{", name="t"),
+    StreamEnd("all"),
+]
 
 
 def test_a_stream_yields_its_pieces_and_returns_the_response():
@@ -108,7 +114,7 @@ def test_a_stream_yields_its_pieces_and_returns_the_response():
 
 
 def test_an_async_stream_is_refused_without_asyncio():
-    async def pieces() -> AsyncIterator[Delta | Whole]:
+    async def pieces() -> AsyncIterator[Delta | StreamEnd]:
         for piece in PIECES:
             yield piece
 
@@ -136,7 +142,7 @@ def test_a_stream_without_an_end_is_an_error():
 def test_closing_the_events_closes_the_stream_and_lets_the_routine_finish():
     noted: list[str] = []
 
-    def pieces() -> Iterator[Delta | Whole]:
+    def pieces() -> Iterator[Delta | StreamEnd]:
         try:
             yield from PIECES
         finally:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from foveate.core.edits import Hide, Target
 from foveate.core.messages import user
 from foveate.errors import BadSetting
-from foveate.ops.archive import KeptHead, export_archive, head_text, heads_in, import_archive, verify_head
+from foveate.ops.archive import SavedHead, export_archive, head_text, heads_in, import_archive, verify_head
 from foveate.ports import Head, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sql import SqlStore
@@ -243,7 +243,7 @@ def test_head_is_a_line_of_text(store: SqlStore) -> None:
     text = head_text(head, time=1_790_000_000_000)
     (kept,) = heads_in(f"\n{text}\n")
     ends = head.position, head.tip, head.seal, head.number, head.record
-    assert kept == KeptHead(1, "acme", "one", head.root, *ends, 1_790_000_000_000)
+    assert kept == SavedHead(1, "acme", "one", head.root, *ends, 1_790_000_000_000)
     assert verify_head(store, kept) == []
     assert heads_in(f"{text}\n{text}") == [kept, kept]
 

@@ -17,7 +17,7 @@ from foveate.agents.tool_calls import failure_text
 from foveate.agents.toolbox import files, search, shell
 from foveate.errors import BadSetting
 from foveate.models.demo import DemoModel, demo_model
-from foveate.ports import Delta, Whole
+from foveate.ports import Delta, StreamEnd
 from foveate.testing.bodies import BodyChecker
 
 FORMATS = ("openai", "anthropic")
@@ -156,7 +156,7 @@ def test_the_pieces_of_a_stream_make_the_whole_answer(format):
     pieces = list(model.stream({"messages": [{"role": "user", "content": "help"}]}))
     whole = model.complete({"messages": [{"role": "user", "content": "help"}]})
     read = foveate.open_conversation("c", format=format, window=10_000).format.parse_reply
-    assert isinstance(pieces[-1], Whole)
+    assert isinstance(pieces[-1], StreamEnd)
     assert len(pieces) > 50
     assert read(pieces[-1].response)[0] == read(whole)[0]
     assert "".join(piece.text for piece in pieces[:-1] if isinstance(piece, Delta)) == read(whole)[0].text

@@ -15,7 +15,7 @@ from foveate.errors import BrokenStream
 from foveate.formats import get_format
 from foveate.models.anthropic import anthropic_model
 from foveate.models.openai import openai_model
-from foveate.ports import Delta, Whole
+from foveate.ports import Delta, StreamEnd
 from foveate.testing import CutReply, Failure, ScriptedModel, SlowReply
 from foveate.testing.server import StubServer
 
@@ -35,7 +35,7 @@ def joined(pieces: list[Any], kind: str) -> str:
 def assert_same(provider: str, pieces: list[Any], response: object) -> None:
     """Assert that a stream gives the same as the whole response to the same request."""
     *deltas, last = pieces
-    assert isinstance(last, Whole)
+    assert isinstance(last, StreamEnd)
     assert joined(deltas, "text") == "I look it up, now."
     assert joined(deltas, "reasoning") == "Let me think."
     assert [piece.name for piece in deltas if piece.kind == "call" and piece.name] == ["look", "list"]

@@ -411,7 +411,7 @@ def test_the_input_of_a_summarizer_fits_its_window():
     conversation.append([*long_run(12, 9_000), *talk(6, 1_000), user("Well?")])
     conversation.prepare()
     (request,) = summarizer.requests
-    assert request.task.asked <= 13_000
+    assert request.task.input_tokens <= 13_000
     assert len(request.messages) == 31
     assert all(len(message.text) <= 2_100 for message in request.messages if message.role == "tool")
     assert '[cut: 2,000 of 35,984 characters; expand("m3") shows all]' in request.messages[2].text
@@ -431,7 +431,7 @@ def test_the_oldest_messages_are_left_out_if_cuts_do_not_suffice():
     left = [message.text for message in request.messages]
     assert left[0] == "[44 earlier messages left out]"
     assert len(left) == 1 + 52 - 44
-    assert request.task.asked <= 700
+    assert request.task.input_tokens <= 700
     assert check(Story(*request.messages).view(), OPENAI) == []
 
 
@@ -445,7 +445,7 @@ def test_a_further_attempt_reads_no_more_than_the_failed_one():
         conversation.prepare()
         conversation.record(call(f"d{n}"))
         conversation.append(answer(f"d{n}", text_of(9_000, n)))
-    sizes = [request.task.asked for request in summarizer.requests]
+    sizes = [request.task.input_tokens for request in summarizer.requests]
     assert (len(sizes), sizes) == (3, sorted(sizes, reverse=True))
     assert sizes[2] <= sizes[1] / 2
 

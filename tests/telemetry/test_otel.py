@@ -36,7 +36,7 @@ class Exported:
         self.tracers, self.meters = TracerProvider(), MeterProvider([self._reader])
         self.tracers.add_span_processor(SimpleSpanProcessor(self._spans))
 
-    def watch(self, chat: Any, **options: Any) -> Any:
+    def observe(self, chat: Any, **options: Any) -> Any:
         instrument(chat, tracer_provider=self.tracers, meter_provider=self.meters, **options)
         return chat
 
@@ -92,7 +92,7 @@ def run(chat: Conversation) -> Conversation:
 
 
 def test_a_plan_is_a_span_with_its_figures(seen: Exported) -> None:
-    chat = run(seen.watch(opened()))
+    chat = run(seen.observe(opened()))
     plans = seen.facts("foveate.plan")
     assert [plan["foveate.turn"] for plan in plans] == [1, 2, 3, 4, 5, 6]
     receipt = next(receipt for receipt in chat.journal.receipts() if receipt.author == "plan")
@@ -109,7 +109,7 @@ def test_a_plan_is_a_span_with_its_figures(seen: Exported) -> None:
 
 
 def test_usage_is_a_span_and_a_histogram_with_cached_input(seen: Exported) -> None:
-    chat = seen.watch(opened(), model="model-of-yours")
+    chat = seen.observe(opened(), model="model-of-yours")
     chat.append("Hello.")
     step(chat, 1)
     asked = {
@@ -136,7 +136,7 @@ def test_usage_is_a_span_and_a_histogram_with_cached_input(seen: Exported) -> No
 
 
 def test_the_counters_equal_the_totals(seen: Exported) -> None:
-    chat = run(seen.watch(opened()))
+    chat = run(seen.observe(opened()))
     totals = chat.totals()
     assert min(totals.tokens_saved, totals.tokens_rebilled, totals.tokens_expanded, totals.tokens_refetched) > 0
     # The last view belongs to a call without an answer: it counts here, but not in the totals.
@@ -152,7 +152,7 @@ def test_the_counters_equal_the_totals(seen: Exported) -> None:
 def test_a_resumed_conversation_continues_its_savings(seen: Exported) -> None:
     store = MemoryStore()
     run(opened(store=store))
-    again = seen.watch(opened(store=store))
+    again = seen.observe(opened(store=store))
     again.append("And now?")
     view = again.prepare()
     assert seen.counted()["saved"] == sum(row.stamp.tokens for row in again.history()) - view.tokens > 0
@@ -166,7 +166,7 @@ def test_a_summary_is_a_span_inside_its_plan(seen: Exported) -> None:
     chat = open_conversation(
         "trip", policy=[compact_on_overflow()], window=6_000, summarizer=summarize, options=Options(background=False)
     )
-    seen.watch(chat)
+    seen.observe(chat)
     chat.append("Where is it?")
     for n in range(12):
         chat.append(assistant("", ToolCall(f"c{n}", "read", f'{{"n":{n}}}')))
@@ -182,7 +182,7 @@ def test_a_summary_is_a_span_inside_its_plan(seen: Exported) -> None:
 
 
 def test_an_expansion_is_a_span(seen: Exported) -> None:
-    chat = run(seen.watch(opened()))
+    chat = run(seen.observe(opened()))
     (shown,) = seen.facts("foveate.expand")
     assert (shown["foveate.form"], shown["foveate.turn"]) == ("view", 5)
     assert shown["foveate.tokens.after"] > shown["foveate.tokens.before"]
@@ -192,7 +192,7 @@ def test_an_expansion_is_a_span(seen: Exported) -> None:
 
 
 def test_an_expansion_by_the_model_is_reported_once(seen: Exported) -> None:
-    chat = seen.watch(opened(expand=True, expand_where="view"))
+    chat = seen.observe(opened(expand=True, expand_where="view"))
     chat.append("Where is it?")
     for n in range(3):
         step(chat, n)
@@ -204,7 +204,7 @@ def test_an_expansion_by_the_model_is_reported_once(seen: Exported) -> None:
 
 
 def test_no_attribute_contains_message_content(seen: Exported) -> None:
-    chat = run(seen.watch(opened()))
+    chat = run(seen.observe(opened()))
     rows = chat.history()
     chat.edit(Summarize(Span(rows[1].id, rows[4].id), f"in short: {SECRET}"))
     chat.prepare()
@@ -217,7 +217,7 @@ def test_an_error_is_reported_by_its_class_only(seen: Exported) -> None:
     def fails(view: View) -> list[Edit]:
         raise BadSetting(SECRET)
 
-    chat = seen.watch(open_conversation("trip", window=9_000, policy=fails))
+    chat = seen.observe(open_conversation("trip", window=9_000, policy=fails))
     chat.append(SECRET)
     with pytest.raises(BadSetting):
         chat.prepare()
@@ -227,7 +227,7 @@ def test_an_error_is_reported_by_its_class_only(seen: Exported) -> None:
 
 
 def test_the_callers_span_is_current_again_after_a_plan(seen: Exported) -> None:
-    chat = seen.watch(opened())
+    chat = seen.observe(opened())
     chat.append("Hello.")
     tracer = trace.get_tracer("reader", tracer_provider=seen.tracers)
     with tracer.start_as_current_span("outer") as outer:
@@ -240,7 +240,7 @@ def test_the_callers_span_is_current_again_after_a_plan(seen: Exported) -> None:
 def test_an_async_conversation_is_reported_the_same_way(seen: Exported) -> None:
     async def talk(name: str) -> None:
         async with await open_async_conversation(name, window=100_000) as chat:
-            seen.watch(chat)
+            seen.observe(chat)
             await chat.append("Hello.")
             for _ in range(5):
                 await chat.prepare()
@@ -255,11 +255,11 @@ def test_an_async_conversation_is_reported_the_same_way(seen: Exported) -> None:
 
 
 def test_a_fork_is_reported_only_if_instrumented(seen: Exported) -> None:
-    fork = run(seen.watch(opened())).fork("branch")
+    fork = run(seen.observe(opened())).fork("branch")
     before = len(seen.spans())
     fork.prepare()
     assert len(seen.spans()) == before
-    seen.watch(fork).prepare()
+    seen.observe(fork).prepare()
     assert seen.facts("foveate.plan")[-1]["gen_ai.conversation.id"] == "branch"
 
 
@@ -267,19 +267,19 @@ def test_a_fork_is_reported_only_if_instrumented(seen: Exported) -> None:
 
 
 class Broken:
-    """A watch that raises in one of its methods after some calls."""
+    """An observer that raises in one of its methods after some calls."""
 
     def __init__(self, where: str) -> None:
         self.where, self.calls = where, 0
 
-    def begin(self, doing: str) -> object:
+    def begin(self, operation: str) -> object:
         return self._do("begin")
 
-    def end(self, begun: object, facts: object, error: object) -> None:
+    def end(self, token: object, facts: object, error: object) -> None:
         self._do("end")
 
-    def did(self, doing: str, facts: object) -> None:
-        self._do("did")
+    def report(self, operation: str, facts: object) -> None:
+        self._do("report")
 
     def count(self, totals: object) -> None:
         self._do("count")
@@ -290,24 +290,24 @@ class Broken:
             raise ValueError("no network")
 
 
-@pytest.mark.parametrize("where", ["begin", "end", "did", "count"])
-def test_a_failing_watch_is_logged_once_and_skipped(where: str, caplog: Any) -> None:
+@pytest.mark.parametrize("where", ["begin", "end", "report", "count"])
+def test_a_failing_observer_is_logged_once_and_skipped(where: str, caplog: Any) -> None:
     chat, plain = opened(), run(opened())
-    watch = Broken(where)
-    chat._agent.watch(watch)
+    observer = Broken(where)
+    chat._agent.observe(observer)
     run(chat)
     assert [row.message for row in chat.history()] == [row.message for row in plain.history()]
     assert [record.edits for record in chat.journal.records()] == [record.edits for record in plain.journal.records()]
     lines = [line.getMessage() for line in caplog.records if line.levelno >= logging.WARNING]
-    assert lines == ["trip: its watch failed and gets no more reports"]
-    calls = watch.calls
+    assert lines == ["trip: its observer failed and gets no more reports"]
+    calls = observer.calls
     chat.prepare()
-    assert watch.calls == calls
+    assert observer.calls == calls
 
 
-def test_an_invalid_watch_is_refused() -> None:
-    with pytest.raises(BadSetting, match="a Watch, such as"):
-        opened()._agent.watch(print)  # type: ignore[arg-type]
+def test_an_invalid_observer_is_refused() -> None:
+    with pytest.raises(BadSetting, match="an Observer, such as"):
+        opened()._agent.observe(print)  # type: ignore[arg-type]
 
 
 def test_without_an_sdk_nothing_is_reported_and_nothing_fails() -> None:

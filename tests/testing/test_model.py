@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from foveate.core.messages import Message, Reasoning, Text, ToolCall, assistant
-from foveate.ports import Delta, Whole
+from foveate.ports import Delta, StreamEnd
 from foveate.testing import (
     CutReply,
     IllegalRequest,
@@ -279,7 +279,7 @@ def test_stream_yields_pieces_and_then_the_whole_reply(provider: str):
     calls_made = [piece for piece in pieces if piece.kind == "call"]
     assert (calls_made[0].name, "".join(piece.text for piece in calls_made)) == ("look", '{"at": "the door"}')
     again = model.complete({"messages": [HI]}).model_dump()
-    assert isinstance(last, Whole)
+    assert isinstance(last, StreamEnd)
     whole: Any = last.response
     assert {key: value for key, value in whole.model_dump().items() if key not in ("id", "usage", "created")} == {
         key: value for key, value in again.items() if key not in ("id", "usage", "created")

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from ..errors import BadSetting
-from ..ports import Delta, Whole
+from ..ports import Delta, StreamEnd
 from .concurrency import (
     CallTimeout,
     FinishedCall,
@@ -77,7 +77,7 @@ class Stream(Struct, frozen=True):
     The result is the whole response.
     """
 
-    function: Callable[[], Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]]
+    function: Callable[[], Iterator[Delta | StreamEnd] | AsyncIterator[Delta | StreamEnd]]
     path: tuple[tuple[str, str], ...] = ()
     """Names and steps of the sub-agents that the stream belongs to, the outermost first."""
 
@@ -158,7 +158,7 @@ async def perform_async(routine: Routine[object]) -> AsyncGenerator[AgentEvent, 
                     case Stream(function, path):
                         async with aclosing(_pieces(function())) as pieces:
                             async for piece in pieces:
-                                if isinstance(piece, Whole):
+                                if isinstance(piece, StreamEnd):
                                     value = piece
                                 elif (event := _event(piece, path)) is not None:
                                     yield event
@@ -193,7 +193,7 @@ def _follow(pieces: object, path: tuple[tuple[str, str], ...]) -> Generator[Agen
     whole = None
     try:
         for piece in pieces:
-            if isinstance(piece, Whole):
+            if isinstance(piece, StreamEnd):
                 whole = piece
             elif (event := _event(piece, path)) is not None:
                 yield event
@@ -203,7 +203,7 @@ def _follow(pieces: object, path: tuple[tuple[str, str], ...]) -> Generator[Agen
     return _response(whole)
 
 
-async def _pieces(pieces: object) -> AsyncGenerator[Delta | Whole, None]:
+async def _pieces(pieces: object) -> AsyncGenerator[Delta | StreamEnd, None]:
     if isinstance(pieces, AsyncIterator):
         try:
             async for piece in pieces:
@@ -215,7 +215,7 @@ async def _pieces(pieces: object) -> AsyncGenerator[Delta | Whole, None]:
     if not isinstance(pieces, Iterator):
         raise BadSetting(f"A model's stream must be an iterator, not {type(pieces).__name__}.")
     try:
-        while isinstance(item := await call_in_thread(lambda: next(pieces, None)), Delta | Whole):
+        while isinstance(item := await call_in_thread(lambda: next(pieces, None)), Delta | StreamEnd):
             yield item
     finally:
         if isinstance(pieces, Generator):
@@ -223,7 +223,7 @@ async def _pieces(pieces: object) -> AsyncGenerator[Delta | Whole, None]:
                 pieces.close()
 
 
-def _event(piece: Delta | Whole, path: tuple[tuple[str, str], ...]) -> AgentEvent | None:
+def _event(piece: Delta | StreamEnd, path: tuple[tuple[str, str], ...]) -> AgentEvent | None:
     match piece:
         case Delta("text", text) if text:
             event: AgentEvent = TextDelta(text)
@@ -236,7 +236,7 @@ def _event(piece: Delta | Whole, path: tuple[tuple[str, str], ...]) -> AgentEven
     return event
 
 
-def _response(last: Whole | None) -> object:
+def _response(last: StreamEnd | None) -> object:
     if last is None:
         raise ConnectionError("The stream ended before the answer was complete.")
     return last.response

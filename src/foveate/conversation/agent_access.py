@@ -15,7 +15,7 @@ from ..core.profiles import Profile
 from ..core.runs import AgentRun, AgentRunStep, LockHolder
 from ..core.stamps import Usage
 from ..expand.excerpts import Excerpt
-from ..ports import Database, Head, Watch
+from ..ports import Database, Head, Observer
 from . import validate
 from .append import facts_of
 
@@ -56,10 +56,12 @@ class AgentAccess:
         """Whether the model is offered the tool `expand`, and the conversation answers its calls."""
         return self.session.expander.options.is_on
 
-    def watch(self, watch: Watch) -> None:
-        """Report to this watch from now on; only the newest one gets reports."""
-        validate.has_methods("watch", watch, ("begin", "end", "did", "count"), "a Watch, such as `instrument` makes")
-        self.session.reporter.attach(watch)
+    def observe(self, observer: Observer) -> None:
+        """Report to this observer from now on; only the newest one gets reports."""
+        validate.has_methods(
+            "observer", observer, ("begin", "end", "report", "count"), "an Observer, such as `instrument` makes"
+        )
+        self.session.reporter.attach(observer)
 
     # ------------------------------------------------------------------------------------------------------ messages
 

@@ -31,7 +31,7 @@ from ..core.view import Budget, View
 from ..expand.excerpts import Excerpt
 from ..expand.expander import Place
 from ..expand.search import Hit
-from ..ports import Cost, Erasure, Finding, Format, Watch
+from ..ports import Cost, Erasure, Finding, Format, Observer
 from .calls import OperationCancelled
 from .session import Fix, HistoryEntry, RepairReport
 from .sync import Conversation, Tools
@@ -451,9 +451,9 @@ class AsyncAgentAccess:
     def __init__(self, chat: AsyncConversation) -> None:
         self._chat = chat
 
-    def watch(self, watch: Watch) -> None:
-        """See `AgentAccess.watch`."""
-        self._chat.sync._agent.watch(watch)
+    def observe(self, observer: Observer) -> None:
+        """See `AgentAccess.observe`."""
+        self._chat.sync._agent.observe(observer)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._chat.sync._agent, name)

@@ -146,15 +146,17 @@ class Exchange:
     def _planned(self) -> View:
         if not self._reporter.is_active:
             return self._planner.prepare()
-        state, watch = self._state, self._reporter.watch
+        state, observer = self._state, self._reporter.observer
         before, places = state.head.number, self._reporter.places()
-        if watch.is_behind(state.head.position):
-            watch.resume(state.view(), [record for _, record in state.store.records(state.head)], state.head.position)
-        with watch.planning() as facts:
+        if observer.is_behind(state.head.position):
+            observer.resume(
+                state.view(), [record for _, record in state.store.records(state.head)], state.head.position
+            )
+        with observer.planning() as facts:
             view = self._planner.prepare()
             records = self._reporter.commits(before, places)
-            watch.prepared(view, records, facts)
-        watch.count()
+            observer.prepared(view, records, facts)
+        observer.count()
         return view
 
     def weigh(self, system: object, tools: Sequence[Mapping[str, Any]]) -> None:
@@ -230,7 +232,7 @@ class Exchange:
             history.recorded(message, state.head.tip, state.head.position)
         state.limits.answered()
         self._after_reply()
-        self._reporter.watch.count()
+        self._reporter.observer.count()
         return ids[-1]
 
     def _after_reply(self) -> None:

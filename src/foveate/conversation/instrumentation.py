@@ -1,6 +1,6 @@
-"""Reports about one conversation: events to its listener; plans, commits, bills and sums to its `Watch`.
+"""Reports about one conversation: events to its listener; plans, commits, bills and sums to its observer.
 
-Neither can break or change a conversation. If a watch raises, that is logged and it gets no more reports.
+Neither can break or change a conversation. If an observer raises, that is logged and it gets no more reports.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..core.totals import Tally
 from ..core.view import View
 from ..errors import StoreError
 from ..expand.originals import decoded
-from ..ports import Fact, StoredMessage, Watch
+from ..ports import Fact, Observer, StoredMessage
 from .state import State
 
 __all__ = ["Instrumentation", "Reporter"]
@@ -28,34 +28,34 @@ Facts = dict[str, Fact]
 
 
 class Instrumentation:
-    """Reports to the watch of one conversation, if it has one."""
+    """Reports to the observer of one conversation, if it has one."""
 
     def __init__(self) -> None:
-        self._watch: Watch | None = None
+        self._observer: Observer | None = None
         self._tally = Tally()
         self._has_gap = False
         """Whether the tally lacks a message between others."""
         self._name = ""
 
     def __bool__(self) -> bool:
-        return self._watch is not None
+        return self._observer is not None
 
-    def attach(self, name: str, watch: Watch) -> None:
-        """Report to this watch from now on. `name`: of the conversation, for the log."""
-        self._name, self._watch, self._tally = name, watch, Tally()
+    def attach(self, name: str, observer: Observer) -> None:
+        """Report to this observer from now on. `name`: of the conversation, for the log."""
+        self._name, self._observer, self._tally = name, observer, Tally()
 
     @contextmanager
     def planning(self) -> Iterator[Facts]:
         """Report the time in which a view is prepared. The facts in the dict are reported at its end."""
         facts: Facts = {}
-        token = self._safely(lambda watch: watch.begin("plan"))
+        token = self._safely(lambda observer: observer.begin("plan"))
         try:
             yield facts
         except BaseException as error:
             caught = error  # The name of an exception ends with its block.
-            self._safely(lambda watch: watch.end(token, facts, caught))
+            self._safely(lambda observer: observer.end(token, facts, caught))
             raise
-        self._safely(lambda watch: watch.end(token, facts, None))
+        self._safely(lambda observer: observer.end(token, facts, None))
 
     def is_behind(self, position: int) -> bool:
         """Return whether messages were not reported: older ones, or those of another writer."""
@@ -70,30 +70,30 @@ class Instrumentation:
     def appended(self, rows: Iterable[StoredMessage]) -> None:
         """Report appended messages."""
 
-        def report(watch: Watch) -> None:
+        def report(observer: Observer) -> None:
             for row in rows:
                 self._has_gap = self._has_gap or row.position != self._tally.position + 1
                 self._tally.add_message(row.position, row.id, decoded(row), row.stamp)
                 for action, facts in _facts_of_stamp(row.stamp):
-                    watch.did(action, facts)
+                    observer.report(action, facts)
 
         self._safely(report)
 
     def recorded(self, records: Iterable[Record]) -> None:
         """Report commits."""
 
-        def report(watch: Watch) -> None:
+        def report(observer: Observer) -> None:
             for record in records:
                 self._tally.add_record(record)
                 for action, facts in _facts_of_record(record):
-                    watch.did(action, facts)
+                    observer.report(action, facts)
 
         self._safely(report)
 
     def prepared(self, view: View, records: Sequence[Record], facts: Facts) -> None:
         """Put into `facts` what to report about a prepared view and the commits that made it."""
 
-        def report(watch: Watch) -> None:
+        def report(observer: Observer) -> None:
             self._tally.add_call(view.entries)
             saved = sum(record.tokens_before - record.tokens_after for record in records)
             edits = [edit for record in records for edit in record.edits]
@@ -110,31 +110,31 @@ class Instrumentation:
 
     def count(self) -> None:
         """Report the sums."""
-        self._safely(lambda watch: watch.count(self._tally.totals()))
+        self._safely(lambda observer: observer.count(self._tally.totals()))
 
-    def _safely(self, report: Callable[[Watch], Any]) -> Any:
-        if self._watch is None:
+    def _safely(self, report: Callable[[Observer], Any]) -> Any:
+        if self._observer is None:
             return None
         try:
-            return report(self._watch)
+            return report(self._observer)
         except Exception:
-            self._watch = None
-            _log.warning("%s: its watch failed and gets no more reports", self._name, exc_info=True)
+            self._observer = None
+            _log.warning("%s: its observer failed and gets no more reports", self._name, exc_info=True)
             return None
 
 
 class Reporter:
-    """Reports what was appended and committed to the listener and the watch of one conversation."""
+    """Reports what was appended and committed to the listener and the observer of one conversation."""
 
     def __init__(self, state: State, on_event: Callable[[Event], object] | None) -> None:
-        self.watch = Instrumentation()
+        self.observer = Instrumentation()
         self._state, self._on_event = state, on_event
         self.is_active = on_event is not None
-        """Whether there is a listener or a watch."""
+        """Whether there is a listener or an observer."""
 
-    def attach(self, watch: Watch) -> None:
-        """Report to this watch from now on."""
-        self.watch.attach(self._state.head.name, watch)
+    def attach(self, observer: Observer) -> None:
+        """Report to this observer from now on."""
+        self.observer.attach(self._state.head.name, observer)
         self.is_active = True
 
     def places(self) -> dict[str, int]:
@@ -148,7 +148,7 @@ class Reporter:
         if not self.is_active or self._state.head.position <= before:
             return
         rows = self._rows(before, own)
-        self.watch.appended(rows)
+        self.observer.appended(rows)
         places = self.places()
         events = (events_of_message(row.position, row.id, row.stamp, places.get(row.id)) for row in rows)
         self.emit(event for of_row in events for event in of_row)
@@ -173,14 +173,14 @@ class Reporter:
         except StoreError as error:  # The commits are stored all the same.
             _log.warning("%s: the newest edits are not reported: %s", state.head.name, error)
             return []
-        self.watch.recorded(records)
+        self.observer.recorded(records)
         for record in records:
             self.emit(events_of_record(record, places))
         return records
 
     def commit(self, record: Record, places: Mapping[str, int]) -> None:
         """Report one commit."""
-        self.watch.recorded([record])
+        self.observer.recorded([record])
         self.emit(events_of_record(record, places))
 
     def emit(self, events: Iterable[Event]) -> None:

@@ -22,7 +22,7 @@ from ..core.rules import Checker
 from ..core.summaries import Answer, Summary, SummaryRequest, read_answer, replace_surrogates
 from ..core.view import View
 from ..errors import BadInput, BadSetting, CompactionFailed, ConflictError, IllegalView, NoSummary, StoreError
-from ..ports import Elsewhere, Handed, Summarizer
+from ..ports import CompactionRequest, RemoteBackground, Summarizer
 from .calls import Caller
 from .prefetch import PendingSummary, SummaryPrefetch
 from .state import PLANS, State
@@ -156,12 +156,12 @@ class Planner:
         open = prefetch.may_begin(plan)
         wanted = self._needed(open)
         for one in open:
-            if one in wanted and prefetch.elsewhere is None:
+            if one in wanted and prefetch.remote is None:
                 prefetch.begin(one, self._state.head.branch, self._call_for(one.needs.request))
             else:
                 prefetch.put_off(one)
-        if prefetch.elsewhere and wanted:
-            self._hand_on(prefetch.elsewhere, wanted)
+        if prefetch.remote and wanted:
+            self._request_remotely(prefetch.remote, wanted)
 
     def _needed(self, requests: Sequence[OpenRequest]) -> list[OpenRequest]:
         """Return the requests that are due, and those that will become due."""
@@ -321,13 +321,13 @@ class Planner:
                 failed = replace(pending.answer, text="", error=reason)
                 answers.update((request.key, failed) for request in pending.requests_in(plan))
 
-    def _hand_on(self, elsewhere: Elsewhere, requests: Sequence[OpenRequest]) -> None:
+    def _request_remotely(self, remote: RemoteBackground, requests: Sequence[OpenRequest]) -> None:
         """Hand these requests to another process; its summaries come back through the journal."""
         state = self._state
         policies = tuple(dict.fromkeys(one.needs.request.policy for one in requests))
         budget = state.limits.budget()
         head, is_known = state.head, state.limits.window is not None
-        wanted = Handed(
+        wanted = CompactionRequest(
             head.tenant,
             head.name,
             head.number,
@@ -338,7 +338,7 @@ class Planner:
         )
         try:
             self._caller.check_cancelled()
-            elsewhere.hand_on(wanted)
+            remote.request_compaction(wanted)
         except Exception as error:  # The database of the queue is down, for example: the conversation goes on.
             _log.warning("%s: a summary could not be handed to another process: %s", head.name, error)
         else:

@@ -19,7 +19,7 @@ from ..core.sizes import tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
 from ..core.view import Entry, View
 from ..errors import CompactionFailed
-from ..ports import Background, Elsewhere, Job
+from ..ports import Background, Job, RemoteBackground
 from .calls import Caller
 
 __all__ = ["PendingSummary", "SummaryPrefetch", "staleness"]
@@ -109,9 +109,9 @@ def _name_of(needs: NeedsSummary) -> str:
 class SummaryPrefetch:
     """The requests of one conversation that are in the background, or answered and not used yet."""
 
-    def __init__(self, background: Background | Elsewhere | None, caller: Caller | None = None) -> None:
+    def __init__(self, background: Background | RemoteBackground | None, caller: Caller | None = None) -> None:
         self.background = background
-        self.elsewhere: Elsewhere | None = background if hasattr(background, "hand_on") else None
+        self.remote: RemoteBackground | None = background if hasattr(background, "request_compaction") else None
         """Writes summaries in another process, if there is one; nothing is started here then."""
         self.is_handed_on = False
         """Whether a request was handed to another process, so that the journal may have grown."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from .messages import Media, Text
 
@@ -192,7 +192,7 @@ class Task(Struct, frozen=True, gc=False, tag="task", omit_defaults=True):
     """Why the attempt failed or was skipped."""
     seen: int = 0
     """Position of the newest visible message."""
-    asked: int = 0
+    input_tokens: int = field(default=0, name="asked")
     """Tokens that the summarizer had to read. A further attempt requests no more."""
 
 

@@ -20,7 +20,7 @@ from ..core.sizes import estimate
 from ..core.stamps import Usage
 from ..errors import BadSetting
 from ..formats import get_format
-from ..ports import Delta, Whole
+from ..ports import Delta, StreamEnd
 from .demo_replies import answer_to
 from .demo_request import ToolSet
 
@@ -62,7 +62,7 @@ class DemoModel:
         """Return the response to a request, as plain values. Raises BadMessage for a request that it cannot read."""
         return self._response(*self._answer(body))
 
-    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
+    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | StreamEnd]:
         """Yield the response word by word, and finally all of it."""
         message, usage, mark = self._answer(body)
         for piece in _PIECE.findall(message.text):
@@ -71,7 +71,7 @@ class DemoModel:
         for call in message.calls:
             yield Delta("call", call.arguments, call.name)
             self._wait()
-        yield Whole(self._response(message, usage, mark))
+        yield StreamEnd(self._response(message, usage, mark))
 
     def close(self) -> None:
         """Do nothing; other models close their connections here."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import BadSetting, BrokenStream
 from ..formats import gather
-from ..ports import Delta, Gatherer, Whole
+from ..ports import Delta, Gatherer, StreamEnd
 
 __all__ = ["RETRIES", "TIMEOUT", "SdkModel", "broken_stream", "check_settings"]
 
@@ -94,7 +94,7 @@ class SdkModel:
         return self._send(body, streams=False)
 
     def stream(self, body: Mapping[str, Any]) -> Any:
-        """Yield the answer in pieces, each a Delta, and finally all of it as plain values, in a Whole.
+        """Yield the answer in pieces, each a Delta, and finally all of it as plain values, in a StreamEnd.
 
         The iterator is asynchronous if the client is. It sends the request when the first piece is requested; closing
         it ends the request. Raises what the SDK raises, and BrokenStream if the answer ends before it is complete.
@@ -153,7 +153,7 @@ class SdkModel:
                 arguments = other
         return await send(**arguments)
 
-    def _stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
+    def _stream(self, body: Mapping[str, Any]) -> Iterator[Delta | StreamEnd]:
         events, gatherer = self._send(body, streams=True), gather(self.format)
         try:
             for event in events:
@@ -164,7 +164,7 @@ class SdkModel:
             events.close()
         yield self._whole(gatherer)
 
-    async def _stream_async(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | Whole]:
+    async def _stream_async(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | StreamEnd]:
         events, gatherer = await self._send_async(body, streams=True), gather(self.format)
         try:
             async for event in events:
@@ -200,10 +200,10 @@ class SdkModel:
                 self._own, self._loop = self._new_client(), loop
             return self._own
 
-    def _whole(self, gatherer: Gatherer) -> Whole:
+    def _whole(self, gatherer: Gatherer) -> StreamEnd:
         if (response := gatherer.whole()) is None:
             raise broken_stream(self.name)
-        return Whole(response)
+        return StreamEnd(response)
 
     def _stream_error(self, error: Exception) -> Exception:
         """Return the error to raise for a failure within a stream; the server's own errors stay unchanged."""

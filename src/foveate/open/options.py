@@ -17,7 +17,7 @@ from ..core.view import Prices
 from ..expand.expander import Place
 from ..models.known import format_of_model
 from ..policies import DEFAULT_PRESET, FLOOR, check_policies, load_policies, load_summarizer_name
-from ..ports import Background, Clock, Elsewhere, Format, Store, Summarizer, TokenCounter
+from ..ports import Background, Clock, Format, RemoteBackground, Store, Summarizer, TokenCounter
 
 __all__ = ["KEYWORDS", "Options", "PolicyChoice", "ResolvedOptions", "grouped", "resolve"]
 
@@ -37,7 +37,7 @@ class Options(Struct, frozen=True, kw_only=True):
     expand_where: Place | None = None
     """Place an expanded original is shown: in its place (`view`), in the result of the call (`tail`), or in the cheaper
     of the two (`auto`, the default)."""
-    background: bool | Background | Elsewhere | None = None
+    background: bool | Background | RemoteBackground | None = None
     """Whether summaries are written while the conversation goes on.
 
     None: those that a policy requests ahead of time from a model or a function. True: all that the view can wait for.

@@ -20,7 +20,7 @@ from ..expand.expander import ExpandOptions, Place
 from ..expand.patterns import find as find_pattern
 from ..models.known import check_model, prices_of_model
 from ..policies import check_compatible, select_active
-from ..ports import Background, Clock, Elsewhere, Summarizer, complete, wall_clock
+from ..ports import Background, Clock, RemoteBackground, Summarizer, complete, wall_clock
 from .options import Options, ResolvedOptions
 from .registry import format_of, open_store, summarize_without_model, summarizer_of
 
@@ -98,7 +98,7 @@ class Parts(NamedTuple):
             )
         return window
 
-    def _background(self, default: type[Threads] | type[Tasks]) -> Background | Elsewhere | None:
+    def _background(self, default: type[Threads] | type[Tasks]) -> Background | RemoteBackground | None:
         background = self.options.background
         if isinstance(background, bool):
             return default(eager=True) if background else None
@@ -132,7 +132,7 @@ class Parts(NamedTuple):
         if not isinstance(resolved.summarizer, str):
             validate.function("summarizer=", resolved.summarizer)
         is_own = options.background is not None and not isinstance(options.background, bool)
-        if is_own and not hasattr(options.background, "hand_on"):
+        if is_own and not hasattr(options.background, "request_compaction"):
             validate.function("background=, if not True or False,", options.background)
         if options.counter is not None:
             validate.function("counter=", options.counter)

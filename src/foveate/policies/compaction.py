@@ -242,13 +242,13 @@ class _Compact(Struct, frozen=True):
         target = min(4 * self.summary_tokens, 4 * source // 3)
         previous = "\n\n".join(unframe_summary(entry.message.text, self.framing) for entry in span.earlier_summaries)
         room = self._input_room(window, last, len(previous))
-        messages, asked = build_summary_input(span.to_read, room, level=last.attempt if last else 0)
+        messages, input_tokens = build_summary_input(span.to_read, room, level=last.attempt if last else 0)
         carried = sum(entry.tokens for entry in span.earlier_summaries)  # The new summary repeats the earlier ones.
         expected = min(covered - covered * target // (4 * source), covered - min(carried, self.summary_tokens))
         if not messages or expected < self.min_progress * view.tokens:
             return None
         attempt = last.attempt + 1 if last else 1
-        task = Task(_NAME, "pending", attempt, view.turn, span.span, "", _newest_position(view), asked)
+        task = Task(_NAME, "pending", attempt, view.turn, span.span, "", _newest_position(view), input_tokens)
         facts = {"handle": span.handle, "request": last_request(view)[:_REQUEST_MAX]}
         is_bare = self.framing == "{summary}"  # A bare text shows only the summarizer's words, without added names.
         required = () if is_bare else names_needed_later(span.covered, view.entries, target)
@@ -297,8 +297,10 @@ class _Compact(Struct, frozen=True):
         room = max(window.share(0.5), window.share(1.0) - previous // 3 - _PROMPT_TOKENS)
         if self.input_max is not None:
             room = min(room, self.input_max)
-        if last and last.asked:  # The failed input may have been too long: send no more, and half after two failures.
-            room = min(room, last.asked if last.attempt == 1 else last.asked // 2)
+        if (
+            last and last.input_tokens
+        ):  # The failed input may have been too long: send no more, and half after two failures.
+            room = min(room, last.input_tokens if last.attempt == 1 else last.input_tokens // 2)
         return room
 
     def _find_fault(self, request: SummaryRequest, text: str, span: OldestSpan, view: View) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from ..core.stamps import StampRow
 from .formats import Format, Rendered
-from .models import Cost, Delta, Gatherer, Model, StreamingModel, TokenCounter, Whole
+from .models import Cost, Delta, Gatherer, Model, StreamEnd, StreamingModel, TokenCounter
+from .observer import Fact, Observer
 from .store import (
     Audits,
     Database,
@@ -23,7 +24,7 @@ from .store import (
     append,
     complete,
 )
-from .summarizing import Background, Elsewhere, Handed, Job, Summarizer
+from .summarizers import Background, CompactionRequest, Job, RemoteBackground, Summarizer
 from .values import (
     IMPORTING,
     Branch,
@@ -37,7 +38,6 @@ from .values import (
     StoredMessage,
     wall_clock,
 )
-from .watching import Fact, Watch
 
 __all__ = [
     "IMPORTING",
@@ -46,17 +46,16 @@ __all__ = [
     "Branch",
     "Changes",
     "Clock",
+    "CompactionRequest",
     "Cost",
     "Database",
     "Delta",
-    "Elsewhere",
     "Erases",
     "Erasure",
     "Fact",
     "Finding",
     "Format",
     "Gatherer",
-    "Handed",
     "HasCatalog",
     "Head",
     "Imports",
@@ -64,7 +63,9 @@ __all__ = [
     "KeepsRuns",
     "Locks",
     "Model",
+    "Observer",
     "Orphan",
+    "RemoteBackground",
     "Rendered",
     "Rewinds",
     "SavesViews",
@@ -73,11 +74,10 @@ __all__ = [
     "StampRow",
     "Store",
     "StoredMessage",
+    "StreamEnd",
     "StreamingModel",
     "Summarizer",
     "TokenCounter",
-    "Watch",
-    "Whole",
     "append",
     "complete",
     "wall_clock",

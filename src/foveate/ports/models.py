@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..core.stamps import Usage
 
-__all__ = ["Cost", "Delta", "Gatherer", "Model", "StreamingModel", "TokenCounter", "Whole"]
+__all__ = ["Cost", "Delta", "Gatherer", "Model", "StreamEnd", "StreamingModel", "TokenCounter"]
 
 
 class Model(Protocol):
@@ -54,7 +54,7 @@ class Gatherer(Protocol):
         ...
 
 
-class Whole(Struct, frozen=True):
+class StreamEnd(Struct, frozen=True):
     """The end of a streamed answer."""
 
     response: object
@@ -64,7 +64,7 @@ class Whole(Struct, frozen=True):
 class StreamingModel(Model, Protocol):
     """A model that can stream its answers."""
 
-    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]:
+    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | StreamEnd] | AsyncIterator[Delta | StreamEnd]:
         """Yield the pieces of the answer, and the whole response at the end. Closing the iterator ends the request."""
         ...
 

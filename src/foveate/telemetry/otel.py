@@ -17,7 +17,7 @@ from opentelemetry.trace import Span, Status, StatusCode
 from ..core.totals import Totals
 from ..ports import Fact, Format
 
-__all__ = ["OpenTelemetryWatch", "Watchable", "instrument"]
+__all__ = ["Observable", "OpenTelemetryObserver", "instrument"]
 
 _NAMES = {
     "input": "gen_ai.usage.input_tokens",
@@ -43,7 +43,7 @@ _BUCKETS = [4**n for n in range(14)]
 """Bucket bounds that the conventions recommend for `gen_ai.client.token.usage`."""
 
 
-class Watchable(Protocol):
+class Observable(Protocol):
     """A conversation, sync or async."""
 
     @property
@@ -57,7 +57,7 @@ class Watchable(Protocol):
 
 
 def instrument(
-    chat: Watchable,
+    chat: Observable,
     *,
     model: str = "",
     provider: str = "",
@@ -69,8 +69,8 @@ def instrument(
     `model` becomes `gen_ai.request.model`. `provider` becomes `gen_ai.provider.name`; the default is the name of the
     conversation's format. The default providers are the global ones of the program.
     """
-    chat._agent.watch(
-        OpenTelemetryWatch(
+    chat._agent.observe(
+        OpenTelemetryObserver(
             chat.name,
             model=model,
             provider=provider or chat.format.name,
@@ -87,8 +87,8 @@ class _Operation(NamedTuple):
     current: AbstractContextManager[Span]
 
 
-class OpenTelemetryWatch:
-    """The watch of one conversation.
+class OpenTelemetryObserver:
+    """The observer of one conversation.
 
     Spans: `foveate.plan` covers the work before a model call, including summarizers. `foveate.compact` covers a
     summary, from the begin of its plan. `foveate.expand` and `foveate.record` have no duration. Metrics: the counters
@@ -130,16 +130,16 @@ class OpenTelemetryWatch:
         self._start_times: list[int] = []
         """Start times of the operations in progress, in nanoseconds since 1970, as in spans."""
 
-    def begin(self, doing: str) -> _Operation:
-        span = self._tracer.start_span(f"foveate.{doing}", attributes=dict(self._base_attributes))
+    def begin(self, operation: str) -> _Operation:
+        span = self._tracer.start_span(f"foveate.{operation}", attributes=dict(self._base_attributes))
         current = trace.use_span(span)
         current.__enter__()
         self._start_times.append(getattr(span, "start_time", None) or 0)
         return _Operation(span, current)
 
-    def end(self, begun: object, facts: Mapping[str, Fact], error: BaseException | None) -> None:
-        assert isinstance(begun, _Operation), "expected the value that begin returned"
-        span, current = begun
+    def end(self, token: object, facts: Mapping[str, Fact], error: BaseException | None) -> None:
+        assert isinstance(token, _Operation), "expected the value that begin returned"
+        span, current = token
         self._start_times.pop()
         current.__exit__(None, None, None)
         span.set_attributes(_attributes(facts))
@@ -149,15 +149,15 @@ class OpenTelemetryWatch:
             span.set_status(Status(StatusCode.ERROR))
         span.end()
 
-    def did(self, doing: str, facts: Mapping[str, Fact]) -> None:
+    def report(self, operation: str, facts: Mapping[str, Fact]) -> None:
         attributes = self._base_attributes | _attributes(facts)
         start_time = None
-        if doing == "record":
+        if operation == "record":
             attributes |= self._call_attributes
             self._bill(facts)
-        elif doing == "compact" and self._start_times:
+        elif operation == "compact" and self._start_times:
             start_time = self._start_times[-1] or None
-        self._tracer.start_span(f"foveate.{doing}", start_time=start_time, attributes=attributes).end()
+        self._tracer.start_span(f"foveate.{operation}", start_time=start_time, attributes=attributes).end()
 
     def count(self, totals: Totals) -> None:
         for name, counter in self._counters.items():

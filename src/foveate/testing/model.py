@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.messages import Message, Text
 from ..errors import BrokenStream
-from ..ports import Delta, Whole
+from ..ports import Delta, StreamEnd
 from .bodies import BodyChecker
 from .responses import SIGNED, Reply, anthropic_response, as_reply, as_values, deltas, openai_response, sign
 from .script import (
@@ -124,15 +124,15 @@ class ScriptedModel:
     async def _later(self, body: Mapping[str, Any]) -> Reply:
         return as_reply(self.reply(body))
 
-    def _pieces(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
+    def _pieces(self, body: Mapping[str, Any]) -> Iterator[Delta | StreamEnd]:
         answered = self.answer(body)
         parts = list(deltas(answered.response))
         yield from parts[: len(parts) // 2] if answered.cut else parts
         if answered.cut:
             raise self.cut(answered.cut)
-        yield Whole(as_reply(answered.response))
+        yield StreamEnd(as_reply(answered.response))
 
-    async def _pieces_later(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | Whole]:
+    async def _pieces_later(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | StreamEnd]:
         for piece in self._pieces(body):
             yield piece
 

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from msgspec import Struct
 
 from ...errors import BadSetting, Damaged, FoveateError
-from ...ops.archive import KeptHead, Verified, heads_in, verified, verify_all
+from ...ops.archive import SavedHead, Verified, heads_in, verified, verify_all
 from ...ports import Database, Finding
 from ...replay.numbers import count, plural
 from ..files import read_text
@@ -128,7 +128,7 @@ def _residue(store: Database, result: Verified, sums: _Sums) -> list[Finding]:
     return findings
 
 
-def _verify(store: Database, only: str | None, names: tuple[str, ...], heads: list[KeptHead]) -> Iterator[Verified]:
+def _verify(store: Database, only: str | None, names: tuple[str, ...], heads: list[SavedHead]) -> Iterator[Verified]:
     if not names:
         yield from verify_all(store, tenant=only, heads=heads)
         return

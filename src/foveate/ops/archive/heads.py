@@ -17,14 +17,14 @@ from msgspec.structs import astuple
 from ...errors import BadSetting
 from ...ports import Erasure, Head
 
-__all__ = ["KeptHead", "hash_of_erasures", "head_text", "heads_in"]
+__all__ = ["SavedHead", "hash_of_erasures", "head_text", "heads_in"]
 
 _VERSION = 1
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters of a name that end a line, steer a terminal or reverse the text after them. JSON can escape each."""
 
 
-class KeptHead(Struct, frozen=True, tag="head", tag_field="is"):
+class SavedHead(Struct, frozen=True, tag="head", tag_field="is"):
     """The head of a conversation, for storage outside of its database. It contains no text of messages."""
 
     version: int
@@ -52,18 +52,18 @@ def head_text(head: Head, *, time: int = 0, erasures: Sequence[Erasure] = ()) ->
     """
     ends = head.position, head.tip, head.seal, head.number, head.record
     proofs = len(erasures), hash_of_erasures(erasures)
-    text = msgspec.json.encode(KeptHead(_VERSION, head.tenant, head.name, head.root, *ends, time, *proofs)).decode()
+    text = msgspec.json.encode(SavedHead(_VERSION, head.tenant, head.name, head.root, *ends, time, *proofs)).decode()
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def heads_in(text: str) -> list[KeptHead]:
+def heads_in(text: str) -> list[SavedHead]:
     """Return the heads in a text, one per line. Raises BadSetting if a line is no head, or if there are none."""
     heads = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            head = msgspec.json.decode(line, type=KeptHead)
+            head = msgspec.json.decode(line, type=SavedHead)
         except (msgspec.DecodeError, UnicodeEncodeError) as error:
             raise BadSetting(f"Line {number} is no head: {error}. `foveate db head` prints heads.") from error
         if head.version != _VERSION:

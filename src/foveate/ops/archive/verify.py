@@ -17,7 +17,7 @@ from ...core.snapshots import Snapshot
 from ...errors import Damaged, NoSuchConversation, StoreError
 from ...ports import Database, Finding, Head
 from .export import records_of
-from .heads import KeptHead, hash_of_erasures
+from .heads import SavedHead, hash_of_erasures
 
 __all__ = ["Proof", "Verified", "prove_head", "verified", "verify_all", "verify_head", "verify_view"]
 
@@ -38,7 +38,7 @@ class Verified(Struct, frozen=True):
     """Facts that are not faults: what was added since a head was taken, or a check that could not run."""
 
 
-def verify_all(store: Database, *, tenant: str | None = None, heads: Sequence[KeptHead] = ()) -> Iterator[Verified]:
+def verify_all(store: Database, *, tenant: str | None = None, heads: Sequence[SavedHead] = ()) -> Iterator[Verified]:
     """Verify every conversation of a store, or of one tenant, and find the rows that belong to none.
 
     All hashes are computed again, as `Store.verify` does, and every saved view is compared with its journal. Rows and
@@ -47,7 +47,7 @@ def verify_all(store: Database, *, tenant: str | None = None, heads: Sequence[Ke
     named, the database also checks its own files (`Store.check_database`). Nothing is changed. Others may write
     meanwhile.
     """
-    expected: dict[tuple[str, str], list[KeptHead]] = {}
+    expected: dict[tuple[str, str], list[SavedHead]] = {}
     for head in heads:
         expected.setdefault((head.tenant, head.name), []).append(head)
     try:
@@ -64,7 +64,7 @@ def verify_all(store: Database, *, tenant: str | None = None, heads: Sequence[Ke
         yield from _database(store)
 
 
-def verified(store: Database, head: Head | None, heads: Sequence[KeptHead] = ()) -> Verified:
+def verified(store: Database, head: Head | None, heads: Sequence[SavedHead] = ()) -> Verified:
     """Verify one conversation, its saved view, and that it runs through `heads`. None: only through `heads`."""
     findings: list[Finding] = []
     notes: list[str] = []
@@ -104,7 +104,7 @@ class Proof(NamedTuple):
     """A description of additions since the head was taken; "" if there are none, or if the head has faults."""
 
 
-def verify_head(store: Database, head: Head | KeptHead) -> list[Finding]:
+def verify_head(store: Database, head: Head | SavedHead) -> list[Finding]:
     """Return the faults of a conversation whose history must run through `head`; an empty list if there are none.
 
     All hashes of the conversation are computed again, as `Store.verify` does, and its saved view is compared with its
@@ -114,7 +114,7 @@ def verify_head(store: Database, head: Head | KeptHead) -> list[Finding]:
     return prove_head(store, head).findings
 
 
-def prove_head(store: Database, head: Head | KeptHead) -> Proof:
+def prove_head(store: Database, head: Head | SavedHead) -> Proof:
     """Compare a conversation with a head that was taken from it: see `verify_head`."""
     try:
         now = store.open(head.tenant, head.name, create=False)
@@ -130,12 +130,12 @@ def prove_head(store: Database, head: Head | KeptHead) -> Proof:
                 findings, branch = store.verify(now), other
                 break
     note = "" if any(finding.where == "head" for finding in findings) else _since(branch, now, head)
-    if isinstance(head, KeptHead):
+    if isinstance(head, SavedHead):
         findings += _erasures(store, now, head)
     return Proof(now, [*findings, *verify_view(store, now)], note)
 
 
-def _since(branch: Head, now: Head, head: Head | KeptHead) -> str:
+def _since(branch: Head, now: Head, head: Head | SavedHead) -> str:
     """Describe what a branch has that its head does not: for a person who wonders what is new."""
     counts = (
         (branch.position - head.position, "message"),
@@ -150,7 +150,7 @@ def _since(branch: Head, now: Head, head: Head | KeptHead) -> str:
     return f"{listed} added since the head was taken" if added else ""
 
 
-def _erasures(store: Database, now: Head, head: KeptHead) -> Iterator[Finding]:
+def _erasures(store: Database, now: Head, head: SavedHead) -> Iterator[Finding]:
     """Compare the erasures that the head knows with the stored ones."""
     if not head.erased:
         return
@@ -162,11 +162,11 @@ def _erasures(store: Database, now: Head, head: KeptHead) -> Iterator[Finding]:
         yield Finding("erasures", f"the first {head.erased} records are not those that the head given knows")
 
 
-def _with_ends_of(now: Head, head: Head | KeptHead) -> Head:
+def _with_ends_of(now: Head, head: Head | SavedHead) -> Head:
     return replace(now, position=head.position, tip=head.tip, seal=head.seal, number=head.number, record=head.record)
 
 
-def _has_tip(store: Database, branch: Head, head: Head | KeptHead) -> bool:
+def _has_tip(store: Database, branch: Head, head: Head | SavedHead) -> bool:
     """Whether a branch has the tip of the head, without a check of its chains."""
     if branch.position < head.position or branch.number < head.number:
         return False

@@ -15,7 +15,7 @@ from psycopg.rows import tuple_row
 from ...conversation import validate
 from ...core.retention import Ages, read_ages
 from ...errors import BadSetting
-from ...ports import Handed
+from ...ports import CompactionRequest
 from .jobs import SUMMARIZING, CompactionJob, ErasureJob, Job, RetentionJob, VacuumJob, task_of
 from .tables import Tables
 
@@ -49,7 +49,7 @@ class Queue:
         # Never opened: each job gets a connection.
         self._app = App(connector=PsycopgConnector())
 
-    def hand_on(self, wanted: Handed) -> None:
+    def request_compaction(self, wanted: CompactionRequest) -> None:
         """Enqueue the compaction that a conversation requests, unless it is waiting already."""
         is_wanted = bool(SUMMARIZING.intersection(wanted.policies))
         self.put(

@@ -13,7 +13,7 @@ from foveate.core.edits import Record, Summarize, Task
 from foveate.errors import BadSetting, ConflictError, NoSummary
 from foveate.open import grouped, open_async_conversation
 from foveate.policies import compact_on_overflow
-from foveate.ports import Handed
+from foveate.ports import CompactionRequest
 from foveate.stores.memory import MemoryStore
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
@@ -29,9 +29,9 @@ class Desk:
 
     def __init__(self, *, eager: bool = False, error: Exception | None = None) -> None:
         self.eager, self.error = eager, error
-        self.notes: list[Handed] = []
+        self.notes: list[CompactionRequest] = []
 
-    def hand_on(self, wanted: Handed) -> None:
+    def request_compaction(self, wanted: CompactionRequest) -> None:
         self.notes.append(wanted)
         if self.error:
             raise self.error
@@ -76,7 +76,7 @@ def test_job_carries_the_name_and_no_text() -> None:
     desk = Desk()
     one = opened(policy=(COMPACT,), summarizer=nobody, background=desk, **SIZE)
     talk(one, 1, 7)
-    assert desk.notes == [Handed("", "c", 0, ("compact",), 11_000, 1_000, "openai")]
+    assert desk.notes == [CompactionRequest("", "c", 0, ("compact",), 11_000, 1_000, "openai")]
     assert one.journal.records() == []
 
 
@@ -144,7 +144,7 @@ def test_async_conversation_queues_jobs() -> None:
         await one.close()
 
     asyncio.run(main())
-    assert desk.notes == [Handed("", "c", 0, ("compact",), 11_000, 1_000, "openai")]
+    assert desk.notes == [CompactionRequest("", "c", 0, ("compact",), 11_000, 1_000, "openai")]
 
 
 def test_invalid_background_is_refused() -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..core.summaries import Summary, SummaryRequest
 
-__all__ = ["Background", "Elsewhere", "Handed", "Job", "Summarizer"]
+__all__ = ["Background", "CompactionRequest", "Job", "RemoteBackground", "Summarizer"]
 
 Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]]
 """Returns the requested summary: plain text, or a JSON object with a string `summary`; a `Summary` also names its
@@ -47,7 +47,7 @@ view can wait for is started here; else only those that a policy requests ahead.
 """
 
 
-class Handed(Struct, frozen=True):
+class CompactionRequest(Struct, frozen=True):
     """A request to compact a conversation in another process. It contains no text of messages."""
 
     tenant: str
@@ -62,13 +62,13 @@ class Handed(Struct, frozen=True):
     format: str = ""
 
 
-class Elsewhere(Protocol):
+class RemoteBackground(Protocol):
     """A background in another process, which opens the conversation and compacts it there.
 
     The result comes back through the journal. With a true attribute `eager` it gets every request that the view can
     wait for; else only those that a policy makes ahead.
     """
 
-    def hand_on(self, wanted: Handed) -> object:
+    def request_compaction(self, wanted: CompactionRequest) -> object:
         """Accept a request. It may wait for a database, but not for the summary; exceptions are logged."""
         ...
