@@ -1,6 +1,7 @@
-"""A process whose summarizer hangs in the background: run with the path of a database, until it is killed.
+"""Child process whose background summarizer hangs until the process is killed.
 
-It prints `message POSITION` for each message that was stored, and `asked` once the summarizer was.
+Run it with the path of a database. It prints `message POSITION` for each stored message, and `asked` when the
+summarizer is called.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tests of expanding share: long results, an agent's loop, and how its requests look."""
+"""Helpers of the tests of `expand`: long results, an agent's loop, and the content of its requests."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def client_for(provider: str, script: Any, **options: Any) -> Any:
 
 
 def asked(client: Any, prompt: dict[str, Any]) -> Any:
-    """The model's answer to a prompt, which must be legal for its provider."""
+    """Send the prompt, which must be legal for its provider, to the model; return the reply."""
     if isinstance(client, StubAnthropic):
         return client.messages.create(model="m", max_tokens=99, **prompt)
     return client.chat.completions.create(model="m", **prompt)
 
 
 def run(chat: Conversation, provider: str, script: list[Message], results: dict[str, str], **said: Any) -> Any:
-    """An agent: asks the model as long as it calls tools, and answers what the conversation does not."""
+    """Run an agent: call the model until it makes no calls; answer the calls that the conversation does not answer."""
     client = client_for(provider, list(script))
     for _ in script:
         chat.record(asked(client, chat.prompt(tools=TOOLS, **said)))
@@ -37,7 +37,7 @@ def run(chat: Conversation, provider: str, script: list[Message], results: dict[
 
 
 def result_of(provider: str, call_id: str, text: str) -> object:
-    """A result as a host writes it."""
+    """Return a tool result in the host's wire format."""
     if provider == "anthropic":
         return [{"type": "tool_result", "tool_use_id": call_id, "content": text}]
     return {"role": "tool", "tool_call_id": call_id, "content": text}

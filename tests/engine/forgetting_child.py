@@ -1,7 +1,7 @@
-"""A process that talks, erases, and then looks through all its objects for what was erased: run with what it is to do
-and a folder. It prints how often it found that before, and what it found after, as JSON.
+"""Child process that appends, erases, and then searches all objects of the process for the erased text.
 
-It is one of its own, since what other tests left behind takes long to look through, and not all of it bears that.
+Run it with the name of an act and a folder. It prints as JSON how many objects held the text before the erasure, and
+which hold it afterwards. It is a separate process, because objects of other tests would make the search slow.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from foveate.testing.rows import chain
 
 
 def secret() -> str:
-    """Made anew each time, so that no constant of this file holds it."""
+    """Return a word that no constant of this file contains."""
     return "".join(reversed("edocsuoiretsym")) + str(7 * 11 * 13)
 
 
 def holding(word: str) -> list[str]:
-    """Whatever holds a text with this word, as far as Python can reach it."""
+    """Return every reachable object that holds a text with this word."""
     gc.collect()
     found, raw, here = [], word.encode(), gc.get_objects()
     todo, seen = list(here), {id(here), id(found)}
@@ -80,7 +80,7 @@ def opened(path: Path, policy: str, summarizer: Any) -> Conversation:
 
 
 def erased_here(path: Path, policy: str) -> tuple[int, list[str]]:
-    """What was erased by the conversation itself."""
+    """Erase through the conversation."""
     with opened(path, policy, cached(summarize)) as chat:
         talk(chat)
         before = len(holding(secret()))
@@ -93,7 +93,7 @@ def erased_here(path: Path, policy: str) -> tuple[int, list[str]]:
 
 
 def erased_elsewhere(path: Path) -> tuple[int, list[str]]:
-    """By a store of its own, as another process would; and as soon as the conversation looks at the store again."""
+    """Erase through a second store, as another process does; the conversation then reads the store again."""
     with opened(path, "balanced", cached(summarize)) as chat:
         talk(chat)
         with SqliteStore(path) as store:
@@ -107,7 +107,7 @@ def erased_elsewhere(path: Path) -> tuple[int, list[str]]:
 
 
 def erased_by_the_store(path: Path, kind: str) -> tuple[int, list[str]]:
-    """Whoever tells the store alone leaves at least no cache of functions behind."""
+    """Erase through the store alone; no function cache may hold the text afterwards."""
     with MemoryStore() if kind == "memory" else SqliteStore(path) as store:
         head = store.open("", "one")
         head = append(store, head, chain([user("something")], head))

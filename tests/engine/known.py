@@ -1,7 +1,7 @@
-"""All that an open conversation knows and shows, as values: so that two that stand at the same place can be compared.
+"""Everything that an open conversation knows and shows, as values that can be compared.
 
-One is live, and came there step by step; another was opened anew from the same store. Left out is what only the live
-one can know: which call it has begun that nobody has answered, when that was, and what is written in the background.
+The tests compare a conversation that was used step by step with one that was opened again from the same store. Facts
+that only the first one can know are left out: an unanswered call, its time, and summaries in the background.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MEMOS = ("_base", "_forms")
 
 
 class Unsaved:
-    """A store as it is, but for its saved views, which it does not hand out: all is folded from the beginning."""
+    """A store that returns no snapshots, so that a conversation is folded from its beginning."""
 
     def __init__(self, store: Any) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class Unsaved:
 
 
 def known(chat: Conversation) -> dict[str, Any]:
-    """What a conversation knows, and what it answers when it is asked."""
+    """Return the values that a conversation holds, and its answers to questions."""
     projection, view = chat._session.state.projection, chat.view
     return {
         **projected(projection),
@@ -53,9 +53,7 @@ def known(chat: Conversation) -> dict[str, Any]:
 
 
 def projected(projection: Projection) -> dict[str, Any]:
-    """All that a projection holds. What it has forgotten depends on when it was saved last, so both forget as much as
-    they may before they are compared.
-    """
+    """Return the values of a projection. Both sides first forget all they may, because a save decides what is forgotten."""
     twin = projection.copy()
     twin.forget()
     return {
@@ -78,8 +76,10 @@ def projected(projection: Projection) -> dict[str, Any]:
 
 
 def beside(chat: Conversation) -> tuple[str, ...]:
-    """What nobody else can know of it: what depends on a call that it has begun, where that is not the newest one that
-    was answered, and on a measured prompt that lies behind the point to which it departed.
+    """Return the names of the values that another process cannot know.
+
+    These depend on a call that this process began, if it is not the newest answered one, and on a measured prompt after the
+    point to which the conversation departed.
     """
     state, facts = chat._session.state, chat._session.state.projection.facts
     is_alone = state._turn > facts.turn or state._requested not in (None, facts.replied)
@@ -91,7 +91,7 @@ def beside(chat: Conversation) -> tuple[str, ...]:
 def differences(
     one: dict[str, Any], other: dict[str, Any], *, without: tuple[str, ...] = ()
 ) -> dict[str, tuple[Any, Any]]:
-    """What of it is not the same, by name; of lists and tables only what is not the same in them."""
+    """Return the values that differ, by name; of lists and dicts only the differing items."""
     return {name: _apart(one[name], other[name]) for name in one if name not in without and one[name] != other[name]}
 
 

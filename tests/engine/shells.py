@@ -1,4 +1,4 @@
-"""How the tests of the engine open a conversation and look at its views."""
+"""Helpers of the tests of conversations: open one, and read its views."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from foveate.testing import BodyChecker
 
 
 def opened(name: str = "c", *, provider: str = "openai", policy: Any = "none", **options: Any) -> Conversation:
-    """A conversation with a clock that ticks once per look, in memory unless `store` says otherwise."""
+    """Open a conversation whose clock ticks at each look; in memory unless `store` is set."""
     ticks = iter(range(1, 10**9))
     options.setdefault("window", 100_000)
     return open_conversation(name, format=provider, policy=policy, **grouped({"clock": lambda: next(ticks), **options}))
 
 
 def shown(view: View) -> list[tuple[str, str, str]]:
-    """Each entry as (handle, role, text)."""
+    """Return each entry as (handle, role, text)."""
     return [(entry.handle, entry.message.role, entry.message.text) for entry in view]
 
 
@@ -26,11 +26,11 @@ def texts(view: View) -> list[str]:
 
 
 def refusals(chat: Conversation, view: View | None = None) -> list[str]:
-    """What the second checker says of the body that shows this view."""
+    """Return the refusals of the second checker for the body of this view."""
     body = chat.format.body(view or chat.prepare(), profile=chat._agent.profile)
     return [str(refusal) for refusal in BodyChecker(chat.format.name).check(body)]
 
 
 def wire(chat: Conversation, view: View) -> list[bytes]:
-    """The rendered messages of a view."""
+    """Return the rendered messages of a view."""
     return [rendered.body for rendered in chat.format.rendered(view, profile=chat._agent.profile)]

@@ -1,4 +1,4 @@
-"""Ages of a conversation: what was kept long enough goes, and not a byte of the view changes by it."""
+"""Retention: messages over their age are erased, and no byte of the view changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DAY = 86_400_000
 
 
 class Busy(MemoryStore):
-    """A store in which somebody does something just before, or behind, the first erasure."""
+    """A store in which another writer acts before or after the first erasure."""
 
     def __init__(
         self, before: Callable[[], object] = lambda: None, behind: Callable[[], object] = lambda: None
@@ -54,7 +54,7 @@ class Busy(MemoryStore):
 
 
 def talked(turns: int = 8, **options: Any) -> Any:
-    """A call and its result each turn, behind a system prompt and a question; two messages a turn."""
+    """Return a conversation with a system prompt, a question, and a call with its result in each turn."""
     chat = opened(**options)
     chat.append([system("You help."), user("Look around.")])
     for n in range(1, turns + 1):
@@ -65,7 +65,7 @@ def talked(turns: int = 8, **options: Any) -> Any:
 
 
 def summed_up(turns: int = 8, **options: Any) -> Any:
-    """The same with its first half under a summary: messages 3 to turns + 2."""
+    """Return the same conversation with a summary over messages 3 to turns + 2."""
     chat = talked(turns, **options)
     rows = chat.history(3, turns + 2)
     chat.edit(Summarize(Span(rows[0].id, rows[-1].id), "Half of it was seen."))
@@ -73,7 +73,7 @@ def summed_up(turns: int = 8, **options: Any) -> Any:
 
 
 def gone(chat: Any) -> list[int]:
-    """Positions of messages that say nothing any more."""
+    """Return the positions of messages without content."""
     return [row.position for row in chat.history() if not row.message.parts]
 
 
@@ -180,7 +180,7 @@ def test_stricter_rule_erases_a_summary_that_outlived_its_sources() -> None:
 
 
 def test_later_summary_is_no_residue_and_is_erased_once_hidden() -> None:
-    """It rolls on from one that outlived its originals, or was made where they lay hidden."""
+    """The summary continues one that outlived its messages, or covers messages that were hidden."""
     chat = talked(12, window=2_000, summarizer="digest", policy="prune-and-compact")
     rows = chat.history(3, 10)
     chat.edit(Hide(Span(rows[0].id, rows[-1].id)))
@@ -210,8 +210,8 @@ def test_rules_apply_to_one_tool_and_to_media() -> None:
 
 
 def test_erased_input_still_protects_the_same_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else whoever folds the history anew would take the input before it for the newest one of its time, and show it
-    beside the summary that stands for it.
+    """Otherwise a process that folds the history again would protect the input before it, and show that input next to the
+    summary that covers it.
     """
     store = MemoryStore()
     chat = opened(store=store)
@@ -420,7 +420,7 @@ def test_message_expanded_during_retention_is_kept(where: Any) -> None:
 
 @pytest.mark.parametrize("even", ["", ", even shown"])
 def test_fork_made_during_retention_keeps_what_it_shows(even: str) -> None:
-    """It leaves from so early that all of it is new there, and before the summary under which it lies elsewhere."""
+    """The fork starts so early that all its messages are new, and before the summary that covers them in the parent."""
 
     forks = list[Any]()
     store = Busy(lambda: forks.append(other.fork("fork", at=4)))

@@ -1,7 +1,7 @@
-"""Summaries in the background: who waits for them, when they are taken, and when they are dropped.
+"""Summaries in the background: when a call waits for them, uses them and drops them.
 
-Cranked by hand: nothing is written before the test says so. A message of the story counts for 500 tokens, the window
-takes 10,000 of them; a summary is asked for at 5,000 and due at 10,000.
+The tests run the background jobs by hand. A message counts 500 tokens, the window takes 10,000; a summary is requested
+at 5,000 tokens and due at 10,000.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def story(
 
 
 def ask(one: Conversation, number: int) -> View:
-    """A question of 500 tokens, and the view for the model; the question before is answered."""
+    """Answer the open question, append a question of 500 tokens, and return the next view."""
     if number > 1:
         one.record(say(f"a{number - 1} " + text_of(490, number)))
     one.append(user(f"q{number} " + text_of(490, number)))
@@ -47,7 +47,7 @@ def ask(one: Conversation, number: int) -> View:
 
 
 def talk(one: Conversation, first: int, last: int) -> View:
-    """Questions with these numbers and the answers before them, about 1,000 tokens each pair."""
+    """Append questions with these numbers and answers between them, about 1,000 tokens each pair."""
     for number in range(first, last):
         ask(one, number)
     return ask(one, last)
@@ -58,7 +58,7 @@ def begins(view: View) -> list[str]:
 
 
 def said(first: int, last: int) -> list[str]:
-    """How the messages of `talk` begin."""
+    """Return the first words of the messages of `talk`."""
     return [f"{who}{number}" for number in range(first, last + 1) for who in "qa"][:-1]
 
 
@@ -71,7 +71,7 @@ def tasks(one: Conversation) -> list[tuple[str, int, str]]:
 
 
 def test_summary_is_prefetched_and_used_without_waiting():
-    """F31: what is said meanwhile stays as it was said."""
+    """F31: messages that arrive during the summary stay unchanged."""
     background = HandCranked()
     one, asked = story(background)
     talk(one, 1, 5)
@@ -240,7 +240,7 @@ def test_failed_prefetch_is_recorded_and_counted(answers: list[Any], why: str):
 
 
 def run(one: Conversation, first: int, last: int) -> View:
-    """Calls of a tool and their results, 500 tokens each, in an agent's run without any input of the user."""
+    """Append calls of a tool and their results, 500 tokens each, without another user input."""
     for number in range(first, last + 1):
         one.prepare()
         one.record(call(f"c{number}", "read", n=number))
@@ -416,7 +416,7 @@ def test_prefetched_edit_is_dropped_if_a_policy_was_faster():
 
 
 def test_prefetched_summary_of_a_shortened_span_is_still_used():
-    """A summary that was made of more than is shown now is no less true."""
+    """A summary of more messages than are shown now is still true."""
     shrinks: list[str] = []
 
     def shortens(view: View) -> Iterator[Replace]:
@@ -580,7 +580,7 @@ def test_prefetched_checkpoints_continue_each_other():
 
 
 def sums_up(view: View) -> Iterator[NeedsSummary]:
-    """Asks for a summary of the first three messages, at once."""
+    """A policy that requests a summary of the first three messages at once."""
     entries = view.entries[:3]
     if len(view) < 4 or any(entry.span for entry in view):
         return

@@ -1,8 +1,7 @@
-"""One conversation that prepares summaries in the background, in any order of what may happen to it.
+"""State machine: one conversation with summaries in the background, under any order of events.
 
-Cranked by hand, with answers that are good, empty, raised, or never there; with edits, forks, other courses, another
-writer, and processes that end. After every step the view is legal, nothing that was said is lost, and nothing of a
-summary is in the journal that was not taken whole.
+Summaries are good, empty, failing or never written; there are edits, forks, departures, another writer, and processes
+that end. After each step the view is legal, no message is lost, and the journal holds no part of an unused summary.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ POLICIES = (
 
 
 class Prepares(RuleBasedStateMachine):
-    """The conversation under test is `chat`; `said` is what its history must hold."""
+    """The conversation under test is `chat`; `said` holds the expected history."""
 
     @initialize(which=st.integers(0, len(POLICIES) - 1), eager=st.booleans())
     def begin(self, which: int, eager: bool) -> None:
@@ -80,7 +79,7 @@ class Prepares(RuleBasedStateMachine):
 
     @rule(tokens=st.integers(5, 350), rounds=st.integers(1, 6))
     def turns(self, tokens: int, rounds: int) -> None:
-        """The user asks, the model calls a tool and answers."""
+        """Append a user input, a call with its result, and an answer."""
         for _ in range(rounds):
             self.count += 1
             id = f"c{self.count}"
@@ -158,7 +157,7 @@ class Prepares(RuleBasedStateMachine):
 
     @rule()
     def the_process_ends(self) -> None:
-        """Without a close: what was being prepared is gone, and nothing else."""
+        """End the process without a close: only summaries in preparation are lost."""
         records = self.chat.journal.records()
         self.chat = self.opened(self.chat.name)
         assert self.chat.view.preparing == ()

@@ -1,7 +1,7 @@
-"""Summaries in the background of both shells: threads, tasks, closing, cancelling, and a process that is killed.
+"""Summaries in the background, sync and async: threads, tasks, closing, cancelling, and a killed process.
 
-Nothing sleeps: a summarizer waits at a gate that the test opens. Warnings are errors here, so a coroutine that nobody
-awaits or a task that is destroyed while it is pending fails a test.
+Nothing sleeps: a summarizer waits at a gate that the test opens. Warnings are errors here, so a coroutine that is never
+awaited, or a pending task that is destroyed, fails a test.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class Gate:
-    """A summarizer that waits until it is let through."""
+    """A summarizer that waits until the test opens the gate."""
 
     def __init__(self, said: str | BaseException = "In short.") -> None:
         self.open = threading.Event()
@@ -71,7 +71,7 @@ def jobs(one: Conversation | AsyncConversation) -> list[Any]:
 
 
 def ended(one: Conversation) -> None:
-    """Wait for what runs in the background, as nobody but a test does."""
+    """Wait until the background work has ended."""
     for job in jobs(one):
         job.wait()
 
@@ -207,7 +207,7 @@ async def async_talk(one: AsyncConversation, first: int, last: int) -> View:
 
 
 def run(story: Awaitable[None]) -> None:
-    """Run an async test; whatever the loop complains of fails it."""
+    """Run an async test; every complaint of the event loop fails it."""
     told: list[Any] = []
 
     async def main() -> None:

@@ -93,7 +93,7 @@ def test_an_async_summarizer_serves_a_conversation_opened_in_sync_code():
 
 
 def test_waiting_for_the_own_event_loop_is_refused():
-    """A sync call in the thread of an event loop that has to run a summarizer first would wait for ever."""
+    """A sync call in the thread of an event loop that must run a summarizer first would wait for ever."""
     store = MemoryStore()
 
     async def story() -> None:

@@ -1,4 +1,4 @@
-"""Tasks cancelled while the store works: what was written is known, and nobody hears of errors they gave up on."""
+"""Tasks that are cancelled during a store operation: written data is known, and late errors are not reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foveate.stores.memory import MemoryStore
 
 
 class Slow(MemoryStore):
-    """Waits in the next append until it is let go."""
+    """A store that waits in the next append until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ def test_many_tasks_share_one_conversation():
 
 
 def test_summary_of_a_closed_loop_is_not_awaited():
-    """Whoever used the conversation in another loop waited for ever."""
+    """A conversation that was used in another loop once waited for ever."""
     store = Slow()
     ended, loop = asyncio.new_event_loop(), asyncio.new_event_loop()
     try:

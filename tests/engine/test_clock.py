@@ -1,7 +1,7 @@
-"""A clock that goes wrong: set back by an hour or to 1970, a century ahead and back, to and fro.
+"""Clocks that go wrong: set back by an hour or to 1970, a century ahead and back, to and fro.
 
-Things follow each other by position and age by turns, so no view hangs on the clock. What is measured in time (whether
-a provider's cache is warm, how long a run took, which limit it reached) never comes out below nothing.
+Positions define the order and turns define ages, so no view depends on the clock. Measured times (whether a provider's
+cache is warm, the length of a run, its limits) are never negative.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def steady(look: int) -> int:
 
 
 def talked(store: Any, policy: str, clock: Callable[[], int], turns: int = 8) -> list[Any]:
-    """What the model is shown at each call of a conversation with many results."""
+    """Return the view of each call of a conversation with many results."""
     shown = []
     opened = foveate.open_conversation(
         "one",
@@ -150,7 +150,7 @@ def test_cache_stays_warm_when_the_clock_is_set_back() -> None:
 
 
 def slow_agent(times: list[int], **options: Any) -> foveate.ReActAgent:
-    """An agent that calls its tool for ever; each time the clock is looked at it says the next of these times."""
+    """Return an agent that calls its tool for ever. Each look at its clock returns the next of these times."""
     looks = iter(times)
     script = (call(f"c{n}", "look") for n in range(100))
     last = [0]
@@ -160,7 +160,7 @@ def slow_agent(times: list[int], **options: Any) -> foveate.ReActAgent:
         return last[0]
 
     def look() -> str:
-        """Looks."""
+        """Look."""
         return "nothing"
 
     model = ScriptedModel(script, "anthropic")
@@ -168,7 +168,7 @@ def slow_agent(times: list[int], **options: Any) -> foveate.ReActAgent:
 
 
 def test_clock_set_back_gives_a_run_no_more_time() -> None:
-    """By a second a look, and an hour back in the middle: it ends by its limit all the same."""
+    """The clock advances a second a look, and goes back an hour in the middle; the run still ends at its limit."""
     times = [NOW + 1000 * look - (HOUR if look > 8 else 0) for look in range(60)]
     with slow_agent(times, limits=Limits(seconds=20, turns=40)) as agent:
         run = agent.run("Look on.").run

@@ -1,4 +1,4 @@
-"""A summary that is asked for by hand: what it covers, what it dwells on, and what is said where there is none."""
+"""`compact()`: the covered messages, the focus, and the result if there is nothing to summarize."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAIN = compact_on_overflow(framing="{summary}")
 
 
 def talk(one: Any, count: int = 8, size: int = 200) -> Any:
-    """Questions and answers, each of about `size` tokens."""
+    """Append questions and answers, each of about `size` tokens."""
     return one.append(
         [
             made
@@ -143,7 +143,7 @@ def test_async_compact_works_the_same():
 
 
 def test_any_failing_store_operation_loses_nothing():
-    """F04, F30: `compact` may be called again, and gets there."""
+    """F04, F30: `compact` may be repeated, and then succeeds."""
     for n in range(1, 30):
         countdown = Countdown(after=bool(n % 2))
         one = opened(

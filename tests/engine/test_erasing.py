@@ -1,4 +1,4 @@
-"""Erasing in a conversation: the view is legal without it, and nothing that is kept to be quick shows it again."""
+"""Erasing: the view stays legal, and no cache shows the erased content again."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_older_input_stays_shrunk_when_the_last_is_erased(provider: str) -> None
 
 @pytest.mark.parametrize("is_shown", [True, False])
 def test_reasoning_bound_to_an_erased_message_is_hidden(is_shown: bool) -> None:
-    """Of a provider that takes back reasoning only behind the past it followed."""
+    """The provider accepts reasoning only after the past that it followed."""
 
     def thoughts(chat: Any) -> list[str]:
         return [part.text for entry in chat.prepare() for part in entry.message.parts if isinstance(part, Reasoning)]
@@ -196,7 +196,7 @@ def test_erasing_a_message_erases_its_expanded_copies() -> None:
 
 
 def test_erasing_an_answer_does_not_reopen_its_call() -> None:
-    """An agent that goes on would have it carried out once more."""
+    """Otherwise an agent would carry the call out again."""
     chat = talked()
     chat.append(assistant("", ToolCall("c3", "pay", "{}"), ToolCall("c4", "pay", "{}")))
     chat.append(tool_result("c3", "paid"))
@@ -206,7 +206,7 @@ def test_erasing_an_answer_does_not_reopen_its_call() -> None:
 
 
 def test_open_conversation_elsewhere_sees_the_erasure(tmp_path: Path) -> None:
-    """The other one commits a plan, finds it stale, and shows what there is."""
+    """The other process commits a plan, finds that it is stale, and shows the current view."""
     store = MemoryStore()
     one, other = talked(store=store), opened(store=store)
     assert "rain in Paris" in texts(other.prepare())
@@ -221,14 +221,14 @@ def test_open_conversation_elsewhere_sees_the_erasure(tmp_path: Path) -> None:
 
 
 def remembered() -> int:
-    """How many answers functions of policies and digests have kept; one without a bound is made of settings alone."""
+    """Return the number of cached answers of policies and digests. Unbounded caches hold only settings."""
     names = [name for name in sys.modules if name.startswith(("foveate.policies", "foveate.digest"))]
     kept = {id(one): one for name in names for one in vars(sys.modules[name]).values() if hasattr(one, "cache_info")}
     return sum(one.cache_info().currsize for one in kept.values() if one.cache_info().maxsize is not None)
 
 
 def test_no_function_cache_holds_an_erased_text(tmp_path: Path) -> None:
-    """Policies remember what they made of a text; here it is let go of."""
+    """Policies cache what they make of a text; an erasure clears these caches."""
     chat = opened(window=3_000, policy="balanced", store=f"sqlite:///{tmp_path / 'chat.db'}")
     chat.append([user("go"), assistant("", ToolCall("c", "look", "{}"))])
     chat.append(tool_result("c", "\n".join(f"quince {n}: {n * n}" for n in range(300))))
@@ -292,7 +292,7 @@ def test_every_view_after_an_erasure_is_legal(provider: str, data: st.DataObject
 
 
 def test_answer_shrunk_after_its_call_was_erased_is_no_residue() -> None:
-    """The form is made of the answer, which is there: the call that it answered is not, so it tells nothing of that."""
+    """The short form is made of the answer, which is still stored, and says nothing about the erased call."""
     chat = open_conversation("c", window=50_000, policy="none")
     chat.append(TALK[:4])
     chat.privacy.erase("m3")

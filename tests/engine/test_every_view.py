@@ -1,4 +1,4 @@
-"""Whatever is said, in whatever order, edited by whomever: every view is legal, stable, and nothing is lost."""
+"""Every view of any history, with any edits of anyone, is legal and stable, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def opened(provider: str, policy: object, *, window: int = 100_000, store: objec
 
 
 def settled(chat: Conversation) -> list[bytes]:
-    """The rendered messages of the next call, checked by both checkers; nothing where there is nothing to send."""
+    """Return the rendered messages of the next call, after both checkers; an empty list if there is nothing to send."""
     try:
         view = chat.prepare()
     except BadInput:
@@ -53,7 +53,7 @@ def settled(chat: Conversation) -> list[bytes]:
 
 
 def said(chat: Conversation, history: list[Message]) -> Iterator[Message]:
-    """Append each message, after the body of the loop has run; what is no message at all is refused and left out."""
+    """Yield each message, and append it after the body of the caller's loop. Invalid messages must be refused."""
     for message in history:
         if message.role == "tool" and message.result is None:
             with pytest.raises(BadMessage):
@@ -96,7 +96,7 @@ def test_every_view_of_any_history_with_any_edits_is_legal(
 def test_view_without_a_new_edit_extends_the_last_byte_for_byte(
     provider: str, history: list[Message], policy: str, data: st.DataObject
 ) -> None:
-    """F27: nothing but a recorded edit may change what the provider has cached."""
+    """F27: only a recorded edit may change what the provider has cached."""
     chat = opened(provider, POLICIES[policy])
     last: list[bytes] = []
     number = 0

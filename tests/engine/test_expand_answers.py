@@ -1,4 +1,4 @@
-"""Calls of `expand` that cannot be answered, and what an answer leaves behind: in journals, forks, lists and stores."""
+"""Calls of `expand` that cannot be answered, and the traces of answers in journals, forks, lists and stores."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def story(**options: object) -> Conversation:
 
 
 def refused(chat: Conversation, arguments: str) -> str:
-    """What a call with these arguments is told, having changed nothing but for that."""
+    """Return the answer to a call with these arguments, which changes nothing else."""
     before, number = shown(chat.prepare()), chat._agent.head.number
     chat.record(assistant("", ToolCall("x", "expand", arguments)))
     assert shown(chat.view)[: len(before)] == before
@@ -479,7 +479,7 @@ def test_search_skips_the_call_that_searched():
 
 
 def test_search_continues_behind_visible_messages():
-    """Two hundred messages that are shown hold the word as well as the one that is hidden, or better."""
+    """Two hundred visible messages match the words as well as the hidden one, or better."""
     chat = opened(policy="none")
     ids = chat.append([user("an owl, far away, between many other words that are said"), *[user("owl")] * 200])
     chat.edit(Hide(Target(ids[0])))
@@ -516,7 +516,7 @@ def too_large(policy: str) -> Conversation:
 
 
 def test_oversized_original_is_not_expanded_by_a_program():
-    """Once the hard floor made room for it: it hid all but the newest request, and in the end the original too."""
+    """The floor would hide everything but the newest request, and finally the original itself."""
     chat = too_large("none")
     chat.prompt()
     before = chat._agent.head, texts(chat.view)

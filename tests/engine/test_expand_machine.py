@@ -1,4 +1,4 @@
-"""Whatever a model asks for, and whatever else happens in between: each request is legal, and nothing is lost."""
+"""State machine: any calls of `expand` and any other events; each request is legal, and nothing is lost."""
 
 from __future__ import annotations
 

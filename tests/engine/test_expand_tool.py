@@ -1,4 +1,4 @@
-"""The tool `expand`: a model asks for what it does not see, and the conversation answers, in both formats."""
+"""The tool `expand`: a model requests hidden content and the conversation answers, in both formats."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FORMS = [
 
 
 def expander(provider: str = "openai", **options: object):
-    """A conversation that expands, and shows only the newest result whole; its clock goes a millisecond a look."""
+    """Open a conversation that offers `expand` and shows only the newest result whole. Its clock ticks a millisecond a look."""
     chat = opened(provider=provider, policy=options.pop("policy", "keep-last-1"), expand=True, **options)
     chat.append("Look around.")
     return chat
@@ -177,7 +177,7 @@ def test_tool_and_instruction_are_the_same_bytes_in_every_prompt():
     ids=["warm-and-deep", "cold", "nothing-behind-it"],
 )
 def test_original_returns_where_it_costs_less(idle, behind, place):
-    """Warm: what stands behind would be written again. Cold: it is written anyway, so its own place is free."""
+    """With a warm cache the content after it would be written again. With a cold one its own place costs nothing extra."""
     now = [1_000_000]
     chat = open_conversation(
         "c",
@@ -253,7 +253,7 @@ def test_any_return_from_a_summary_is_legal(provider, handle, where):
 
 
 def test_compacted_reads_are_found_and_expanded():
-    """F21: Elsewhere everything is read again after a compaction. Here the words that are still known lead to it."""
+    """F21: after a compaction the model finds earlier reads by their words and does not read again."""
     looked = []
 
     def model(request: dict[str, object]) -> object:

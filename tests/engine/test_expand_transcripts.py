@@ -1,4 +1,4 @@
-"""Recorded conversations under a policy: whatever is not shown whole can be asked for in every form."""
+"""Recorded conversations under a policy: all content that is not shown whole can be expanded in every form."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST = 140
 
 
 def played(folder: Path, provider: str, source: str, number: int, **options: object) -> Conversation:
-    """A conversation that has gone through a recording with few results shown whole, and from now on stays as it is."""
+    """Return a conversation that replayed a recording with few whole results, and that plans no more edits."""
     path = sorted((folder / "neutral" / source).glob("*.jsonl"))[number]
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[:MOST]]
     reader = opened("reader", window=10**6)
@@ -49,7 +49,7 @@ def played(folder: Path, provider: str, source: str, number: int, **options: obj
 
 
 def ask(chat: Conversation, **arguments: object) -> Message:
-    """What a call with these arguments is answered, in a request that its provider takes."""
+    """Return the answer to a call with these arguments; the request must be legal."""
     chat.record(call(f"x{len(chat)}", "expand", **arguments))
     chat.prepare(tools=TOOLS)
     assert BodyChecker(chat.format.name).check(json.loads(chat.body(tools=TOOLS))) == []

@@ -1,4 +1,4 @@
-"""What is said of a message beside it: leases, parts kept for a while, facts of the application, pins on parts."""
+"""Facts of messages: leases, parts kept for some calls, facts of the application, pins on parts."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_view_knows_the_newest_retained_message_after_its_first_call():
 
 
 def test_plugin_text_of_the_last_input_may_be_hidden():
-    """I5: the user's words are byte-identical; what stands beside them was never his."""
+    """I5: the user's words stay byte-identical; a plugin's text in the same message is not part of them."""
     one = opened()
     (id,) = one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
     one.edit(Hide(Target(id, (1,))))

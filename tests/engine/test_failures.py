@@ -1,4 +1,4 @@
-"""Thirty-six ways such systems hurt their users: those that the engine has to answer for, each by its number."""
+"""The failures of failures.md that the engine prevents, each with its number."""
 
 from __future__ import annotations
 

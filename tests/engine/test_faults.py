@@ -1,4 +1,4 @@
-"""The n-th operation of the store fails, for every n: the conversation is as before or as after, and goes on."""
+"""The n-th operation of the store fails, for every n: the conversation is as before or as after, and continues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICY = (prune_tool_outputs(protect=300, minimum=150),)
 
 
 def play(chat: Conversation, *, refreshes: bool = True) -> None:
-    """The whole run; an operation that fails is simply done again, as a user's retry would."""
+    """Play the whole run. A failed operation is repeated, as a user's retry does."""
     tip = chat.tip
     for message in HISTORY:
         for attempt in range(3):

@@ -1,4 +1,4 @@
-"""Of what is hidden a conversation forgets all but the newest; what it shows, then or later, is the same."""
+"""A conversation forgets all but the newest hidden runs; every view stays the same."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from .test_state_machine import TwoStores
 
 
 def forget(chat: Conversation, kept: int) -> None:
-    """Let go of all but so many hidden runs."""
+    """Forget all but this many hidden runs."""
     with patch.object(snapshots, "KEPT_MAX", kept), patch.object(snapshots, "_SLACK", 1):
         chat._session.state.projection.forget()
 
 
 @contextmanager
 def in_small_pieces() -> Iterator[None]:
-    """What is long is anything above two or three."""
+    """Set every limit on a length to two or three."""
     sizes = ((state, "_SHORT_JOURNAL", 2), (state, "_WINDOW", 1), (state, "_ROWS", 3), (past, "_ROWS", 3))
     with ExitStack() as stack:
         for module, name, size in (*sizes, (state, "_LONG_GAP", 2)):
@@ -43,12 +43,12 @@ def in_small_pieces() -> Iterator[None]:
 
 
 def all_records(chat: Conversation) -> list[Record]:
-    """The whole journal, which tells anything."""
+    """Return the whole journal."""
     return [record for _, record in chat._agent.store.records(chat._agent.head)]
 
 
 class OneForgets(TwoStores):
-    """The conversation on SQLite forgets whenever it likes, and reads in small pieces; the one in memory does not."""
+    """The conversation on SQLite forgets at random moments and reads in small pieces; the one in memory does not."""
 
     def opened(self, which: int, name: str) -> Conversation:
         with in_small_pieces() if which else nullcontext():
@@ -113,7 +113,7 @@ TestOneForgets.settings = settings(max_examples=60, stateful_step_count=25)
 
 
 class OneForgetsSoon(OneForgets):
-    """The same, a few times."""
+    """The same machine with few steps."""
 
 
 TestOneForgetsSoon = OneForgetsSoon.TestCase
@@ -121,7 +121,7 @@ TestOneForgetsSoon.settings = settings(max_examples=8, stateful_step_count=15)
 
 
 def windowed(count: int, *, store: MemoryStore | None = None) -> Conversation:
-    """A conversation whose window moved on `count` times, two messages at a time, under one summary each time."""
+    """Return a conversation whose window moved `count` times, by two messages each time, under one summary each time."""
     chat = open_conversation("c", store=store or MemoryStore(), policy="off")
     chat.append("m1")
     for n in range(count):

@@ -1,4 +1,4 @@
-"""What was erased is in no object of the process any more: neither in a policy's memory nor in a summarizer's."""
+"""No object of the process holds an erased text: no cache of a policy or a summarizer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SRC = CHILD.parent.parent.parent / "src"
 
 
 def found(do: str, folder: Path, *how: str) -> tuple[int, list[str]]:
-    """In a process of its own: how much held the erased word before it was erased, and what did after."""
+    """Run a child process; return how many objects held the erased word before the erasure, and which hold it afterwards."""
     command = [sys.executable, str(CHILD), do, str(folder), *how]
     environment = {**os.environ, "PYTHONPATH": str(SRC)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)

@@ -1,4 +1,4 @@
-"""Wrong kinds of values: refused by the name of the argument before anything is stored, and nothing is changed."""
+"""Values of a wrong kind: the error names the argument, and nothing is stored or changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that lost what it acknowledged: an open conversation says so, and writes nothing behind what it remembers."""
+"""A store that lost acknowledged writes: an open conversation reports it, and writes nothing on top."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foveate.stores.sqlite import SqliteStore
 
 
 class FailedOver:
-    """A store that is one server, and then another one that was behind."""
+    """A store that is one server first, and then another one that was behind."""
 
     def __init__(self, now: Any = None) -> None:
         self.now = now or MemoryStore()
@@ -46,7 +46,7 @@ def said(chat: Conversation, *texts: str) -> None:
 
 
 def behind(*texts: str, store: Any = None) -> Any:
-    """The other server, with what had come to it."""
+    """Return the other server, with the writes that reached it."""
     store = store or MemoryStore()
     said(talking(store), *texts)
     return store
@@ -91,7 +91,7 @@ def everything(store: Any) -> Any:
 
 @pytest.fixture(params=["memory", "sqlite"])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Makes servers; they are closed at the end."""
+    """Yield a function that makes servers; they are closed at the end."""
     made: list[Any] = []
 
     def make() -> Any:
@@ -107,7 +107,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 @pytest.mark.parametrize("there", [(), ("pin",), ("pin", "unpin")])
 @pytest.mark.parametrize("after", [False, True])
 def test_lost_edits_block_appends(server: Callable[[], Any], there: tuple[str, ...], after: bool) -> None:
-    """The tip is the one that was seen, so that the message would fit."""
+    """The tip is unchanged, so the message would fit."""
     store = FailedOver(server())
     chat = talking(store)
     said(chat, "a", "b", "-")
@@ -134,7 +134,7 @@ def test_lost_erasure_blocks_appends(server: Callable[[], Any], after: bool) -> 
 
 @pytest.mark.parametrize("there", [(), ("d",), ("d", "e")])
 def test_lost_messages_block_edits(server: Callable[[], Any], there: tuple[str, ...]) -> None:
-    """The journal is the one that was seen, so that the edit would fit."""
+    """The journal is unchanged, so the edit would fit."""
     store = FailedOver(server())
     chat = talking(store)
     said(chat, "a", "b", "-", "c")
@@ -187,7 +187,7 @@ def test_reader_that_saw_nothing_lost_continues() -> None:
 
 
 def test_rollback_of_a_departure_raises_store_rolled_back() -> None:
-    """What it departed to went with the server, and it is called as before."""
+    """The server lost the departure, and the conversation has its old name again."""
     store = FailedOver()
     chat = talking(store)
     said(chat, "a", "b", "c")
@@ -201,7 +201,7 @@ def test_rollback_of_a_departure_raises_store_rolled_back() -> None:
 
 
 def test_lost_erasure_raises() -> None:
-    """What was erased is there again: whoever erased it must know."""
+    """The erased content is there again, so the owner must know."""
     store = FailedOver()
     chat = talking(store)
     said(chat, "a", "secret", "c")

@@ -1,4 +1,4 @@
-"""Edits made by hand, expansions, and undoing them, through an open conversation; and two who edit the same one."""
+"""Manual edits, expansions and their undo, through an open conversation; and two writers of one conversation."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_hidden_message_accepts_edits_of_its_parts_only():
 @pytest.mark.parametrize("handle", ["m3-m9", "m1-m5", "m4-m5", "m1-m10", "m5", "m6-m6"])
 @pytest.mark.parametrize("sqlite", [False, True])
 def test_expanding_any_run_shows_all_of_it(handle, sqlite, tmp_path):
-    """With one end visible, what was hidden of the run was once neither shown nor told any more."""
+    """With one end visible, the hidden part of the run was once neither shown nor mentioned."""
     store = SqliteStore(tmp_path / "a.db") if sqlite else MemoryStore()
     one, ids = talk(10, store=store)
     one.edit(Summarize(Span(ids[2], ids[5]), "told"))
@@ -227,7 +227,7 @@ def test_undoing_the_last_manual_edit_restores_the_view(data):
 
 
 def test_policy_that_restores_hidden_messages_is_left_out():
-    """Only the store has what is hidden; a plan once showed less than the same journal did when it was read again."""
+    """Only the store has hidden messages; a plan once showed less than the same journal did after a reopening."""
     store, ids = MemoryStore(), []
 
     def restores(view: View) -> list[Restore]:
@@ -242,7 +242,7 @@ def test_policy_that_restores_hidden_messages_is_left_out():
 
 
 def test_departure_by_another_process_is_followed():
-    """The new past may be longer than the old one: the ends of the two were once glued together."""
+    """The new past may be longer than the old one: the ends of both were once joined."""
     store = MemoryStore()
     one, other = opened(store=store), opened(store=store)
     one.append([user(f"old {n}") for n in range(5)])
@@ -277,7 +277,7 @@ def test_summary_has_the_same_stamp_after_reopening():
 
 
 def test_undoing_all_receipts_restores_the_history():
-    """F33: An undo makes an edit again under a new number; undoing the old number takes it back too."""
+    """F33: undoing an undo makes the edit again under a new number; undoing the old number reverts it too."""
     one = opened()
     ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9), user("on")))
     before = shown(one.prepare())

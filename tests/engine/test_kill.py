@@ -1,4 +1,4 @@
-"""A process that is killed in the middle of its turns: what it was told is stored is there, and reads as it did."""
+"""A process killed during its turns: every acknowledged write is stored and reads the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def start(path: Path, seed: int) -> subprocess.Popen[str]:
 
 
 def killed(child: subprocess.Popen[str], random: Random) -> list[list[str]]:
-    """What a child acknowledged before it was killed, somewhere within a turn of its own choice."""
+    """Return what a child acknowledged before it was killed at a random moment of a turn."""
     assert child.stdout is not None
     lines = [child.stdout.readline() for _ in range(random.randrange(1, 60))]
     until = time.perf_counter() + random.random() * 0.004
@@ -65,7 +65,7 @@ def check_killed_turns(path: Path, kills: int, seed: int) -> None:
 
 
 class WithoutSnapshots(SqliteStore):
-    """Every conversation in it is folded anew, from its history and its journal alone."""
+    """A store without snapshots: every conversation is folded from its history and journal."""
 
     def snapshot(self, head: Head) -> None:
         return None

@@ -189,7 +189,7 @@ def test_prepare_works_in_a_store_that_refuses_edits():
 @pytest.mark.parametrize("cut", ["messages", "records", "pick"])
 @pytest.mark.parametrize("is_saved", [False, True])
 def test_opening_a_conversation_with_a_cut_tail_is_refused(is_saved, cut):
-    """The head names a message or an edit that the store does not hand out: memory, or a store of somebody's own."""
+    """The head names a message or an edit that the store does not return: in memory, or in a user's own store."""
 
     class Cut(MemoryStore):
         is_cut = False

@@ -1,4 +1,4 @@
-"""What a conversation knows after a turn under a policy is what whoever opens it then knows: sizes, times and marks."""
+"""After each turn under a policy, an open conversation equals a reopened one: sizes, times and marks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POLICIES: dict[str, Any] = {
 
 
 class World:
-    """One store, and whoever opens a conversation in it. The clock ticks at each look, as clocks do."""
+    """One store and the conversations opened on it. The clock ticks at each look."""
 
     def __init__(self, policy: str, store: Database | None = None) -> None:
         self.store, self.policy, self.now = store or MemoryStore(), POLICIES[policy], 0
@@ -45,8 +45,9 @@ class World:
         )
 
     def apart(self, chat: Conversation) -> list[dict[str, Any]]:
-        """What is not known alike by who opens it from the newest saved view, and by who folds it anew. What is
-        planned, and seen in the view beside its entries, tells of the moment, which is not the same.
+        """Return the differences to a conversation opened from the newest snapshot, and to one folded from the beginning.
+
+        Plans and facts of the moment are left out.
         """
         live = known(chat)
         anew = [known(self.opened(store)) for store in (self.store, Unsaved(self.store))]
@@ -54,7 +55,7 @@ class World:
 
 
 def made(chat: Conversation) -> list[Any]:
-    """The edits of a projection that have sizes."""
+    """Return the edits of a projection that have sizes."""
     found = projected(chat._session.state.projection)
     edits = [edit for slot in found["slots"] for _, edit in slot["edits"]] + [one.edit for one in found["covers"]]
     return [edit for edit in edits if isinstance(edit, Replace | Hide | Summarize)]
@@ -62,7 +63,7 @@ def made(chat: Conversation) -> list[Any]:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_live_conversation_equals_a_reopened_one_after_each_turn(policy: str) -> None:
-    """Edits were kept without their sizes, and summaries with the moment at which the plan had tried them out."""
+    """Edits were once kept without their sizes, and summaries with the time at which the plan tried them."""
     world = World(policy)
     chat = world.opened()
     for message in story(16):

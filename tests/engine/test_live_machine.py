@@ -1,7 +1,7 @@
-"""A conversation that is open knows what one that is opened anew knows: after each step, in any order of them.
+"""State machine: an open conversation equals a reopened one after each step, in any order.
 
-Two writers have the same conversation open and act in turns; whoever stands where the store stands is compared, value
-by value, with one opened from the newest saved view; and that, while nothing is erased, with one folded from the
+Two writers act on the same conversation in turns. A writer that is up to date is compared, value by value, with a
+conversation opened from the newest snapshot; while nothing is erased, that one is compared with one folded from the
 beginning.
 """
 
@@ -205,7 +205,7 @@ class Live(RuleBasedStateMachine):
 
 
 class LiveOnSqlite(Live):
-    """The same, where everything is written down."""
+    """The same machine on a SQLite file."""
 
     def made_store(self) -> Database:
         self.folder = tempfile.TemporaryDirectory()

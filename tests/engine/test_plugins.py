@@ -1,4 +1,4 @@
-"""Plugins of a conversation: when they are asked, what becomes of what they add, and of what they do wrong."""
+"""Plugins of a conversation: when they are called, their blocks, and their errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HEADER = "\n### PLUGIN screen CONTEXT ###\n"
 
 
 class Screen:
-    """Tells what is on the screen, and remembers what it was asked."""
+    """A plugin that returns the state of the screen, and notes its calls."""
 
     def __init__(self, name: str = "screen", says: Callable[..., Any] | None = None, save: int | bool = 1) -> None:
         self.name, self.asked, self._save = name, [], save
@@ -70,12 +70,12 @@ def parts(message: Message) -> list[str]:
 
 
 def told(chat: Conversation) -> list[tuple[str, list[str]]]:
-    """The history: where each message came from, and its texts."""
+    """Return the history: the origin of each message, and its texts."""
     return [(row.stamp.origin, parts(row.message)) for row in chat.history()]
 
 
 def sent(chat: Conversation, **options: Any) -> list[dict[str, Any]]:
-    """The wire messages of the next prompt, looked at by the second checker."""
+    """Return the wire messages of the next prompt, after the second checker."""
     body = chat.prompt(**options)["messages"]
     assert check_body(chat.format.name, chat.format.body(chat.view, profile=chat._agent.profile)) == []
     return body  # type: ignore[no-any-return]
@@ -129,7 +129,7 @@ def test_plugins_are_asked_once_after_all_tool_results(provider: str):
 
 
 def test_nothing_is_attributed_to_the_user():
-    """A "please continue" was taken for a request, and answered."""
+    """A "please continue" was once taken for a request, and answered."""
     chat = opened(Screen())
     chat.append([user("Go."), call("t1"), answer("t1", "one")])
     said = [entry.message.text for entry in chat.prepare() if entry.message.role == "user"]
@@ -348,7 +348,7 @@ def test_retry_skips_messages_of_plugins():
 
 
 def play(chat: Conversation, script: Iterable[str], own: list[dict[str, Any]]) -> None:
-    """An agent that keeps its own list of messages and hands it in whole at each call."""
+    """Play an agent that keeps its own list of messages and passes all of it at each call."""
     render = chat.format.render
     for i, step in enumerate(script):
         if step == "user":
@@ -433,7 +433,7 @@ def test_plugins_are_asked_again_when_the_list_departs(provider: str):
 
 
 class Drawn:
-    """Adds what is drawn: blocks of every kind of time, nothing, or an error."""
+    """A plugin that adds random blocks of every retention, nothing, or an error."""
 
     def __init__(self, name: str, data: st.DataObject) -> None:
         self.name, self._data = name, data
@@ -487,7 +487,7 @@ def test_every_view_with_any_plugins_is_legal_and_shows_the_input(
 
 
 def later_view(**options: Any) -> list[str]:
-    """What the model sees of the first input at the second call; the plugin asked for one later call at the most."""
+    """Return the view of the first input at the second call; the plugin asked for at most one later call."""
     chat = opened(Screen(save=0), **options)
     chat.append("One.")
     chat.prepare()
@@ -570,7 +570,7 @@ def test_cancelled_append_leaves_nothing_behind(patience: float):
 
 
 def times(chat: Conversation) -> list[tuple[str, bool, int | None]]:
-    """Of each part of the newest message: its text, whether it is shown now, and for how many later calls."""
+    """Return for each part of the newest message its text, whether it is shown now, and its number of later calls."""
     row = chat.history()[-1]
     assert row.stamp.retention is not None
     return [

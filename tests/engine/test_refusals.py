@@ -1,4 +1,4 @@
-"""The providers' own words for a prompt that is too long, and what is learnt from them; and words for another thing."""
+"""The providers' errors for a prompt that is too long, the limits learned from them, and errors of other causes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .shells import opened
 
 
 class Said(Exception):
-    """An SDK's error as far as it matters here."""
+    """An SDK's error with the fields that matter here."""
 
     def __init__(self, status_code: int, text: str) -> None:
         self.status_code = status_code

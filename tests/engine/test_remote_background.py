@@ -1,4 +1,4 @@
-"""Summaries that another process writes: what a conversation hands on, and what is done beside it."""
+"""Summaries that another process writes: the jobs of a conversation, and edits made meanwhile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
 
 
 class Desk:
-    """Takes note of what is handed on."""
+    """A queue that notes its jobs."""
 
     def __init__(self, *, eager: bool = False, error: Exception | None = None) -> None:
         self.eager, self.error = eager, error
@@ -55,7 +55,7 @@ def talk(one: Conversation, first: int, last: int) -> View:
 
 
 def beside(one: Conversation, summarizer: Any = lambda request: "In short.", **options: Any) -> Conversation:
-    """The same conversation, as another process has it open."""
+    """Open the same conversation as another process does."""
     options = {"policy": (COMPACT,), **SIZE, **options}
     return opened("c", store=one._agent.store, summarizer=summarizer, background=False, **options)
 
@@ -90,7 +90,7 @@ def test_next_view_includes_changes_of_another_process() -> None:
 
 
 def test_repeated_call_shows_the_summary_of_a_worker() -> None:
-    """Nothing was appended in between, so nothing else told that the journal has grown."""
+    """No message was appended meanwhile, so only the journal shows the news."""
     one = opened(policy=(COMPACT,), summarizer=nobody, background=Desk(), **SIZE)
     talk(one, 1, 7)
     relieve(beside(one))
@@ -172,7 +172,7 @@ def test_job_does_nothing_that_is_not_due() -> None:
 
 
 def test_job_compacts_although_a_reply_came_in_between() -> None:
-    """A policy that acts before requests asks for nothing behind a reply, and a queue may come only then."""
+    """A policy that acts before requests requests nothing after a reply, and the queue may run only then."""
     one = filled()
     one.record(say("a7 " + text_of(490, 7)))
     assert relieve(beside(one)) is None

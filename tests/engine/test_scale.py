@@ -1,4 +1,4 @@
-"""Long conversations: what a step costs grows with what it touches, not with the square of it. CPU time, with room."""
+"""Long conversations: the CPU time of a step grows linearly with what it touches. The limits are generous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two shells perform the same steps: alone, from several threads, and in asyncio."""
+"""Sync and async conversations perform the same steps: alone, from several threads, and in asyncio."""
 
 from __future__ import annotations
 

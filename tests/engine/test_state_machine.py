@@ -1,6 +1,6 @@
-"""One conversation on SQLite and one in memory, doing the same things in any order: they stay the same.
+"""State machine: one conversation on SQLite and one in memory stay equal under the same operations in any order.
 
-The memory store is the oracle. A crash is a process that never came back: the file is opened again without a close.
+The memory store is the oracle. A crash is a process that never returned: the file is opened again without a close.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ POLICY = (prune_tool_outputs(protect=60, minimum=30),)
 
 
 class TwoStores(RuleBasedStateMachine):
-    """Every rule is done to both conversations."""
+    """Every rule is applied to both conversations."""
 
     def __init__(self) -> None:
         super().__init__()

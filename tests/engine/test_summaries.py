@@ -1,4 +1,4 @@
-"""A policy that asks for a summary: what is asked, when, how often, and what is left behind when it goes wrong."""
+"""Policies that request summaries: the requests, their number, and the state after a failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .shells import opened, texts
 
 
 def sums_up(first: int = 0, last: int = 3, rounds: int = 1):
-    """Show the entries first..last as one text that a model writes; in several rounds, each asking for more."""
+    """A policy that shows entries first..last as one text of a model; in several rounds, each with its own request."""
 
     def policy(view: View) -> Iterator[NeedsSummary]:
         entries = view.entries[first:last]
@@ -164,7 +164,7 @@ def test_attempts_survive_a_snapshot(tmp_path):
 
 @pytest.mark.parametrize("after", [False, True])
 def test_any_failing_store_operation_is_recovered_by_the_next_call(after: bool):
-    """F04, F30: `after`: the store did it, and the process was not told."""
+    """F04, F30. `after`: the store performed the operation, and the process did not learn it."""
     for n in range(1, 40):
         countdown = Countdown(after=after)
         one = opened(
@@ -184,7 +184,7 @@ def test_any_failing_store_operation_is_recovered_by_the_next_call(after: bool):
 
 
 def test_message_appended_during_a_summary_stays(tmp_path):
-    """F31: a plan names what it covers; what arrived meanwhile is behind it."""
+    """F31: a plan names what it covers; later messages are behind it."""
     store = SqliteStore(tmp_path / "c.db")
     other = opened(policy="none", store=SqliteStore(tmp_path / "c.db"))
 
@@ -246,7 +246,7 @@ def test_answer_may_cause_a_further_request_but_no_repeat():
 
 
 def test_summary_requests_are_bounded():
-    """I13: a policy that always has another question is not asked for ever."""
+    """I13: a policy that always has another request is not called for ever."""
     asked: list[SummaryRequest] = []
 
     def curious(view: View) -> Iterator[NeedsSummary]:
@@ -344,7 +344,7 @@ def test_summarizer_learns_which_texts_no_user_typed():
 
 
 def test_needless_attempt_is_closed():
-    """Or the next plan would find it pending, and count it."""
+    """Otherwise the next plan would find it pending, and count it."""
 
     def late(view: View) -> Iterator[NeedsSummary]:
         if not any(entry.span for entry in view.entries) and view.task_of("late") is None:

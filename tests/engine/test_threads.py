@@ -1,4 +1,4 @@
-"""One conversation in several threads, and two writers with a list each."""
+"""One conversation in several threads, and two writers with a list of messages each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .shells import opened, texts
 
 
 class Waiting(MemoryStore):
-    """Waits in an append until it is let go."""
+    """A store that waits in an append until it is released."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""A process that runs whole turns until it is killed: run with the path of a database and a seed.
+"""Child process that runs whole turns until it is killed.
 
-It prints what was acknowledged, a line at a time: `message POSITION ID`, `edit NUMBER`. A policy edits at nearly every
-turn, now and then an edit is made by hand, expanded, pinned or undone.
+Run it with the path of a database and a seed. It prints each acknowledged write on its own line: `message POSITION ID`
+or `edit NUMBER`. A policy edits at nearly every turn; sometimes the process edits, expands, pins or undoes by hand.
 """
 
 from __future__ import annotations
