@@ -53,7 +53,9 @@ def known(chat: Conversation) -> dict[str, Any]:
 
 
 def projected(projection: Projection) -> dict[str, Any]:
-    """Return the values of a projection. Both sides first forget all they may, because a save decides what is forgotten."""
+    """Return the values of a projection. Both sides first forget all they may, because a save decides what is
+    forgotten.
+    """
     twin = projection.copy()
     twin.forget()
     return {
@@ -78,8 +80,8 @@ def projected(projection: Projection) -> dict[str, Any]:
 def beside(chat: Conversation) -> tuple[str, ...]:
     """Return the names of the values that another process cannot know.
 
-    These depend on a call that this process began, if it is not the newest answered one, and on a measured prompt after the
-    point to which the conversation departed.
+    These depend on a call that this process began, if it is not the newest answered one, and on a measured prompt after
+    the point to which the conversation departed.
     """
     state, facts = chat._session.state, chat._session.state.projection.facts
     is_alone = state._turn > facts.turn or state._requested not in (None, facts.replied)

@@ -210,8 +210,8 @@ def test_rules_apply_to_one_tool_and_to_media() -> None:
 
 
 def test_erased_input_still_protects_the_same_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a process that folds the history again would protect the input before it, and show that input next to the
-    summary that covers it.
+    """Otherwise a process that folds the history again would protect the input before it, and show that input next to
+    the summary that covers it.
     """
     store = MemoryStore()
     chat = opened(store=store)

@@ -42,7 +42,9 @@ FORMS = [
 
 
 def expander(provider: str = "openai", **options: object):
-    """Open a conversation that offers `expand` and shows only the newest result whole. Its clock ticks a millisecond a look."""
+    """Open a conversation that offers `expand` and shows only the newest result whole. Its clock ticks a millisecond a
+    look.
+    """
     chat = opened(provider=provider, policy=options.pop("policy", "keep-last-1"), expand=True, **options)
     chat.append("Look around.")
     return chat

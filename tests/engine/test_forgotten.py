@@ -19,7 +19,9 @@ SRC = CHILD.parent.parent.parent / "src"
 
 
 def found(do: str, folder: Path, *how: str) -> tuple[int, list[str]]:
-    """Run a child process; return how many objects held the erased word before the erasure, and which hold it afterwards."""
+    """Run a child process; return how many objects held the erased word before the erasure, and which hold it
+    afterwards.
+    """
     command = [sys.executable, str(CHILD), do, str(folder), *how]
     environment = {**os.environ, "PYTHONPATH": str(SRC)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)

@@ -45,7 +45,8 @@ class World:
         )
 
     def apart(self, chat: Conversation) -> list[dict[str, Any]]:
-        """Return the differences to a conversation opened from the newest snapshot, and to one folded from the beginning.
+        """Return the differences to a conversation opened from the newest snapshot, and to one folded from the
+        beginning.
 
         Plans and facts of the moment are left out.
         """
