@@ -179,7 +179,7 @@ def test_tool_and_instruction_are_the_same_bytes_in_every_prompt():
     ids=["warm-and-deep", "cold", "nothing-behind-it"],
 )
 def test_original_returns_where_it_costs_less(idle, behind, place):
-    """With a warm cache the content after it would be written again. With a cold one its own place costs nothing extra."""
+    """With a warm cache the content after it is written again; with a cold one its own place costs nothing extra."""
     now = [1_000_000]
     chat = open_conversation(
         "c",

@@ -121,7 +121,7 @@ TestOneForgetsSoon.settings = settings(max_examples=8, stateful_step_count=15)
 
 
 def windowed(count: int, *, store: MemoryStore | None = None) -> Conversation:
-    """Return a conversation whose window moved `count` times, by two messages each time, under one summary each time."""
+    """Return a conversation whose window moved `count` times, two messages each time, each time under a summary."""
     chat = open_conversation("c", store=store or MemoryStore(), policy="off")
     chat.append("m1")
     for n in range(count):
