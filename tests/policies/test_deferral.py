@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 import pytest
+from core.story import PLENTY, Story
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -23,8 +24,6 @@ from foveate.policies.recaps import recap_batches
 from foveate.policies.tool_result_filter import filter_tool_results
 from foveate.replay import replay
 from foveate.testing import agent_run, answer, call, chat, say, text_of, user
-
-from .story import PLENTY, Story
 
 PRICES = Prices()
 WARM = CallContext(0, 1.0)
