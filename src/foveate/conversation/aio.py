@@ -1,7 +1,7 @@
 """A conversation for asyncio: the methods of `Conversation`, awaited. Imported when needed: asyncio is slow to load.
 
-Each call runs the synchronous method in one worker thread. A user's async summarizer or plugin is awaited in the task
-that made the call.
+Each method runs the synchronous one in a worker thread, with the same arguments. A user's async summarizer or plugin is
+awaited in the task that made the call.
 """
 
 from __future__ import annotations
@@ -10,39 +10,26 @@ import asyncio
 import inspect
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from ..background.tasks import LoopLock, Tasks
 from ..background.threads import Threads
-from ..core.edits import Edit, Record
-from ..core.events import Event
-from ..core.messages import Message, ToolCall, ToolResult
-from ..core.planner import Plan
-from ..core.receipts import Receipt
-from ..core.runs import AgentRun, AgentRunStep
-from ..core.stamps import Lease, Origin, PartRetention, Usage
-from ..core.totals import Totals
+from ..core.messages import Message
 from ..core.view import Budget, View
 from ..expand.excerpts import Excerpt
 from ..expand.expander import Place
-from ..expand.search import Hit
-from ..ports import Cost, Erasure, Finding, Format, Observer
+from ..ports import Format
 from .calls import OperationCancelled
-from .session import Fix, HistoryEntry, RepairReport
-from .sync import Conversation, Tools
-
-if TYPE_CHECKING:
-    from ..core.context import Context
-    from ..core.retention import Ages
-    from .retention import RetentionReport
+from .sync import Conversation, Journal, Privacy
 
 __all__ = ["AsyncAgentAccess", "AsyncConversation", "AsyncJournal", "AsyncPrivacy"]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _GRACE = 1.0
 """Seconds that a cancelled background task has to end before it is abandoned."""
@@ -174,6 +161,24 @@ class _LoopOperation:
         return self._is_waiting and self._thread == threading.get_ident()
 
 
+class _Side(Protocol):
+    """An object whose methods run those of `sync` in a worker thread."""
+
+    sync: Any
+
+    async def _run(self, function: Callable[[], T]) -> T: ...
+
+
+def _awaited(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[_Side, P], Coroutine[Any, Any, T]]:
+    """Return a method that runs `method` of the synchronous object, with its signature and its docstring."""
+
+    @wraps(method)
+    async def run(self: _Side, /, *arguments: P.args, **options: P.kwargs) -> T:
+        return await self._run(partial(method, self.sync, *arguments, **options))
+
+    return run
+
+
 class AsyncConversation:
     """The same for asyncio: every method that touches the store is awaited. Made by `open_async_conversation`."""
 
@@ -192,9 +197,9 @@ class AsyncConversation:
             prefetch.background = Tasks.like(prefetch.background)
         sync._aio = self
 
-    async def _run(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    async def _run(self, function: Callable[[], T]) -> T:
         async with self._lock:
-            return await _LoopOperation().run(self.sync, partial(function, *arguments, **options))
+            return await _LoopOperation().run(self.sync, function)
 
     # -------------------------------------------------------------------------------------------------------- values
 
@@ -236,52 +241,16 @@ class AsyncConversation:
     def __repr__(self) -> str:
         return repr(self.sync).replace("<Conversation", "<AsyncConversation")
 
-    # ------------------------------------------------------------------------------------------------- the exchange
+    # ------------------------------------------------------------------------------------------------------- methods
 
-    async def append(
-        self,
-        message: object,
-        *,
-        after: str | None = None,
-        time: int | None = None,
-        origin: Origin | None = None,
-        lease: Lease | None = None,
-        kept: Sequence[PartRetention] = (),
-        metadata: Mapping[str, Any] | None = None,
-    ) -> tuple[str, ...]:
-        """See `Conversation.append`."""
-        facts: dict[str, Any] = {"time": time, "origin": origin, "lease": lease, "kept": kept, "metadata": metadata}
-        return await self._run(self.sync.append, message, after=after, **facts)
-
-    async def prompt(self, *, system: object = None, tools: Tools = (), messages: object = None) -> dict[str, Any]:
-        """See `Conversation.prompt`."""
-        return await self._run(self.sync.prompt, system=system, tools=tools, messages=messages)
-
-    async def body(self, *, system: object = None, tools: Tools = ()) -> bytes:
-        """See `Conversation.body`."""
-        return await self._run(self.sync.body, system=system, tools=tools)
-
-    async def prepare(self, *, system: object = None, tools: Tools = (), messages: object = None) -> View:
-        """See `Conversation.prepare`."""
-        return await self._run(self.sync.prepare, system=system, tools=tools, messages=messages)
-
-    async def plan(self, *, system: object = None, tools: Tools = ()) -> Plan:
-        """See `Conversation.plan`."""
-        return await self._run(self.sync.plan, system=system, tools=tools)
-
-    async def record(self, reply: object, *, usage: Usage | None = None) -> str:
-        """See `Conversation.record`."""
-        return await self._run(self.sync.record, reply, usage=usage)
-
-    async def retry_smaller(self, error: BaseException) -> dict[str, Any]:
-        """See `Conversation.retry_smaller`."""
-        return await self._run(self.sync.retry_smaller, error)
-
-    async def refresh(self) -> None:
-        """See `Conversation.refresh`."""
-        await self._run(self.sync.refresh)
-
-    # ----------------------------------------------------------------------------------------------------- originals
+    append = _awaited(Conversation.append)
+    prompt = _awaited(Conversation.prompt)
+    body = _awaited(Conversation.body)
+    prepare = _awaited(Conversation.prepare)
+    plan = _awaited(Conversation.plan)
+    record = _awaited(Conversation.record)
+    retry_smaller = _awaited(Conversation.retry_smaller)
+    refresh = _awaited(Conversation.refresh)
 
     @overload
     async def expand(self, handle: str | int, *, where: Place = "view", reason: str = "") -> Message: ...
@@ -294,79 +263,30 @@ class AsyncConversation:
 
     async def expand(self, handle: str | int, **options: Any) -> Message | Excerpt:
         """See `Conversation.expand`."""
-        return await self._run(self.sync.expand, handle, **options)
+        return await self._run(partial(self.sync.expand, handle, **options))
 
-    async def search(self, words: str, *, limit: int = 10) -> list[Hit]:
-        """See `Conversation.search`."""
-        return await self._run(self.sync.search, words, limit=limit)
+    search = _awaited(Conversation.search)
+    open_calls = _awaited(Conversation.open_calls)
+    answer = _awaited(Conversation.answer)
+    original = _awaited(Conversation.original)
+    originals = _awaited(Conversation.originals)
 
-    async def open_calls(self) -> tuple[ToolCall, ...]:
-        """See `Conversation.open_calls`."""
-        return await self._run(self.sync.open_calls)
-
-    async def answer(self, call: object) -> ToolResult:
-        """See `Conversation.answer`."""
-        return await self._run(self.sync.answer, call)
-
-    async def original(self, handle: str | int) -> Message:
-        """See `Conversation.original`."""
-        return await self._run(self.sync.original, handle)
-
-    async def originals(self, handle: str | int) -> tuple[Message, ...]:
-        """See `Conversation.originals`."""
-        return await self._run(self.sync.originals, handle)
-
-    # --------------------------------------------------------------------------------------------------------- edits
-
-    async def edit(self, *edits: Edit) -> Receipt:
-        """See `Conversation.edit`."""
-        return await self._run(self.sync.edit, *edits)
-
-    async def undo(self, target: Receipt | int | None = None) -> Receipt:
-        """See `Conversation.undo`."""
-        return await self._run(self.sync.undo, target)
-
-    async def pin(self, handle: str | int) -> Receipt | None:
-        """See `Conversation.pin`."""
-        return await self._run(self.sync.pin, handle)
-
-    async def unpin(self, handle: str | int) -> Receipt | None:
-        """See `Conversation.unpin`."""
-        return await self._run(self.sync.unpin, handle)
-
-    async def compact(self, focus: str = "") -> Receipt:
-        """See `Conversation.compact`."""
-        return await self._run(self.sync.compact, focus)
+    edit = _awaited(Conversation.edit)
+    undo = _awaited(Conversation.undo)
+    pin = _awaited(Conversation.pin)
+    unpin = _awaited(Conversation.unpin)
+    compact = _awaited(Conversation.compact)
 
     async def fork(self, name: str, *, at: str | int | None = None) -> AsyncConversation:
         """See `Conversation.fork`."""
-        return AsyncConversation(await self._run(self.sync.fork, name, at=at))
+        return AsyncConversation(await self._run(partial(self.sync.fork, name, at=at)))
 
-    # ------------------------------------------------------------------------------------------------------- reading
-
-    async def history(self, first: int = 1, last: int | None = None) -> list[HistoryEntry]:
-        """See `Conversation.history`."""
-        return await self._run(self.sync.history, first, last)
-
-    async def explain(self, handle: str | int) -> str:
-        """See `Conversation.explain`."""
-        return await self._run(self.sync.explain, handle)
-
-    async def as_of(self, turn: int) -> View:
-        """See `Conversation.as_of`."""
-        return await self._run(self.sync.as_of, turn)
-
-    async def context(self, *, cost: Cost | None = None) -> Context:
-        """See `Conversation.context`."""
-        return await self._run(self.sync.context, cost=cost)
-
-    async def totals(self) -> Totals:
-        """See `Conversation.totals`."""
-        return await self._run(self.sync.totals)
-
-    async def fixes(self) -> list[Fix]:
-        """See `Conversation.fixes`."""
-        return await self._run(self.sync.fixes)
+    history = _awaited(Conversation.history)
+    explain = _awaited(Conversation.explain)
+    as_of = _awaited(Conversation.as_of)
+    context = _awaited(Conversation.context)
+    totals = _awaited(Conversation.totals)
+    fixes = _awaited(Conversation.fixes)
 
     async def close(self) -> None:
         """See `Conversation.close`."""
@@ -387,76 +307,39 @@ class AsyncJournal:
     """See `Journal`."""
 
     def __init__(self, chat: AsyncConversation) -> None:
-        self._run, self._sync = chat._run, chat.sync.journal
+        self._run, self.sync = chat._run, chat.sync.journal
 
-    async def records(self) -> list[Record]:
-        """See `Journal.records`."""
-        return await self._run(self._sync.records)
-
-    async def receipts(self, after: int = 0) -> list[Receipt]:
-        """See `Journal.receipts`."""
-        return await self._run(self._sync.receipts, after)
-
-    async def events(self, since: int = 0) -> list[Event]:
-        """See `Journal.events`."""
-        return await self._run(self._sync.events, since)
-
-    async def verify(self) -> list[Finding]:
-        """See `Journal.verify`."""
-        return await self._run(self._sync.verify)
-
-    async def repair(self) -> RepairReport:
-        """See `Journal.repair`."""
-        return await self._run(self._sync.repair)
-
-    async def runs(self) -> list[AgentRun]:
-        """See `Journal.runs`."""
-        return await self._run(self._sync.runs)
-
-    async def steps(self, run: str, after: int = 0) -> list[AgentRunStep]:
-        """See `Journal.steps`."""
-        return await self._run(self._sync.steps, run, after)
+    records = _awaited(Journal.records)
+    receipts = _awaited(Journal.receipts)
+    events = _awaited(Journal.events)
+    verify = _awaited(Journal.verify)
+    repair = _awaited(Journal.repair)
+    runs = _awaited(Journal.runs)
+    steps = _awaited(Journal.steps)
 
 
 class AsyncPrivacy:
     """See `Privacy`."""
 
     def __init__(self, chat: AsyncConversation) -> None:
-        self._run, self._sync = chat._run, chat.sync.privacy
+        self._run, self.sync = chat._run, chat.sync.privacy
 
-    async def erase(self, handle: str | int, *, reason: str = "", who: str = "") -> Erasure:
-        """See `Privacy.erase`."""
-        return await self._run(self._sync.erase, handle, reason=reason, who=who)
-
-    async def apply_retention(
-        self, ages: Ages, *, reason: str = "age", who: str = "", dry_run: bool = False
-    ) -> RetentionReport:
-        """See `Privacy.apply_retention`."""
-        return await self._run(self._sync.apply_retention, ages, reason=reason, who=who, dry_run=dry_run)
-
-    async def erasures(self) -> list[Erasure]:
-        """See `Privacy.erasures`."""
-        return await self._run(self._sync.erasures)
-
-    async def residue(self) -> tuple[int, list[Finding]]:
-        """See `Privacy.residue`."""
-        return await self._run(self._sync.residue)
+    erase = _awaited(Privacy.erase)
+    apply_retention = _awaited(Privacy.apply_retention)
+    erasures = _awaited(Privacy.erasures)
+    residue = _awaited(Privacy.residue)
 
 
 class AsyncAgentAccess:
     """Internal: `AgentAccess`, whose methods that touch the store are awaited."""
 
-    _DIRECT = frozenset({"head", "store", "profile", "window", "answers_expand", "heartbeat", "session"})
+    _DIRECT = frozenset({"head", "store", "profile", "window", "answers_expand", "heartbeat", "session", "observe"})
 
     def __init__(self, chat: AsyncConversation) -> None:
         self._chat = chat
-
-    def observe(self, observer: Observer) -> None:
-        """See `AgentAccess.observe`."""
-        self._chat.sync._agent.observe(observer)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._chat.sync._agent, name)
         if name in self._DIRECT:
             return value
-        return partial(self._chat._run, value)
+        return lambda *arguments, **options: self._chat._run(partial(value, *arguments, **options))
