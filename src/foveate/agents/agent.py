@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..conversation import Conversation
 from ..errors import BadInput
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Agent", "AsyncAgent", "AsyncChatAgent", "AsyncReActAgent", "ChatAgent", "ReActAgent"]
 
+C = TypeVar("C")
+"""The kind of conversation."""
+
 INSTRUCTION = (
     "You work on a task with the tools you have. Think about what is missing, call the tools that find it out, several "
     "at once where they do not depend on each other, look at what they answer, and go on until the task is done. An "
@@ -37,8 +40,10 @@ INSTRUCTION = (
 """The default system prompt of a ReAct agent."""
 
 
-class Agent:
-    """An agent that calls tools."""
+class _AgentBase(Generic[C]):
+    """The common part of agents with and without asyncio."""
+
+    _asynchronous: bool
 
     default_name = "agent"
     """The name of the agent and of its conversation, if none is given."""
@@ -49,7 +54,7 @@ class Agent:
         self,
         model: str | Model,
         *,
-        conversation: str | Conversation = "",
+        conversation: str | C = "",
         name: str = "",
         system: object = None,
         tools: Iterable[Tool | Callable[..., object]] = (),
@@ -82,10 +87,10 @@ class Agent:
         All other keywords are those of `open_conversation`. Format and window default to the model's, and the model has
         the tool `expand` unless `expand` is False. Raises BadSetting for values that are not allowed.
         """
-        config = AgentConfig.create(
+        self._config = AgentConfig.create(
             type(self),
             model,
-            asynchronous=False,
+            asynchronous=self._asynchronous,
             conversation=conversation,
             name=name,
             system=system,
@@ -102,13 +107,27 @@ class Agent:
             new_id=new_id,
             conversation_options=conversation_options,
         )
-        self._owns_conversation = isinstance(config.conversation, str)
+        self._owns_conversation = isinstance(self._config.conversation, str)
+        self._own_model = self._config.model if isinstance(model, str) or close_model else None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Open what an agent has open from the start."""
+        raise NotImplementedError
+
+
+class Agent(_AgentBase[Conversation]):
+    """An agent that calls tools."""
+
+    _asynchronous = False
+
+    def _begin(self) -> None:
+        config = self._config
         self._chat: Conversation = (
             open_conversation(config.conversation, **grouped(config.conversation_options))
             if self._owns_conversation
             else config.conversation
         )
-        self._own_model = config.model if isinstance(model, str) or close_model else None
         self._busy = threading.Lock()
         try:
             self._loop = ToolLoop(config, self._chat)
@@ -166,57 +185,15 @@ class Agent:
         self.close()
 
 
-class AsyncAgent:
-    """An agent that calls tools, for asyncio. It opens its conversation when that is first needed."""
+class AsyncAgent(_AgentBase["AsyncConversation"]):
+    """An agent that calls tools, for asyncio. It opens its conversation when that is first needed.
 
-    default_name = "agent"
-    """The name of the agent and of its conversation, if none is given."""
-    default_system: object = None
-    """The system prompt, if none is given."""
+    Tools, `approve` and the model may be async.
+    """
 
-    def __init__(
-        self,
-        model: str | Model,
-        *,
-        conversation: str | AsyncConversation = "",
-        name: str = "",
-        system: object = None,
-        tools: Iterable[Tool | Callable[..., object]] = (),
-        limits: Limits | None = None,
-        approve: Approve | None = None,
-        approve_all: bool = False,
-        max_parallel: int = 8,
-        result_type: Any = None,
-        options: Mapping[str, Any] | None = None,
-        lock_timeout: float = LOCK_TIMEOUT,
-        cost: Cost | None = None,
-        clock: Clock | None = None,
-        new_id: Callable[[], str] | None = None,
-        close_model: bool = False,
-        **conversation_options: Any,
-    ) -> None:
-        """Create an agent. Arguments are those of `Agent`; tools, `approve` and the model may be async."""
-        self._config = AgentConfig.create(
-            type(self),
-            model,
-            asynchronous=True,
-            conversation=conversation,
-            name=name,
-            system=system,
-            tools=tools,
-            limits=limits,
-            approve=approve,
-            approve_all=approve_all,
-            max_parallel=max_parallel,
-            result_type=result_type,
-            options=options,
-            lock_timeout=lock_timeout,
-            cost=cost,
-            clock=clock,
-            new_id=new_id,
-            conversation_options=conversation_options,
-        )
-        self._own_model = self._config.model if isinstance(model, str) or close_model else None
+    _asynchronous = True
+
+    def _begin(self) -> None:
         self._loop: ToolLoop | None = None
         self._chat: AsyncConversation | None = None
         self._is_busy = False
@@ -232,15 +209,17 @@ class AsyncAgent:
         """Open the conversation, if it is not open yet, and return it."""
         if self._chat is None:
             config = self._config
-            name = config.conversation
-            is_named = isinstance(name, str)
-            chat = await open_async_conversation(name, **grouped(config.conversation_options)) if is_named else name
+            chat = config.conversation
+            if self._owns_conversation:
+                chat = await open_async_conversation(chat, **grouped(config.conversation_options))
             try:
                 if self._chat is None:
                     self._loop = ToolLoop(config, chat)
                     self._chat = chat
             finally:
-                if self._chat is not chat and is_named:  # Another task opened it first, or the loop refused it.
+                if (
+                    self._chat is not chat and self._owns_conversation
+                ):  # Another task opened it first, or the loop refused it.
                     await chat.close()
         assert self._chat is not None, "This task or another one opened it."
         return self._chat
@@ -251,7 +230,7 @@ class AsyncAgent:
 
     async def close(self) -> None:
         """Close conversation and model, if this agent opened them."""
-        if self._chat is not None and isinstance(self._config.conversation, str):
+        if self._chat is not None and self._owns_conversation:
             await self._chat.close()
         await resolve(close_connections(self._own_model))
 
