@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate.core.edits import Hide, Replace, Span, Target
-from foveate.core.legalize import MAX_CALL_ID, NO_ANSWER, OPENING
+from foveate.core.legalize import NO_ANSWER, OPENING
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
 from foveate.core.rendering import NO_ERROR_TEXT
 from foveate.core.rules import check
@@ -175,13 +175,13 @@ def test_long_and_empty_ids_are_replaced_in_call_and_answer(profile):
         calls("x" * 90, ""), answer("", "of empty"), answer("x" * 90, "of long"), profile=profile
     )
     ids = [one.call_id for one in asked.message.calls]
-    assert ids == ["x" * 32 + "_2_0", "call_2_1"]
-    assert all(len(id) <= MAX_CALL_ID for id in ids)
+    assert ids == ["x" * (profile.max_call_id // 2) + "_2_0", "call_2_1"]
+    assert all(len(id) <= profile.max_call_id for id in ids)
     assert [(e.message.result.call_id, e.message.result.text) for e in (first, second)] == [
         (ids[1], "of empty"),
         (ids[0], "of long"),
     ]
-    assert asked.legalized == "a call id was empty, used before or malformed"
+    assert asked.legalized == "a call id was empty, used before, too long or malformed"
     assert first.legalized == "its call is shown under another id"
     assert [one.call_id for one in asked.source.calls] == ["x" * 90, ""]
 

@@ -487,7 +487,8 @@ def test_planning_before_every_call_equals_planning_once(format, messages, shape
         if message.role == "assistant":
             number = count_recap_edits(always)
             now = prepare_content(always)
-            now_due = (sum(entry.message.role == "assistant" for entry in plain.view) - keep) // batch
+            replies = [entry for entry in plain.view if entry.message.role == "assistant" and entry.kind == "message"]
+            now_due = (len(replies) - keep) // batch
             if now_due == due:
                 assert count_recap_edits(always) == number
                 assert now[: len(last)] == last

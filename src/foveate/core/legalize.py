@@ -5,20 +5,28 @@ takes slots in *units*: an assistant's message and the messages up to the next o
 call without an answer gets a stand-in. An answer becomes a user's note in its own place if it cannot follow its call:
 it came after the next model call, it is a second answer, or its call is not visible. Nothing is dropped, and a visible
 entry never moves: recorded turns decide whether an answer is late, not the messages that follow.
+
+Server tools: a use may wait for its result while only assistant's messages and results of calls follow, as after a
+pause. If another message follows, a stand-in closes the use. A result whose use is not visible is left out.
+
+If the provider limits the calls of one message, the others follow in messages of their own, each with its answers.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from .ids import ERASED
-from .messages import Message, Text, ToolCall, ToolResult
+from .messages import Message, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 from .rendering import Counter, Slot, reshape
+from .server_tools import ServerBlock, closing_result, server_blocks
 from .view import Entry
 
-__all__ = ["ANSWER_ERASED", "MAX_CALL_ID", "NO_ANSWER", "OPENING", "Legalizer"]
+__all__ = ["ANSWER_ERASED", "NO_ANSWER", "OPENING", "Legalizer"]
 
 NO_ANSWER = "[No result: the call was interrupted, or its result is not shown.]"
 """The model reads this text if a call has no answer."""
@@ -26,13 +34,28 @@ NO_ANSWER = "[No result: the call was interrupted, or its result is not shown.]"
 ANSWER_ERASED = "the answer of this call was erased"
 """The reason of a call whose answer has no content left."""
 
+_UNPAIRED = "a server tool's result without its use, or a use without an id of its own, is refused"
+
 OPENING = "[The conversation goes on from here.]"
 """The user's note before a view that would begin with the assistant."""
 
-MAX_CALL_ID = 64
-"""Longest call id that OpenAI accepts. Ids of providers are never longer."""
-
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
+
+OpenUses = dict[str, tuple[Slot, ServerBlock]]
+"""Uses of server tools without a result so far, by id, each with the slot of its message. Replaced, never changed."""
+
+
+class _Unit(NamedTuple):
+    """The begin of one unit."""
+
+    slot: int
+    """Index of its first slot."""
+    entry: int
+    """Index of its first entry."""
+    call_ids: set[str]
+    """Ids of its calls and of its uses of server tools."""
+    open_uses: OpenUses
+    """Uses of server tools that have no result before the unit."""
 
 
 class Legalizer:
@@ -42,9 +65,10 @@ class Legalizer:
         self._profile = profile
         self._count = count
         self._entries: list[Entry] = []
-        self._units: list[tuple[int, int, set[str]]] = []  # index of the first slot, index of the first entry, call ids
+        self._units: list[_Unit] = []
         self._taken: set[str] = set()  # call ids in the units before the last one
         self._fresh: set[str] = set()  # call ids in the last unit
+        self._open_uses: OpenUses = {}  # after the last unit
         self._opener: Entry | None = None
 
     def copy(self) -> Legalizer:
@@ -52,21 +76,22 @@ class Legalizer:
         twin = Legalizer(self._profile, self._count)
         twin._entries, twin._units = list(self._entries), list(self._units)
         twin._taken, twin._fresh = set(self._taken), set(self._fresh)
+        twin._open_uses = self._open_uses
         if twin._units:  # Only the last unit's ids are changed in place.
-            twin._units[-1] = (*twin._units[-1][:2], twin._fresh)
+            twin._units[-1] = twin._units[-1]._replace(call_ids=twin._fresh)
         return twin
 
     def entries(self, slots: Sequence[Slot], since: int) -> tuple[Entry, ...]:
         """Return all entries of `slots`. The slots before index `since` did not change since the last call."""
         self._forget(since)
-        start = self._units[-1][0] if self._units else 0
+        start = self._units[-1].slot if self._units else 0
         for unit in _units(slots, start):
-            if self._units and self._units[-1][0] == unit:
+            if self._units and self._units[-1].slot == unit:
                 self._reopen_last()
             else:
                 self._taken |= self._fresh
                 self._fresh = set()
-                self._units.append((unit, len(self._entries), self._fresh))
+                self._units.append(_Unit(unit, len(self._entries), self._fresh, self._open_uses))
             end = next((i for i in range(unit + 1, len(slots)) if _opens(slots[i])), len(slots))
             self._entries.extend(self._unit_entries(slots[unit:end]))
         return self._opened_by_user()
@@ -84,21 +109,26 @@ class Legalizer:
 
     def _forget(self, since: int) -> None:
         """Drop every unit that begins at slot `since` or later. The unit before becomes the last one."""
-        while self._units and self._units[-1][0] >= since:
-            del self._entries[self._units.pop()[1] :]
-            self._fresh = self._units[-1][2] if self._units else set()
+        while self._units and self._units[-1].slot >= since:
+            dropped = self._units.pop()
+            del self._entries[dropped.entry :]
+            self._open_uses = dropped.open_uses
+            self._fresh = self._units[-1].call_ids if self._units else set()
             self._taken -= self._fresh
 
     def _reopen_last(self) -> None:
-        del self._entries[self._units[-1][1] :]
+        del self._entries[self._units[-1].entry :]
+        self._open_uses = self._units[-1].open_uses
         self._fresh.clear()
 
     def _unit_entries(self, unit: Sequence[Slot]) -> Iterable[Entry]:
         head, followers = (unit[0], unit[1:]) if _opens(unit[0]) else (None, unit)
         opening = head.entry(self._profile, self._count) if head else None
         waiting: dict[str, list[str]] = {}  # original call id -> visible call ids
-        if head and opening and opening.message.calls:
-            opening, waiting = self._with_own_ids(head, opening)
+        if head and opening and opening.kind == "summary":
+            yield from self._closed_uses()
+        elif head and opening:
+            opening, waiting = self._opening(head, opening)
         answers: list[Entry] = []
         rest: list[Entry] = []
         for slot in followers:
@@ -114,18 +144,29 @@ class Legalizer:
             else:
                 rest.append(self._as_note(slot, entry, result, known=self._is_shown(result.call_id)))
         if head and opening:
-            yield opening
-            yield from answers
             erased = sum(slot.is_erased_result and slot.stamp.turn == head.stamp.turn for slot in followers)
             unanswered = [call_id for ids in waiting.values() for call_id in ids]
-            for i, call_id in enumerate(unanswered):  # Answers usually come in the order of the calls.
-                yield self._stand_in(head, opening, call_id, is_erased=i < erased)
+            for message in self._split(head, opening):
+                ids = {call.call_id for call in message.message.calls}
+                yield message
+                yield from (
+                    answer for answer in answers if answer.message.result and answer.message.result.call_id in ids
+                )
+                for call_id in unanswered:  # Answers usually come in the order of the calls.
+                    if call_id in ids:
+                        yield self._stand_in(head, opening, call_id, is_erased=erased > 0)
+                        erased -= 1
+        if rest:
+            yield from self._closed_uses()
         yield from rest
 
-    def _with_own_ids(self, slot: Slot, entry: Entry) -> tuple[Entry, dict[str, list[str]]]:
-        """Return the assistant's entry with a unique id for every call, and the map of original to visible ids."""
+    def _opening(self, slot: Slot, entry: Entry) -> tuple[Entry | None, dict[str, list[str]]]:
+        """Return the assistant's entry with a unique id for every call and without unpaired blocks of server tools, and
+        the map of original to visible call ids.
+        """
         waiting: dict[str, list[str]] = {}
         own: dict[int, ToolCall] = {}
+        unpaired = self._unpaired(slot, entry.message)
         for i, part in enumerate(entry.message.parts):
             if not isinstance(part, ToolCall):
                 continue
@@ -134,24 +175,77 @@ class Legalizer:
             waiting.setdefault(part.call_id, []).append(call_id)
             if call_id != part.call_id:
                 own[i] = ToolCall(call_id, part.name, part.arguments, part.extra)
-        if not own:
+        if not own and not unpaired:
             return entry, waiting
-        parts = tuple(own.get(i, part) for i, part in enumerate(entry.message.parts))
+        parts = tuple(own.get(i, part) for i, part in enumerate(entry.message.parts) if i not in unpaired)
+        if all(isinstance(part, Reasoning) for part in parts):
+            return None, waiting
         message = Message(entry.message.role, parts, entry.message.name, entry.message.extra)
-        why, form = "a call id was empty, used before or malformed", ("calls", *(own[i].call_id for i in own))
+        why = "a call id was empty, used before, too long or malformed" if own else _UNPAIRED
+        form = ("calls", *(own[i].call_id for i in own), *map(str, sorted(unpaired)))
         return slot.cached_entry(form, lambda: reshape(entry, message, why, self._count)), waiting
 
+    def _unpaired(self, slot: Slot, message: Message) -> set[int]:
+        """Return the indices of the blocks of server tools that cannot be sent, and follow the open uses.
+
+        These are results without an open use before them, and uses without an id or with one that was used before.
+        """
+        unpaired: set[int] = set()
+        open_uses = self._open_uses
+        for index, block in server_blocks(message):
+            if not block.is_use and block.id in open_uses:
+                open_uses = {id: use for id, use in open_uses.items() if id != block.id}
+            elif not block.is_use or not self._is_plain(block.id) or self._is_shown(block.id):
+                unpaired.add(index)
+            else:
+                self._fresh.add(block.id)
+                open_uses = {**open_uses, block.id: (slot, block)}
+        self._open_uses = open_uses
+        return unpaired
+
+    def _closed_uses(self) -> Iterable[Entry]:
+        """Yield a result for each open use of a server tool: the turn ends, and no other result can follow."""
+        for slot, use in self._open_uses.values():
+            message = Message("assistant", (closing_result(use, NO_ANSWER),))
+            bare = Entry(slot.position, slot.id, message, None, slot.stamp, "stand-in", last=slot.position)
+            why = "a server tool's use without a result is refused"
+            yield slot.cached_entry(("use", use.id), partial(reshape, bare, message, why, self._count))
+        self._open_uses = {}
+
+    def _split(self, slot: Slot, opening: Entry) -> Iterable[Entry]:
+        """Yield the assistant's entry, with further entries for the calls above the provider's limit for a message."""
+        most, calls = self._profile.max_calls, opening.message.calls
+        if not most or len(calls) <= most:
+            yield opening
+            return
+        why = f"more than {most} calls in one message are refused"
+        first = set(calls[:most])
+        parts = tuple(part for part in opening.message.parts if not isinstance(part, ToolCall) or part in first)
+        ids = tuple(call.call_id for call in calls)
+        message = Message(opening.message.role, parts, opening.message.name, opening.message.extra)
+        yield slot.cached_entry(
+            ("first", opening.legalized, *ids), partial(reshape, opening, message, why, self._count)
+        )
+        for start in range(most, len(calls), most):
+            message = Message(opening.message.role, calls[start : start + most], opening.message.name)
+            bare = Entry(opening.position, opening.id, message, None, opening.stamp, "continuation", last=opening.last)
+            form = ("further", str(start), *ids)
+            yield slot.cached_entry(form, partial(reshape, bare, message, why, self._count))
+
     def _own_id(self, call_id: str, place: str) -> str:
-        own = self._plain(call_id)
-        if not own or len(own) > MAX_CALL_ID or self._is_shown(own):
+        own, most = self._plain(call_id), self._profile.max_call_id
+        if not own or len(own) > most or self._is_shown(own):
             # The place makes the id unique, not a running number, so the id does not depend on earlier calls.
-            own = f"{own[: MAX_CALL_ID // 2] or 'call'}_{place}"
+            own = f"{own[: most // 2] or 'call'}_{place}"
         while self._is_shown(own):  # An original id looks like a generated one.
             own += "_"
         return own
 
     def _plain(self, call_id: str) -> str:
         return _NOT_PLAIN.sub("_", call_id) if self._profile.plain_call_ids else call_id
+
+    def _is_plain(self, call_id: str) -> bool:
+        return bool(call_id) and self._plain(call_id) == call_id
 
     def _is_shown(self, call_id: str) -> bool:
         plain = self._plain(call_id)

@@ -24,6 +24,12 @@ class Profile(Struct, frozen=True):
     """A request may use a call id only once (Anthropic: `tool_use` ids must be unique)."""
     plain_call_ids: bool = False
     """Call ids may contain only letters, digits, `_` and `-` (Anthropic)."""
+    max_call_id: int = 64
+    """Longest call id. OpenAI's chat completions and many servers like it refused more than 40 characters, the
+    Responses API refuses more than 64. A longer id is replaced by a short one, in the call and in its result.
+    """
+    max_calls: int = 0
+    """Most calls in one message (OpenAI's chat completions: 128); 0: no limit. Further calls get their own message."""
     max_tool_name: int = 64
     """Longest tool name. Both providers refuse characters other than letters, digits, `_` and `-`."""
     refuses_trailing_space: bool = False
@@ -57,7 +63,9 @@ PROFILES: dict[str, Profile] = {
         calls_last=True,
         signed_reasoning=True,
     ),
-    "openai": Profile("openai", media_in_results=False, max_bytes=50_000_000, max_images=500),
+    "openai": Profile(
+        "openai", max_call_id=40, max_calls=128, media_in_results=False, max_bytes=50_000_000, max_images=500
+    ),
 }
 PROFILES["openai_chat"] = PROFILES["openai"]
 

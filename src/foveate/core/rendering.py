@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from .edits import Edit, Hide, Path, Replace, Span, Target
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
+from .server_tools import partner_of, server_block
 from .sizes import images_of, tokens_of
 from .stamps import Stamp
 from .view import Entry, Kind, PinnedPart
@@ -59,7 +60,10 @@ class EditedMessage(msgspec.Struct, frozen=True):
 
 
 def apply_edits(message: Message, edits: Sequence[tuple[int, Edit]]) -> EditedMessage:
-    """Return the message with these numbered edits applied in order. Skips edits that cannot apply."""
+    """Return the message with these numbered edits applied in order. Skips edits that cannot apply.
+
+    A server tool's use and its result are replaced or hidden together: an edit of one also hides the other.
+    """
     content: dict[Path, tuple[Part, ...]] = {}
     by: dict[Path, Replace | Hide] = {}
     numbers: list[int] = []
@@ -73,10 +77,12 @@ def apply_edits(message: Message, edits: Sequence[tuple[int, Edit]]) -> EditedMe
                 if replaced is not None:
                     content[path], by[path] = replaced, edit
                     numbers.append(number)
+                    _hide_partner(message, path, edit, content, by)
             case Hide(target=Target() as target) if target.path:
                 if _may_hide(message, target.path):
                     content[target.path], by[target.path] = (), edit
                     numbers.append(number)
+                    _hide_partner(message, target.path, edit, content, by)
             case _:
                 pass
     if not content:
@@ -88,6 +94,19 @@ def apply_edits(message: Message, edits: Sequence[tuple[int, Edit]]) -> EditedMe
         tuple(by[path].policy for path in content),
         all(edit.expandable for edit in by.values() if isinstance(edit, Replace)),
     )
+
+
+def _hide_partner(
+    message: Message,
+    path: Path,
+    edit: Replace | Hide,
+    content: dict[Path, tuple[Part, ...]],
+    by: dict[Path, Replace | Hide],
+) -> None:
+    """Hide the other block of a server tool with the one that an edit changes."""
+    partner = partner_of(message.parts, path[0]) if len(path) == 1 else None
+    if partner is not None and (partner,) not in content:
+        content[(partner,)], by[(partner,)] = (), edit
 
 
 def can_apply(message: Message, edit: Replace | Hide) -> bool:
@@ -191,6 +210,9 @@ def legalized(message: Message, profile: Profile, *, stale: bool) -> tuple[Messa
             case Opaque() if part.format != profile.format:
                 why = why or "a block that only another provider knows is refused"
                 continue
+            case Opaque() if message.role != "assistant" and server_block(part):
+                why = why or "a server tool's block is refused outside of the assistant's messages"
+                continue
             case ToolResult():
                 result = _legal_result(part, profile)
                 if result is not part:
@@ -258,7 +280,7 @@ def _is_refused(part: Content, profile: Profile) -> bool:
         case Text():
             return not part.text.strip()
         case Opaque():
-            return part.format != profile.format
+            return part.format != profile.format or server_block(part) is not None
         case Media():
             return False
 

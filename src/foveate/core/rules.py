@@ -16,6 +16,7 @@ import msgspec
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried
+from .server_tools import server_blocks
 from .view import Entry, View
 
 __all__ = ["RULES", "Checker", "Rule", "Violation", "check", "cut_points"]
@@ -93,10 +94,10 @@ class CallsAreAnswered:
 
 
 class CallIdsAreOwn(_Alone):
-    """No call id is empty, and none is used twice."""
+    """No call id is empty or too long, and none is used twice."""
 
-    provider = "anthropic (twice), anthropic and openai (empty, twice in one message)"
-    breaks = "`tool_use` ids must be unique"
+    provider = "anthropic (twice), anthropic and openai (empty, twice in one message), openai (too long)"
+    breaks = "`tool_use` ids must be unique; Invalid 'messages[1].tool_calls[0].id': string too long"
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
@@ -105,9 +106,56 @@ class CallIdsAreOwn(_Alone):
         for call in entry.message.calls:
             if not call.call_id:
                 yield "has a call without an id"
+            if len(call.call_id) > profile.max_call_id:
+                yield f"has a call id of more than {profile.max_call_id} characters"
             if call.call_id in self._seen:
                 yield f"uses call id {call.call_id!r} a second time"
             self._seen.add(call.call_id)
+
+
+class CallsAreLimited(_Alone):
+    """No message makes more calls than the provider takes."""
+
+    provider = "openai"
+    breaks = "Invalid 'messages[1].tool_calls': array too long. Expected an array with maximum length 128"
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        if profile.max_calls and len(entry.message.calls) > profile.max_calls:
+            yield f"makes more than {profile.max_calls} calls"
+
+
+class ServerToolsArePaired:
+    """A server tool's result follows its use, and another message than a call's result ends the wait for it."""
+
+    provider = "anthropic"
+    breaks = (
+        "unexpected `tool_use_id` found in `web_search_tool_result` blocks; `web_search` tool use was found without a "
+        "corresponding `web_search_tool_result` block; the conversation is refused for ever"
+    )
+
+    def __init__(self) -> None:
+        self._open: set[str] = set()
+        self._seen: set[str] = set()
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        role = entry.message.role
+        if role == "assistant":
+            for _, block in server_blocks(entry.message):
+                if block.is_use:
+                    if block.id in self._seen or not block.id:
+                        yield f"uses a server tool under the id {block.id!r}, which is not its own"
+                    self._seen.add(block.id)
+                    self._open.add(block.id)
+                elif block.id not in self._open:
+                    yield f"holds the result of server tool use {block.id!r}, which is not open here"
+                else:
+                    self._open.discard(block.id)
+        elif role != "tool" and self._open:
+            yield f"leaves server tools without a result before it: {', '.join(sorted(self._open))}"
+            self._open.clear()
+
+    def end(self, newest_input: int) -> Iterator[str]:
+        yield from ()
 
 
 class NothingIsEmpty(_Alone):
@@ -233,6 +281,8 @@ class PromptsAreIntact:
 RULES: tuple[Callable[[], Rule], ...] = (
     CallsAreAnswered,
     CallIdsAreOwn,
+    CallsAreLimited,
+    ServerToolsArePaired,
     NothingIsEmpty,
     ArgumentsAreObjects,
     UserSpeaksFirst,
@@ -329,17 +379,25 @@ def check(view: View | Sequence[Entry], profile: Profile) -> list[Violation]:
 def cut_points(view: View | Sequence[Entry]) -> list[int]:
     """Return the indices of entries before which a view may be cut: never inside a unit or directly after its call.
 
-    Both ends (0 and the number of entries) are included.
+    Messages between a server tool's use and its result belong to one unit. Both ends (0 and the number of entries) are
+    included.
     """
     entries = view.entries if isinstance(view, View) else view
     points: list[int] = []
     waiting: set[str] = set()
+    uses: set[str] = set()
     for index, entry in enumerate(entries):
-        result = entry.message.result
+        message = entry.message
+        result = message.result
         if result is not None:
             waiting.discard(result.call_id)
             continue
-        if not waiting:
+        if not waiting and not uses and entry.kind != "continuation":
             points.append(index)
-        waiting = {call.call_id for call in entry.message.calls}
+        waiting = {call.call_id for call in message.calls}
+        if message.role != "assistant":
+            uses.clear()
+            continue
+        for _, block in server_blocks(message):
+            (uses.add if block.is_use else uses.discard)(block.id)
     return [*points, len(entries)]

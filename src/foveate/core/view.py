@@ -21,9 +21,10 @@ __all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "Kind", "PinnedPart", 
 NO_WINDOW = 10**9
 """The window of a conversation without one is at least this."""
 
-Kind = Literal["message", "summary", "note", "stand-in"]
+Kind = Literal["message", "summary", "note", "stand-in", "continuation"]
 """`message`: as appended or edited; `summary`: stands for a span; `note`: a late tool result, shown as a user's note;
-`stand-in`: a placeholder that answers a call without a result.
+`stand-in`: a placeholder that answers a call without a result; `continuation`: further calls of the message before it,
+if the provider limits the calls of one message.
 """
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ..core.caches import cached
 from ..core.edits import Span
 from ..core.rules import cut_points
+from ..core.server_tools import server_blocks
 from ..core.view import Entry, View
 from ..errors import BadSetting
 
@@ -156,8 +157,9 @@ def is_carried_summary(entry: Entry) -> bool:
 def select_oldest(view: View, until: int) -> OldestSpan | None:
     """Return the span that ends with the message at position `until`, or before a unit that this would split.
 
-    These stay: system prompts, pins, the last user input, calls without an answer, content that was expanded for the
-    coming call (each with its unit), and the floor's note. Returns None if the span would cover only summaries.
+    These stay: system prompts, pins, the last user input, calls and server tools without an answer, content that was
+    expanded for the coming call (each with its unit), and the floor's note. Returns None if the span would cover only
+    summaries.
     """
     entries = view.entries
     index = next((i for i, entry in enumerate(entries) if max(entry.position, entry.last) > until), len(entries))
@@ -196,6 +198,7 @@ class _Exceptions:
 
     def __init__(self, view: View) -> None:
         self._turn, self._last_input = view.turn, view.last_input
+        self._uses = _open_uses(view)
         self._answered_late = {entry.result.call_id for entry in view if entry.kind == "note" and entry.result}
         # Messages that are shown inside a span that the floor hid stay: a summary over both would cover its note.
         self._hidden_until = max((entry.last for entry in view if _is_by_floor(entry)), default=0)
@@ -204,11 +207,23 @@ class _Exceptions:
         is_last_input = entry.source is not None and entry.position == self._last_input
         is_kept = entry.is_pinned() or is_last_input or entry.renewed >= self._turn
         is_hidden = _is_by_floor(entry) or 0 < entry.position <= self._hidden_until
+        is_kept = is_kept or (entry.position in self._uses and entry.message.role == "assistant")
         return is_kept or is_hidden or entry.message.role == "system" or self._is_open_call(entry)
 
     def _is_open_call(self, entry: Entry) -> bool:
         result = entry.message.result
         return entry.kind == "stand-in" and result is not None and result.call_id not in self._answered_late
+
+
+def _open_uses(view: View) -> set[int]:
+    """Return the positions of the messages with a use of a server tool whose result may still come."""
+    uses: dict[str, int] = {}
+    for entry in reversed(view.entries):
+        if entry.message.role not in ("assistant", "tool"):
+            break
+        for _, block in reversed(server_blocks(entry.message)):  # A result is behind its use.
+            uses.setdefault(block.id, entry.position if block.is_use else 0)
+    return {position for position in uses.values() if position}
 
 
 def _is_by_floor(entry: Entry) -> bool:

@@ -57,6 +57,8 @@ ARGUMENTS: Final = (
     "NaN",
 )
 NAMES: Final = ("read_file", "bash", "grep", "mcp__files__read", "functions.bash", "with space", "", "t" * 70)
+SERVER_TOOLS: Final = ("web_search", "web_fetch", "code_execution", "bash_code_execution", "tool_search_tool_regex")
+"""Tools that Anthropic runs."""
 ODD_IDS: Final = ("", "call#2", "call 3", "ж", "a" * 90, "a\x00b")
 STATES: Final[tuple[State, ...]] = ("ok", "ok", "error", "interrupted")
 TASKS: Final[tuple[TaskState, ...]] = ("pending", "done", "failed", "skipped")
@@ -116,6 +118,9 @@ class _Talk:
         self.messages: list[Message] = []
         self.open: list[str] = []
         self.used: list[str] = []
+        self.served: list[Opaque] = []
+        """Results of server tools whose uses wait for them."""
+        self.uses = 0
 
     def say(self, role: Role, *parts: Part, extra: Extra | None = None) -> None:
         self.messages.append(Message(role, parts, extra=extra))
@@ -125,6 +130,15 @@ class _Talk:
         self.used.append(call_id)
         self.open.append(call_id)
         return ToolCall(call_id, name, arguments)
+
+    def use(self, number: int) -> Opaque:
+        """Return the use of a server tool. Its result waits in `served`."""
+        self.uses += 1
+        name, id = _pick((*SERVER_TOOLS, "mcp"), number), f"srvtoolu_{self.uses}"
+        kind = "tool_search_tool_result" if name.startswith("tool_search") else f"{name}_tool_result"
+        self.served.append(Opaque("anthropic", kind, f'{{"type":"{kind}","tool_use_id":"{id}","content":[]}}'))
+        used = "mcp_tool_use" if name == "mcp" else "server_tool_use"
+        return Opaque("anthropic", used, f'{{"type":"{used}","id":"{id}","name":"{name}","input":{{}}}}')
 
     def answer(self, call_id: str, *content: Content, state: State = "ok", extra: Extra | None = None) -> None:
         self.say("tool", ToolResult(call_id, content, state), extra=extra)
@@ -229,6 +243,52 @@ def _opaque(talk: _Talk, a: int, b: int) -> None:
         talk.say(_pick(("user", "assistant"), b), Text("see"), _pick(OPAQUES, a))
 
 
+def _serve(talk: _Talk, a: int, b: int) -> None:
+    """Use a server tool and get its result, in one message or with a pause between them."""
+    before: tuple[Part, ...] = (_pick(REASONING, b), Text("I search.")) if a % 2 else ()
+    if b % 3 == 0:
+        talk.say("assistant", *before, talk.use(a))
+        talk.say("assistant", talk.served.pop(), Text("Found."))
+    else:
+        use = talk.use(a)
+        talk.say("assistant", *before, use, talk.served.pop(), Text("Found."))
+
+
+def _use_server_tool(talk: _Talk, a: int, b: int) -> None:
+    """Use server tools and pause, perhaps with a call of the client."""
+    uses = [talk.use(a + i) for i in range(1 + b % 2)]
+    calls = (talk.call(),) if b % 3 == 0 else ()
+    talk.say("assistant", *uses, *calls)
+
+
+def _serve_late(talk: _Talk, a: int, b: int) -> None:
+    if talk.served:
+        result = talk.served.pop(0)
+        more = (talk.use(a), talk.call()) if b % 2 else ()
+        talk.say("assistant", result, Text("Found."), *more)
+
+
+def _serve_oddly(talk: _Talk, a: int, b: int) -> None:
+    """Repeat a use or a result, leave out an id, or put one into a message of the user or of a tool."""
+    use = talk.use(a)
+    result = talk.served.pop()
+    odd = _pick(("", "call 3", "ж"), a)
+    nameless = Opaque("anthropic", "server_tool_use", f'{{"type":"server_tool_use","id":"{odd}","name":"web_search"}}')
+    match b % 6:
+        case 0:
+            talk.say("assistant", Text("Twice."), use, use, result, result)
+        case 1:
+            talk.say("assistant", result, Text("Backwards."), use)
+        case 2:
+            talk.say("user", use, Text("Here."), result)
+        case 3:
+            talk.say("assistant", nameless, Text("Well."))
+        case 4 if talk.open:
+            talk.answer(talk.open.pop(0), Text("inside"), use, result)
+        case _:
+            talk.say("assistant", result)
+
+
 def _with_extra(talk: _Talk, a: int, b: int) -> None:
     extra = _pick(EXTRAS, a)
     if talk.open and b % 2:
@@ -261,6 +321,10 @@ MOVES: Final[tuple[Callable[[_Talk, int, int], None], ...]] = (
     _call_then_speak,
     _opaque,
     _with_extra,
+    _serve,
+    _use_server_tool,
+    _serve_late,
+    _serve_oddly,
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from .anthropic_message import THINKING, AnthropicFacts, AnthropicReader
+from .anthropic_message import SERVER_USES, THINKING, AnthropicFacts, AnthropicReader
 from .media import MANY_PIXELS
 from .values import CALL_ID, Fault, encodes
 
@@ -152,16 +152,34 @@ def _unanswered(open_calls: Mapping[str, int], answered: set[str]) -> Iterator[F
 
 
 def _server_pairs(messages: Messages) -> Iterator[Fault]:
-    """Yield problems of server tools: their results follow their calls in the assistant's messages."""
-    served: set[str] = set()
+    """Yield problems of server tools: each use has one result behind it, before the user speaks again.
+
+    Results of the client's own tools may come between. A use at the end still waits: the provider continues there.
+    """
+    used: set[str] = set()
+    waiting: dict[str, tuple[str, str]] = {}
+    """Kind and place of each use without a result, by its id."""
     for position, facts in enumerate(messages):
-        if facts.server_calls:
-            served.update(facts.server_calls)
-        for call_id, place in facts.server_answers:
-            if call_id not in served:
-                problem = "Each result of a server tool must have a corresponding `server_tool_use` block before it"
-                where = f"messages[{position}].content[{place}]"
-                yield "pairing", where, f"unexpected `tool_use_id`: {call_id}. {problem}"
+        if waiting and facts.role == "user" and any(kind != "tool_result" for kind in facts.kinds):
+            yield from _unserved(waiting)
+            waiting = {}
+        for kind, use, place in facts.served:
+            where = f"messages[{position}].content[{place}]"
+            if kind in SERVER_USES:
+                if use in used:
+                    yield "call-id", f"{where}.id", "`tool_use` ids must be unique"
+                used.add(use)
+                waiting[use] = (kind, where)
+                continue
+            made_by, _ = waiting.pop(use, ("", ""))
+            if (made_by == "mcp_tool_use") != (kind == "mcp_tool_result") or not made_by:
+                problem = f"Each `{kind}` block must have a corresponding `server_tool_use` block before it"
+                yield "pairing", where, f"unexpected `tool_use_id` found in `{kind}` blocks: {use}. {problem}"
+
+
+def _unserved(waiting: Mapping[str, tuple[str, str]]) -> Iterator[Fault]:
+    for use, (kind, where) in waiting.items():
+        yield "pairing", where, f"`{kind}` with id `{use}` was found without a corresponding result block"
 
 
 def _ends(messages: Messages, model: str) -> Iterator[Fault]:
@@ -180,7 +198,7 @@ def _ends(messages: Messages, model: str) -> Iterator[Fault]:
     text = messages[last].last_text
     if text and text[-1].isspace():
         yield "trailing", f"messages[{last}].content", "final assistant content cannot end with trailing whitespace"
-    if model.startswith(NO_PREFILL):
+    if model.startswith(NO_PREFILL) and not messages[last].served:  # A paused turn of server tools continues.
         problem = (
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )

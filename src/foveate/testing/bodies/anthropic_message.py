@@ -16,11 +16,12 @@ from msgspec import field
 from .media import is_large, source_faults
 from .values import CALL_ID, Facts, encodes, strings, unknown_keys
 
-__all__ = ["THINKING", "AnthropicFacts", "AnthropicReader"]
+__all__ = ["SERVER_USES", "THINKING", "AnthropicFacts", "AnthropicReader"]
 
 THINKING: Final = ("thinking", "redacted_thinking")
 USER_ONLY: Final = frozenset({"tool_result", "image", "document", "search_result"})
-ASSISTANT_ONLY: Final = frozenset({"tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"})
+SERVER_USES: Final = frozenset({"server_tool_use", "mcp_tool_use"})
+ASSISTANT_ONLY: Final = frozenset({"tool_use", "thinking", "redacted_thinking"})
 IN_RESULTS: Final = frozenset({"text", "image", "document", "search_result", "tool_reference", "browser_state"})
 FOREIGN: Final = frozenset(
     {"image_url", "input_audio", "file", "refusal", "input_text", "output_text", "input_image", "function_call"}
@@ -48,8 +49,8 @@ class AnthropicFacts(Facts):
     calls: list[tuple[str, int]] = field(default_factory=list)
     """Ids of calls, each with the index of its block."""
     answers: list[tuple[str, int]] = field(default_factory=list)
-    server_calls: list[str] = field(default_factory=list)
-    server_answers: list[tuple[str, int]] = field(default_factory=list)
+    served: list[tuple[str, str, int]] = field(default_factory=list)
+    """Blocks of server tools in order: kind, id of the use, index of the block."""
     last_text: str | None = None
     """The text at its end, if it ends with text."""
     marks: list[tuple[str, str]] = field(default_factory=list)
@@ -177,7 +178,7 @@ class AnthropicReader:
         if not isinstance(part, dict) or not isinstance(kind, str):
             facts.fault("block", path, "each block must be an object with a `type`")
             return
-        misplaced = kind in FOREIGN or kind in ASSISTANT_ONLY or kind == "tool_result"
+        misplaced = kind in FOREIGN or kind in ASSISTANT_ONLY or kind in SERVER_USES or kind.endswith("tool_result")
         if kind == "text":
             self._text(part.get("text"), f"{path}.text", facts)
         elif kind == "image" or kind == "document":
@@ -220,10 +221,15 @@ class AnthropicReader:
         if kind in FOREIGN or (self.strict and kind not in KEYS):
             facts.fault("block", path, f"Input tag {kind!r} found using 'type' does not match any of the expected tags")
             return
-        if kind in ("server_tool_use", "mcp_tool_use"):
-            facts.server_calls.append(str(block.get("id")))
-        elif kind.endswith("_tool_result"):
-            facts.server_answers.append((str(block.get("tool_use_id")), len(facts.kinds) - 1))
+        if kind in SERVER_USES or kind.endswith("_tool_result"):
+            name = "id" if kind in SERVER_USES else "tool_use_id"
+            use = block.get(name)
+            if isinstance(use, str) and CALL_ID(use):
+                facts.served.append((kind, use, len(facts.kinds) - 1))
+            else:
+                facts.fault("call-id", f"{path}.{name}", f"{NO_MATCH}, got {use!r}")
+            if facts.role == "user":
+                facts.fault("block", path, f"`{kind}` blocks can only be in `assistant` messages")
         for text in strings(block):
             facts.size += len(text)
             if not encodes(text):

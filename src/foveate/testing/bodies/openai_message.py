@@ -19,7 +19,7 @@ from .values import TOOL_NAME, Facts, encodes, is_json, strings, unknown_keys
 __all__ = ["EMPTY_ARRAY", "NO_MATCH", "OpenAIFacts", "OpenAIReader"]
 
 CALLS_MAX: Final = 128
-CALL_ID_MAX: Final = 64
+CALL_ID_MAX: Final = 40
 STRING_MAX: Final = 10_485_760
 SPEAKER: Final = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
 
