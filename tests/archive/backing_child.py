@@ -1,9 +1,10 @@
-"""Child processes of the backup tests: writers that report acknowledgements, and work with little space.
+"""Child processes of the backup tests: writers that print acknowledgements, and copies without enough space.
 
-`python backing_child.py write FILE NAME`: appends to a conversation until it is told to stop by the end of its standard
-input, then prints how many messages were acknowledged.
-`python backing_child.py backup|export FILE TARGET BYTES`: makes a copy where no file may grow above so many bytes, and
-prints what it was told instead.
+`python backing_child.py write FILE NAME` appends to a conversation until its standard input ends, then prints the
+number of acknowledged messages.
+
+`python backing_child.py backup|export FILE TARGET BYTES` makes a copy where no file may exceed this many bytes, and
+prints the error.
 """
 
 from __future__ import annotations

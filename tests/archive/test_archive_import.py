@@ -44,7 +44,7 @@ def path(store: MemoryStore, tmp_path: Path) -> Path:
 
 
 def rewritten(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> Path:
-    """The archive with its lines changed, its last line as if it had always been so."""
+    """Return the archive with changed lines, and with a last line that fits them."""
     said = [json.loads(line) for line in path.read_bytes().splitlines()[:-1]]
     change(said)
     tally = Tally()
@@ -208,7 +208,7 @@ def test_fork_that_ends_before_it_forked_is_another_one(store: MemoryStore, path
 
 
 def test_import_continues_an_existing_conversation(store: MemoryStore, path: Path) -> None:
-    """The same past, said once more instead of shared."""
+    """The same past was appended again, and is not shared."""
     other = MemoryStore()
     for name in ("begun", "fork 5"):
         here, head = store.open(TENANT, name), other.open(TENANT, name)
@@ -326,7 +326,7 @@ def test_export_is_one_moment_of_a_tree_that_others_write_to(tmp_path: Path) -> 
 
 
 def test_memory_does_not_grow_with_the_size(tmp_path: Path) -> None:
-    """Thirty megabytes go out and in by way of a few."""
+    """Exporting and importing thirty megabytes needs a few megabytes of memory."""
     with SqliteStore(tmp_path / "a.db", synchronous="normal", search=False) as store:
         head = store.open(TENANT, "one")
         for batch in range(30):
@@ -344,7 +344,7 @@ def test_memory_does_not_grow_with_the_size(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ten_times_as_much_takes_no_more_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All messages are large and unlike, and there are edits: what is kept on the way does not grow."""
+    """All messages are large and different, and there are edits."""
     monkeypatch.setattr("foveate.ops.archive.lines._LARGE_MAX", 500)
     peaks = []
     for count in (2_000, 20_000):

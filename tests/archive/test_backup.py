@@ -1,4 +1,4 @@
-"""A backup is one moment of a database that others go on writing to, whole, and never overwrites by itself."""
+"""A backup is a whole copy of one moment while others write, and never overwrites a file by itself."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_backup_holds_a_consistent_prefix_of_four_writers(path: Path, tmp_path: 
 
 @pytest.mark.parametrize("what", ["backup", "export"])
 def test_full_disk_leaves_no_partial_copy(path: Path, tmp_path: Path, what: str) -> None:
-    """As on a disk that is full: no file may grow above a few thousand bytes."""
+    """The limit on file sizes acts like a full disk."""
     pytest.importorskip("resource", reason="this system sets no limit to the size of a file")
     (tmp_path / "there").mkdir()
     precious = tmp_path / "there" / "copy"
@@ -120,7 +120,7 @@ def test_full_disk_leaves_no_partial_copy(path: Path, tmp_path: Path, what: str)
 
 
 def test_journal_of_a_copy_for_which_there_was_no_room_is_taken_away(tmp_path: Path) -> None:
-    """SQLite cannot apply it there, and left it next to the copy."""
+    """SQLite cannot apply the journal there, and once left it next to the copy."""
     with placed(tmp_path / "copy.db", database=True) as beside:
         for suffix in ("-journal", "-wal", "-shm"):
             beside.with_name(beside.name + suffix).write_bytes(b"half")
@@ -155,7 +155,7 @@ def test_copy_takes_the_place_of_another_one_only_when_it_is_whole(
 
 
 def test_copy_that_is_put_back_is_the_database_again(path: Path, tmp_path: Path) -> None:
-    """As docs/export.md says: with everybody gone, and without the log of the one that was lost."""
+    """As docs/export.md describes: no program is running, and the log of the lost database is gone."""
     with SqliteStore(path) as store:
         before = contents(store)
     backup(path, tmp_path / "copy.db")
@@ -196,7 +196,7 @@ def test_database_is_never_overwritten_by_its_own_copy(path: Path, tmp_path: Pat
 
 
 def test_archive_never_takes_the_place_of_a_database(path: Path, tmp_path: Path) -> None:
-    """`foveate db export chat.db --overwrite --store sqlite:///chat.db` left no database behind."""
+    """`foveate db export chat.db --overwrite --store sqlite:///chat.db` once replaced the database."""
     before = path.read_bytes()
     (tmp_path / "link.db").symlink_to(path)
     with SqliteStore(path) as store:

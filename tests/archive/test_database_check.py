@@ -37,7 +37,7 @@ def run(path: Path, *statements: str, values: tuple[object, ...] = ()) -> None:
 
 
 def test_saved_view_with_a_correct_hash_is_found_with_heads(tmp_path: Path) -> None:
-    """Fault 2: a falsified view whose hash was made right went unseen where a head was given."""
+    """A falsified view with a correct hash was once not found if heads were given."""
     path = tmp_path / "chat.db"
     with SqliteStore(path) as store:
         kept = heads_in(head_text(filled(store)))
@@ -94,7 +94,7 @@ def test_head_on_a_former_branch_is_noted() -> None:
 
 
 def test_row_that_its_index_misses_is_found(tmp_path: Path) -> None:
-    """Fault 8: a bit that flipped in a key column went unseen; REINDEX would then drop the message."""
+    """A flipped bit in a key column was once not found; REINDEX would then drop the message."""
     path = tmp_path / "chat.db"
     with SqliteStore(path, search=False) as store:
         filled(store)

@@ -23,7 +23,7 @@ SECRET = "my number is 4929 1234"
 
 
 class Disturbed:
-    """A store to which something is done before, or after, its n-th reading; 0: never."""
+    """A store with an action before or after its n-th read; 0: never."""
 
     def __init__(self, store: Database, n: int, do: Callable[[], object], *, after: bool = False) -> None:
         self._store, self._n, self._do, self._after = store, n, do, after
@@ -46,7 +46,7 @@ class Disturbed:
 
 
 def furnished(store: Any) -> Any:
-    """A conversation with a fork of each half, with runs, and another one before and behind it."""
+    """Return a conversation with forks and runs, between two other conversations."""
     for name in ("a before", "middle", "z behind"):
         head = store.open(TENANT, name)
         head = append(store, head, chain([user(text) for text in ("hello", SECRET, "so long " * 900, "bye")], head))
@@ -62,7 +62,7 @@ def erasing(store: Any, position: int = 2) -> None:
 
 
 def check_same_everywhere(path: Path) -> bool:
-    """Whether the archive has the erasure: in every place, or in none."""
+    """Check that the archive has the erasure in every place, or in none."""
     with MemoryStore() as other:
         import_archive(other, path)
         for name in ("middle", "middle, fork"):
@@ -80,7 +80,7 @@ def check_same_everywhere(path: Path) -> bool:
 
 @pytest.fixture(params=["memory", "sqlite"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Any]]:
-    """Makes stores; they are closed at the end."""
+    """Yield a function that creates stores; they are closed at the end."""
     stores: list[Any] = []
 
     def make() -> Any:
@@ -98,7 +98,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[]
 def test_archive_is_consistent_for_any_moment_of_an_erasure(
     made: Callable[[], Any], tmp_path: Path, after: bool
 ) -> None:
-    """F35: at each reading of an export, and between each two of them."""
+    """F35: at each read of an export, and between any two."""
     calm = Disturbed(made(), 0, lambda: None)
     export_archive(calm, tmp_path / "calm.jsonl", tenant=TENANT)  # type: ignore[arg-type]
     told = [check_same_everywhere(tmp_path / "calm.jsonl")]
@@ -119,7 +119,7 @@ def test_export_that_never_succeeds_is_reported_and_leaves_no_file(tmp_path: Pat
     append(store, head, chain([user(f"{n}") for n in range(50)], head))
 
     class Eager(Disturbed):
-        """Erases one more message each time that the tree was read."""
+        """A store that erases one more message each time the tree is read."""
 
         def __getattr__(self, name: str) -> Any:
             if name == "runs":
@@ -138,7 +138,7 @@ def test_export_that_never_succeeds_is_reported_and_leaves_no_file(tmp_path: Pat
 
 
 def test_spooled_lines_stand_next_to_the_archive_and_vanish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tree of gigabytes needs the room of its archive there, and not that of the system's own folder."""
+    """A large tree needs the space of its archive there, and not in the system's temporary folder."""
     store = MemoryStore()
     head = store.open(TENANT, "long")
     append(store, head, chain([user(f"{n} " * 5000) for n in range(200)], head))

@@ -1,6 +1,7 @@
 """Falsifications of a database, and their detection: by `verify`, only by an earlier head, or not at all.
 
-Each is done as well as someone could who may write to the file and knows its format. docs/export.md has the same table.
+Each is done as well as possible by someone who may write to the file and knows its format. docs/export.md has the same
+table.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ ROOTS = {"one": root_of("acme", "one"), "other": root_of("acme", "other"), "thei
 
 
 def restamped(**changes: Any) -> Falsify:
-    """The stamp of the third message, which was sealed with other facts."""
+    """Return the stamp of the third message, which was sealed with other facts."""
 
     def falsify(connection: sqlite3.Connection) -> None:
         where = f"WHERE root = {ROOTS['one']} AND branch = 1 AND position = 3"
@@ -56,7 +57,7 @@ def restamped(**changes: Any) -> Falsify:
 
 
 def viewed(edit: Any, number: int = 2) -> Falsify:
-    """The saved view, with this edit in the place of one that the journal has, and a hash that fits."""
+    """Return the saved view with this edit in place of one in the journal, and with a correct hash."""
 
     def falsify(connection: sqlite3.Connection) -> None:
         snapshot = Snapshot(3, 10, 4, [(1, 10)], [SlotState(2, [(number, edit)])], [], Facts())

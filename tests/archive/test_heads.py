@@ -29,7 +29,7 @@ Run = Callable[[str], object]
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[SqlStore, Run]]:
-    """A store, and something that runs SQL on it from outside."""
+    """Yield a store, and a function that runs SQL on its file from outside."""
     if request.param == "sqlite":
         with SqliteStore(tmp_path / "chat.db", synchronous="normal") as store:
 
@@ -61,7 +61,7 @@ def run(database: tuple[SqlStore, Run]) -> Run:
 
 
 def filled(store: Any, name: str = "one", topic: str = "weather") -> Head:
-    """Ten messages and four records."""
+    """Write ten messages and four records."""
     head = store.open("acme", name)
     head = append(store, head, chain(talk(10, topic), head))
     for number in range(4):
@@ -160,7 +160,7 @@ def test_journal_that_was_cut_well_needs_a_head_to_be_found(store: SqlStore, run
 
 
 def test_rewritten_history_is_found_only_with_a_head(store: SqlStore, run: Run) -> None:
-    """Cut, and then carried on by the program itself, so that every chain is sound."""
+    """The history was cut and continued by foveate itself, so that every chain is valid."""
     head = filled(store)
     for statement in ROLLED_BACK:
         run(statement)
@@ -188,7 +188,7 @@ def test_file_that_was_put_back_is_found(tmp_path: Path) -> None:
 
 
 def test_two_conversations_that_were_exchanged_are_found(store: SqlStore, run: Run) -> None:
-    """Names in the rows of both, so that everything fits but what was said."""
+    """The names in the rows of both are exchanged, so that only the content differs."""
     one, two = filled(store), filled(store, "two", "sport")
     for head, name in ((one, "-"), (two, "one"), (replace(two, name="-"), "two")):
         root = one.root if head.name in ("one", "-") else two.root
@@ -249,7 +249,7 @@ def test_head_is_a_line_of_text(store: SqlStore) -> None:
 
 
 def test_head_escapes_control_and_direction_characters_of_a_name() -> None:
-    """Printed raw, they would steer the terminal, or reverse the text that follows."""
+    """Printed raw, they would control the terminal, or reverse the text that follows."""
     name = "no\u202edrow\x9b31m\u2028\x7f\x1b[31m"
     text = head_text(Head("", name, 1, 1))
     assert text.isascii()

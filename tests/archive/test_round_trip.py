@@ -39,7 +39,7 @@ def imported(store: Database, archive: bytes) -> None:
 
 
 def around(made: list[tuple[int, int, int]], *openers: Callable[[], Database]) -> None:
-    """From memory through these stores, one after the other: the archive stays the same byte for byte."""
+    """Pass an archive from memory through these stores; it stays the same byte for byte."""
     first = MemoryStore()
     build(first, made)
     furnish(first)

@@ -1,4 +1,4 @@
-"""An import that stops anywhere shows nothing of what it began, goes on where it was, and can be taken away instead."""
+"""An import that stops anywhere shows none of its data, and can be continued or dropped."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def exported(store: Database) -> bytes:
 
 
 def half(path: Path, store: Database) -> Database:
-    """The store, with an import in it that failed in the second tree."""
+    """Return the store with an import that failed in the second tree."""
     for fatal in range(10, 200):
         with pytest.raises(StoreError):
             import_archive(failing_store(store, Countdown(fatal)), path)
@@ -85,7 +85,7 @@ def test_import_with_any_failed_statement_ends_the_same(path: Path, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("fatal", [3, 40, 90, 140])
 def test_killed_import_continues_and_ends_the_same(path: Path, tmp_path: Path, fatal: int) -> None:
-    """The process is gone in the middle of a statement, without a word to anybody."""
+    """The process is killed in the middle of a statement."""
     program = f"""
 import os, sqlite3, sys
 from foveate.ops.archive import import_archive
@@ -133,7 +133,7 @@ def test_named_conversation_is_not_discarded(path: Path) -> None:
 
 
 def test_no_conversation_can_be_named_as_what_is_unfinished() -> None:
-    """It would not be exported, and be taken away with what imports left."""
+    """Such a conversation would not be exported, and would be dropped with unfinished imports."""
     store = MemoryStore()
     refused = "begins with '~importing '.*db unfinished --drop"
     with pytest.raises(BadSetting, match=f"The name of a conversation {refused}"):

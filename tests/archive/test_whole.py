@@ -71,7 +71,7 @@ def test_ten_times_as_many_conversations_take_no_more_memory(tmp_path: Path, mon
 
 
 def viewed(path: Path) -> None:
-    """A conversation that saved its view, with edits of several kinds in it."""
+    """Return a conversation with a saved view that contains edits of several kinds."""
     with foveate.open_conversation("one", store=f"sqlite:///{path}", window=32_000) as chat:
         for n in range(40):
             chat.append([user(f"Question {n}?"), assistant(f"Answer {n}. " * 20)])
@@ -96,8 +96,8 @@ def test_view_that_a_conversation_saved_is_as_the_journal_says(tmp_path: Path) -
 
 @pytest.mark.parametrize("policy", ["balanced", "keep-last-2", "prune-and-compact"])
 def test_view_matches_the_journal_before_and_after_retention(policy: str) -> None:
-    """Their edits are measured once they are made. A view that was saved without their sizes, as it once was, is
-    taken for no other; one with other sizes is.
+    """Edits are measured after they are made. A view that was saved without their sizes, as earlier versions did, is
+    accepted; one with other sizes is not.
     """
     store = MemoryStore()
     chat = foveate.open_conversation(
@@ -133,7 +133,7 @@ def test_view_matches_the_journal_before_and_after_retention(policy: str) -> Non
 
 
 def save_with_sizes(store: MemoryStore, head: Head, snapshot: Snapshot, size: int) -> None:
-    """Save a view as if all its edits had come to so many tokens."""
+    """Save a view as if each of its edits had this many tokens."""
 
     def sized(edit: Any) -> Any:
         return structs.replace(edit, tokens_before=size, tokens_after=size)

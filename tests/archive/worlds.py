@@ -1,4 +1,4 @@
-"""Stores with made-up conversations in them: forks, edits, repetitions, erased messages, runs."""
+"""Stores with generated conversations: forks, edits, repetitions, erased messages, runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ moves = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40), st.integers(0,
 
 
 def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = TENANT, tag: str = "") -> None:
-    """Conversations, by moves: each a kind and two numbers that colour it."""
+    """Create conversations from moves: each a kind and two numbers that vary it."""
     names = ["begun"]
     store.open(tenant, "begun")
     for step, (kind, a, b) in enumerate(made):
@@ -77,14 +77,14 @@ def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = T
 
 
 def furnish(store: Database, tenant: str = TENANT) -> None:
-    """A catalog."""
+    """Write a catalog."""
     store.put_prompt(tenant, Prompt("short", "{{ text }}", "Cuts."))
     store.put_action(tenant, Action("look", "Looks.", default_compact_prompt="short"))
     store.put_binding(tenant, Binding("me", "look", 3, "compact", "summary", None, "short"))
 
 
 def contents(store: Database, tenant: str = TENANT) -> dict[str, Any]:
-    """All that can be read of a tenant, but for where it lies."""
+    """Return all readable data of a tenant, except its place in the store."""
     found: dict[str, Any] = {}
     for name in store.names(tenant):
         head = store.open(tenant, name)
@@ -106,7 +106,7 @@ def _long(head: Head, count: int) -> list[StoredMessage]:
 
 
 def _stamped(head: Head, stamp: Stamp, *, gone: bool) -> list[StoredMessage]:
-    """A message with these facts, of which what the application noted may have been erased."""
+    """Return a message with these facts; facts of the application may have been erased."""
     (row,) = chain([user("noted")], head)
     seal = ids.seal(head.seal, row.id, redacted_stamp(stamp))
     return [replace(row, stamp=erased_stamp(stamp) if gone else stamp, seal=seal)]

@@ -1,7 +1,7 @@
-"""A process that writes until it is killed: run with the path of a database, a name and a seed.
+"""Child process that writes until it is killed: run it with the path of a database, a name and a seed.
 
-It prints what was acknowledged, a line at a time: `message N TEXT`, `edit N`. The text of a message tells its
-position, so that a reader can tell a wrong one from a right one.
+It prints each acknowledged write on its own line: `message N TEXT` or `edit N`. The text of a message contains its
+position, so that a reader can detect a wrong one.
 """
 
 from __future__ import annotations

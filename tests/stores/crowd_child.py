@@ -1,9 +1,9 @@
-"""A process that talks in one conversation together with others, and compacts it: as one of an application's workers.
+"""Child process that appends to and compacts one conversation together with others, as one worker of an application.
 
-Run with a URL, its own name, the file that it acknowledges into, and a seed. It says when it is ready, and is told on a
-line when to end (seconds since 1970). It writes down what it is about to say, and what was acknowledged, a line each,
-at once. It may be killed at any moment; whoever follows it under the same name and with the same file first finds out
-what became of what was under way.
+Run it with a URL, its name, the file for its log, and a seed. It prints a line when it is ready, and reads a line with
+the time at which to end (seconds since 1970). It logs each message before it appends it, and each acknowledgement. It
+may be killed at any moment; its successor, with the same name and file, first finds out whether the last message was
+stored.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ LEAST = 6
 
 
 def summarize(request: SummaryRequest) -> str:
-    """Writes summaries without a model, some of them slowly."""
+    """Write a summary without a model, sometimes slowly."""
     time.sleep(0.02 if len(request.messages) % 3 == 0 else 0.0)
     return f"In short: {len(request.messages)} messages were exchanged, and all is well so far."
 
 
 def opened(url: str, n: int, **more: Any) -> Conversation:
-    """As each worker of the application opens the conversation: they do not all have the same policy."""
+    """Open the conversation as each worker does; the workers have different policies."""
     ways: list[dict[str, Any]] = [
         {"policy": "prune-and-compact", "background": False},
         {"policy": "prune-and-compact", "background": True},
@@ -60,25 +60,27 @@ class Log:
         self._path = path
 
     def say(self, *words: object) -> None:
-        """Add a line, which is in the file on return, and whole."""
+        """Add a line. On return all of it is in the file."""
         with self._path.open("a", encoding="utf-8") as file:
             file.write("\n" + json.dumps(words) + "\n")
         self.lines.append(list(words))
 
     @property
     def said(self) -> int:
-        """How many messages were acknowledged."""
+        """Return the number of acknowledged messages."""
         return sum(line[0] == "said" for line in self.lines)
 
     @property
     def open(self) -> tuple[int, str] | None:
-        """The message that was under way when its writer was killed: its number, and the tip it was to follow."""
+        """Return the message that was being written when its writer was killed: its number, and the tip that it
+        follows.
+        """
         last = next((line for line in reversed(self.lines) if line[0] in ("said", "saying")), None)
         return (last[1], last[2]) if last and last[0] == "saying" else None
 
 
 def message(name: str, n: int) -> Message:
-    """The n-th message of a writer: questions, calls, and results that only come after their calls."""
+    """Return the n-th message of a writer: questions, calls, and results after their calls."""
     mark, more = f"<{name} {n}>", " and so on" * (n * 37 % 60)
     match n % 4:
         case 1:
@@ -92,7 +94,7 @@ def message(name: str, n: int) -> Message:
 
 
 def marks(rows: Any) -> list[tuple[str, str]]:
-    """Which messages these are: (mark, id)."""
+    """Return the (mark, id) of these messages."""
     found = []
     for row in rows:
         for part in row.message.parts:
@@ -103,7 +105,7 @@ def marks(rows: Any) -> list[tuple[str, str]]:
 
 
 def resume(chat: Conversation, log: Log, name: str) -> None:
-    """Find out what became of the message that was under way; say it if it is not there."""
+    """Find out whether the last message was stored; append it if it was not."""
     if log.open is None:
         return
     n, tip = log.open

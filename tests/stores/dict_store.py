@@ -1,4 +1,4 @@
-"""A store of twelve methods in a dictionary: how to begin one's own store."""
+"""A store of twelve methods in a dictionary: an example of a minimal store."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A disk that is watched: what SQLite asks of it, in order, what is left when the power goes, and what if it fails.
+"""A recorded disk: the requests of SQLite in order, the contents after a power cut, and failures on demand.
 
-`Disk` hands out connections like those of `sqlite3`, whose files go through functions written in Python (a "VFS", by
-the package `apsw`; it has a SQLite of its own, which may be newer than Python's). Files lie where they always do.
-`Lost` makes, from what was noted, what a disk may hold after the power went: everything that was synced, and of the
-rest any part, torn at sectors.
+`Disk` returns connections like those of `sqlite3` whose files go through Python functions (a "VFS" of the package
+`apsw`, which has its own SQLite, possibly newer than Python's). Files lie at their usual places. `Lost` computes from
+the record what a disk may hold after a power cut: everything that was synced, and any part of the rest, torn at
+sectors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Kind = Literal["read", "write", "truncate", "sync", "open", "delete", "lock", "s
 
 @dataclass(frozen=True)
 class Event:
-    """Something that was asked of the disk, or that was acknowledged to who uses the store."""
+    """A request to the disk, or an acknowledgement to the user of the store."""
 
     kind: Kind | Literal["acknowledged"]
     name: str = ""
@@ -56,26 +56,26 @@ class Disk:
         self._vfs = _Vfs(f"watched {next(_numbers)}", self)
 
     def fail(self, when: Callable[[Kind, int], int]) -> None:
-        """From now on answer with the error of SQLite that `when` names, given what is asked and its number from 1;
-        0: do it.
+        """Let requests fail from now on. `when` returns the name of an SQLite error for a request and its number,
+        counted from 1; 0 lets the request succeed.
         """
         self.count, self._fails = 0, when
 
     def mend(self) -> None:
-        """Fail no more."""
+        """Let requests succeed again."""
         self._fails = lambda kind, count: 0
 
     def acknowledge(self) -> None:
-        """Note that so far everything was acknowledged."""
+        """Note that everything so far was acknowledged."""
         self.events.append(Event("acknowledged"))
 
     def syncs(self, name: str) -> int:
-        """How often this file was synced."""
+        """Return the number of syncs of this file."""
         return sum(event.kind == "sync" and event.name == name for event in self.events)
 
     @property
     def connection(self) -> type[sqlite3.Connection]:
-        """A class to hand to a store as `connection=`."""
+        """Return a class for the argument `connection=` of a store."""
         disk = self
 
         class Watched(Connection):
@@ -84,7 +84,7 @@ class Disk:
         return Watched  # type: ignore[return-value]
 
     def asked(self, kind: Kind, name: str = "", at: int = 0, data: bytes = b"") -> None:
-        """Called by the files. Raises the error that is due."""
+        """Handle a request of a file; raise the error that is due."""
         with self._lock:
             self.count, self.asking = self.count + 1, name
             code = self._fails(kind, self.count)
@@ -115,7 +115,7 @@ class _Vfs(apsw.VFS):
         super().xDelete(name, syncdir)
 
     def excepthook(self, *error: Any) -> None:
-        """SQLite's code reports a planned error; it is not printed too."""
+        """Ignore a planned error, which SQLite's code reports as well."""
 
 
 class _File(apsw.VFSFile):
@@ -148,7 +148,7 @@ class _File(apsw.VFSFile):
         return super().xFileSize()
 
     def excepthook(self, *error: Any) -> None:
-        """As above."""
+        """Ignore a planned error, which SQLite's code reports as well."""
 
 
 # --------------------------------------------------------------------------------- connections like those of sqlite3
@@ -201,7 +201,7 @@ class Rows(list[Any]):
 
 
 def _told(work: Callable[[], Any]) -> Any:
-    """Run `work`; raise errors of apsw as errors of `sqlite3`."""
+    """Run `work`, with errors of apsw raised as errors of `sqlite3`."""
     try:
         return work()
     except apsw.Error as error:
@@ -215,17 +215,17 @@ def _told(work: Callable[[], Any]) -> Any:
 
 @dataclass
 class _Kept:
-    """One file: what is on the disk for good, and what was asked for since its last sync."""
+    """One file: its synced contents, and the requests since its last sync."""
 
     synced: bytes = b""
     asked: list[Event] = field(default_factory=list)
 
 
 class Lost:
-    """What the disk holds at each moment, should the power go then. `take` follows the events, in order.
+    """The possible contents of the disk after a power cut at each moment. `take` applies the events in order.
 
-    `folders`: whether the events tell of syncs of the folder (as those of a file without a name). If they do not, a
-    folder is synced with the first sync of a log or a journal that was made in it, as SQLite does it.
+    `folders`: whether the events contain syncs of the folder. Otherwise a folder is synced with the first sync of a
+    new log or journal in it, as SQLite does.
     """
 
     def __init__(self, *, folders: bool = False) -> None:
@@ -262,12 +262,12 @@ class Lost:
 
     @property
     def is_settled(self) -> bool:
-        """Whether everything is on the disk for good."""
+        """Return whether everything is synced."""
         return not self._deleted and not self._made and not any(kept.asked for kept in self._files.values())
 
     def left(self, random: Random | None, *, all: bool = False) -> dict[str, bytes]:
-        """Files by name. `random` chooses which sectors of what was not synced got onto the disk, and in which order;
-        None: nothing did, or with `all` everything.
+        """Return the files by name. `random` chooses the unsynced sectors that reached the disk, and their order;
+        None: none of them, or with `all` all of them.
         """
         files = dict(self._files)
         if not all:
@@ -282,7 +282,7 @@ class Lost:
 
 
 def _some(asked: list[Event], random: Random) -> list[Event]:
-    """A part of what was asked for, torn at sectors, and now and then out of order."""
+    """Return a part of the requests, torn at sectors, and sometimes reordered."""
     share = random.choice((0.1, 0.5, 0.9, 0.98))
     kept = [part for event in asked for part in _sectors(event) if random.random() < share]
     if random.random() < 0.3:
@@ -315,7 +315,7 @@ def _written(content: bytes, asked: Iterable[Event]) -> bytes:
 
 
 def put(folder: Path, files: dict[str, bytes]) -> None:
-    """Let a folder hold these files and no others."""
+    """Replace the contents of a folder by these files."""
     for file in folder.iterdir():
         file.unlink()
     for name, content in files.items():

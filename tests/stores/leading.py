@@ -1,4 +1,4 @@
-"""Processes that lead conversations while a test does harm to their server, and what must be true afterwards."""
+"""Child processes that continue conversations while a test damages their server, and the checks afterwards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOLD = {"not known whether", "cannot be reached", "lost again and again", "Other
 
 
 class Leader:
-    """A child that leads a conversation, and what it said so far."""
+    """A child process that continues a conversation, and its output so far."""
 
     def __init__(self, url: str, name: str, conversation: str, count: int) -> None:
         self.name, self.conversation, self.count = name, conversation, count
@@ -66,7 +66,7 @@ class Leader:
 
 
 class Leaders:
-    """Some of them. A context manager: none is left when it ends."""
+    """Several of them. As a context manager it ends all of them."""
 
     def __init__(self, url: str, conversations: list[str], count: int) -> None:
         self.all = [Leader(url, f"w{n}", name, count) for n, name in enumerate(conversations)]
@@ -74,16 +74,16 @@ class Leaders:
             one.begin()
 
     def until(self, share: float) -> None:
-        """Wait until each has said this share of what it has to say."""
+        """Wait until each has appended this share of its messages."""
         until(lambda: all(one.said() >= one.count * share or one.process.poll() is not None for one in self.all), 300)
 
     def told(self) -> Counter[str]:
-        """The reported failures, by the beginning of the error."""
+        """Return the reported failures, by the beginning of the error."""
         failed = [line[1] for one in self.all for line in one.lines if line[0] == "failed"]
         return Counter(next((mark for mark in TOLD if mark in said), said) for said in failed)
 
     def end(self) -> None:
-        """Wait until all have said everything."""
+        """Wait until all have appended everything."""
         assert [one.end() for one in self.all] == [0] * len(self.all)
         assert [one.said() for one in self.all] == [one.count for one in self.all]
 
@@ -101,8 +101,9 @@ class Leaders:
 
 
 def check(url: str, leaders: Leaders) -> dict[str, int]:
-    """Everything acknowledged is there once and in its writer's order, nothing is there twice, and every chain holds.
-    How many messages each conversation has.
+    """Check that every acknowledged write is stored once, in its writer's order, and that every chain is valid.
+
+    Return the number of messages of each conversation.
     """
     counts = {}
     with PostgresStore(url) as store:

@@ -1,8 +1,8 @@
-"""A process that leads a conversation, which is compacted on the way: run with a URL, its own name, the conversation's
-and how often it speaks.
+"""Child process that continues a conversation with compactions.
 
-It opens one conversation once and keeps it, whatever happens to the server. It prints what was acknowledged, a line at
-a time: `said NAME TURN`, `edited NUMBER RECORD`, and `failed` with what was told.
+Run it with a URL, its name, the name of the conversation and the number of turns. It opens the conversation once and
+keeps it open. It prints each result on its own line: `said NAME TURN`, `edited NUMBER RECORD`, or `failed` and the
+error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from foveate.policies import compact_on_overflow
 
 
 def say(chat: Conversation, text: str) -> None:
-    """Append this text once. After a failure it is looked for before it is said again."""
+    """Append this text once. After a failure, look for it before the next attempt."""
     begun = len(chat)
     while True:
         try:

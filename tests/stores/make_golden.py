@@ -1,8 +1,8 @@
-"""Writes `golden/schema_N.sql`: a small database as the foveate of today makes it, for the foveates to come to open.
+"""Writes `golden/schema_N.sql`: a small database of this version, which later versions must open.
 
 Run it once when a migration is added, before the release, and never again for the same schema:
 
-    PYTHONPATH=src python tests/stores/make_golden.py
+    PYTHONPATH=src python make_golden.py
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BOUND = Binding("me", "look", 3, "compact", "summary", 80, "short")
 
 
 def fill(store: Database) -> None:
-    """Something of everything, but for the index of words, which is each database's own."""
+    """Write rows of every kind, except the word index, which depends on the database."""
     head = store.open("acme", "one")
     head = append(store, head, chain([user("rain?"), assistant("No, wind."), user(LONG)], head))
     head = store.commit(head, *record_after(head))

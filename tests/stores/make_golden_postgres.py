@@ -1,9 +1,9 @@
-"""Writes `golden/postgres_N.sql`, and `golden/postgres_N_parted.sql` of tables in two partitions: small PostgreSQL
-databases as the foveate of today makes them, for the foveates to come to open.
+"""Writes `golden/postgres_N.sql` and, with two partitions, `golden/postgres_N_parted.sql`.
 
-Run it once when a migration is added, before the release, and never again for the same schema:
+They are small PostgreSQL databases of this version, which later versions must open. Run it once when a migration is
+added, before the release, and never again for the same schema:
 
-    PYTHONPATH=src python tests/stores/make_golden_postgres.py
+    PYTHONPATH=src python make_golden_postgres.py
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def made(server: Server, option: str) -> tuple[int, str]:
-    """The number of the newest migration, and a dump of a database that ran it."""
+    """Return the number of the newest migration, and a dump of a database that ran it."""
     with psycopg.connect(server.url(), autocommit=True) as connection:
         connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE; CREATE SCHEMA {SCHEMA}".encode())
     with PostgresStore(f"{server.url()}?schema={SCHEMA}{option}", clock=lambda: 1_790_000_000_000) as store:

@@ -1,6 +1,4 @@
-"""A PostgreSQL store that is patient but for a while: what must come has all the time it takes on a slow machine, and
-only a failure that a test waits for comes soon.
-"""
+"""A PostgreSQL store whose waiting times are short only while a test expects a failure."""
 
 from __future__ import annotations
 
@@ -23,8 +21,9 @@ T = TypeVar("T")
 def impatient(
     store: PostgresStore | Connections, *, wait: float | None = None, answer: float | None = None
 ) -> Iterator[None]:
-    """Meanwhile the store waits only so many seconds for a connection, and for a server that is silent on one of those
-    that it has now. Connections that are made meanwhile are as patient as ever.
+    """Wait only this many seconds for a connection, and for a silent server on present connections.
+
+    Connections that are made meanwhile have the usual times.
     """
     connections = store if isinstance(store, Connections) else store._driver._connections
     before = connections._url
@@ -43,7 +42,7 @@ def impatient(
 
 
 def in_time(work: Callable[[], T]) -> T:
-    """Retry until the store does not fail any more, because the server may still run an earlier request."""
+    """Retry until the store succeeds, because the server may still run an earlier request."""
     found: list[T] = []
 
     def is_done() -> bool:

@@ -1,4 +1,4 @@
-"""Empties a schema of the test server, which is quicker than making another one."""
+"""Emptying of a schema of the test server, which is quicker than creating one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from waiting import until
 
 
 def emptied(url: str) -> str:
-    """The URL, once nothing is left in the tables it leads to but which migrations they ran."""
+    """Empty all tables of this URL except the list of migrations; return the URL."""
     server, schema = taken_apart(url)
     with psycopg.connect(server, autocommit=True) as connection:
         found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
@@ -19,13 +19,13 @@ def emptied(url: str) -> str:
 
 
 def named(url: str) -> str:
-    """The URL, by whose connections no other test goes."""
+    """Return the URL with a name of its connections that no other test uses."""
     return f"{url}&application_name={taken_apart(url)[1]}"
 
 
 def alone(url: str) -> str:
-    """The same, once the server has ended every connection that a store had by its `named` URL: it may still do what
-    was sent on one that was cut.
+    """Return the URL when the server has ended all connections of its `named` URL: a cut one may still run its
+    request.
     """
     here = f"SELECT 1 FROM pg_stat_activity WHERE application_name = '{taken_apart(url)[1]}'"
     until(lambda: execute(url, here) == [])
@@ -33,7 +33,7 @@ def alone(url: str) -> str:
 
 
 def taken_apart(url: str) -> tuple[str, str]:
-    """The URL of the server, and the schema."""
+    """Return the URL of the server, and the schema."""
     server, _, rest = url.partition("?schema=")
     return server, rest.partition("&")[0]
 

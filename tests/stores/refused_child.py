@@ -1,7 +1,6 @@
-"""A process that opens, reads and writes databases, and prints what became of each: run with a user's id and paths.
+"""Child process that opens, reads and writes databases, and prints the results: run it with a user id and paths.
 
-Where the id is not 0 it becomes that user once everything is imported: who runs tests as root may do anything, and so
-would be refused nothing.
+If the id is not 0, the process becomes that user after the imports, because root is refused nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rules for statements that a database distributed by `root` answers on one server.
 
-It is read by its words: enough for statements that are written once, in one way. Knows no database.
+They look at the words of a statement, which is enough for statements with one way of writing. They know no database.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def problems(statement: str) -> list[str]:
 
 
 def roots(statement: str, values: tuple[Any, ...]) -> set[Any]:
-    """Every value that a statement asks for, or inserts, as `root`."""
+    """Return every value of `root` in a condition or an insertion."""
     if insert := _INSERT.fullmatch(statement):
         return {values[insert[1].split(", ").index("root")]} if "root" in insert[1] else set()
     return {values[statement[: found.end()].count("?") - 1] for found in re.finditer(r"\broot = \?", statement)}
@@ -65,7 +65,7 @@ def _called(plain: str) -> Iterator[str]:
 
 
 def _blocks(text: str) -> list[str]:
-    """The statement without what stands in parentheses as a SELECT of its own, and then each of those."""
+    """Return the statement without its SELECTs in parentheses, then each of these."""
     outer, inner, depth, begun = "", [], 0, 0
     for at, sign in enumerate(text):
         if depth == 0 and sign == "(" and re.match(r"\(\s*SELECT\b", text[at:]):

@@ -1,7 +1,7 @@
 """Whole turns of conversations and agents, and a driver that records their statements.
 
-A statement is told with its values and with the transaction it belongs to, so that it can be asked again with EXPLAIN,
-or be looked at for what a database on several servers would refuse.
+Each statement is recorded with its values and its transaction, so that a test can run it again with EXPLAIN, or look
+for anything that a database on several servers would refuse.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
 
 
 class Recording:
-    """A Driver that writes down what it is asked and hands it on."""
+    """A driver that records its statements and passes them on."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver, self._numbers, self._lock = driver, count(1), Lock()
@@ -59,7 +59,7 @@ class Recording:
 
     @contextmanager
     def hearing(self) -> Iterator[list[Asked]]:
-        """The statements meanwhile."""
+        """Yield the list of statements that are run meanwhile."""
         self.asked = []
         yield self.asked
 
@@ -134,7 +134,7 @@ def talking(store: SqlStore) -> None:
 def agents(store: SqlStore) -> None:
     @tool
     def look(word: str) -> str:
-        """Look for a word."""
+        """Search for a word."""
         return f"{word}: found"
 
     script = [call("c1", "look", word="tram"), "On page 3.", call("c2", "look", word="bus"), "Nowhere."]

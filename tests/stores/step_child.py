@@ -1,7 +1,7 @@
-"""A process that keeps steps of a run until it is killed: run with the path of a database, an id of its own, a first
-number and a count.
+"""Child process that stores steps of a run until it is killed.
 
-It writes every step twice, as an agent does, and prints what was acknowledged, a line at a time: `NUMBER STATE`.
+Run it with the path of a database, an id, a first number and a count. It writes every step twice, as an agent does,
+and prints each acknowledgement on its own line: `NUMBER STATE`.
 """
 
 from __future__ import annotations

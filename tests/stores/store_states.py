@@ -21,7 +21,7 @@ Step = Callable[[Database, dict[str, Head]], None]
 
 
 def state(store: Database, tenant: str = "acme") -> dict[str, Any]:
-    """Everything that can be read of a tenant's conversations, by name, and of its catalog. Fails where verify finds
+    """Return all readable data of a tenant's conversations, by name, and of its catalog. Fails if verify finds
     anything.
     """
     found: dict[str, Any] = {}
@@ -39,7 +39,7 @@ def state(store: Database, tenant: str = "acme") -> dict[str, Any]:
 
 
 def scenario() -> list[Step]:
-    """Every way to change a store, one operation a step, each with the heads that the steps before it got back."""
+    """Yield every way to change a store, one operation a step, each with the heads that the earlier steps returned."""
 
     def opening(store: Database, heads: dict[str, Head]) -> None:
         heads["one"] = store.open("acme", "one")
@@ -150,7 +150,7 @@ def scenario() -> list[Step]:
 
 
 def states_along_the_way() -> list[dict[str, Any]]:
-    """The contents of a store before the scenario and after each of its steps."""
+    """Return the contents of a store before the scenario and after each step."""
     store, heads = MemoryStore(), dict[str, Head]()
     found = [state(store)]
     for step in scenario():

@@ -1,4 +1,4 @@
-"""F36: databases must not grow for ever. Erased messages make room in the file."""
+"""F36: databases must not grow for ever. Erased messages free space in the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGES = {"all": "50 turns"}
 
 
 def results(turns: int) -> Iterator[str]:
-    """Results of reading files: 4,000 characters each, all different."""
+    """Return results of reading files: 4,000 characters each, all different."""
     files = [path.read_text("utf-8") for path in sorted(SOURCES.rglob("*.py"))]
     chance = random.Random(4)
     for turn in range(turns):
@@ -32,7 +32,7 @@ def results(turns: int) -> Iterator[str]:
 
 
 def room(path: Path, *, ages: Any = None, vacuums: bool = True, turns: int = 1000) -> list[int]:
-    """Bytes of the file after each 100 turns of an agent that reads files, its history of at most 50 turns kept."""
+    """Return the bytes of the file after each 100 turns of an agent that reads files and keeps at most 50 turns."""
     ticks = iter(range(1, 10**9))
     sizes = []
     with SqliteStore(path, synchronous="normal") as store:
@@ -61,7 +61,7 @@ def room(path: Path, *, ages: Any = None, vacuums: bool = True, turns: int = 100
 
 
 def pages(path: Path) -> int:
-    """The size of a file with what its log still has to add."""
+    """Return the size of a file with the pages that its log will add."""
     with sqlite3.connect(path) as connection:
         count, size = (connection.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
     connection.close()
@@ -70,9 +70,9 @@ def pages(path: Path) -> int:
 
 @pytest.mark.slow
 def test_file_with_retention_grows_by_tombstones_only(tmp_path: Path) -> None:
-    """F36: Of each message its place, its hashes and its stamp stay, some 200 bytes; of each edit the fact that it was
-    made.
-    That is an eighth of what comes in.
+    """F36: of each message its place, hashes and stamp stay, some 200 bytes; of each edit the fact that it was made.
+
+    That is an eighth of the incoming bytes.
     """
     kept, plain = room(tmp_path / "kept.db", ages=AGES), room(tmp_path / "plain.db", turns=600)
     assert (plain[5] - plain[1]) / 400 > 3_000  # Bytes a turn: O(n), and not O(n^2).
@@ -178,7 +178,7 @@ def test_derived_data_added_meanwhile_is_erased_too(
 
 
 def test_writer_waits_for_one_index_batch_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No write of an erasure holds the file for longer than it takes to mark what goes, or to merge some pages."""
+    """No write of an erasure locks the file for longer than marking some messages or merging some pages takes."""
     with SqliteStore(tmp_path / "chat.db") as store:
         head = store.open("", "c")
         head = append(store, head, chain([user(text) for text in results(120)], head))

@@ -1,4 +1,4 @@
-"""Any sequence of calls does the same to the catalogs of both stores, and answers what it refuses in the same words."""
+"""State machine: both stores have equal catalogs after any sequence of calls, and refuse in the same words."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Run = Callable[[str], object]
 
 
 def filled(store: SqlStore) -> SqlStore:
-    """A conversation with a fork and all that may lie in a tree, an erasure too; and one of another tenant."""
+    """Return a store with a conversation, a fork, an erasure and all rows of a tree; and one of another tenant."""
     noise = Random(7)
     head = store.open("acme", "one")
     head = append(store, head, chain([user("".join(noise.choices(ascii_letters, k=9000))) for n in range(6)], head))
@@ -52,7 +52,7 @@ def store(tmp_path: Path) -> Iterator[SqlStore]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[[str], object]:
-    """Runs SQL on its file, from outside."""
+    """Run SQL on the store's file, from outside."""
 
     def run(statement: str) -> None:
         connection = sqlite3.connect(tmp_path / "chat.db")

@@ -1,7 +1,7 @@
-"""The calls that spread the tables over a Citus cluster, against the rules by which Citus takes a table or refuses it.
+"""The calls that distribute the tables over a Citus cluster, checked by the rules of Citus.
 
-The extension itself is on no registry that tests could have it from. A function of its name stands in for it: it looks
-at the real tables of a real server, and refuses what Citus's manual says that it refuses.
+No registry that tests could use has the extension. A function of its name stands in for it: it looks at the real
+tables of a real server, and refuses what the manual of Citus says that it refuses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two that compact one conversation at the same moment, and others who speak meanwhile, on both databases."""
+"""Two writers compact one conversation at the same moment, and others append meanwhile, on both databases."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def opened(url: str, **more: Any) -> Conversation:
-    """As another process would: with a store of its own."""
+    """Open the conversation as another process does, with its own store."""
     return open_conversation("c", store=url, **grouped({"policy": (POLICY,), "background": False} | SIZE | more))
 
 
 def talk(one: Conversation, count: int) -> None:
-    """So many questions and answers of 500 tokens each."""
+    """Append this many questions and answers of 500 tokens each."""
     for n in range(count):
         one.append([user(f"q{n} " + text_of(490, 2 * n)), say(f"a{n} " + text_of(490, 2 * n + 1))])
 
@@ -59,7 +59,7 @@ def together(*works: Callable[[], Any]) -> list[Any]:
 
 
 class Meeting:
-    """A summarizer that waits until all who are to compact at once have asked theirs."""
+    """A summarizer that waits until all compacting writers have called theirs."""
 
     def __init__(self, count: int) -> None:
         self._barrier = threading.Barrier(count)
@@ -75,7 +75,7 @@ class Meeting:
 
 
 def check(url: str, said: list[str], summaries: int = 1) -> list[str]:
-    """Nothing is lost or doubled, and so many summaries were made; what the model sees, which is legal."""
+    """Check that nothing is lost or doubled and that this many summaries were made. Return the legal view."""
     with opened(url, policy="none") as chat:
         assert chat.journal.verify() == []
         assert [row.message.text for row in chat.history()] == said
@@ -163,7 +163,7 @@ def test_message_appended_during_a_summary_stays_whole(url: str, how: str) -> No
 
 
 def test_edits_by_hand_that_many_make_at_once_are_all_made(url: str) -> None:
-    """A plan that is refused is made again, as often as it takes: none of these has to be tried again by its caller."""
+    """A refused plan is made again as often as needed, so no caller has to retry."""
     with opened(url, policy="none") as one:
         talk(one, 4)
         ids = [row.id for row in one.history()]

@@ -1,8 +1,7 @@
 """Hidden history is not read: a resume, a turn and an edit need the same queries at any length.
 
-Counted, not timed: statements, the rows and the bytes that come back, and on PostgreSQL the pages that are looked at.
-Behind the same forty messages lie once eight moves of a summary, and once ten times as many; both are more than a
-conversation remembers, whose limits are set low for this.
+The tests count statements, returned rows and bytes, and on PostgreSQL pages. The same forty messages follow eight
+summaries, or ten times as many; both are more than a conversation keeps in memory, whose limits are low here.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Asked(NamedTuple):
 
 
 class Counting:
-    """A Session that counts what goes through it."""
+    """A session that counts its queries."""
 
     def __init__(self, session: Session, said: list[list[Row]]) -> None:
         self._session, self._said = session, said
@@ -61,7 +60,7 @@ class Counting:
 
 
 def counted(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], Asked]:
-    """A function that does a thing and says what that asked of the store's database."""
+    """Return a function that runs an action and returns the queries of the store's database."""
     said: list[list[Row]] = []
     for name in ("read", "write"):
         run = getattr(store._driver, name)
@@ -77,7 +76,7 @@ def counted(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[Calla
 
 
 def exchange(n: int) -> list[Message]:
-    """Four messages, as long as any others."""
+    """Return four messages of the usual length."""
     id, told = f"c{n:05}", f"{n:05} " + "what a tool found out, word for word. " * 6
     return [user(f"{n:05} go on"), assistant("", ToolCall(id, "look", "{}")), tool_result(id, told), assistant("ok")]
 
@@ -100,7 +99,7 @@ def turn(chat: Conversation) -> None:
 
 
 def lead(chat: Conversation, moves: int) -> None:
-    """A history whose summary moved on so often, with a result behind it that was shortened each time."""
+    """Return a history whose summary moved on this often, followed by a result that was shortened each time."""
     ids: list[str] = []
     for n in range(moves + SHOWN // 4):
         ids += chat.append(exchange(n))
@@ -173,7 +172,7 @@ def test_history_that_is_ten_times_as_long_has_no_more_pages_looked_at(postgres_
 
 
 def pages_of(session: Session, statement: str, values: tuple[Any, ...]) -> int:
-    """How many pages PostgreSQL looks at for a statement, wherever they are."""
+    """Return the number of pages that PostgreSQL reads for a statement."""
     asking = f"/* RETURNING */ EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}"  # It gives back rows.
     session.rows(asking, values)  # The first time a connection asks, pages of the server's own catalog are counted too.
     ((told,),) = session.rows(asking, values)

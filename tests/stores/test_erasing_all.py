@@ -1,4 +1,4 @@
-"""Erasing a whole conversation, or all of a tenant's, piece by piece."""
+"""Erasing a whole conversation, or all of a tenant, in batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from foveate.testing.rows import chain
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Database:
-    """A conversation of seven messages with a run, a fork that shares four and has two, and one of another tenant."""
+    """Return a conversation of seven messages with a run, a fork that shares four and has two, and one of another
+    tenant.
+    """
     monkeypatch.setattr(erasing_all, "_MESSAGES", 3)
     store = MemoryStore()
     head = store.open("acme", "one")
@@ -33,7 +35,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Database:
 
 
 def said(store: Database, name: str, tenant: str = "acme") -> str:
-    """A sign for each message: x where it says something."""
+    """Return a sign for each message: x if it has content."""
     head = store.open(tenant, name, create=False)
     return "".join("x" if row.body else "-" for row in store.messages(head, 1, head.position))
 
@@ -66,7 +68,7 @@ def test_interrupted_writer_begins_again(store: Database) -> None:
 
 def test_message_appended_meanwhile_is_erased_too(store: Database) -> None:
     class Busy(MemoryStore):
-        """Others append while it erases."""
+        """A store in which others append during an erasure."""
 
         left = 4
 

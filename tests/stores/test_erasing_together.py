@@ -1,4 +1,4 @@
-"""Erasing while others append, commit, search, fork and save views: nothing comes back, and nothing else is lost."""
+"""Erasing while others append, commit, search, fork and save views: nothing comes back, nothing else is lost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def store(request: Any, tmp_path: Path) -> Iterator[Database]:
 
 
 def together(*works: Callable[[], None]) -> None:
-    """Run them in a thread each, and raise what any of them raised."""
+    """Run each in its own thread, and raise the error of any of them."""
     failed: list[BaseException] = []
 
     def run(work: Callable[[], None]) -> None:

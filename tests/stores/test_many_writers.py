@@ -1,4 +1,4 @@
-"""Processes that talk in one conversation at once, compact it, and are killed: nothing is lost, doubled or refused."""
+"""Processes append to one conversation at once, compact it, and are killed: nothing is lost, doubled or refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 class Crowd:
-    """Writers of one conversation, each a process, and what was done to them."""
+    """Writers of one conversation, each a process, and the kills so far."""
 
     def __init__(self, url: str, folder: Path, count: int, seconds: float, seed: int) -> None:
         self.names = [f"w{n}" for n in range(count)]
@@ -62,7 +62,7 @@ class Crowd:
         process.stdin.flush()
 
     def run(self, pause: float) -> None:
-        """Kill one of them, at random, about every `pause` seconds, and let another follow it. To the end."""
+        """Kill a random one about every `pause` seconds, and start its successor, until the end."""
         while time.time() < self.ends - 0.5:
             name = self._random.choice(self.names)
             try:
@@ -85,7 +85,7 @@ class Crowd:
             pipe.close()
 
     def check(self) -> dict[str, int]:
-        """Everything that must hold. Returns what was done, in numbers."""
+        """Check everything that must hold. Return the numbers of writes."""
         logs = {name: Log(path) for name, path in self.paths.items()}
         lines = [line for log in logs.values() for line in log.lines]
         assert [line for line in lines if line[0] in ("failed", "illegal")] == []
@@ -107,8 +107,10 @@ class Crowd:
         return {"messages": len(rows), "records": len(records), "summaries": summaries, "killed": len(self.killed)}
 
     def _check_messages(self, logs: dict[str, Log], rows: Any) -> None:
-        """Every acknowledged message is there once, nothing twice, each writer's in order; so no result is before its
-        call. What was written and not acknowledged is at most one message a writer, the last.
+        """Check that every acknowledged message is stored once, in its writer's order, so that no result precedes its
+        call.
+
+        Each writer may have one more message, its last, that was written and not acknowledged.
         """
         found = marks(rows)
         assert [mark for mark, count in Counter(mark for mark, _ in found).items() if count > 1] == []
@@ -128,7 +130,7 @@ class Crowd:
         assert len(by_hand) - len(told) <= len(self.killed)  # One more where it was killed before it could say so.
 
     def _check_views(self, chat: Any, records: Any) -> None:
-        """The view is legal now, and was at some earlier calls."""
+        """Check that the view is legal now and at some earlier calls."""
         turns = sorted({record.turn for record in records})
         for turn in turns[:: max(1, len(turns) // 8)]:
             body = chat.format.body(chat.as_of(turn), profile=chat._agent.profile)
@@ -136,7 +138,9 @@ class Crowd:
         assert BodyChecker("openai").check(chat.prompt()) == []
 
     def check_progress(self) -> None:
-        """Whoever lives gets on: between two messages of one the others never say a great part of all there is."""
+        """Check that every living writer progresses: between two of its messages the others append a small share at
+        most.
+        """
         with opened(self._url, 3) as chat:
             places = {row.id: row.position for row in chat.history()}
         for name, path in self.paths.items():

@@ -1,4 +1,4 @@
-"""The memory store keeps the contract that every store keeps."""
+"""The memory store keeps the contract of all stores."""
 
 from __future__ import annotations
 

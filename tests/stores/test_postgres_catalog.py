@@ -24,7 +24,7 @@ FIELDS = ("result_expiration_turns", "result_expiration_mode", "compact_mode", "
 
 @pytest.fixture(scope="module")
 def raw(postgres: Any) -> Iterator[psycopg.Connection]:
-    """The schema as any other program may use it, with the action `look` and the prompt `Ordre` in it."""
+    """Return the schema as any other program may use it, with the action `look` and the prompt `Ordre`."""
     name = f"t{uuid.uuid4().hex[:12]}"
     with psycopg.connect(postgres.url(), autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}".encode())
@@ -36,7 +36,7 @@ def raw(postgres: Any) -> Iterator[psycopg.Connection]:
 
 
 def insert(raw: psycopg.Connection, said: dict[str, Any]) -> None:
-    """Bind the action `look` to the agent `support` with SQL, and take it back."""
+    """Bind the action `look` to the agent `support` with SQL, and roll back."""
     row = {"tenant": "acme", "root": root_of("acme", ""), "agent": "support", "action": "look", **said}
     marks = ", ".join(["%s"] * len(row))
     with raw.transaction(force_rollback=True):
@@ -51,7 +51,7 @@ def test_postgres_names_the_constraint_that_refuses(raw: psycopg.Connection, con
 
 
 def test_python_and_postgres_agree_on_every_binding(raw: psycopg.Connection) -> None:
-    """Every combination of values that are none, at an edge, or wrong."""
+    """Every combination of missing, extreme and wrong values."""
     modes, ways = ("none", "remove", "compact", "Compact"), (None, "first_chars", "summary", "none")
     for values in product((None, -1, 0), modes, ways, (None, 0, 1), ("", "Ordre")):
         said = dict(zip(FIELDS, values, strict=True))

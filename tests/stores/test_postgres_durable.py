@@ -1,4 +1,4 @@
-"""A server with fsync on that is stopped, killed, or stands still: nothing that it acknowledged is lost or doubled."""
+"""A server with fsync that is stopped, killed or suspended: no acknowledged write is lost or doubled."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from foveate.testing.rows import chain
 
 
 def without_pause(attempt: int) -> None:
-    """Instead of waiting before the next attempt."""
+    """Replace the pause before the next attempt."""
 
 
 @pytest.fixture
 def server(postgres: Any) -> Iterator[Any]:
-    """A server for this test only."""
+    """Start a server for this test only."""
     server = type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
     yield server
     server.release()
@@ -49,7 +49,7 @@ def server(postgres: Any) -> Iterator[Any]:
 
 @pytest.mark.slow
 def test_stopped_and_killed_server_loses_and_doubles_nothing(server: Any) -> None:
-    """Four processes, three in one conversation, all compacting; the same conversations go on without being opened."""
+    """Four processes, three in one conversation, all compacting; they continue without opening it again."""
     url = server.url() + "?wait=60"
     PostgresStore(url).close()
     assert [execute(server.url(), f"SHOW {name}") for name in ("fsync", "synchronous_commit", "full_page_writes")] == [
@@ -71,7 +71,7 @@ def test_stopped_and_killed_server_loses_and_doubles_nothing(server: Any) -> Non
 
 
 def ending(url: str, n: int) -> tuple[type[psycopg.Connection[Any]], dict[str, int]]:
-    """Connections whose process on the server is ended before the n-th statement, counted together."""
+    """Return connections whose server process ends before the n-th statement, counted together."""
     count = {"statements": 0, "armed": 0}
 
     def hook(connection: psycopg.Connection[Any], operation: Callable[[], Any], query: Any) -> Any:

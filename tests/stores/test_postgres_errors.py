@@ -1,4 +1,4 @@
-"""Each error of PostgreSQL has its sentence, and is met in the right way: done again unseen, or told."""
+"""Each error of PostgreSQL has its sentence, and is handled in the right way: retried, or reported."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_host_that_there_is_not_and_a_server_without_tls_are_named(postgres: Any
 
 
 def test_server_without_free_connections_is_reported_and_recovers(postgres: Any, url: str) -> None:
-    """PostgreSQL's code 53300, as it comes: by a limit of the user's."""
+    """A real error 53300, by a limit of the user's connections."""
     emptied(url)
     schema = url.partition("?schema=")[2]
     role = f"only_{uuid.uuid4().hex[:8]}"
@@ -188,7 +188,7 @@ def test_server_without_free_connections_is_reported_and_recovers(postgres: Any,
 
 
 def test_transaction_stalled_by_its_own_process_is_repeated(url: str) -> None:
-    """PostgreSQL's code 25P03, as it comes."""
+    """A real error 25P03."""
     emptied(url)
     with PostgresStore(url) as store:
         tried = 0
@@ -208,7 +208,7 @@ def test_transaction_stalled_by_its_own_process_is_repeated(url: str) -> None:
 
 
 def test_standby_connection_is_replaced_if_the_url_asks_for_the_primary(url: str) -> None:
-    """As behind a balancer that was switched: all connections of the pool take no writes any more, new ones do."""
+    """As behind a load balancer that was switched: old connections of the pool refuse writes, new ones accept them."""
     emptied(url)
     demoted = "SELECT set_config('default_transaction_read_only', 'on', false)"
     for option in ("", "&target_session_attrs=read-write"):
@@ -224,7 +224,7 @@ def test_standby_connection_is_replaced_if_the_url_asks_for_the_primary(url: str
 
 
 def test_prepared_statement_is_prepared_again_after_a_table_change(url: str) -> None:
-    """PostgreSQL's code 0A000: a newer foveate migrated the tables meanwhile."""
+    """A real error 0A000: a newer version migrated the tables meanwhile."""
     execute(url, "DROP TABLE IF EXISTS changing; CREATE TABLE changing (one INT)")
     with PostgresStore(url, pause=lambda attempt: None) as store:
         for _ in range(8):  # psycopg prepares what is asked for the sixth time.
@@ -238,7 +238,7 @@ def test_prepared_statement_is_prepared_again_after_a_table_change(url: str) -> 
 
 @pytest.mark.parametrize("back", [1, 10**6, 10**12])
 def test_clocks_that_go_back_do_not_matter(url: str, back: int) -> None:
-    """The client's is in stamps and records, as said; the server's is asked for nothing."""
+    """Stamps and records contain the client's time; the server's time is not used."""
     emptied(url)
     times = iter([2 * 10**12, 2 * 10**12 - back, 2 * 10**12 - back, *[10**12 - back + 1] * 99])
     with open_conversation(

@@ -1,4 +1,4 @@
-"""A primary with a standby: failing over under load, to one that was behind, waiting for one, reading from one."""
+"""A primary with a standby: failover under load, to one that was behind, waiting for one, reading from one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Pair:
         self.standby = primary.follow("standby")
 
     def url(self) -> str:
-        """The URL of the server that accepts writes."""
+        """Return the URL of the server that accepts writes."""
         hosts = f"127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}"
         secret = quote(self.primary.password, "")
         return f"postgresql://postgres:{secret}@{hosts}/postgres?target_session_attrs=read-write&connect_timeout=30"
@@ -50,14 +50,14 @@ class Pair:
         execute(server.url(), "SELECT pg_reload_conf()")
 
     def wait_for_standby(self) -> None:
-        """From now on nothing is acknowledged that the standby does not have."""
+        """Acknowledge from now on only what the standby has."""
         self.set(self.primary, "synchronous_standby_names", "standby")
         until(
             lambda: execute(self.primary.url(), "SELECT sync_state FROM pg_stat_replication") == [("sync",)],
         )
 
     def stop_streaming(self) -> None:
-        """Let the standby stay where it is."""
+        """Stop the standby from receiving more."""
         until(self.is_even)
         self.set(self.standby, "primary_conninfo", "")
         until(lambda: execute(self.standby.url(), "SELECT 1 FROM pg_stat_wal_receiver") == [])
@@ -130,7 +130,7 @@ def test_failover_to_a_late_standby_raises_for_readers_of_lost_data(pair: Pair) 
 
 
 def again(work: Callable[[], Any]) -> Any:
-    """Do it until the standby has become the primary."""
+    """Repeat the action until the standby has become the primary."""
     end = time.monotonic() + 180
     while True:
         assert time.monotonic() < end, "it does not become one"
@@ -177,7 +177,7 @@ def test_commit_that_stops_waiting_for_its_standby_is_not_safe(pair: Pair) -> No
 
 
 def cancelled(pair: Pair) -> int:
-    """How many commits do not wait for the standby any more, as an administrator may decide."""
+    """Return the number of commits whose wait for the standby was cancelled, as an administrator may do."""
     waiting = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     return len(execute(pair.primary.url(), waiting))
 

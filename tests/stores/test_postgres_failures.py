@@ -31,11 +31,11 @@ from foveate.testing.rows import chain, record_after
 
 
 def without_pause(attempt: int) -> None:
-    """Instead of waiting before the next attempt."""
+    """Replace the pause before the next attempt."""
 
 
 def hooked(hook: Callable[[psycopg.Connection[Any], Callable[[], Any], Any], Any]) -> type[psycopg.Connection[Any]]:
-    """A class of connections whose every statement goes through `hook(connection, operation, statement)`."""
+    """Return a class of connections whose statements go through `hook(connection, operation, statement)`."""
 
     class Cursor(psycopg.Cursor[Any]):
         def execute(self, query: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -53,14 +53,14 @@ def hooked(hook: Callable[[psycopg.Connection[Any], Callable[[], Any], Any], Any
 
 
 def failing(countdown: Countdown) -> type[psycopg.Connection[Any]]:
-    """Connections whose n-th statement fails, counted together."""
+    """Return connections whose n-th statement fails, counted together."""
     return hooked(
         lambda connection, operation, query: countdown.run(operation, lambda: psycopg.InternalError("made to fail"))
     )
 
 
 def cutting(countdown: Countdown) -> type[psycopg.Connection[Any]]:
-    """Connections that are cut at the n-th statement, counted together."""
+    """Return connections that are cut at the n-th statement, counted together."""
 
     def hook(connection: psycopg.Connection[Any], operation: Callable[[], Any], query: Any) -> Any:
         def failure() -> Exception:
@@ -172,7 +172,7 @@ def test_new_schema_whose_making_failed_is_made_by_the_next_who_opens_it(postgre
 
 
 def cut_all(url: str) -> None:
-    """End every connection of the store of this `named` URL, as the server's administrator may at any time."""
+    """End every connection of the store of this `named` URL, as an administrator may at any time."""
     name = taken_apart(url)[1]
     execute(url, f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = '{name}'")
 
@@ -289,7 +289,7 @@ def test_read_sees_one_state_during_writes(postgres_url: str) -> None:
 
 @pytest.mark.parametrize("and_goes_on", [False, True])
 def test_work_that_swallows_a_database_error_is_not_committed(postgres_url: str, and_goes_on: bool) -> None:
-    """PostgreSQL answers ROLLBACK, and no error, to those who commit what failed."""
+    """PostgreSQL answers a COMMIT of a failed transaction with ROLLBACK, and without an error."""
     with PostgresStore(postgres_url) as store:
 
         def work(session: Any) -> None:
@@ -307,7 +307,7 @@ def test_work_that_swallows_a_database_error_is_not_committed(postgres_url: str,
 
 
 def test_refusal_leaves_the_connection_as_it_was(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The pool would mend it, and warn."""
+    """Otherwise the pool would reset the connection, and warn."""
     with PostgresStore(postgres_url + "&pool=1") as store:
         head = store.open("acme", "one")
         append(store, head, chain([user("hi")], head))
@@ -318,7 +318,7 @@ def test_refusal_leaves_the_connection_as_it_was(postgres_url: str, caplog: pyte
 
 
 def test_simultaneous_creation_gives_one_conversation(postgres_url: str) -> None:
-    """Between its look and its making, another made it."""
+    """Another process creates it between the lookup and the creation."""
     with PostgresStore(postgres_url) as ours, PostgresStore(postgres_url) as theirs:
         begun: list[Any] = []
 
@@ -335,7 +335,7 @@ def test_simultaneous_creation_gives_one_conversation(postgres_url: str) -> None
 
 
 def own_server(tmp_path_factory: pytest.TempPathFactory, postgres: Any) -> Any:
-    """A server for this test only, so that it may crash."""
+    """Start a server for this test only, so that it may crash."""
     return type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
 
 

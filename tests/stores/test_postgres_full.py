@@ -1,4 +1,4 @@
-"""A disk of the server that is really full: refused and told, nothing half-written; it goes on when there is room."""
+"""A server with a really full disk: writes are refused with an error, none is stored in part, all work again later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from foveate.errors import StoreError
 
 @pytest.fixture
 def small_disk(postgres: Any) -> Iterator[tuple[str, Callable[[str], None]]]:
-    """The name of a tablespace of 4 MB, and what gives its disk another size."""
+    """Yield the name of a tablespace of 4 MB, and a function that changes the size of its disk."""
     if sys.platform != "linux" or os.geteuid() != 0:
         pytest.skip("only root on Linux can make a small disk; a trigger stands in for it in test_postgres_errors.py")
     name = f"small_{uuid.uuid4().hex[:8]}"

@@ -1,8 +1,8 @@
-"""A PostgreSQL database that an older foveate made is opened, brought up to date, and read as it was, for ever.
+"""PostgreSQL databases of older versions are opened, migrated, and read unchanged.
 
 Each file is a dump (`make_golden_postgres.py`): two conversations, the second a fork of the first; a run with a step,
-and a catalog, where there was such a thing. No foveate with a PostgreSQL store ever stopped at schema 1, 2 or 3; those
-files hold what SQLite's do, in the tables that these migrations make.
+and a catalog if that version had one. No version with a PostgreSQL store ended at schema 1, 2 or 3; these files hold
+the contents of the SQLite files in the tables of these migrations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FILES = sorted(path.stem for path in (Path(__file__).parent / "golden").glob("po
 
 
 def loaded(url: str, name: str) -> str:
-    """The URL of a schema, once it holds what a golden file says."""
+    """Return the URL of a schema with the contents of a golden file."""
     server, schema = taken_apart(url)
     text = (Path(__file__).parent / "golden" / f"{name}.sql").read_text("utf-8")
     with psycopg.connect(server, autocommit=True) as connection:
@@ -69,7 +69,7 @@ def test_every_schema_version_has_a_golden_file() -> None:
 
 
 def test_words_that_an_older_foveate_indexed_are_gone_with_its_index(postgres_url: str) -> None:
-    """It kept those of all conversations under numbers, and their key said nothing of the tree."""
+    """The old index had the words of all conversations under numbers, and its key did not contain the tree."""
     url = loaded(postgres_url, "postgres_5")
     assert execute(url, "SELECT count(*) FROM said WHERE words LIKE '1:%'") == [(3,)]
     PostgresStore(url).close()

@@ -1,4 +1,4 @@
-"""Any sequence of calls does the same to the PostgreSQL store as to the memory store, searches too."""
+"""State machine: the PostgreSQL store and the memory store are equal after any sequence of calls and searches."""
 
 from __future__ import annotations
 

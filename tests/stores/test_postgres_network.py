@@ -1,4 +1,4 @@
-"""A network that is cut anywhere, or swallows what is sent: one clear error, nothing lost and nothing twice."""
+"""A network that is cut anywhere, or swallows data: one clear error, nothing lost and nothing doubled."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def wire(postgres: Any) -> Iterator[Wire]:
 
 
 def without_pause(attempt: int) -> None:
-    """Instead of waiting before the next attempt."""
+    """Replace the pause before the next attempt."""
 
 
 class Talk:
-    """A conversation through a wire: each operation once, with the retries of a caller."""
+    """A conversation over a wire: each operation once, with the retries of a caller."""
 
     def __init__(self, store: PostgresStore) -> None:
         self.store = store
@@ -102,7 +102,7 @@ class Talk:
                 self.told.append(str(error))
 
     def is_as(self, do: str) -> bool:
-        """Whether it is as it must be after this operation, done once."""
+        """Return whether the store is as it must be after this operation, performed once."""
         head = self.store.open("acme", self.name, create=False)
         rows = self.store.messages(head, 1, 99)
         texts = [said_as.decode_message(row.body).text[:12] if row.body else "" for row in rows]
@@ -137,15 +137,16 @@ class Talk:
 
 
 def begun(store: PostgresStore, wire: Wire) -> Talk:
-    """A conversation on the only connection that is left of a store with `pool=1`."""
+    """Return a conversation on the only connection of a store with `pool=1`."""
     talk = in_time(lambda: Talk(store))
     wire.until_alone()  # Else a late word of the connection before would be taken for one of this one.
     return talk
 
 
 def places(store: PostgresStore, wire: Wire, do: str, side: Side, kinds: bytes = b"") -> list[int]:
-    """Where messages begin and end in what one side says during an operation, and a byte into each; or where those of
-    some kinds end.
+    """Return the ends of the messages of one side during an operation, and the places one byte later.
+
+    With kinds, only the ends of messages of these kinds.
     """
     talk = begun(store, wire)
     wire.listen()
@@ -163,7 +164,7 @@ KNOWN = {
 
 
 def check_cuts(url: str, wire: Wire, do: str, side: Side, step: int) -> int:
-    """How often the outcome was reported as unknown."""
+    """Return the number of outcomes that were reported as unknown."""
     told, failed = [], []
     with PostgresStore(url + "&pool=1", pause=without_pause) as store:
         where = places(store, wire, do, side)[::step]
@@ -203,7 +204,7 @@ def test_connection_that_is_cut_at_every_message(postgres: Any, postgres_url: st
 
 
 def check_swallowed(url: str, wire: Wire, do: str, side: Side, some: Callable[[list[int]], list[int]]) -> list[str]:
-    """The server's end stays open: the server does not notice the client's end, and ends the transaction itself."""
+    """The server's side stays open: the server does not notice the client's end, and ends the transaction itself."""
     told: list[str] = []
     failed = []
     waits = "&pool=1&wait=60&connect_timeout=60&options=-c%20idle_in_transaction_session_timeout%3D300"
@@ -245,7 +246,7 @@ def test_silent_network_from_any_message_on(postgres: Any, postgres_url: str, wi
 def test_conversation_through_bad_cuts_says_everything_once_with_after(
     postgres: Any, postgres_url: str, wire: Wire
 ) -> None:
-    """Like a program: each failed append is repeated after the same tip."""
+    """As in a program, each failed append is repeated after the same tip."""
     url = wire.url(postgres_url, postgres.port) + "&pool=1"  # Else one that is made meanwhile may get the cut.
     with open_conversation("one", store=url, policy="off", window=32_000) as chat:
         tip, failed = chat.append("message 0")[-1], []

@@ -197,7 +197,7 @@ def test_statement_is_rewritten_but_for_what_stands_in_quotation_marks(ours: str
 
 @pytest.fixture
 def other_user(postgres: Any, postgres_url: str) -> str:
-    """The URL of the same schema for a user who may look into it and no more."""
+    """Return the URL of the same schema for a user who may only read it."""
     name = f"reader_{postgres_url[-8:]}"
     PostgresStore(postgres_url).close()
     execute(postgres_url, f"CREATE ROLE {name} LOGIN PASSWORD 'reads'")
@@ -235,7 +235,7 @@ def test_database_that_cannot_hold_every_character_is_refused(postgres: Any) -> 
 
 
 def test_vacuum_without_privilege_is_reported(other_user: str) -> None:
-    """The server passes over each table with a warning, so it was taken for done."""
+    """The server skips each table with a warning, so the vacuum was once taken for done."""
     with (
         PostgresStore(other_user) as store,
         pytest.raises(StoreError, match=r"only the owner .* is still in its files\. Vacuum as that user"),
@@ -317,7 +317,7 @@ def test_when_all_connections_are_in_use_the_pool_is_named(postgres_url: str) ->
 
 @pytest.mark.slow
 def test_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgres_url: str) -> None:
-    """Later requests take nothing from waiting ones."""
+    """Later requests do not shorten the time of waiting ones."""
     is_gone = False
 
     class Gone(psycopg.Connection[Any]):
@@ -348,7 +348,7 @@ def test_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgres
 
 
 def test_request_during_an_abandoned_attempt_uses_the_next_one(postgres_url: str) -> None:
-    """The server is back, but the last attempt began before it was."""
+    """The server is back, but the last attempt began before that."""
     second_asks, last_began = threading.Event(), threading.Event()
     tried: list[Any] = []
     spare: list[Any] = []
@@ -392,7 +392,7 @@ def test_request_during_an_abandoned_attempt_uses_the_next_one(postgres_url: str
 def test_server_is_silent_only_while_this_process_looks(
     monkeypatch: pytest.MonkeyPatch, looks: list[float], is_given_up: bool
 ) -> None:
-    """A process that stood still for a while has not heard the answer that came meanwhile."""
+    """A process that was suspended for a while has not read the answer that came meanwhile."""
     clock, finished = [0.0], list[bool]()
     monkeypatch.setattr("foveate.stores.postgres.pool.time", SimpleNamespace(monotonic=lambda: clock[0]))
     connection: Any = SimpleNamespace(pgconn=SimpleNamespace(finish=lambda: finished.append(True)))
@@ -454,7 +454,7 @@ def test_two_schemas_of_one_database_know_nothing_of_each_other(postgres: Any, p
 
 
 def test_new_schema_takes_nothing_from_another_on_the_search_path(postgres: Any, postgres_url: str) -> None:
-    """As a user with a private schema in addition to the shared one."""
+    """As for a user with a private schema in addition to the shared one."""
     name = postgres_url.partition("schema=")[2]
     own = f"{name}_own"
     execute(postgres_url, f'CREATE SCHEMA "{own}"')

@@ -1,4 +1,4 @@
-"""Tables in hash partitions, on a real server: how they are made, and that a turn goes into one of them."""
+"""Tables in hash partitions on a real server: their creation, and turns that use one partition."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_statement_of_a_turn_goes_into_one_partition(postgres_url: str) ->
 
 
 def test_whole_tenant_is_looked_for_in_all_of_them(postgres_url: str) -> None:
-    """So that the test above can fail."""
+    """Shows that the test above can fail."""
     PostgresStore(f"{postgres_url}&partitions=4").close()
     server, schema = taken_apart(postgres_url)
     with psycopg.connect(server, autocommit=True, options=f"-c search_path={schema}") as connection:

@@ -1,7 +1,7 @@
-"""How the server finds rows: by the key of what is looked for, whatever it believes of how much there is.
+"""Query plans: the server finds rows by their key, whatever its statistics are.
 
-A planner that never counted a table, or that takes tenant and root for independent of each other, believes that a tree
-has one message. It must not be led by that to read all of a tree for one row.
+A planner without statistics, or one that takes tenant and root for independent, estimates one message in a tree. It
+must not read a whole tree for one row for that reason.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_search_reads_the_index_of_words_and_not_the_words_of_all(postgres_url: 
         seen: list[str] = []
 
         class Explaining:
-            """A session that asks how, instead of asking."""
+            """A session that runs EXPLAIN instead of the statement."""
 
             def __init__(self, session: Any) -> None:
                 self._session = session

@@ -1,4 +1,4 @@
-"""Many processes write one conversation, some are killed, and the server crashes: nothing is lost, nothing doubled."""
+"""Many processes write one conversation, some are killed, and the server crashes: nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SRC = HERE.parent.parent / "src"
 
 
 class Writer:
-    """A child that writes, and what it acknowledged so far."""
+    """A child process that writes, and its acknowledgements so far."""
 
     def __init__(self, url: str, name: str, count: int) -> None:
         self.name = name
@@ -51,15 +51,15 @@ class Writer:
         self.process.stdin.close()
 
     def said(self) -> int:
-        """How many messages it acknowledged."""
+        """Return the number of acknowledged messages."""
         return sum(line[0] == "said" for line in self.lines)
 
     def until(self, count: int) -> None:
-        """Wait until it acknowledged so many messages, or ended."""
+        """Wait until it acknowledged this many messages, or ended."""
         until(lambda: self.said() >= count or self.process.poll() is not None, 300)
 
     def end(self) -> int:
-        """Wait until it has ended. Its code."""
+        """Wait until it has ended; return its exit code."""
         code = self.process.wait(timeout=300)
         self._reader.join()
         assert self.process.stdout is not None
@@ -74,7 +74,7 @@ class Writer:
 
 
 def check(url: str, writers: list[Writer]) -> None:
-    """Everything acknowledged is there once, nothing is there twice, and each writer's words are in their order."""
+    """Check that every acknowledged message is stored once, and each writer's messages in their order."""
     with PostgresStore(url) as store:
         head = store.open("acme", "one", create=False)
         assert store.verify(head) == []

@@ -1,4 +1,4 @@
-"""The PostgreSQL store keeps the contract that every store keeps."""
+"""The PostgreSQL store keeps the contract of all stores."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def new_schema(postgres: Any) -> str:
 
 @pytest.fixture(scope="module")
 def reused(postgres: Any) -> str:
-    """The URL of a schema that the tests of this module use one after the other."""
+    """Return the URL of a schema that the tests of this module use one after the other."""
     return new_schema(postgres)
 
 
 @pytest.fixture(scope="module")
 def parted(postgres: Any) -> str:
-    """The same, with its tables in partitions."""
+    """Return the same with partitioned tables."""
     return f"{new_schema(postgres)}&partitions=5"
 
 
@@ -73,7 +73,7 @@ class TestPostgresStoreInPartitions(TestPostgresStore):
 
 
 def test_conversations_with_equal_index_keys_stay_separate(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number is a hash: among very many branches some share one."""
+    """The key is a hash: among very many branches some share one."""
     monkeypatch.setattr(PostgresWords, "place", lambda *given: 7)
     with PostgresStore(postgres_url) as store:
         heads = {}

@@ -1,4 +1,4 @@
-"""How often a client waits for the server: over a network that is what an operation costs."""
+"""Round trips to the server, which decide the time of an operation over a network."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from foveate.testing.store_contract import talk
 
 
 class Proxy:
-    """Carries bytes between one client after the other and the server, and counts how often the server was waited for.
+    """Carries bytes between one client at a time and the server, and counts the round trips.
 
-    By what it says, not by who speaks when: it may answer the first half of what is still being sent.
+    It counts answers by their content, not by the order of the bytes: the server may answer the first half of a
+    request that is still being sent.
     """
 
     def __init__(self, port: int) -> None:
@@ -68,7 +69,7 @@ class Proxy:
                     (server if side is client else client).sendall(said)
 
     def _counted(self, said: bytes) -> bytes:
-        """Count the answers that end in what the server said. The rest: a message that has not come whole yet."""
+        """Count the answers that end in these bytes; return the rest, an incomplete message."""
         while len(said) >= 5 and len(said) > (rest := struct.unpack("!I", said[1:5])[0]):
             self.trips += said[:1] == b"Z"  # ReadyForQuery: the server has nothing to say until it is asked again.
             said = said[1 + rest :]

@@ -1,4 +1,4 @@
-"""Steps of one run that several processes keep at once, and what becomes of them when one is killed."""
+"""Steps of one run that several processes store at once, and their state when one process is killed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def start(path: Path, run: str, first: int, count: int) -> subprocess.Popen[str]
 
 
 def acknowledged(lines: list[str]) -> dict[int, str]:
-    """The newest state that was acknowledged of each step. A line that was cut short says nothing."""
+    """Return the newest acknowledged state of each step. A line that was cut is skipped."""
     said = [line.split() for line in lines if line.endswith((" running\n", " done\n"))]
     return {int(number): state for number, state in said}
 
 
 def check_kept(path: Path, said: dict[int, str]) -> int:
-    """Everything acknowledged is there and whole, and nothing that was never begun. How many steps there are."""
+    """Check that every acknowledged step is stored whole, and no other step. Return the number of steps."""
     with SqliteStore(path) as store:
         head = store.open("acme", "one", create=False)
         assert store.verify(head) == []
@@ -74,7 +74,7 @@ def test_repeatedly_killed_agent_loses_no_step(tmp_path: Path) -> None:
 
 
 def test_two_processes_keep_steps_of_one_run_and_lose_none(tmp_path: Path) -> None:
-    """Both also make the file, at the same moment. Ten steps are kept by both."""
+    """Both also create the file at the same moment, and both store ten of the steps."""
     path = tmp_path / "chat.db"
     children = [start(path, "a", 1, 100), start(path, "b", 91, 100)]
     lines = [child.communicate(timeout=300)[0].splitlines(keepends=True) for child in children]

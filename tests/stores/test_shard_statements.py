@@ -1,7 +1,7 @@
-"""Nothing that a turn asks of a database goes beyond one tenant and root, nor asks what only one server could answer.
+"""No statement of a turn reaches beyond one tenant and root, or needs a single server.
 
-So the tables can be spread by `root` over the parts of one database, or over servers: of a conversation all lies
-together. Real parts of real tables are asked in `test_postgres_partitions.py`.
+So the tables can be distributed by `root` over partitions or servers, because all rows of a conversation share it.
+`test_postgres_partitions.py` uses real partitions.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def test_statement_for_several_shards_is_detected(statement: str, problem: str) 
 
 
 def test_every_transaction_of_a_turn_is_of_one_root(tmp_path: Path) -> None:
-    """A name is kept at a root of its own, and a fork has another name than its tree began under. So what gives another
-    name (a fork, going back, a renaming) writes at more than one root, and nothing else does.
+    """A name is stored at its own root, and a fork has another name than its tree. So operations that give another
+    name (a fork, a departure, a renaming) write at more than one root, and no others do.
     """
     file = SqliteFile(tmp_path / "chat.db", synchronous="normal", wait=1, connection=sqlite3.Connection)
     driver = Recording(SqliteDriver(file))
@@ -101,7 +101,7 @@ def test_every_transaction_of_a_turn_is_of_one_root(tmp_path: Path) -> None:
 
 
 def most(asked: list) -> int:
-    """The most roots that any transaction named."""
+    """Return the largest number of roots in one transaction."""
     named: dict[int, set[object]] = {}
     for number, statement, values in asked:
         named.setdefault(number, set()).update(roots(statement, values) - {0})

@@ -1,4 +1,4 @@
-"""One conversation in several threads and tasks, one object or many, on both databases; and a loop that never waits."""
+"""One conversation in several threads and tasks, one object or many, on both databases; the loop never waits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
 
 
 def in_threads(count: int, work: Callable[[int], object]) -> None:
-    """Do it in so many threads at once. Raises what one of them raised."""
+    """Run the action in this many threads at once; raise the error of any of them."""
     failed: list[BaseException] = []
 
     def run(n: int) -> None:
@@ -44,7 +44,7 @@ def in_threads(count: int, work: Callable[[int], object]) -> None:
 
 
 def turn(chat: Conversation, who: str, n: int) -> None:
-    """A question, a call, its result and an answer, as one thread of several says them."""
+    """Append a question, a call, its result and an answer, as one of several threads."""
     chat.append(user(f"{who}.{n} asks"))
     chat.prepare()
     chat.record(call(f"{who}-{n}", "look"))
@@ -110,9 +110,11 @@ def test_tasks_share_one_object_or_have_one_each(store: Any, objects: int) -> No
 def test_writers_of_one_conversation_get_equal_shares(
     request: pytest.FixtureRequest, store: Any, tmp_path: Path
 ) -> None:
-    """Each with connections of its own, as processes have. PostgreSQL serves them in the order in which they come;
-    SQLite whoever looks first, which is any of them. They go on until each has had its part: one that is held up for a
-    while by something else has it later, and one that the others keep out has it never.
+    """Each writer has its own connections, as processes have. PostgreSQL serves writers in order; SQLite serves any of
+    them.
+
+    They continue until each has finished its part: a delayed writer finishes later, one that the others exclude never
+    does.
     """
     is_sqlite = "sqlite" in request.node.name
     at = f"sqlite:///{tmp_path}/c.db?wait=120" if is_sqlite else request.getfixturevalue("postgres_url") + "&wait=120"
@@ -142,7 +144,7 @@ def test_append_or_refresh_reads_messages_of_another_object(store: Any) -> None:
 
 
 def test_result_names_the_tool_that_another_writer_called_meanwhile(store: Any) -> None:
-    """The name is looked for in what the others said, while the writer has its turn."""
+    """The name is looked up in the others' messages when the writer has its turn."""
     one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
     one.append([user("go"), call("x", "look")])
     other.append(answer("x", "found"))
@@ -151,7 +153,7 @@ def test_result_names_the_tool_that_another_writer_called_meanwhile(store: Any) 
 
 
 def test_hundred_conversations_do_not_block_the_loop(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits for the database are in other threads: the loop's thread never borrows a connection."""
+    """Other threads wait for the database; the loop's thread never takes a connection."""
     from foveate.stores.postgres.pool import Connections
 
     borrowers: list[int] = []
@@ -181,7 +183,7 @@ def test_hundred_conversations_do_not_block_the_loop(postgres_url: str, monkeypa
 
 
 def test_writer_far_behind_reads_before_it_extends(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others would wait while it reads: it is refused, reads without a lock, and retries."""
+    """Others would wait while it reads, so it is refused, reads without a lock, and retries."""
     monkeypatch.setattr("foveate.stores.sql.messages._BEHIND_MAX", 3)
     one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
     for n in range(5):

@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 @pytest.fixture
 def raw(store: SqliteStore) -> Iterator[sqlite3.Connection]:
-    """The file as any other program may open it."""
+    """Return the file as any other program may open it."""
     connection = sqlite3.connect(store._driver.place, isolation_level=None)
     connection.execute("PRAGMA foreign_keys = ON")
     yield connection
@@ -73,7 +73,7 @@ def test_database_accepts_what_python_accepts(
 
 
 def test_python_and_the_database_agree_on_every_binding(raw: sqlite3.Connection) -> None:
-    """Every combination of values that are none, at an edge, or wrong."""
+    """Every combination of missing, extreme and wrong values."""
     fields = ("result_expiration_turns", "result_expiration_mode", "compact_mode", "compact_length", "compact_prompt")
     modes, ways = ("none", "remove", "compact", "Compact", ""), (None, "first_chars", "summary", "none")
     taken = 0
@@ -123,7 +123,7 @@ def test_database_lets_no_name_lead_nowhere(store: SqliteStore, raw: sqlite3.Con
 
 
 def test_store_itself_keeps_foreign_keys(store: SqliteStore) -> None:
-    """SQLite minds them only where a connection asks it to."""
+    """SQLite checks them only if a connection asks for it."""
     store.put_binding("acme", binding())
     with pytest.raises(StoreError, match="FOREIGN KEY"):
         store._driver.write(lambda session: session.rows("DELETE FROM action"))

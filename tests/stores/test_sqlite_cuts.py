@@ -1,8 +1,7 @@
 """A database file or log that was cut, flipped, blanked or exchanged: an error, or all data is there.
 
-What stands in the file after it was closed in good order was acknowledged, so nothing of it may be missing without a
-word. What stands in the log is there up to a whole write. "Told" is one clear error on opening, or a finding of
-`verify` for the head that was exported while all was well.
+The contents of a file that was closed properly were acknowledged, so none may be missing without a report. The log is
+valid up to a whole write. A report is a clear error on opening, or a finding of `verify` with an earlier head.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ FRAME = 24 + PAGE
 
 
 class SmallPages(sqlite3.Connection):
-    """Makes files with small pages; a file that is made already keeps its own."""
+    """A connection that creates files with small pages; an existing file keeps its own."""
 
     def __init__(self, *values: Any, **named: Any) -> None:
         super().__init__(*values, **named)
@@ -45,7 +44,7 @@ History = tuple[Head, list[StoredMessage], list[Any]]
 
 @dataclass(frozen=True)
 class Made:
-    """A database as it lay there, and what it held: now, and after each write that its log has."""
+    """The files of a database, and its contents: now, and after each write of its log."""
 
     content: bytes
     log: bytes
@@ -64,7 +63,7 @@ def history(store: SqliteStore) -> History:
 
 
 def write_on(store: SqliteStore, times: int) -> Iterable[History]:
-    """So many writes more, appends and commits in turn, and what is held after each."""
+    """Write this often, appends and commits in turn; return the contents after each write."""
     for number in range(times):
         head = store.open("acme", "one")
         if number % 3 == 2:
@@ -81,7 +80,7 @@ def files_of(path: Path) -> tuple[bytes, bytes]:
 
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A database that was closed in good order: no log."""
+    """Return a database that was closed properly, without a log."""
     path = tmp_path_factory.mktemp("closed") / "chat.db"
     with store_at(path) as store:
         *_, last = write_on(store, 9)
@@ -89,7 +88,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def leave(path: str) -> None:
-    """Write and end without a word, as if killed: run as a process of its own."""
+    """Write and exit as if killed, in a separate process."""
     store = store_at(Path(path))
     list(write_on(store, 6))
     os._exit(0)
@@ -97,7 +96,7 @@ def leave(path: str) -> None:
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A database whose program was killed: its newest writes are in the log alone."""
+    """Return a database whose program was killed: its newest writes are only in the log."""
     path = tmp_path_factory.mktemp("left") / "chat.db"
     with store_at(path) as store:
         before = list(write_on(store, 3))[-1:]
@@ -115,7 +114,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def met(folder: Path, content: bytes, log: bytes, made: Made) -> str:
-    """Read such a file: return "told" for an error, or the number of writes of the log that are there."""
+    """Read such a file; return "told" for an error, or the number of writes of the log that are present."""
     path = folder / "met.db"
     for name in ("met.db", "met.db-wal", "met.db-shm"):
         (folder / name).unlink(missing_ok=True)
@@ -143,7 +142,7 @@ def meet(tmp_path: Path) -> Callable[..., str]:
 
 
 def every(step: int, first: int, last: int) -> range:
-    """The places from `first` up to `last` that a quick run (or a thorough one, with step 1) tries."""
+    """Return the places from `first` to `last` that a quick run tries; a thorough run uses step 1."""
     return range(first, last, step)
 
 
@@ -167,9 +166,8 @@ def test_file_cut_between_pages_is_reported(closed: Made, meet: Callable[..., st
 
 @STEPS
 def test_log_cut_at_any_byte_holds_whole_writes(left: Made, meet: Callable[..., str], step: int) -> None:
-    """F30: Such a cut is what a crash leaves of a write that was not acknowledged. Of one that was, it is damage; then
-    the
-    head that was exported tells that something is missing.
+    """F30: a crash leaves such a cut of an unacknowledged write. For an acknowledged one it is damage, which an
+    earlier head reveals.
     """
     met, size = Counter[str](), len(left.log)
     assert meet(left.content, left.log, left) == str(len(left.held) - 1)
@@ -206,7 +204,7 @@ def test_flipped_byte_in_the_last_page_is_reported_or_unused(closed: Made, meet:
 
 
 def test_any_flipped_byte_is_reported_or_unused(closed: Made, meet: Callable[..., str]) -> None:
-    """F30: This found an index of ids that was damaged unseen, and rows that `verify` stumbled over."""
+    """F30: this test once found a damaged index of ids, and rows that `verify` could not read."""
     check_flips(closed, meet, every(1999, 0, len(closed.content)))
 
 
@@ -286,7 +284,7 @@ def test_exported_head_reveals_the_writes_of_a_deleted_log(left: Made, meet: Cal
 
 
 def test_empty_file_with_a_log_is_not_treated_as_new(left: Made, tmp_path: Path) -> None:
-    """SQLite itself takes it for one, and throws away the log: the only place where the newest writes are."""
+    """SQLite itself treats it as new, and deletes the log, the only place of the newest writes."""
     (tmp_path / "met.db").touch()
     (tmp_path / "met.db-wal").write_bytes(left.log)
     with pytest.raises(Damaged, match=r"met\.db is empty or gone, and its log has [\d,]+ bytes"):
@@ -306,7 +304,7 @@ def test_log_of_another_file_is_reported(left: Made, closed: Made, meet: Callabl
 
 
 def test_log_of_another_tenants_file_is_reported(left: Made, tmp_path: Path) -> None:
-    """Its pages are whole and fit, so SQLite believes it."""
+    """Its pages are valid and fit, so SQLite accepts it."""
     path = tmp_path / "other.db"
     with store_at(path) as store:
         for name in "abc":

@@ -1,4 +1,4 @@
-"""The disk fails at any request: one clear error, the state before or after a write, and the store goes on."""
+"""The disk fails at any request: one clear error, the state before or after a write, and the store continues."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PART = ("opening", "appending", "committing", "appending", "forking", "repointin
 
 @dataclass(frozen=True)
 class Life:
-    """Steps that a store goes through, and what it holds before the first and after each."""
+    """The steps of a store, and its contents before the first and after each."""
 
     steps: list[Step]
     along: list[dict[str, Any]]
@@ -69,7 +69,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(store: Database, steps: list[Step]) -> tuple[int, str]:
-    """How many steps succeeded before the first that failed, and what that one said."""
+    """Return the number of steps before the first failure, and its error."""
     heads: dict[str, Head] = {}
     for done, step in enumerate(steps):
         try:
@@ -180,7 +180,7 @@ def test_failing_disk_is_reported_with_advice(made: Path, tmp_path: Path, kind: 
 
 @pytest.mark.parametrize("kind", ["write", "sync"])
 def test_checkpoint_that_fails_costs_no_write(made: Path, tmp_path: Path, kind: Kind) -> None:
-    """The log is written back into the file after a commit that stands; where that fails, the log keeps everything."""
+    """The log is copied into the file after a valid commit; if that fails, the log keeps everything."""
     path = Path(shutil.copy(made, tmp_path / "chat.db"))
     disk, failed = Disk(), Counter[str]()
 
@@ -205,7 +205,7 @@ def test_checkpoint_that_fails_costs_no_write(made: Path, tmp_path: Path, kind: 
 
 @pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
 def test_vacuum_on_a_failing_disk_changes_nothing(tmp_path: Path, step: int) -> None:
-    """It needs room for a second file, which a disk that is nearly full has not."""
+    """A vacuum needs space for a second file, which an almost full disk does not have."""
     made = tmp_path / "made.db"
     with SqliteStore(made, search=False, synchronous="normal") as store:
         heads: dict[str, Head] = {}

@@ -1,4 +1,4 @@
-"""Erasing in a SQLite file: not a byte of it is left in the file or its log, and what was planted is found."""
+"""Erasing in a SQLite file: no byte is left in the file or its log, and planted bytes are found."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A full disk: one clear error; reading goes on, and so does the conversation once there is room; nothing comes twice.
+"""A full disk: one clear error; reading works, and writing works again when there is space; nothing is doubled.
 
-Portable by a limit on the pages of a file, and by one on the size of a process's files; for real on a small file system
-in memory, where such a one can be mounted.
+Portable by a limit on the pages of a file or on the size of a process's files; with a real small file system in memory
+if one can be mounted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FULL = r"The disk of .*chat\.db is full \(database or disk is full\)\. Nothing w
 
 
 def noise(number: int) -> str:
-    """Some kilobytes that no codec makes small."""
+    """Return some kilobytes that no codec compresses."""
     return f"{number} " + Random(number).randbytes(3000).hex()
 
 
@@ -40,7 +40,7 @@ def said(store: Any) -> list[str]:
 
 
 class Limited(sqlite3.Connection):
-    """May make its file no longer than `pages`; 0: as long as it likes. Nor its log, where `is_full`."""
+    """A connection whose file has at most `pages` pages; 0: no limit. With `is_full` its log may not grow either."""
 
     pages = 0
     is_full = False
@@ -135,7 +135,7 @@ def test_limit_on_the_size_of_files_is_met_like_a_full_disk(tmp_path: Path) -> N
 
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
-    """A file system with room for two megabytes."""
+    """Mount a file system of two megabytes."""
     folder = tempfile.mkdtemp(prefix="foveate-small-disk-")
     command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder]
     try:
@@ -194,7 +194,7 @@ def append_until_it_fails(chat: foveate.Conversation) -> None:
 
 
 def fill(ballast: Path) -> None:
-    """Take all the room that is left."""
+    """Use all free space."""
     with ballast.open("wb", buffering=0) as file:
         for size in (65536, 4096, 1):
             try:

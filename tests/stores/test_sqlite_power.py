@@ -1,4 +1,4 @@
-"""The power goes, at any moment: what was acknowledged is there, whole, and nothing is there twice."""
+"""A power cut at any moment: every acknowledged write is stored whole and once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from disks import Disk, Lost, put
 
 
 def recorded(folder: Path) -> Disk:
-    """All that SQLite asks of a disk while a file is made, the scenario run, the file vacuumed and closed."""
+    """Record all requests of SQLite while a file is created, the scenario run, the file vacuumed and closed."""
     disk = Disk()
     with SqliteStore(folder / "chat.db", connection=disk.connection, search=False) as store:
         heads: dict[str, Head] = {}
@@ -64,9 +64,8 @@ STEPS = pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.s
 def test_power_cut_keeps_acknowledged_data_once(
     disk: Disk, along: list[dict[str, Any]], tmp_path: Path, step: int
 ) -> None:
-    """F30: Nothing of what was not synced is left, or all of it, or torn sectors of it, in any order: each leaves the
-    state
-    before a write or after it. A file that was being made is empty, and made by the next who opens it.
+    """F30: none, all, or torn sectors of the unsynced writes remain, in any order. Each leaves the state before a
+    write or after it. A file that was being created is empty, and the next store to open it creates it.
     """
     lost, random, met = Lost(), Random(step), Counter[str]()
     for number, event in enumerate(disk.events):
@@ -89,7 +88,7 @@ def test_power_cut_keeps_acknowledged_data_once(
 
 @pytest.mark.slow
 def test_torn_unsynced_writes_keep_whole_states(disk: Disk, along: list[dict[str, Any]], tmp_path: Path) -> None:
-    """F30: The moments right before a sync, when most is under way, many times each."""
+    """F30: many cuts right before each sync, when most is unsynced."""
     lost, random, tries = Lost(), Random(7), 0
     for event in disk.events:
         if event.kind == "sync":
@@ -103,7 +102,7 @@ def test_torn_unsynced_writes_keep_whole_states(disk: Disk, along: list[dict[str
 def test_disk_that_says_it_synced_and_did_not_is_found_out(
     disk: Disk, along: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    """That these tests can fail: with the syncs left out, something that was acknowledged is gone."""
+    """Shows that these tests can fail: without the syncs, an acknowledged write is lost."""
     lost = Lost()
     for event in disk.events:
         if event.kind != "sync":
@@ -139,7 +138,7 @@ def test_power_cut_under_normal_may_undo_only_whole_recent_writes(along: list[di
 
 
 def test_every_acknowledged_write_was_synced_first(disk: Disk) -> None:
-    """Between two acknowledgements that changed anything, what follows the last writing to the log is a sync."""
+    """Between two acknowledgements of changes, a sync follows the last write to the log."""
     since: list[str] = []
     written = 0
     for event in disk.events:
@@ -194,7 +193,7 @@ def test_simultaneous_writers_share_one_sync(tmp_path: Path) -> None:
 
 
 def test_every_connection_that_writes_syncs_in_full(tmp_path: Path) -> None:
-    """By default; and the vacuum too, which writes with a connection of its own."""
+    """This is the default, also for the vacuum, which has its own connection."""
     seen: list[tuple[object, ...]] = []
 
     class Asked(sqlite3.Connection):

@@ -1,4 +1,4 @@
-"""A file that may not be written, is locked, lies on the wrong disk or is taken away: one clear error each."""
+"""A file that is not writable, locked, on an unsuitable disk or removed: one clear error each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def python(*arguments: str, **options: Any) -> subprocess.Popen[str]:
 
 
 def told(*paths: Path) -> list[list[str]]:
-    """The results of opening, reading and writing these files as a user who is not root."""
+    """Return the results of opening, reading and writing these files as a user who is not root."""
     child = python(str(HERE / "refused_child.py"), str(NOBODY if IS_ROOT else 0), *map(str, paths))
     found: list[list[str]] = []
     for line in child.communicate(timeout=300)[0].splitlines():
@@ -49,14 +49,14 @@ def told(*paths: Path) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def everyones() -> Iterator[Path]:
-    """A folder that everyone may enter. pytest's own are root's alone where root runs it."""
+    """Return a folder that everyone may enter; only root may enter pytest's folders if root runs it."""
     with tempfile.TemporaryDirectory(prefix="foveate-refused-") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder).resolve()
 
 
 def made(folder: Path) -> Path:
-    """A database with one conversation, in a folder of its own, that the user who tries it owns."""
+    """Create a database with one conversation, in its own folder, owned by the user who tries it."""
     folder.mkdir()
     path = folder / "chat.db"
     with SqliteStore(path, synchronous="normal") as store:
@@ -97,7 +97,7 @@ def of_somebody_else(path: Path) -> None:
 
 
 def with_a_log_of_somebody_else(path: Path) -> None:
-    """As a program leaves it that was once run as root."""
+    """Leave a log as a program does that was once run as root."""
     path.with_name("chat.db-wal").touch(0o600)
 
 
@@ -107,7 +107,7 @@ FOR_ROOT = (of_somebody_else, with_a_log_of_somebody_else)
 
 @pytest.fixture(scope="module")
 def refusals(everyones: Path) -> Iterator[dict[str, list[str]]]:
-    """By how a file was made hard to use: what became of opening, reading and writing it."""
+    """Return the results of opening, reading and writing a file, by its obstacle."""
     cases = [*FOR_ALL, *(FOR_ROOT if IS_ROOT else ())]
     paths = [made(everyones / case.__name__) for case in cases]
     for case, path in zip(cases, paths, strict=True):
@@ -172,7 +172,7 @@ def test_file_system_that_is_mounted_read_only_says_so(everyones: Path) -> None:
 
 
 class NoSharing(sqlite3.Connection):
-    """As on a network folder: files, and no memory that is shared between processes."""
+    """A connection as on a network folder: files, and no memory shared between processes."""
 
     def __init__(self, name: str, **named: Any) -> None:
         uri = name if named.pop("uri") else Path(name).as_uri()
@@ -200,7 +200,7 @@ def test_file_system_without_locks_says_so(tmp_path: Path, code: int) -> None:
 
 
 def test_too_many_open_files_is_reported_and_recovers(tmp_path: Path) -> None:
-    """In a process of its own, whose limit is lowered."""
+    """Runs in a separate process with a lower limit."""
     code = (
         "import resource, os, sys; from foveate.stores.sqlite import SqliteStore;"
         "from foveate.errors import StoreError;"
@@ -368,7 +368,7 @@ def test_another_file_in_its_place_gets_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["chat.db-wal", "chat.db-shm"])
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
 def test_removed_log_stops_writing_without_loss(tmp_path: Path, name: str, how: str) -> None:
-    """SQLite goes on writing to the deleted file, and acknowledges it; another process would create a new log."""
+    """SQLite continues to write to the deleted file and acknowledges it; another process would create a new log."""
     path, beside = tmp_path / "chat.db", tmp_path / name
     with SqliteStore(path) as store:
         append_text(store, "hi")

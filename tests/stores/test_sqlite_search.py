@@ -1,4 +1,4 @@
-"""The index of words in a SQLite file: it follows messages at a distance, may be lost, and finds what memory finds."""
+"""The word index in a SQLite file: it follows the messages with a delay, may be lost, and finds what memory finds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def positions(store: Database, head: Head, query: str, limit: int = 1000) -> lis
 
 
 def marks(path: Path) -> list[tuple[int, int]]:
-    """(branch, position) of each watermark."""
+    """Return the (branch, position) of each watermark."""
     connection = sqlite3.connect(path)
     found = connection.execute("SELECT branch, position FROM indexed ORDER BY branch").fetchall()
     connection.close()
@@ -251,7 +251,7 @@ ASKED = st.lists(st.tuples(QUERIES, st.integers(1, 12)), min_size=1, max_size=6)
 
 
 def compare(courses: list[tuple[int, list[str]]], queries: list[tuple[str, int]]) -> None:
-    """Courses: each forks from the one before it, somewhere, and goes on with its own messages."""
+    """Compare the stores along courses; each course forks from the one before it and appends its own messages."""
     with tempfile.TemporaryDirectory() as folder:
         stores: list[Database] = [MemoryStore(), opened(Path(folder) / "chat.db")]
         outcomes = []

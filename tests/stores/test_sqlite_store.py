@@ -1,4 +1,4 @@
-"""The SQLite store keeps the contract that every store keeps."""
+"""The SQLite store keeps the contract of all stores."""
 
 from __future__ import annotations
 

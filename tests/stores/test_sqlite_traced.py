@@ -1,7 +1,6 @@
-"""The power goes while Python's own SQLite writes: what it really asks of the system is recorded, call by call.
+"""Power cuts of Python's own SQLite, from a record of its system calls.
 
-On Linux, where `strace` may be used. Elsewhere `test_sqlite_power.py` stands in for it, with a SQLite that lets Python
-stand between it and the disk.
+Needs Linux and `strace`. Elsewhere `test_sqlite_power.py` covers this with another SQLite whose files Python handles.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
 
 def traced(folder: Path) -> list[Event]:
-    """The system calls of a process for files in this folder, and its acknowledgements."""
+    """Return a process's system calls for files in this folder, and its acknowledgements."""
     strace = shutil.which("strace")
     if strace is None or sys.platform != "linux":
         pytest.skip("there is no strace here")
@@ -49,7 +48,7 @@ def traced(folder: Path) -> list[Event]:
 
 
 def read(said: str, folder: str) -> list[Event]:
-    """Events from the lines that strace wrote, as far as they are about files of the folder."""
+    """Return the events in the lines of strace that concern files of the folder."""
     names: dict[int, str] = {}
     """Of the open files, by their numbers; the folder's own is empty."""
     events = []

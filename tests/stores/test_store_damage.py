@@ -1,4 +1,4 @@
-"""A damaged database: verify names every damage at its place, and reading meets it instead of passing it on."""
+"""A damaged database: verify reports each damage with its place, and reading raises an error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> SqliteStore:
 
 @pytest.fixture
 def head(store: SqliteStore) -> Head:
-    """Twenty messages, the eighth with a body large enough to lie apart; three records, the second of two edits."""
+    """Write twenty messages, the eighth with a large body stored apart, and three records, the second of two edits."""
     head = store.open("acme", "one")
     noise = "".join(Random(7).choices(string.ascii_letters, k=9000))
     head = append(store, head, chain([*talk(7), user(noise), *talk(12)], head))
@@ -242,7 +242,7 @@ def test_any_flipped_bit_is_reported_or_unused(store: SqliteStore, head: Head, t
 
 
 def test_run_that_is_damaged_is_met_by_who_reads_it(store: SqliteStore, head: Head) -> None:
-    """Nothing hashes a run: what still reads well is believed. The conversation is not touched."""
+    """Runs are not hashed: a readable one is accepted. The conversation is not affected."""
     store.put_run(head, run_of("r1"))
     for number in (1, 2):
         store.put_step(head, step_of("r1", number))

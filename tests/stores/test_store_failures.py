@@ -19,7 +19,7 @@ from foveate.testing.rows import chain
 
 
 def run(store: Database) -> int:
-    """How many steps of the scenario succeeded before the first that failed."""
+    """Return the number of steps before the first failure."""
     heads: dict[str, Head] = {}
     for done, step in enumerate(scenario()):
         try:

@@ -1,4 +1,4 @@
-"""Where the rows of a branch lie, compared with branches that copy what they share."""
+"""The rows of a branch, compared with branches that copy the shared rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_branch_reads_its_ancestors_first_and_itself_last() -> None:
 
 
 def test_lineage_forgets_ancestors_without_shared_messages() -> None:
-    """Regenerating one answer a thousand times makes a thousand branches; each must stay as quick as the first."""
+    """Regenerating one answer a thousand times makes a thousand branches; each must be as quick as the first."""
     family, branch = (), 1
     for again in range(2, 1000):
         family = descend(family, branch, 7, 3)
@@ -48,7 +48,7 @@ def test_runs_hold_what_was_asked_for_in_as_few_pieces_as_there_are(positions: s
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, 6), st.integers(0, 3), st.integers(0, 3)))
 )
 def test_any_tree_of_forks_reads_like_copies(forks: list[tuple[int, int, int, int, int]]) -> None:
-    """Each fork: of which branch, after how many of its messages and edits, and how many of each it then gets."""
+    """Each fork: its parent, the number of shared messages and edits, and the number of its own."""
     messages, edits = {1: [(1, n) for n in range(1, 5)]}, {1: [(1, 1), (1, 2)]}
     families: dict[int, lineage.Lineage] = {1: ()}
     for new, (of, position, number, said, edited) in enumerate(forks, 2):

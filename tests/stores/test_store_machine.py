@@ -1,6 +1,6 @@
-"""Any sequence of calls does the same to the SQLite store as to the memory store, and leaves the same to read.
+"""State machine: the SQLite store and the memory store are equal after any sequence of calls.
 
-The heads that the calls are made with are any that were ever handed out, so stale ones too.
+The calls use any head that was ever returned, stale ones too.
 """
 
 from __future__ import annotations

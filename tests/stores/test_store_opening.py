@@ -96,7 +96,7 @@ def test_locked_file_is_waited_for_and_then_said_to_be_locked(tmp_path: Path) ->
 
 
 def test_file_deleted_under_a_running_store_takes_no_more_writes(tmp_path: Path) -> None:
-    """SQLite goes on writing to a deleted file and acknowledges it all."""
+    """SQLite continues to write to a deleted file and acknowledges everything."""
     path = tmp_path / "chat.db"
     with SqliteStore(path) as store:
         head = store.open("acme", "one")
@@ -184,7 +184,7 @@ def driver(path: Path) -> SqliteDriver:
 
 
 def another(*statements: str) -> Migration:
-    """The migration after the newest there is."""
+    """Return a migration after the newest one."""
     return Migration(NEXT, NEXT_NAME, statements, "ab")
 
 
@@ -221,8 +221,8 @@ def test_older_database_is_brought_up_to_date_and_keeps_what_it_has(tmp_path: Pa
 
 @pytest.mark.parametrize("schema", range(1, NEXT))
 def test_database_that_an_older_foveate_made_is_opened_and_goes_on(tmp_path: Path, schema: int) -> None:
-    """Each file is what the foveate of that schema wrote, dumped (`make_golden.py`): two conversations, the second a
-    fork of the first; a run with a step, and a catalog, where there was such a thing.
+    """Each file is a dump by the version of that schema (`make_golden.py`): two conversations, the second a fork of
+    the first; a run with a step, and a catalog if that version had one.
     """
     path = tmp_path / "chat.db"
     connection = sqlite3.connect(path)

@@ -1,4 +1,4 @@
-"""Several processes, and what becomes of what they wrote when one is killed, forked, or ends without a word."""
+"""Several processes, and their writes when one is killed, forked, or exits without closing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def python(*arguments: str) -> subprocess.Popen[str]:
 
 
 def killed_after(child: subprocess.Popen[str], lines: int) -> dict[str, int]:
-    """The highest number acknowledged of each kind by a child that is killed once it printed so many lines."""
+    """Return the highest acknowledged number of each kind, of a child that is killed after this many lines."""
     assert child.stdout is not None
     acknowledged = {"message": 0, "edit": 0}
     for _ in range(lines):
@@ -72,7 +72,7 @@ def test_repeatedly_killed_writer_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_two_processes_write_one_conversation_and_lose_nothing(tmp_path: Path) -> None:
-    """Both also make the file, at the same moment."""
+    """Both also create the file at the same moment."""
     path = tmp_path / "chat.db"
     children = [start(path, "one", 40) for _ in range(2)]
     said = [child.communicate(timeout=300)[0].splitlines() for child in children]
@@ -142,8 +142,8 @@ os.waitpid(child, 0)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_store_is_not_used_after_os_fork(tmp_path: Path) -> None:
-    """SQLite believes that the child holds the parent's locks: when the parent closes the file, what the child writes
-    is lost, although it was acknowledged. So the child is refused, for as long as its parent had the file open.
+    """SQLite believes that the child holds the parent's locks: when the parent closes the file, acknowledged writes of
+    the child are lost. So the child is refused while its parent has the file open.
     """
     child = python("-W", "ignore", "-c", FORK, str(tmp_path / "chat.db"))
     said, _ = child.communicate(timeout=300)

@@ -18,7 +18,7 @@ from foveate.testing.rows import chain
 
 
 def message(line: dict[str, Any]) -> Message:
-    """A line of a recorded chat, without what does not matter to its size."""
+    """Return a line of a recorded chat without the fields that do not affect its size."""
     content = line.get("content") or ""
     text = content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
     calls = [
@@ -35,7 +35,7 @@ def message(line: dict[str, Any]) -> Message:
 
 
 def recorded(transcripts: Path, least: int, most: int) -> list[Message]:
-    """The recorded messages whose JSON has least..most bytes."""
+    """Return the recorded messages whose JSON has `least` to `most` bytes."""
     found = []
     for path in sorted((transcripts / "neutral").glob("*/*.jsonl")):
         for line in path.read_text("utf-8").splitlines():
@@ -46,7 +46,7 @@ def recorded(transcripts: Path, least: int, most: int) -> list[Message]:
 
 
 def bytes_per_byte(path: Path, said: list[Message]) -> float:
-    """Bytes by which a file grows for each byte of JSON, appended one message at a time."""
+    """Return the growth of a file for each byte of JSON, appended one message at a time."""
     with SqliteStore(path, synchronous="normal") as store:
         head = store.open("default", "one")
     empty = path.stat().st_size
@@ -122,7 +122,7 @@ def test_no_statement_looks_at_more_rows_than_it_needs(database: Path, name: str
 
 @pytest.mark.parametrize("name", sorted(STATEMENTS.keys() - WHOLE - {"ADD_MIGRATION", "NAMES"}))
 def test_every_statement_begins_at_a_tenant_and_a_root(name: str) -> None:
-    """So each touches one shard. Only the names of a tenant lie on many."""
+    """So each uses one shard. Only the names of a tenant are on many."""
     text = STATEMENTS[name].replace("message.", "")
     assert "(tenant, root" in text or "tenant = ? AND root = ?" in text
 

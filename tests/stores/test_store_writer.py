@@ -157,7 +157,7 @@ def test_accepted_writes_are_committed_before_the_writer_ends(
 
 
 def test_closing_does_what_waits(path: Path, writer: Writer, watched: type[Watched]) -> None:
-    """Its owners are threads that have not had their turn yet."""
+    """The owners are threads that have not had their turn yet."""
     watched.gate.set()
     writer._queue.extend(_Job(add(text)) for text in "abc")
     writer.close()
@@ -203,7 +203,7 @@ def test_threads_that_write_at_once_share_commits_and_lose_nothing(tmp_path: Pat
 
 
 class Interrupted(sqlite3.Connection):
-    """Meets Ctrl-C before the statements that begin with these words, once each."""
+    """Raises KeyboardInterrupt before the statements that begin with these words, once each."""
 
     before: list[str]
 
@@ -215,7 +215,7 @@ class Interrupted(sqlite3.Connection):
 
 
 def test_nested_write_is_refused_without_a_deadlock(path: Path) -> None:
-    """By a finalizer, for example, that Python runs in the middle of anything."""
+    """For example by a finalizer, which Python may run at any point."""
     writer = Writer(lambda: sqlite3.connect(path, isolation_level=None, check_same_thread=False))
     said: list[str] = []
 
@@ -228,7 +228,7 @@ def test_nested_write_is_refused_without_a_deadlock(path: Path) -> None:
         return add("outer")(connection)
 
     def run_elsewhere() -> list[str]:
-        """Another thread waits for its turn as ever."""
+        """Run the job in another thread, which waits for its turn as usual."""
         other.start()
         until(lambda: writer._queue)
         return ["waits"]
@@ -258,7 +258,7 @@ def test_ctrl_c_leaves_the_state_before_and_a_store_that_goes_on(tmp_path: Path,
 
 
 def test_ctrl_c_in_one_thread_costs_another_nothing(path: Path) -> None:
-    """The interrupted one had the other's job in its transaction; its owner does it again."""
+    """The interrupted thread had the other's job in its transaction; its owner repeats it."""
     Interrupted.before = ["COMMIT"]
     writer = Writer(lambda: sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Interrupted))
     with writer._turn:
@@ -277,7 +277,7 @@ def test_ctrl_c_in_one_thread_costs_another_nothing(path: Path) -> None:
 
 
 class InterruptedAfter(sqlite3.Connection):
-    """Meets Ctrl-C while it commits: Python tells when SQLite is done."""
+    """Raises KeyboardInterrupt during a commit: Python reports it when SQLite is done."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         done = super().execute(sql, parameters)

@@ -1,4 +1,4 @@
-"""How a text becomes words, and a query what is asked for."""
+"""The words of a text, and the terms of a query."""
 
 from __future__ import annotations
 

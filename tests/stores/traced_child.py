@@ -1,6 +1,6 @@
-"""A process that runs the scenario on a new file, whose path it is given, and says after each step that it was done.
+"""Child process that runs the scenario on a new file, whose path it is given, and reports each step.
 
-Its output is written with system calls, so that a trace shows it in order.
+It prints with system calls, so that a trace shows the reports in order.
 """
 
 from __future__ import annotations

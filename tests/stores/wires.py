@@ -1,6 +1,6 @@
-"""A wire between a client and a PostgreSQL server on this machine, which can be cut, or made to swallow what is sent.
+"""A wire between a client and a PostgreSQL server on this machine, which can be cut or made to swallow data.
 
-Knows bytes and the frames of PostgreSQL's protocol, version 3; nothing of what they say.
+It knows bytes and the frames of PostgreSQL's protocol, version 3, and not their content.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Wire:
         return url.replace(f":{port}/", f":{self.port}/") + "&sslmode=disable"
 
     def listen(self) -> None:
-        """Forget what was heard, and every fault."""
+        """Forget the recorded bytes, and every fault."""
         with self._lock:
             self.heard, self._fault = {"client": b"", "server": b""}, None
 

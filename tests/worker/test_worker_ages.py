@@ -1,4 +1,4 @@
-"""Letting go of what is old as a job: what it says, what it does, and that it comes by itself. No database."""
+"""Retention as a job: its output, its effect, and its schedule. No database."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def stored() -> MemoryStore:
 
 
 def erased(store: MemoryStore) -> dict[str, int]:
-    """How many messages of each conversation say nothing any more."""
+    """Return the number of messages of each conversation without content."""
     heads = [store.open(tenant, name) for tenant, name in (("acme", "one"), ("acme", "two"), ("", "ours"))]
     return {head.name: store.find_residue(head)[0] for head in heads}
 

@@ -1,4 +1,4 @@
-"""How jobs are handed out, tried again and given back, in a queue in memory: no database, nothing that waits."""
+"""Jobs of a queue in memory: handing out, retries, and return. No database, no waiting."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Told = list[tuple[int, int, str]]
 def worked_off(
     *wanted: CompactionJob, work: Callable[[CompactionJob, bool], str], attempts: int = 3, concurrency: int = 1
 ) -> tuple[list[tuple[str, int]], Told]:
-    """How each job stands in the end (status, attempts), and why attempts failed (job, attempt, reason)."""
+    """Return the final state of each job (status, attempts), and the failed attempts (job, attempt, reason)."""
     connector, reasons = InMemoryConnector(), []
     begun: list[CompactionJob] = []
 
@@ -135,7 +135,7 @@ def test_jobs_of_one_conversation_wait_for_each_other_and_others_do_not() -> Non
 
 
 def test_job_behind_another_of_its_conversation_is_done_too() -> None:
-    """procrastinate's own run would end here while the first one runs, and leave the second."""
+    """procrastinate's own run would end while the first one runs, and leave the second."""
 
     def work(wanted: CompactionJob, is_last: bool) -> str:
         threading.Event().wait(0.05)

@@ -62,7 +62,7 @@ def work_off(url: str, summarizer: Any = in_short, **options: Any) -> None:
 
 
 def filled(url: str, name: str = "c") -> str:
-    """The URL, once there is a conversation of this name that can be compacted."""
+    """Return the URL, with a conversation of this name that can be compacted."""
     with open_conversation(name, store=url, policy="none", **grouped(SIZE)) as chat:
         for number in range(6):
             chat.append([{"role": "user", "content": f"{name} {text_of(500, number)}"}, say("Yes.")])
@@ -127,7 +127,7 @@ def test_worker_that_comes_only_behind_the_reply_does_it_all_the_same(postgres_u
 
 
 def test_worker_does_not_repeat_a_compaction(postgres_url: str) -> None:
-    """F35: The worker is slow: before its answer is there, the conversation has summed itself up."""
+    """F35: the worker is slow, and the conversation compacts itself before the worker's answer."""
     filled(postgres_url)
 
     def late(request: SummaryRequest) -> str:
@@ -201,7 +201,7 @@ def test_job_of_a_killed_worker_is_done_by_another(postgres_url: str) -> None:
 
 
 def test_pool_of_one_takes_over_from_a_dead_worker(postgres_url: str) -> None:
-    """The rescuer holds a connection while it stores the reason: it waited for a second one, and gave up."""
+    """The rescuer holds a connection while it stores the reason; it once waited for a second one and gave up."""
     enqueue(filled(postgres_url), "c", now=True)
     left_behind(postgres_url)
     with Worker(f"{postgres_url}&pool=1", summarizer=in_short, policy="none", stalled=0.01) as worker:
@@ -210,7 +210,7 @@ def test_pool_of_one_takes_over_from_a_dead_worker(postgres_url: str) -> None:
 
 
 def left_behind(url: str) -> None:
-    """Let the job that waits be one whose worker died long ago."""
+    """Make the waiting job one whose worker died long ago."""
     with inside(url) as connection:
         connection.execute(
             "WITH dead AS (INSERT INTO procrastinate_workers (last_heartbeat) VALUES ('2020-01-01') RETURNING id) "
@@ -219,7 +219,7 @@ def left_behind(url: str) -> None:
 
 
 class Dying:
-    """A database that goes away during a check for dead workers: waiting and unlocking raise errors."""
+    """A database that fails during a check for dead workers: waiting and unlocking raise errors."""
 
     def __init__(self, *, answers: bool) -> None:
         self.is_asked, self._answers, self.job_manager = asyncio.Event(), answers, self
@@ -259,7 +259,7 @@ def test_stop_request_survives_a_lost_database(postgres_url: str, answers: bool)
 
 
 class Paused:
-    """A database that knows a job whose worker was silent when it was looked for, and what was asked of it since."""
+    """A database with a job whose worker was silent at the check, and a record of its later statements."""
 
     def __init__(self, job: int | None, *silent: bool) -> None:
         self.job_manager, self._silent, self.given_back, self.ends = self, iter(silent), [], asyncio.Event()
@@ -275,7 +275,7 @@ class Paused:
         self.given_back.append(job.id)
 
     async def delete_old_jobs(self, *_: object, **__: object) -> None:
-        """None is old."""
+        """No job is old."""
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ class Paused:
 def test_worker_is_dead_after_two_checks_without_heartbeat(
     postgres_url: str, silent: list[bool], given_back: int
 ) -> None:
-    """Else a machine that stood still would take its own workers for dead, as soon as one of them looks."""
+    """Otherwise a machine that was suspended would take its own workers for dead at the first check."""
     number = enqueue(postgres_url, "c", now=True)
 
     async def main() -> list[int | None]:
@@ -390,7 +390,7 @@ def test_job_is_put_in_by_the_transaction_of_the_caller_or_not_at_all(postgres_u
 
 
 def test_connection_that_was_cut_while_it_was_at_rest_is_replaced(postgres_url: str) -> None:
-    """As by a restart of the server; each that was at rest made one job fail."""
+    """A restart of the server cuts idle connections; each once made one job fail."""
     set_up(postgres_url)
     name = f"rest_{uuid.uuid4().hex[:8]}"
     with Queue(f"{postgres_url}&application_name={name}") as queue, inside(postgres_url) as connection:
@@ -455,13 +455,13 @@ def test_jobs_tell_what_they_are(postgres_url: str) -> None:
 
 
 def inside(url: str) -> psycopg.Connection[Any]:
-    """A connection of its own to the schema of this URL."""
+    """Return a separate connection to the schema of this URL."""
     server, _, schema = url.partition("?schema=")
     return psycopg.connect(server, autocommit=True, options=f"-c search_path={schema}")
 
 
 def mark(url: str, words: str | None) -> str:
-    """Set, or only read, to what migration the tables were brought."""
+    """Set or read the migration of the tables."""
     with inside(url) as connection:
         if words is not None:
             connection.execute(f"COMMENT ON TABLE procrastinate_jobs IS '{words}'".encode())
@@ -470,7 +470,7 @@ def mark(url: str, words: str | None) -> str:
 
 
 def test_worker_needs_only_read_and_write_privileges(postgres_url: str) -> None:
-    """Every user marked the tables again, which only their owner may do."""
+    """Every user once marked the tables, which only their owner may do."""
     set_up(filled(postgres_url))
     user, rows = f"clerk_{uuid.uuid4().hex[:8]}", "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA"
     schema = postgres_url.partition("?schema=")[2]

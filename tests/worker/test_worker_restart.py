@@ -1,4 +1,4 @@
-"""A server that crashes while workers are at their jobs: all jobs come to their end, and none is done twice."""
+"""A server that crashes while workers run jobs: all jobs end, and none is done twice."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
 
 @pytest.fixture
 def server(postgres: Any) -> Iterator[Any]:
-    """A server for this test only."""
+    """Start a server for this test only."""
     server = type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
     yield server
     server.release()
@@ -50,7 +50,7 @@ def summaries(url: str, name: str) -> int:
 
 
 def supervised(url: str, summarizer: Any, told: list[str]) -> None:
-    """Work until no job is left; a worker that gives up is started again, as a supervisor does."""
+    """Work until no job is left; restart a worker that gives up, as a supervisor does."""
 
     async def work() -> None:
         with Worker(url, summarizer=summarizer, policy="none", pause=0, stalled=2, patience=1) as worker:

@@ -1,4 +1,4 @@
-"""A worker in a process of its own, whose summarizer says that it was asked and never answers: run with a URL."""
+"""Child process: a worker whose summarizer reports its call and never answers. Run it with a URL."""
 
 from __future__ import annotations
 
