@@ -127,6 +127,14 @@ def test_pattern_that_compiles_slowly_is_refused():
         list(find("a" * 501, "a"))
 
 
+@pytest.mark.parametrize("pattern", ["(?R)", "a(?0)?", "(a(?1)?)", "(?P<n>a(?&n)?)", "(?P<n>a(?P>n)?)"])
+def test_recursive_pattern_is_refused_before_it_takes_memory(pattern):
+    """`(?R)` takes 0.8 GB within the second that a pattern may take."""
+    with pytest.raises(BadInput, match="refers to itself"):
+        next(find(pattern, "aaa"))
+    assert list(find(r"\(?R", "R")) == [(0, 1)]
+
+
 def test_carets_and_dollars_match_at_lines():
     assert list(islice(find("^b$", "a\nb\nc"), 2)) == [(2, 3)]
 

@@ -21,6 +21,8 @@ MAX_LENGTH = 500
 _MAX_REPETITIONS = 10_000
 """Limit of the product of all repetition counts in a pattern: each is compiled that often."""
 
+_RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|\d|[+-]\d|&|P>)")
+"""A reference of a pattern to itself or to one of its groups: memory that it takes has no limit."""
 _REPEATED = re.compile(r"\{(\d*),?(\d*)\}")
 
 
@@ -35,6 +37,8 @@ def find(pattern: str, text: str, seconds: float = SECONDS) -> Iterator[tuple[in
         raise MissingExtra("Expanding by a pattern", "expand") from error
     if len(pattern) > MAX_LENGTH:
         raise BadInput(f"A pattern has {MAX_LENGTH} characters at most; this one has {len(pattern):,}.")
+    if _RECURSION.search(pattern):
+        raise BadInput("The pattern refers to itself, as (?R) does. Write out what it repeats.")
     counts = (max(1, *(int(number[:9] or 1) for number in ends)) for ends in _REPEATED.findall(pattern))
     if prod(counts) > _MAX_REPETITIONS:
         raise BadInput("The pattern repeats too often. Use * or + instead of large numbers.")
