@@ -270,10 +270,6 @@ class State:
         self._requested, self._prepared = view.call.now, view.entries
         self.limits.estimated(view)
 
-    def end_call(self) -> None:
-        """Note that the model has answered."""
-        self._pending = None
-
     @property
     def prepared(self) -> tuple[Entry, ...]:
         """Entries of the view that was prepared last; before there was one, all visible entries."""

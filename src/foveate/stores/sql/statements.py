@@ -110,7 +110,6 @@ DROP_RECORD = f"DELETE FROM record WHERE {_KEY} AND first = ?"
 ERASE_SNAPSHOT = f"UPDATE snapshot SET hash = ?, body = ? WHERE {_KEY}"
 SNAPSHOT_HASHES = "SELECT branch, hash FROM snapshot WHERE tenant = ? AND root = ?"
 DROP_SNAPSHOT = f"DELETE FROM snapshot WHERE {_KEY}"
-DROP_SNAPSHOTS = "DELETE FROM snapshot WHERE tenant = ? AND root = ?"
 HEADS = "SELECT branch, position, number, erased FROM branch WHERE tenant = ? AND root = ? ORDER BY branch"
 LARGE_BODIES = f"""
     SELECT position, body_hash FROM message
