@@ -20,7 +20,7 @@ from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.stamps import Stamp
 from foveate.errors import BadSetting, BadTranscript, Damaged, MissingExtra, NoSuchConversation, StoreError
-from foveate.ops.archive import Count, Imported, export_archive, import_archive, reader
+from foveate.ops.archive import Count, Imported, export_archive, import_archive, lines
 from foveate.ops.archive.lines import Tally, decode, encode
 from foveate.ports import Changes, Head, StoredMessage, append
 from foveate.stores.memory import MemoryStore
@@ -479,7 +479,7 @@ def test_line_that_is_too_long_is_refused_without_reading_it_whole(
 ) -> None:
     """Fault 11: a compressed file of 256 kB took 2 GB of memory."""
     limit = "_UNPACKED_MAX" if name.endswith(".gz") else "_LINE_MAX"
-    monkeypatch.setattr(reader, limit, 4 << 20)
+    monkeypatch.setattr(lines, limit, 4 << 20)
     with gzip.open(tmp_path / name, "wb") if name.endswith(".gz") else open(tmp_path / name, "wb") as file:
         for _ in range(64):
             file.write(b" " * (1 << 20))
@@ -493,7 +493,7 @@ def test_line_that_is_too_long_is_refused_without_reading_it_whole(
 
 
 def test_line_of_several_pieces_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_PIECE", 64)
+    monkeypatch.setattr(lines, "_PIECE", 64)
     first, second = MemoryStore(), MemoryStore()
     build(first, [(2, 0, 0), (3, 1, 5), (7, 2, 3)])
     export_archive(first, tmp_path / "a.jsonl.gz", tenant=TENANT)

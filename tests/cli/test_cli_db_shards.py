@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("psycopg", reason="psycopg is not installed (the extra `postgres`)")
 
-from foveate.stores.postgres.shards import distributing
+from foveate.stores.postgres.dialect import distributing
 
 
 def test_shards_prints_calls_for_the_schema_of_the_url(run) -> None:

@@ -16,7 +16,7 @@ import psycopg
 from postgres_schemas import execute, taken_apart
 
 from foveate.stores.postgres import PostgresStore
-from foveate.stores.postgres.shards import distributing, tables
+from foveate.stores.postgres.dialect import distributing, tables
 from foveate.stores.sql.migrate import TABLES
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "citus.md"

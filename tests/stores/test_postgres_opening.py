@@ -29,9 +29,9 @@ from foveate.core.messages import user
 from foveate.errors import BadSetting, MissingExtra, StoreError
 from foveate.stores import place_of, without_password
 from foveate.stores.postgres import PostgresDriver, PostgresStore
+from foveate.stores.postgres.dialect import rewritten
 from foveate.stores.postgres.errors import Unanswered
 from foveate.stores.postgres.pool import Connections, Patient
-from foveate.stores.postgres.sql import rewritten
 from foveate.stores.postgres.url import read_url
 from foveate.testing.rows import chain, record_after
 

@@ -21,8 +21,7 @@ from foveate.core.messages import user
 from foveate.errors import BadSetting
 from foveate.ops.archive import export_archive, import_archive
 from foveate.stores.postgres import PostgresDriver, PostgresStore
-from foveate.stores.postgres.partitions import PARTITIONS_MAX, laid_out, name_of
-from foveate.stores.postgres.sql import rewritten
+from foveate.stores.postgres.dialect import PARTITIONS_MAX, laid_out, name_of, rewritten
 from foveate.stores.sql import SqlStore
 from foveate.stores.sql.migrate import TABLES, bring_up_to_date, migrations
 from foveate.testing.rows import chain

@@ -19,7 +19,7 @@ import psycopg
 from foveate.core.messages import user
 from foveate.ports import Head
 from foveate.stores.postgres import PostgresStore
-from foveate.stores.postgres.sql import rewritten
+from foveate.stores.postgres.dialect import rewritten
 from foveate.stores.sql import statements as sql
 from foveate.stores.sql.driver import Section
 from foveate.testing.rows import chain

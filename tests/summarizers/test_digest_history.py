@@ -15,8 +15,7 @@ from foveate.core.messages import Message, ToolCall
 from foveate.digest import names_in
 from foveate.formats import get_format
 from foveate.summarizers import SummaryRequest, digest_history, first_characters
-from foveate.summarizers.facts import error_lines
-from foveate.summarizers.history import Section, fit_sections, read_sections
+from foveate.summarizers.history import Section, error_lines, fit_sections, read_sections
 from foveate.testing.strategies import histories
 
 

@@ -18,20 +18,17 @@ from ..errors import BadSetting, NoSuchConversation, StoreError
 from ..ports import Database, Head, append
 from .age_contract import AgeContract
 from .append_contract import AppendContract
-from .audit_contract import AuditContract
 from .base_contract import talk
 from .catalog_contract import CatalogContract
 from .erase_contract import EraseContract
-from .fork_contract import ForkContract
-from .import_contract import ImportContract
+from .import_contract import AuditContract, ImportContract
 from .lock_contract import LockContract
 from .race_contract import RaceContract
-from .rewind_contract import RewindContract
+from .rewind_contract import ForkContract, RewindContract
 from .rows import chain, record_after
 from .run_contract import RunContract
 from .search_contract import SearchContract
-from .turn_contract import TurnContract
-from .view_contract import ViewContract
+from .turn_contract import TurnContract, ViewContract
 
 __all__ = ["DatabaseContract", "StoreContract", "talk"]
 

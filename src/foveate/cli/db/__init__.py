@@ -20,11 +20,10 @@ from .catalog import (
     show_prompt,
 )
 from .erase import age, erase
-from .head import head
 from .maintenance import current, shards, tenants, upgrade, vacuum
 from .runs import list_runs, show_run
 from .transfer import backup, export, import_, unfinished
-from .verify import verify
+from .verify import head, verify
 
 __all__ = ["db"]
 

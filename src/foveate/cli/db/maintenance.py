@@ -98,7 +98,7 @@ def shards(
         raise BadSetting("Only PostgreSQL tables can be distributed: --store postgresql://USER@HOST/DATABASE.")
     if count is not None and not 1 <= count <= _MOST_SHARDS:
         raise BadSetting(f"--count must be a number of shards from 1 to {_MOST_SHARDS:,}, not {count}.")
-    from ...stores.postgres.shards import distributing
+    from ...stores.postgres.dialect import distributing
     from ...stores.postgres.url import read_url
 
     sys.stdout.write("\n".join(distributing(read_url(url).schema, count)) + "\n")

@@ -1,7 +1,9 @@
-"""`foveate db verify`: the proof that a database is unchanged."""
+"""`foveate db verify` and `foveate db head`: the proof that a database is unchanged, and heads kept outside of it."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -9,15 +11,15 @@ from cyclopts import Parameter
 from msgspec import Struct
 
 from ...errors import BadSetting, Damaged, FoveateError
-from ...ops.archive import SavedHead, Verified, heads_in, verified, verify_all
-from ...ports import Database, Finding
+from ...ops.archive import SavedHead, Verified, head_text, heads_in, verified, verify_all
+from ...ports import IMPORTING, Database, Finding, Head
 from ...replay.numbers import count, plural
 from ..files import read_text
 from ..output import status_line
 from ..text import printable
 from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, check_names, opened, print_json
 
-__all__ = ["verify"]
+__all__ = ["head", "verify"]
 
 
 def verify(
@@ -142,3 +144,41 @@ def _verify(store: Database, only: str | None, names: tuple[str, ...], heads: li
     for kept in heads:
         if kept.tenant != tenant or kept.name not in names:
             yield verified(store, None, [kept])
+
+
+def head(*conversations: str, where: Where = NOWHERE) -> int:
+    """Print the heads of conversations, one JSON line each: of the whole database, or of the named conversations.
+
+    The whole database means all conversations of all tenants, or of the tenant that `--tenant` or the settings name.
+    Store the lines where no writer of the database can change them. foveate db verify --head then proves that the
+    history was not rewritten.
+
+    Example: `foveate db head --store chat.db > heads.jsonl`
+
+    Parameters
+    ----------
+    conversations
+        Names of conversations (default: all).
+    """
+    check_names(conversations)
+    with opened(where) as (store, tenant):
+        now, count = time.time_ns() // 1_000_000, 0
+        is_whole = not tenant and where.tenant is None
+        heads = _named(store, tenant, conversations) if conversations else _all(store, None if is_whole else tenant)
+        for entry in heads:
+            sys.stdout.write(head_text(entry, time=now, erasures=store.erasures(entry)) + "\n")
+            count += 1
+        if not count:
+            raise BadSetting("There are no conversations.")
+    return 0
+
+
+def _named(store: Database, tenant: str, names: tuple[str, ...]) -> Iterator[Head]:
+    return (store.open(tenant, name, create=False) for name in names)
+
+
+def _all(store: Database, tenant: str | None) -> Iterator[Head]:
+    for owner in store.tenants() if tenant is None else (tenant,):
+        for name in store.names(owner):
+            if not name.startswith(IMPORTING):
+                yield store.open(owner, name, create=False)

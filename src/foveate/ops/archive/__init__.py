@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from .backup import backup
 from .export import export_archive
-from .heads import SavedHead, head_text, heads_in
 from .imports import Imported, UnfinishedImport, drop_unfinished, find_unfinished, import_archive
 from .lines import Count
-from .verify import Verified, verified, verify_all, verify_head, verify_view
+from .verify import SavedHead, Verified, head_text, heads_in, verified, verify_all, verify_head, verify_view
 
 __all__ = [
     "Count",

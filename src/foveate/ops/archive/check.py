@@ -19,6 +19,7 @@ from ...ports import Database, Head
 from .chains import Chains, Point
 from .export import records_of
 from .lines import (
+    CRAFTED,
     ActionLine,
     BindingLine,
     BranchLine,
@@ -33,8 +34,8 @@ from .lines import (
     RunLine,
     StepLine,
     TreeLine,
+    each_line,
 )
-from .reader import CRAFTED, each_line
 
 __all__ = ["Conflicts", "check", "find_head"]
 

@@ -34,8 +34,9 @@ from .lines import (
     RunLine,
     StepLine,
     TreeLine,
+    each_line,
+    opening_of,
 )
-from .reader import each_line, opening_of
 
 __all__ = ["Imported", "UnfinishedImport", "drop_unfinished", "find_unfinished", "import_archive"]
 

@@ -1,4 +1,4 @@
-"""The lines of an archive, version 1: their fields, and conversion to bytes and back.
+"""The lines of an archive, version 1: their fields, conversion to bytes and back, and reading of a file.
 
 An archive is JSON Lines. The first line names the format; the last has the number and the hash of all lines, so that a
 cut or changed file is detected. Between them are the catalog, if it was exported, and the trees of forks: their
@@ -9,8 +9,10 @@ the bytes that were hashed.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from hashlib import blake2b
-from typing import TypeVar, cast
+from pathlib import Path
+from typing import BinaryIO, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -18,9 +20,12 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from ...core.catalog import Action, Binding, Prompt
 from ...core.runs import AgentRun, AgentRunStep
 from ...core.stamps import Stamp
+from ...errors import BadTranscript
 from ...ports import Erasure
+from .files import UNREADABLE, is_compressed, reading
 
 __all__ = [
+    "CRAFTED",
     "FORMAT",
     "LARGE",
     "VERSION",
@@ -42,7 +47,9 @@ __all__ = [
     "Tally",
     "TreeLine",
     "decode",
+    "each_line",
     "encode",
+    "opening_of",
 ]
 
 FORMAT = "foveate archive"
@@ -267,3 +274,104 @@ class LargeBodies(dict[K, V]):
         self[key] = value
         if len(self) > _LARGE_MAX:
             del self[next(iter(self))]
+
+
+CRAFTED = (OverflowError, RecursionError)
+"""Errors of reading a crafted line: numbers too large, brackets too deep."""
+
+_LINE_MAX = 1 << 30
+"""Bytes of a line in an uncompressed file. A longer line is no archive."""
+_UNPACKED_MAX = 1 << 28
+"""Bytes of a line in a compressed file: a small file must not be able to fill the memory."""
+_PIECE = 1 << 20
+"""Bytes of a line read at a time."""
+
+
+def opening_of(path: Path) -> Opening:
+    """Return the first line of an archive. Raises BadTranscript if the file is none, or of a later version."""
+    for _, line in each_line(path):
+        if isinstance(line, Opening):
+            return line
+    raise BadTranscript(str(path), 0, "it is empty, so it is no archive of foveate.")
+
+
+def each_line(path: Path) -> Iterator[tuple[int, Line]]:
+    """Yield every line but the last, numbered from 1. Raises BadTranscript with the line if one cannot be read.
+
+    The file is known to be whole only when all lines were read.
+    """
+    tally, number, ended = Tally(), 0, False
+    longest = _UNPACKED_MAX if is_compressed(path) else _LINE_MAX
+    with reading(path) as file:
+        while raw := _next(file, path, number + 1, longest):
+            number += 1
+            if ended:
+                raise BadTranscript(str(path), number, "there are lines after the end of the archive.")
+            line = _line(raw, path, number)
+            if isinstance(line, Ending):
+                if line != tally.ending():
+                    raise BadTranscript(
+                        str(path),
+                        number,
+                        f"the file was changed: the lines above are not the {line.count.lines:,} that its last line "
+                        f"names.",
+                        "Export again, or find an intact copy.",
+                    )
+                ended = True
+            else:
+                tally.add(line, raw)
+                yield number, line
+    if not number:
+        raise BadTranscript(str(path), 0, "it is empty, so it is no archive of foveate.")
+    if not ended:
+        raise _cut(path, number)
+
+
+def _next(file: BinaryIO, path: Path, number: int, longest: int) -> bytes | bytearray:
+    try:
+        raw: bytes | bytearray = file.readline(_PIECE)
+        if len(raw) == _PIECE and not raw.endswith(b"\n"):
+            raw = bytearray(raw)
+            while len(raw) <= longest and (piece := file.readline(_PIECE)):
+                raw += piece
+                if piece.endswith(b"\n"):
+                    break
+    except UNREADABLE as error:
+        raise BadTranscript(
+            str(path), number, f"it cannot be unpacked from here on ({error}).", "It was cut off or damaged."
+        ) from error
+    if len(raw) > longest:
+        raise BadTranscript(
+            str(path),
+            number,
+            f"the line is longer than {longest >> 20:,} MiB.",
+            "If you trust the file, unpack it and import the unpacked file." if longest < _LINE_MAX else "",
+        )
+    if raw and not raw.endswith(b"\n"):
+        raise _cut(path, number)
+    return raw
+
+
+def _line(raw: bytes | bytearray, path: Path, number: int) -> Line:
+    try:
+        line = decode(raw)
+    except (ValueError, *CRAFTED) as error:
+        advice = "so it is no archive of foveate." if number == 1 else "The file was damaged."
+        raise BadTranscript(str(path), number, f"it is no line of an archive ({error}),", advice) from error
+    if isinstance(line, Opening) != (number == 1):
+        problem = "an archive begins in the middle of another one." if number > 1 else "no archive begins here."
+        raise BadTranscript(str(path), number, problem)
+    if isinstance(line, Opening) and line.format != FORMAT:
+        raise BadTranscript(str(path), number, f"it is a {line.format!r}, not a {FORMAT!r}.")
+    if isinstance(line, Opening) and line.version != VERSION:
+        raise BadTranscript(
+            str(path),
+            number,
+            f"the archive has version {line.version}; this foveate reads version {VERSION}.",
+            "Upgrade foveate.",
+        )
+    return line
+
+
+def _cut(path: Path, number: int) -> BadTranscript:
+    return BadTranscript(str(path), number, "the file ends here, before the end of the archive.", "It was cut off.")

@@ -1,7 +1,11 @@
-"""A tree of forks of the memory store, as an erasure reads and changes it."""
+"""A tree of forks of the memory store, as an erasure reads and changes it, with the words of its branches.
+
+A search brings the index of words up to date. Erased messages are not in it.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
@@ -12,13 +16,50 @@ from ...core.edits import Record
 from ...core.ids import redacted_record, redacted_stamp
 from ...core.messages import Message
 from ...core.runs import AgentRun, AgentRunStep
-from ...ports import Head, StoredMessage
+from ...ports import Head, SearchHit, StoredMessage
 from .. import lineage
 from ..checks import too_old_to_erase
 from ..derived_data import DerivedData, Ends, Place, Row
-from .words import MemoryWords
+from ..words import Term, Words, best_hits, contains, terms, words_of
 
-__all__ = ["MemoryBranch", "MemoryTree"]
+__all__ = ["MemoryBranch", "MemoryTree", "MemoryWords"]
+
+
+class MemoryWords:
+    """The words of the messages that one branch shows."""
+
+    def __init__(self) -> None:
+        self._texts: list[Words] = []
+        """By position - 1."""
+        self._positions: defaultdict[str, list[int]] = defaultdict(list)
+        """By word: the positions that contain it, in order."""
+
+    def catch_up(self, rows: Sequence[StoredMessage]) -> None:
+        """Add the new rows. `rows`: all rows of the branch."""
+        for row in rows[len(self._texts) :]:
+            text = words_of(row.body)
+            self._texts.append(text)
+            for word in {*text.words, *text.humps}:
+                self._positions[word].append(row.position)
+
+    def holds(self, position: int) -> bool:
+        """Whether the index has any word of a message."""
+        return position <= len(self._texts) and bool(self._texts[position - 1].words)
+
+    def search(self, query: str, limit: int, last: int) -> list[SearchHit]:
+        """Search positions 1..last: see `Searches.search`."""
+
+        def holding(some: Sequence[Term], count: int) -> list[int]:
+            words = {word for term in some for word in term}
+            shared = set.intersection(*(set(self._positions.get(word, ())) for word in words))
+            positions = [
+                position
+                for position in sorted(shared, reverse=True)
+                if position <= last and all(contains(self._texts[position - 1], term) for term in some)
+            ]
+            return positions[:count]
+
+        return best_hits(terms(query), limit, last, holding, set)
 
 
 class MemoryBranch(Struct):

@@ -27,10 +27,9 @@ try:
 except ImportError as error:
     raise MissingExtra("A PostgreSQL store", "postgres") from error
 
-from . import partitions
+from .dialect import check_partitions, count_partitions, laid_out, rewritten
 from .errors import explain, is_conflict, is_lost, is_worth_another, unknown_outcome, unreplicated
 from .pool import Connection, Connections, Patient
-from .sql import rewritten
 from .url import SCHEMES, read_url
 from .words import PostgresWords
 
@@ -130,7 +129,7 @@ class PostgresDriver:
         self._connections = Connections(parsed, connection)
         if parsed.partitions:
             try:
-                self.read(lambda session: partitions.check(session, parsed.partitions, parsed.place))
+                self.read(lambda session: check_partitions(session, parsed.partitions, parsed.place))
             except BaseException:
                 self.close()
                 raise
@@ -311,5 +310,5 @@ class _Session:
         return {name for (name,) in self.rows(_TABLES)}
 
     def define(self, statement: str) -> None:
-        for part in partitions.laid_out(statement, partitions.count(self, self._partitions)):
+        for part in laid_out(statement, count_partitions(self, self._partitions)):
             self.rows(part)

@@ -13,7 +13,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ...errors import BadSetting
-from .partitions import PARTITIONS_MAX
+from .dialect import PARTITIONS_MAX
 
 __all__ = ["SCHEMES", "PostgresUrl", "read_url"]
 
