@@ -327,9 +327,9 @@ class Session:
 
 
 def _id_of(call: object) -> object:
-    """Return the id of a call: of a ToolCall, or of the provider's block for one."""
+    """Return the id of a call: of a ToolCall, or of the provider's block for one, whose name counts if it has none."""
     if isinstance(call, ToolCall):
         return call.call_id
     if isinstance(call, Mapping):
-        return call.get("id")
-    return call if isinstance(call, str) else getattr(call, "id", None)
+        return call.get("id") or call.get("name")
+    return call if isinstance(call, str) else getattr(call, "id", None) or getattr(call, "name", None)

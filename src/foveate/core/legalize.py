@@ -138,8 +138,8 @@ class Legalizer:
             result = entry.message.result
             if result is None:
                 rest.append(entry)
-            elif head and waiting.get(result.call_id) and slot.stamp.turn == head.stamp.turn:
-                call_id = waiting[result.call_id].pop(0)
+            elif head and (ids := _waiting_for(result, head.message, waiting)) and slot.stamp.turn == head.stamp.turn:
+                call_id = ids.pop(0)
                 answers.append(self._as_answer(slot, entry, result, call_id, moved=bool(rest)))
             else:
                 rest.append(self._as_note(slot, entry, result, known=self._is_shown(result.call_id)))
@@ -281,6 +281,18 @@ class Legalizer:
 def _opens(slot: Slot) -> bool:
     """Return whether a unit begins here: at every message of the assistant and at every summary."""
     return slot.message.role == "assistant" or slot.span is not None
+
+
+def _waiting_for(result: ToolResult, opening: Message, waiting: dict[str, list[str]]) -> list[str]:
+    """Return the visible ids of the calls that this result can answer.
+
+    A result without an id has the tool's name as its id. It answers the first call of the tool, also if the call has an
+    id.
+    """
+    if result.call_id in waiting or result.call_id != result.name:
+        return waiting.get(result.call_id, [])
+    named = (waiting[call.call_id] for call in opening.calls if call.name == result.name and call.call_id in waiting)
+    return next((ids for ids in named if ids), [])
 
 
 def _units(slots: Sequence[Slot], start: int) -> Iterable[int]:

@@ -7,6 +7,8 @@ as of November 2026.
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -31,13 +33,19 @@ class Profile(Struct, frozen=True):
     max_calls: int = 0
     """Most calls in one message (OpenAI's chat completions: 128); 0: no limit. Further calls get their own message."""
     max_tool_name: int = 64
-    """Longest tool name. Both providers refuse characters other than letters, digits, `_` and `-`."""
+    """Longest tool name. Providers refuse characters other than letters, digits, `_`, `-` and `tool_name_marks`."""
+    tool_name_marks: str = ""
+    """Other characters that a tool name may contain (Gemini: `.` and `:`, and first a letter or `_`)."""
     refuses_trailing_space: bool = False
     """An assistant's text may not end in white space (Anthropic refuses it in the last message)."""
     calls_last: bool = False
     """Only results may follow an assistant's calls (Anthropic)."""
     signed_reasoning: bool = False
     """Reasoning needs its signature or encrypted payload (Anthropic)."""
+    signed_calls: bool = False
+    """The first call of a message needs a signature (Gemini since version 3)."""
+    user_last: bool = False
+    """A request must end with the user's side (Gemini since version 3.2: no answer can be begun for the model)."""
     binds_reasoning: bool = False
     """The provider checks reasoning against everything before it. After an edit, all later reasoning must be removed
     (since Fable 5.1).
@@ -65,6 +73,16 @@ PROFILES: dict[str, Profile] = {
     ),
     "openai": Profile(
         "openai", max_call_id=40, max_calls=128, media_in_results=False, max_bytes=50_000_000, max_images=500
+    ),
+    "gemini": Profile(
+        "gemini",
+        user_first=True,
+        max_tool_name=128,
+        tool_name_marks=".:",
+        signed_calls=True,
+        user_last=True,
+        max_bytes=20_000_000,
+        max_images=900,
     ),
 }
 PROFILES["openai_chat"] = PROFILES["openai"]
@@ -147,9 +165,20 @@ def window_prefix(model: str) -> str:
 def profile_for(format: str, model: str = "") -> Profile:
     """Return the profile of a format's own provider, adjusted to the model. Raises KeyError for an unknown format."""
     profile = PROFILES[format]
+    if format == "gemini":
+        return _gemini_profile(profile, _bare(model))
     if _bare(model).startswith(_BINDING):
         return replace(profile, binds_reasoning=True)
     return profile
+
+
+def _gemini_profile(profile: Profile, model: str) -> Profile:
+    """Return the profile of a Gemini model. Without a version in its name, the newest rules apply."""
+    version = re.match(r"gemini-(\d+)(?:\.(\d+))?-", f"{model}-")
+    if version is None:
+        return replace(profile, signed_calls=False, user_last=False) if model.startswith("gemma") else profile
+    major, minor = int(version[1]), int(version[2] or 0)
+    return replace(profile, signed_calls=major >= 3, media_in_results=major >= 3, user_last=(major, minor) >= (3, 2))
 
 
 def _bare(model: str) -> str:

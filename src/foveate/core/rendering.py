@@ -260,10 +260,18 @@ def _legal_call(call: ToolCall, profile: Profile) -> ToolCall:
     if not _is_object(arguments):
         # Kept readable: a truncated stream often holds the one value that matters.
         arguments = json.dumps({"invalid_arguments": arguments}, ensure_ascii=False) if arguments.strip() else "{}"
-    name = _NOT_PLAIN.sub("_", call.name)[: profile.max_tool_name] or "unnamed_tool"
+    name = _legal_name(call.name, profile)
     if arguments is call.arguments and name == call.name:
         return call
     return ToolCall(call.call_id, name, arguments, call.extra)
+
+
+def _legal_name(name: str, profile: Profile) -> str:
+    marks = profile.tool_name_marks
+    name = _NOT_PLAIN.sub(lambda found: found[0] if found[0] in marks else "_", name)
+    if marks and name and not (name[0].isalpha() or name[0] == "_"):
+        name = f"_{name}"
+    return name[: profile.max_tool_name] or "unnamed_tool"
 
 
 def _legal_result(result: ToolResult, profile: Profile) -> ToolResult:

@@ -148,7 +148,12 @@ class Expander:
             elif entry.legalized == ANSWER_ERASED and (stand_in := entry.message.result):
                 answered.append(stand_in.call_id)  # An answer existed; the call is not run again.
             elif entry.source is not None and entry.source.role == "assistant":
-                return tuple(call for call in entry.source.calls if not _take(answered, call.call_id))
+                # A result without an id has the tool's name in its place.
+                return tuple(
+                    call
+                    for call in entry.source.calls
+                    if not (_take(answered, call.call_id) or _take(answered, call.name))
+                )
         return ()
 
     def answer_open(self, tools: Sequence[Any]) -> None:

@@ -17,7 +17,9 @@ __all__ = ["gather", "get_format"]
 
 
 def get_format(name: str) -> Format:
-    """Return a new format: `openai` (or `openai_chat`) or `anthropic`. Raises UnknownFormat for any other name."""
+    """Return a new format: `openai` (or `openai_chat`), `anthropic` or `gemini`. Raises UnknownFormat for any other
+    name.
+    """
     # Imported late, so that a program loads only the format it uses.
     match name:
         case "openai" | "openai_chat":
@@ -28,8 +30,12 @@ def get_format(name: str) -> Format:
             from .anthropic import Anthropic
 
             return Anthropic()
+        case "gemini":
+            from .gemini import Gemini
+
+            return Gemini()
         case _:
-            raise UnknownFormat("format", f"the name {name!r}", ("openai", "anthropic"))
+            raise UnknownFormat("format", f"the name {name!r}", ("openai", "anthropic", "gemini"))
 
 
 def gather(format: str) -> Gatherer:

@@ -1,7 +1,7 @@
 """Reasons why replies end, by the word that each provider uses.
 
-Sources: Anthropic's "Handling stop reasons" and OpenAI's reference of chat completions (`finish_reason`), 2026. Newer
-words are kept, as `other`.
+Sources: Anthropic's "Handling stop reasons", OpenAI's reference of chat completions (`finish_reason`) and Google's of
+`FinishReason`, 2026. Newer words are kept, as `other`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from ..core.stamps import Stop, StopKind
 from .blocks import as_dict
 
-__all__ = ["anthropic_stop", "openai_stop", "recorded_stop"]
+__all__ = ["anthropic_stop", "gemini_stop", "openai_stop", "recorded_stop"]
 
 _ANTHROPIC: dict[str, StopKind] = {
     "end_turn": "end",
@@ -30,13 +30,29 @@ _OPENAI: dict[str, StopKind] = {
     "length": "length",
     "content_filter": "filtered",
 }
+_GEMINI: dict[str, StopKind] = {
+    "STOP": "end",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "paused",
+    "SAFETY": "filtered",
+    "RECITATION": "filtered",
+    "LANGUAGE": "filtered",
+    "BLOCKLIST": "filtered",
+    "PROHIBITED_CONTENT": "filtered",
+    "SPII": "filtered",
+    "MODEL_ARMOR": "filtered",
+    "ESCALATION": "filtered",
+    "IMAGE_SAFETY": "filtered",
+    "IMAGE_PROHIBITED_CONTENT": "filtered",
+    "IMAGE_RECITATION": "filtered",
+}
 _RECORDED: dict[str, StopKind] = {
     "toolUse": "calls",
     "tool-calls": "calls",
     "content-filter": "filtered",
 }
 """Words of programs that write for several providers."""
-_KNOWN = {**_RECORDED, **_OPENAI, **_ANTHROPIC}
+_KNOWN = {**_RECORDED, **_GEMINI, **_OPENAI, **_ANTHROPIC}
 
 
 def anthropic_stop(message: Mapping[str, Any]) -> Stop | None:
@@ -58,6 +74,31 @@ def openai_stop(completion: Mapping[str, Any]) -> Stop | None:
     if message.get("refusal"):
         return Stop("refusal", reason)
     return Stop(_OPENAI.get(reason, "other"), reason) if reason else None
+
+
+def gemini_stop(response: Mapping[str, Any]) -> Stop | None:
+    """Return why the first candidate of a GenerateContentResponse ended, or why the prompt was blocked.
+
+    `response` has the names of the REST API at its top level. Gemini has no word of its own for calls.
+    """
+    candidates = response.get("candidates")
+    if not candidates:
+        feedback = as_dict(response.get("promptFeedback") or {}, "reply.promptFeedback")
+        reason = feedback.get("blockReason", feedback.get("block_reason"))
+        return Stop("filtered", _word(reason)) if reason else None
+    candidate = as_dict(candidates[0], "reply.candidates[0]")
+    reason = _word(candidate.get("finishReason", candidate.get("finish_reason")))
+    content = as_dict(candidate.get("content") or {}, "reply.candidates[0].content")
+    parts = [as_dict(part, "part") for part in content.get("parts") or () if not isinstance(part, str)]
+    if reason == "STOP" and any(part.get("functionCall", part.get("function_call")) for part in parts):
+        return Stop("calls", reason)
+    return Stop(_GEMINI.get(reason, "other"), reason) if reason else None
+
+
+def _word(reason: object) -> str:
+    """Return the word of a reason, which the SDK gives as an enumeration."""
+    reason = getattr(reason, "value", reason)
+    return reason if isinstance(reason, str) else ""
 
 
 def recorded_stop(reason: object) -> Stop | None:

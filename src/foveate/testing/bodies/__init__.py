@@ -19,6 +19,7 @@ import msgspec
 
 from ...errors import BadSetting
 from .anthropic import AnthropicRules
+from .gemini import GeminiRules
 from .openai import OpenAIRules
 from .values import strings
 
@@ -51,7 +52,12 @@ RULES: Final[dict[str, str]] = {
 }
 """Every rule, by the name in refusals."""
 
-PROVIDERS: Final = {"anthropic": AnthropicRules, "openai": OpenAIRules, "openai_chat": OpenAIRules}
+PROVIDERS: Final = {
+    "anthropic": AnthropicRules,
+    "openai": OpenAIRules,
+    "openai_chat": OpenAIRules,
+    "gemini": GeminiRules,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +78,10 @@ class Refusal:
 
 
 def check_body(provider: str, body: Mapping[str, Any] | bytes, *, strict: bool = False) -> list[Refusal]:
-    """Return the problems in this request body that `provider` ("anthropic" or "openai") would refuse.
+    """Return the problems in this request body that `provider` ("anthropic", "openai" or "gemini") would
+    refuse.
 
-    `body`: the request as Python values or JSON bytes. `messages` is required; system, tools, model and thinking are
+    `body`: the request as Python values or JSON bytes. `messages` (Gemini: `contents`) is required; system, tools, model and thinking are
     checked if present. `strict` also refuses fields that are not documented, as some gateways do (F09). Raises
     BadSetting for an unknown provider.
     """
@@ -98,19 +105,19 @@ class BodyChecker:
 
     def check(self, body: Mapping[str, Any] | bytes) -> list[Refusal]:
         """Return the problems in this body that the provider would refuse."""
-        size = 0
+        size, key = 0, self._rules.list_name
         if not isinstance(body, Mapping):
             size = len(body)
             try:
-                body = _opened(body)
+                body = _opened(body, key)
             except (ValueError, RecursionError) as error:
                 return [self._refusal("json", "", f"the body is not a JSON object: {error}")]
-        messages = body.get("messages")
+        messages = body.get(key)
         if not isinstance(messages, list) or not messages:
-            return [self._refusal("messages", "messages", "at least one message is required")]
+            return [self._refusal("messages", key, "at least one message is required")]
         facts = self._facts(messages)
         refusals = [
-            self._refusal(rule, f"messages[{position}]{path}", problem)
+            self._refusal(rule, f"{key}[{position}]{path}", problem)
             for position, message in enumerate(facts)
             if message.faults
             for rule, path, problem in message.faults
@@ -122,7 +129,7 @@ class BodyChecker:
             not size
             and sum([message.size for message in facts]) + sum(map(len, strings(body.get("system")))) > limit // 12
         ):
-            size = _size(body)
+            size = _size(body, key)
         if size > limit:
             refusals.append(self._refusal("size", "", f"Request exceeds the maximum size: {size} bytes > {limit}"))
         return refusals
@@ -146,14 +153,14 @@ class BodyChecker:
         return Refusal(rule, where, problem, self.provider)
 
 
-def _opened(body: bytes) -> dict[str, Any]:
+def _opened(body: bytes, key: str) -> dict[str, Any]:
     """Return a JSON body as values, with messages as bytes. Raises ValueError or RecursionError."""
     fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    values = {key: msgspec.json.decode(value) for key, value in fields.items() if key != "messages"}
+    values = {name: msgspec.json.decode(value) for name, value in fields.items() if name != key}
     try:
-        values["messages"] = [*map(bytes, msgspec.json.decode(fields["messages"], type=list[msgspec.Raw]))]
+        values[key] = [*map(bytes, msgspec.json.decode(fields[key], type=list[msgspec.Raw]))]
     except (KeyError, msgspec.ValidationError):
-        values["messages"] = None
+        values[key] = None
     return values
 
 
@@ -164,10 +171,10 @@ def _decoded(message: bytes) -> object:
         return None  # Invalid JSON is refused for its shape.
 
 
-def _size(body: Mapping[str, Any]) -> int:
+def _size(body: Mapping[str, Any], key: str) -> int:
     """Return the size of the body as JSON; 0 if it cannot be encoded, which another rule reports."""
-    messages = [msgspec.Raw(item) if isinstance(item, bytes) else item for item in body["messages"]]
+    messages = [msgspec.Raw(item) if isinstance(item, bytes) else item for item in body[key]]
     try:
-        return len(msgspec.json.encode({**body, "messages": messages}))
+        return len(msgspec.json.encode({**body, key: messages}))
     except (TypeError, ValueError, RecursionError):
         return 0

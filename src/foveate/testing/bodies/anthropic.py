@@ -38,6 +38,7 @@ NO_PREFILL: Final = (
 class AnthropicRules(AnthropicReader):
     """The rules of the Messages API."""
 
+    list_name = "messages"
     bytes_max = 32_000_000
 
     def judge(self, messages: Messages, body: Mapping[str, Any]) -> Iterator[Fault]:

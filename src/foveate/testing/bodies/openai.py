@@ -20,6 +20,7 @@ IMAGES_MAX: Final = 500
 class OpenAIRules(OpenAIReader):
     """The rules of chat completions."""
 
+    list_name = "messages"
     bytes_max = 50_000_000
 
     def judge(self, messages: Sequence[OpenAIFacts], body: Mapping[str, Any]) -> Iterator[Fault]:

@@ -1,0 +1,147 @@
+"""Format for Google's Gemini: `generateContent` of the Gemini API and of Vertex AI.
+
+The format cannot carry: names of speakers, an interrupted result (it comes back as failed), reasoning of other
+providers, several texts in one result (they are joined), and call arguments that are not a JSON object (they travel as
+`{"_arguments": "..."}`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...core.messages import Message
+from ...core.profiles import Profile
+from ...core.stamps import Stop, Usage
+from ...core.view import View
+from ...ports import Rendered
+from ..blocks import as_list, get_string
+from ..json import copy_json, encode
+from ..memo import Memo
+from ..stops import gemini_stop
+from ..tools import for_gemini
+from .read import NAME, fields_of, read, read_reply
+from .write import cut, user_note, write, write_view
+
+__all__ = ["Gemini"]
+
+
+class Gemini:
+    """The format of one conversation. It caches the newest view, so use one object for each conversation."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._memo = Memo(cut, write_view)
+
+    def parse(self, message: object) -> tuple[Message, ...]:
+        """Return the messages in one content: a dict, an SDK object, a part, a list of parts or a user's string.
+
+        Each function response becomes a message, and so do the parts next to it. Raises BadMessage.
+        """
+        return read(message)
+
+    def parse_reply(self, reply: object) -> tuple[Message, Usage]:
+        """Return the model's message and the billed usage of a GenerateContentResponse.
+
+        A candidate without content, such as one that a filter removed, is an empty message. Raises BadMessage if the
+        prompt was blocked, so that there is no candidate.
+        """
+        return read_reply(reply)
+
+    def stop_of(self, reply: object) -> Stop | None:
+        """Return why a response ended: the `finishReason` of its first candidate, or the reason of a block."""
+        return gemini_stop(fields_of(reply, "reply"))
+
+    def render(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
+        """Return contents for these messages. A system message keeps its role; `prompt` moves it."""
+        return write(messages)
+
+    def prompt(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> dict[str, Any]:
+        """Return the keyword arguments `contents` and `config` of `client.models.generate_content`.
+
+        `config` is a dict with `system_instruction` and `tools`, for which the caller adds other options. `system` is a
+        string or a list of strings, parts or contents; the view's own leading system messages follow it. Everything
+        returned is new: changing it affects neither the view, nor the next prompt, nor the arguments.
+        """
+        instruction, contents = self._contents(view, profile, system)
+        config: dict[str, Any] = {"system_instruction": instruction} if instruction else {}
+        if defined := for_gemini(tools):
+            config["tools"] = defined
+        return {"contents": [copy_json(wire) for wire in contents], "config": config}
+
+    def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
+        """Return the contents of a view as JSON bytes. Unchanged entries keep their bytes.
+
+        Leading system messages come first, with the role system; `prompt` and `body` move them to the instruction. A
+        content that the API requires between two others has no entries, and an entry without content has no wire
+        message.
+        """
+        self._memo.update(view.entries, profile)
+        return self._memo.rendered.copy()
+
+    def body(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> bytes:
+        """Return the body of a REST request as JSON bytes, with `contents` last.
+
+        Without an edit, each body begins like the one before.
+        """
+        instruction, _ = self._contents(view, profile, system)
+        head: dict[str, Any] = {"systemInstruction": instruction} if instruction else {}
+        if defined := for_gemini(tools):
+            head["tools"] = defined
+        wires = self._memo.wires
+        bodies = self._memo.bodies[_leading(wires) :]
+        if _needs_user(wires, profile):
+            bodies.append(encode(user_note()))
+        start = encode({**head, "contents": []})[:-2]  # Ends before the "]}" of the empty contents.
+        if not bodies:
+            return start + b"]}"
+        # Joined once, after the ends are added: the contents may be megabytes.
+        bodies[0] = start + bodies[0]
+        bodies[-1] += b"]}"
+        return b",".join(bodies)
+
+    def _contents(
+        self, view: View, profile: Profile, system: object
+    ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        """Return the system instruction, and the contents as templates: copy them before handing them out."""
+        self._memo.update(view.entries, profile)
+        wires = self._memo.wires
+        leading = _leading(wires)
+        parts = _system(system) + [copy_json(part) for wire in wires[:leading] for part in wire["parts"]]
+        note = [user_note()] if _needs_user(wires, profile) else []
+        return ({"parts": parts} if parts else None), [*wires[leading:], *note]
+
+
+def _leading(wires: Sequence[dict[str, Any]]) -> int:
+    """Return how many contents at the start are system messages."""
+    return next((count for count, wire in enumerate(wires) if wire["role"] != "system"), len(wires))
+
+
+def _needs_user(wires: Sequence[dict[str, Any]], profile: Profile) -> bool:
+    """Return whether the request would end with the model, which newer models refuse."""
+    return bool(profile.user_last and wires and wires[-1]["role"] == "model")
+
+
+def _system(system: object) -> list[dict[str, Any]]:
+    """Return the caller's system prompt as new parts, without empty texts."""
+    if system is None or isinstance(system, str):
+        return [{"text": system}] if system else []
+    if isinstance(system, Mapping) or hasattr(system, "model_dump"):
+        system = [system]
+    parts: list[dict[str, Any]] = []
+    for number, item in enumerate(as_list(system, "system")):
+        if isinstance(item, str):
+            parts += _system(item)
+            continue
+        fields = copy_json(fields_of(item, f"system[{number}]"))
+        inside = fields.get("parts", fields.get("content"))
+        if inside is not None:  # A whole content, or a message as another provider wants it.
+            parts += _system(inside)
+        else:
+            parts += _system(get_string(fields, "text", f"system[{number}]"))
+    return parts
