@@ -416,3 +416,126 @@ def test_facts_beside_the_last_delta_stay_with_the_message():
     stream = events([{"type": "text", "text": "x"}])
     stream[-2]["context_management"] = {"applied_edits": [{"type": "clear_tool_uses_20250919"}]}
     assert gathered(stream)["context_management"] == {"applied_edits": [{"type": "clear_tool_uses_20250919"}]}
+
+
+def piece(*parts: Any, finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    """Return one response of Gemini's stream."""
+    candidate: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}, "index": 0}
+    if finish:
+        candidate["finishReason"] = finish
+    return {"candidates": [candidate], "modelVersion": "gemini-3.8-flash", **fields}
+
+
+GEMINI_STREAM = [
+    piece({"text": "I lo", "thought": True}, usageMetadata={"promptTokenCount": 4}),
+    piece({"text": "ok.", "thought": True}),
+    piece({"text": "It is \u00bb7 "}),
+    piece({"text": '\u00b0C" {in} [Oslo].'}),
+    piece({"text": "", "thoughtSignature": "c2ln"}),
+    piece({"functionCall": {"name": "look", "args": {"at": "it"}}, "thoughtSignature": "QQ=="}),
+    piece({"functionCall": {"name": "look", "args": {}}}),
+    piece({"text": ""}, finish="STOP", usageMetadata={"promptTokenCount": 4, "candidatesTokenCount": 9}),
+]
+GEMINI_PARTS = [
+    {"text": "I look.", "thought": True},
+    {"text": 'It is \u00bb7 \u00b0C" {in} [Oslo].'},
+    {"text": "", "thoughtSignature": "c2ln"},
+    {"functionCall": {"name": "look", "args": {"at": "it"}}, "thoughtSignature": "QQ=="},
+    {"functionCall": {"name": "look", "args": {}}},
+]
+
+
+def test_a_stream_of_gemini_becomes_its_response():
+    gatherer = gather("gemini")
+    pieces: list[Delta] = []
+    for one in GEMINI_STREAM:
+        assert gatherer.whole() is None
+        pieces += gatherer.feed(one)
+    whole = gatherer.whole()
+    assert whole == {
+        "candidates": [{"content": {"role": "model", "parts": GEMINI_PARTS}, "index": 0, "finishReason": "STOP"}],
+        "modelVersion": "gemini-3.8-flash",
+        "usageMetadata": {"promptTokenCount": 4, "candidatesTokenCount": 9},
+    }
+    assert [(one.kind, one.text, one.name) for one in pieces if one.kind == "call"] == [
+        ("call", "", "look"),
+        ("call", '{"at":"it"}', ""),
+        ("call", "", "look"),
+        ("call", "{}", ""),
+    ]
+    assert "".join(one.text for one in pieces if one.kind == "reasoning") == "I look."
+    assert "".join(one.text for one in pieces if one.kind == "text") == GEMINI_PARTS[1]["text"]
+
+
+@pytest.mark.parametrize("form", ["events", "array"])
+@given(cuts=st.lists(st.integers(0, 2_000), max_size=12))
+def test_bytes_of_gemini_may_be_cut_anywhere(form: str, cuts: list[int]):
+    """Without `alt=sse` the API streams one JSON array."""
+    lines = [json.dumps(one, ensure_ascii=False) for one in GEMINI_STREAM]
+    text = (
+        "".join(f"data: {line}\r\n\r\n" for line in lines) if form == "events" else "[" + "\n,\r\n".join(lines) + "]\n"
+    )
+    data = text.encode()
+    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    gatherer = gather("gemini")
+    for start, end in pairwise(places):
+        gatherer.feed(data[start:end])
+    whole = gatherer.whole()
+    assert whole is not None
+    assert whole["candidates"][0]["content"]["parts"] == GEMINI_PARTS
+
+
+def test_arguments_that_come_in_pieces_are_put_at_their_paths():
+    """Vertex AI with `streamFunctionCallArguments`: values come with JSON paths, texts in pieces."""
+    gatherer = gather("gemini")
+
+    def part(more: bool, *arguments: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        call = {**fields, **({"partialArgs": list(arguments)} if arguments else {})}
+        return {"functionCall": {**call, **({"willContinue": True} if more else {})}}
+
+    text = {"jsonPath": "$.place.city", "willContinue": True}
+    pieces = [
+        piece({**part(True, name="weather", id="call-1"), "thoughtSignature": "c2ln"}),
+        piece(part(True, {**text, "stringValue": "New "})),
+        piece(part(True, {**text, "stringValue": "York"}, {"jsonPath": "$.place.city", "stringValue": ""})),
+        piece(
+            part(True, {"jsonPath": "$.days[1].n", "numberValue": 2.0}, {"jsonPath": "$.days[0]", "boolValue": True})
+        ),
+        piece(part(True, {"jsonPath": "$['a b']", "nullValue": "NULL_VALUE"})),
+        piece(part(False)),
+        piece({"functionCall": {"name": "other", "args": {"x": 1}}}, finish="STOP"),
+    ]
+    deltas = [delta for one in pieces for delta in gatherer.feed(one)]
+    whole = gatherer.whole()
+    assert whole is not None
+    arguments = {"place": {"city": "New York"}, "days": [True, {"n": 2}], "a b": None}
+    assert whole["candidates"][0]["content"]["parts"] == [
+        {"functionCall": {"name": "weather", "id": "call-1", "args": arguments}, "thoughtSignature": "c2ln"},
+        {"functionCall": {"name": "other", "args": {"x": 1}}},
+    ]
+    assert [delta.name for delta in deltas if delta.name] == ["weather", "other"]
+
+
+def test_an_error_in_a_stream_of_gemini_is_raised_with_its_words():
+    error = b'[{"error": {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED"}}]'
+    with pytest.raises(BrokenStream, match="429: Quota exceeded"):
+        gather("gemini").feed(error)
+
+
+def test_a_blocked_stream_of_gemini_is_whole_and_has_no_reply():
+    gatherer = gather("gemini")
+    gatherer.feed({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}})
+    whole = gatherer.whole()
+    assert whole is not None
+    with pytest.raises(BadMessage, match="blocked the prompt: SAFETY"):
+        get_format("gemini").parse_reply(whole)
+
+
+def test_objects_of_the_sdk_are_gathered_by_either_name():
+    gatherer = gather("gemini")
+    gatherer.feed({"candidates": [{"content": {"parts": [{"text": "hi", "thought_signature": "c2ln"}]}}]})
+    gatherer.feed({"candidates": [{"finish_reason": "STOP"}], "usage_metadata": {"prompt_token_count": 3}})
+    whole = gatherer.whole()
+    assert whole is not None
+    message, usage = get_format("gemini").parse_reply(whole)
+    assert (message.text, usage.input) == ("hi", 3)

@@ -117,4 +117,4 @@ def test_each_conversation_has_its_own_format():
     ]
     assert get_format("anthropic") is not get_format("anthropic")
     with pytest.raises(UnknownFormat, match="Known: openai, anthropic"):
-        get_format("gemini")
+        get_format("gemini!")

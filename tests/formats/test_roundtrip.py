@@ -19,7 +19,7 @@ from foveate.errors import BadMessage
 from foveate.formats import get_format
 from foveate.formats.json import encode, parse_object, to_text
 
-FORMATS = ["openai", "anthropic"]
+FORMATS = ["openai", "anthropic", "gemini"]
 
 words = st.text(max_size=12)
 ids = st.text("abcXYZ019_-", min_size=1, max_size=8)
@@ -161,6 +161,70 @@ def test_content_that_openai_carries_comes_back(messages: list[Message]):
     assert back("openai", messages) == messages
 
 
+def gemini_media() -> st.SearchStrategy[Media]:
+    name, more = "gemini", extras("gemini")
+    kept = more.map(lambda extra: extra or Extra(name, "{}"))
+    nested = st.just(Extra(name, '{"inlineData":{"new":1},"thought":true}'))
+    mimes = st.sampled_from(["image/png", "audio/wav", ""])
+    return st.one_of(
+        st.builds(Media, mimes, st.just("base64"), base64, words, more | nested),
+        st.builds(Media, mimes, st.just("url"), urls, words, more),
+        st.builds(Media, mimes, st.just("file"), ids.map(lambda path: f"gs://{path}"), words, kept),
+    )
+
+
+def gemini_messages() -> st.SearchStrategy[Message]:
+    signed = st.just(Extra("gemini", '{"thoughtSignature":"c2ln"}'))
+    more = extras("gemini") | signed
+    said = words.filter(bool)
+    content: st.SearchStrategy[Content] = st.builds(Text, said, more) | gemini_media()
+    opaque = opaques("gemini").map(lambda each: Opaque("gemini", each.kind, to_text({each.kind: each.body}, "here")))
+    thoughts = st.one_of(
+        st.builds(Reasoning, said, words, st.just(""), st.just("gemini"), extras("gemini")),
+        st.builds(Reasoning, st.just(""), said, st.just(""), st.just("gemini"), extras("gemini")),
+        st.just(Reasoning("", "", "", "gemini")),
+        st.just(Reasoning("", "c2ln", "", "gemini", Extra("gemini", '{"thought":true}'))),
+    )
+    arguments = objects.map(lambda given: to_text(given, "here"))
+    nameless = st.just(Extra("gemini", '{"functionCall":{"id":null},"thoughtSignature":"c2ln"}'))
+    calls = st.one_of(
+        st.builds(ToolCall, ids, words, arguments, more),
+        st.builds(lambda name, text, extra: ToolCall(name, name, text, extra), ids, arguments, nameless),
+    )
+
+    def result(text: str | None, media: list[Media], state: Any, name: str, extra: Extra | None) -> ToolResult:
+        return ToolResult("c", (*(() if text is None else (Text(text),)), *media), state if text else "ok", name, extra)
+
+    field = st.sampled_from(["rows", "result"]).map(
+        lambda key: Extra("gemini", to_text({"functionResponse": {"response": key}}, "here"))
+    )
+    results = st.one_of(
+        st.builds(
+            result,
+            st.none() | words,
+            st.lists(gemini_media(), max_size=2),
+            st.sampled_from(["ok", "error"]),
+            said,
+            more,
+        ),
+        st.builds(result, words, st.just([]), st.just("ok"), said, field),
+    )
+    none = st.just("")
+    parts: st.SearchStrategy[Part] = content | thoughts | calls | opaque
+    return st.one_of(
+        st.builds(Message, st.just("system"), st.lists(st.builds(Text, words)).map(tuple), none, extras("gemini")),
+        st.builds(Message, st.just("user"), st.lists(content | opaque, max_size=3).map(tuple), none, extras("gemini")),
+        st.builds(Message, st.just("assistant"), st.lists(parts, max_size=4).map(tuple), none, extras("gemini")),
+        st.builds(lambda result, extra: Message("tool", (result,), "", extra), results, extras("gemini")),
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(gemini_messages(), max_size=5))
+def test_content_that_gemini_carries_comes_back(messages: list[Message]):
+    assert back("gemini", messages) == messages
+
+
 def test_openai_loses_only_documented_content():
     image = Media("image/png", "base64", "AAAA")
     cannot = {
@@ -188,7 +252,7 @@ def test_anthropic_loses_only_documented_content():
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(anthropic_messages() | openai_messages(), max_size=4))
+@given(st.lists(anthropic_messages() | openai_messages() | gemini_messages(), max_size=4))
 def test_foreign_content_does_not_leak_into_a_format(messages: list[Message]):
     """Extras and unknown blocks of one format never reach the other; calls, results and text do."""
     for name in FORMATS:
@@ -250,12 +314,33 @@ NAMES = [
     *("role", "content", "type", "text", "thinking", "signature", "data", "id", "name", "input", "tool_use_id"),
     *("is_error", "source", "title", "media_type", "url", "file_id", "citations", "cache_control", "image_url", "file"),
     *("input_audio", "refusal", "function", "custom", "arguments", "tool_calls", "function_call", "tool_call_id"),
+    *(
+        "parts",
+        "functionCall",
+        "functionResponse",
+        "response",
+        "args",
+        "inlineData",
+        "fileUri",
+        "thought",
+        "candidates",
+    ),
+    *("thoughtSignature", "mimeType", "inline_data", "thought_signature"),
     *("reasoning", "reasoning_content", "parsed", "annotations", "usage", "file_data", "filename", "format", "new"),
 ]
 KINDS = [
     *("text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document", "image_url", "file"),
     *("input_audio", "refusal", "function", "custom", "base64", "url", "content", "message", "hologram", "user"),
-    *("assistant", "system", "developer", "tool", "data:image/png;base64,AA", "data:a/b;base64,AA=", "text/plain"),
+    *(
+        "assistant",
+        "model",
+        "system",
+        "developer",
+        "tool",
+        "data:image/png;base64,AA",
+        "data:a/b;base64,AA=",
+        "text/plain",
+    ),
 ]
 
 
@@ -269,9 +354,8 @@ def nodes(value: Any) -> list[tuple[Any, Any]]:
 def nearly_right(draw: st.DrawFn) -> Any:
     """Generate a wire message of either provider with a few wrong values."""
     name = draw(st.sampled_from(FORMATS))
-    messages = draw(
-        st.lists(anthropic_messages() if name == "anthropic" else openai_messages(), min_size=1, max_size=2)
-    )
+    made = {"anthropic": anthropic_messages, "openai": openai_messages, "gemini": gemini_messages}[name]()
+    messages = draw(st.lists(made, min_size=1, max_size=2))
     wire = json.loads(encode(get_format(name).render(messages)))[0]
     for _ in range(draw(st.integers(0, 3))):
         places = nodes(wire)
@@ -305,7 +389,7 @@ def test_any_input_is_refused_or_comes_back(name: str, wire: Any):
             read = ()
     messages = [message for message in read if isinstance(message, Message)]
     again = [message for wire in format.render(messages) for message in format.parse(wire)]
-    if name == "anthropic" or not any(list(message.media()) for message in messages if message.role == "tool"):
+    if name != "openai" or not any(list(message.media()) for message in messages if message.role == "tool"):
         assert again == messages
 
 

@@ -65,6 +65,36 @@ def anthropic() -> Body:
     }
 
 
+def gemini() -> Body:
+    """Return a legal request of `generateContent`: a thought, calls with and without an id, an image in a response."""
+    shot = {"inlineData": {"mimeType": "image/png", "data": PNG}}
+    return {
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "tools": [{"functionDeclarations": [{"name": "look"}, {"name": "bash"}]}, {"googleSearch": {}}],
+        "contents": [
+            {"role": "user", "parts": [{"text": "Why?"}, copy.deepcopy(shot)]},
+            {
+                "role": "model",
+                "parts": [
+                    {"text": "Hm.", "thought": True},
+                    {"text": "Let me see."},
+                    {"functionCall": {"id": "call-1", "name": "look", "args": {}}, "thoughtSignature": "c2lnbmVk"},
+                    {"functionCall": {"name": "bash", "args": {"at": "it"}}},
+                ],
+            },
+            {
+                "role": "user",
+                "parts": [
+                    {"functionResponse": {"id": "call-1", "name": "look", "response": {"output": ""}, "parts": [shot]}},
+                    {"functionResponse": {"name": "bash", "response": {"error": "exit 1"}}},
+                ],
+            },
+            {"role": "model", "parts": [{"text": "It is the token."}, {"text": "", "thoughtSignature": "c2ln"}]},
+            {"role": "user", "parts": [{"text": "Fix it."}]},
+        ],
+    }
+
+
 def openai() -> Body:
     """Return a legal request of chat completions: two calls answered in another order, an image of the user."""
     return {
@@ -90,7 +120,7 @@ def picture(url: str) -> Body:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-BODIES: dict[str, Callable[[], Body]] = {"anthropic": anthropic, "openai": openai}
+BODIES: dict[str, Callable[[], Body]] = {"anthropic": anthropic, "openai": openai, "gemini": gemini}
 
 
 def put(*path: Any) -> Change:
@@ -332,6 +362,76 @@ OPENAI: list[tuple[str, str, Change]] = [
     ),
 ]
 
+K = "contents"
+P = "parts"
+SIGNED = {"functionCall": {"name": "bash", "args": {}}, "thoughtSignature": "c2ln"}
+SHOT = {"inlineData": {"mimeType": "image/png", "data": PNG}}
+
+GEMINI: list[tuple[str, str, Change]] = [
+    ("role", "contents[3].role", put(K, 3, "role", "assistant")),
+    ("role", "contents[3].role", put(K, 3, "role", "function")),
+    ("first", "contents[0]", add(K, 0, {"role": "model", "parts": [{"text": "Hello."}]})),
+    ("shape", "contents[3]", put(K, 3, "hello")),
+    ("shape", "contents[3].parts[0]", put(K, 3, P, 0, "hello")),
+    ("empty", "contents[3].parts", put(K, 3, P, [])),
+    ("empty", "contents[0].parts[0].text", put(K, 0, P, 0, "text", "")),
+    ("content", "contents[0].parts[0].text", put(K, 0, P, 0, "text", 7)),
+    ("block", "contents[0].parts[0]", put(K, 0, P, 0, {})),
+    ("block", "contents[0].parts[0]", put(K, 0, P, 0, {"thoughtSignature": "c2ln"})),
+    ("block", "contents[0].parts[0]", put(K, 0, P, 0, {**SHOT, "text": "two"})),
+    ("block", "contents[4].parts[0].functionCall", put(K, 4, P, 0, SIGNED)),
+    ("block", "contents[3].parts[0].functionResponse", put(K, 3, P, 0, {"functionResponse": {"name": "a"}})),
+    (
+        "block",
+        "contents[2].parts[0].functionResponse.parts[0]",
+        put(K, 2, P, 0, "functionResponse", P, [{"text": "x"}]),
+    ),
+    ("content", "contents[2].parts[0].functionResponse.response", put(K, 2, P, 0, "functionResponse", "response", "x")),
+    ("pairing", "contents[1]", drop(K, 2, P, 0)),
+    ("pairing", "contents[1]", drop(K, 2)),
+    ("pairing", "contents[2]", put(K, 2, P, 1, "functionResponse", "name", "other")),
+    ("pairing", "contents[2]", put(K, 2, P, 0, "functionResponse", "id", "call-9")),
+    ("pairing", "contents[4]", put(K, 4, P, [gemini()[K][2][P][1]])),
+    ("order", "contents[2].parts", add(K, 2, P, 2, {"text": "And?"})),
+    ("order", "contents[2]", add(K, 1, {"role": "model", "parts": [{"text": "Wait."}]})),
+    ("call-id", "contents[1].parts", put(K, 1, P, 3, "functionCall", "id", "call-1")),
+    ("call-id", "contents[1].parts[2].functionCall.id", put(K, 1, P, 2, "functionCall", "id", "")),
+    ("name", "contents[1].parts[2].functionCall.name", put(K, 1, P, 2, "functionCall", "name", "a tool")),
+    ("name", "contents[1].parts[2].functionCall.name", put(K, 1, P, 2, "functionCall", "name", "7up")),
+    ("name", "contents[1].parts[2].functionCall.name", put(K, 1, P, 2, "functionCall", "name", "n" * 129)),
+    ("name", "tools[0].functionDeclarations[0].name", put("tools", 0, "functionDeclarations", 0, "name", "")),
+    ("arguments", "contents[1].parts[2].functionCall.args", put(K, 1, P, 2, "functionCall", "args", "{}")),
+    ("arguments", "contents[1].parts[2].functionCall", put(K, 1, P, 2, "functionCall", "willContinue", True)),
+    ("utf8", "contents[0].parts[0]", put(K, 0, P, 0, "text", HALF)),
+    ("utf8", "contents[1].parts[2]", put(K, 1, P, 2, "functionCall", "args", {"at": HALF})),
+    ("utf8", "systemInstruction.parts[0]", put("systemInstruction", P, 0, "text", HALF)),
+    ("media", "contents[0].parts[1].inlineData.mimeType", put(K, 0, P, 1, "inlineData", "mimeType", "image/gif")),
+    ("media", "contents[0].parts[1].inlineData.data", put(K, 0, P, 1, "inlineData", "data", "not base64!")),
+    ("media", "contents[0].parts[1].fileData", put(K, 0, P, 1, {"fileData": {"mimeType": "image/png"}})),
+    (
+        "media",
+        "contents[2].parts[0].functionResponse.parts[0].inlineData.mimeType",
+        put(K, 2, P, 0, "functionResponse", P, 0, "inlineData", "mimeType", "audio/wav"),
+    ),
+    ("media", "contents", put(K, 4, P, [SHOT] * 899)),
+    ("thinking", "contents[1]", both(drop(K, 1, P, 2, "thoughtSignature"), drop(K, 3), drop(K, 3))),
+    ("thinking", "contents[4].parts[0]", put(K, 4, P, 0, {"text": "hm", "thought": True})),
+    ("thinking", "contents[1].parts[2].thoughtSignature", put(K, 1, P, 2, "thoughtSignature", "")),
+    ("prefill", "contents[3]", drop(K, 4)),
+    ("system", "systemInstruction", put("systemInstruction", {"text": "Be brief."})),
+    ("system", "systemInstruction.parts[0]", put("systemInstruction", P, 0, SHOT)),
+    ("tools", "tools", put("tools", {})),
+    ("tools", "tools[0].functionDeclarations[1]", put("tools", 0, "functionDeclarations", [{"name": "look"}] * 2)),
+    (
+        "tools",
+        "tools[0].functionDeclarations[0]",
+        put("tools", 0, "functionDeclarations", 0, {"name": "look", "parameters": {}, "parametersJsonSchema": {}}),
+    ),
+    ("tools", "tools[0]", put("tools", 0, {"type": "function", "function": {"name": "look"}})),
+    ("messages", "contents", put(K, [])),
+    ("size", "", put(K, 4, P, 0, "text", "x" * 20_000_000)),
+]
+
 STRICT: list[tuple[str, str, str, Change]] = [
     ("anthropic", "keys", "messages[0].reasoning_content", put(M, 0, "reasoning_content", "hm")),
     ("anthropic", "keys", "messages[4].content[0].annotations", put(M, 4, C, 0, "annotations", [])),
@@ -339,6 +439,8 @@ STRICT: list[tuple[str, str, str, Change]] = [
     ("anthropic", "keys", "system[0].priority", put("system", 0, "priority", 1)),
     ("anthropic", "block", "messages[3].content[0]", add(M, 3, C, 0, {"type": "future_block", "x": 1})),
     ("anthropic", "block", "messages[2].content[1].content[0]", add(M, 2, C, 1, C, 0, {"type": "future_block"})),
+    ("gemini", "keys", "contents[3].turnComplete", put(K, 3, "turnComplete", True)),
+    ("gemini", "keys", "contents[3].parts[0].hologram", put(K, 3, P, 0, {"hologram": {}})),
     ("openai", "keys", "messages[5].reasoning_content", put(M, 5, "reasoning_content", "hm")),
     ("openai", "keys", "messages[3].name", put(M, 3, "name", "look")),
     ("openai", "keys", "messages[1].content[0].cache_control", put(M, 1, C, 0, "cache_control", MARK)),
@@ -364,6 +466,7 @@ def test_good_request_is_accepted(provider, strict):
 
 
 PLANTED = [("anthropic", *one) for one in ANTHROPIC] + [("openai", *one) for one in OPENAI]
+PLANTED += [("gemini", *one) for one in GEMINI]
 
 
 @pytest.mark.parametrize(
@@ -390,6 +493,36 @@ def test_strict_gateway_refuses_unknown_keys(provider, rule, where, change):
 
 def test_every_rule_is_planted_somewhere():
     assert {rule for _, rule, *_ in [*PLANTED, *STRICT]} | {"json"} == set(RULES)
+
+
+@pytest.mark.parametrize(
+    ("model", "rules"),
+    [
+        ("gemini-2.5-pro", set()),
+        ("models/gemini-3.1-pro-preview", {"thinking"}),
+        ("gemini-3.7-flash", {"thinking", "prefill"}),
+        ("gemini-flash-latest", {"thinking", "prefill"}),
+    ],
+)
+def test_the_model_decides_about_signatures_and_the_last_content(model, rules):
+    body = gemini()
+    del body[K][1][P][2]["thoughtSignature"], body[K][4]
+    assert {refusal.rule for refusal in check_body("gemini", {**body, "model": model})} == rules
+
+
+def test_calls_before_the_newest_input_need_no_signature():
+    body = gemini()
+    del body[K][1][P][2]["thoughtSignature"]
+    assert check_body("gemini", body) == []
+
+
+def test_the_keywords_of_the_sdk_are_checked_like_the_body():
+    body = gemini()
+    tools, system = body.pop("tools"), body.pop("systemInstruction")
+    keywords = {**body, "model": "gemini-3.8-flash", "config": {"tools": tools, "system_instruction": system}}
+    assert check_body("gemini", keywords) == []
+    keywords["config"]["tools"] = tools * 2
+    assert [refusal.rule for refusal in check_body("gemini", keywords)] == ["tools", "tools"]
 
 
 def test_orphaned_result_is_refused_and_the_pair_accepted():
@@ -513,7 +646,7 @@ def test_refusal_says_where_what_who_and_why():
 
 def test_unknown_provider_is_an_error_that_names_the_known_ones():
     with pytest.raises(BadSetting, match="anthropic, openai"):
-        check_body("gemini", {"messages": []})
+        check_body("gemini!", {"messages": []})
 
 
 @pytest.mark.parametrize("provider", BODIES)
@@ -525,12 +658,13 @@ def test_checker_that_remembers_finds_what_one_that_does_not_finds(provider):
         body = BODIES[provider]()
         if change:
             change(body)
-        messages = body.get("messages")
+        key = "contents" if provider == "gemini" else "messages"
+        messages = body.get(key)
         try:
             raw = [json.dumps(one, ensure_ascii=False).encode() for one in messages or []]
         except UnicodeEncodeError:
             continue  # Values that cannot be bytes cannot be remembered.
-        remembered = checker.check({**body, "messages": raw if isinstance(messages, list) else messages})
+        remembered = checker.check({**body, key: raw if isinstance(messages, list) else messages})
         assert remembered == check_body(provider, body), step
 
 

@@ -58,7 +58,7 @@ def look(entries: Sequence[Entry]) -> list[tuple[object, ...]]:
 
 @each
 @FEW
-@given(history=histories(), provider=st.sampled_from(["openai", "anthropic"]))
+@given(history=histories(), provider=st.sampled_from(["openai", "anthropic", "gemini"]))
 def test_i01_views_never_separate_a_call_from_its_result(names: tuple[str, ...], history: list[Message], provider: str):
     chat = opened(*names, provider=provider)
     for message in appended(history):

@@ -56,6 +56,10 @@ def gather(format: str) -> Gatherer:
             from .anthropic.gather import AnthropicGatherer
 
             events = AnthropicGatherer()
+        case "gemini":
+            from .gemini.gather import GeminiGatherer, PieceReader
+
+            return StreamGatherer(GeminiGatherer(), PieceReader())
         case _:
-            raise UnknownFormat("format", f"the name {format!r}", ("openai", "anthropic"))
+            raise UnknownFormat("format", f"the name {format!r}", ("openai", "anthropic", "gemini"))
     return StreamGatherer(events)

@@ -15,7 +15,7 @@ from ..errors import BadMessage, BrokenStream
 from ..ports import Delta
 from .blocks import as_dict
 
-__all__ = ["EventGatherer", "EventReader", "StreamGatherer"]
+__all__ = ["BytesReader", "EventGatherer", "EventReader", "StreamGatherer"]
 
 
 class EventGatherer(Protocol):
@@ -27,6 +27,14 @@ class EventGatherer(Protocol):
 
     def whole(self) -> dict[str, Any] | None:
         """Return the whole response; None while it is incomplete."""
+        ...
+
+
+class BytesReader(Protocol):
+    """Splits the bytes of a stream into events."""
+
+    def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
+        """Yield the name and the data of each event that these bytes complete."""
         ...
 
 
@@ -72,10 +80,10 @@ class EventReader:
 class StreamGatherer:
     """Gathers a stream of events or of bytes. It implements the protocol `Gatherer`."""
 
-    def __init__(self, events: EventGatherer) -> None:
-        """Create a gatherer that passes decoded events on to `events`."""
+    def __init__(self, events: EventGatherer, reader: BytesReader | None = None) -> None:
+        """Create a gatherer that passes decoded events on to `events`. `reader`: default, of server-sent events."""
         self._events = events
-        self._reader = EventReader()
+        self._reader = reader or EventReader()
 
     def feed(self, piece: object) -> list[Delta]:
         """Take the next piece of the stream: an event, or bytes. See `Gatherer.feed`."""

@@ -77,17 +77,21 @@ REASONING: Final = (
     Reasoning(encrypted="ZW5jcnlwdGVk", format="anthropic"),
     Reasoning("from elsewhere", format="openai"),
     Reasoning("of nobody"),
+    Reasoning("a thought", format="gemini"),
+    Reasoning("", "c2lnbmVk", format="gemini"),
     Reasoning(),
 )
 OPAQUES: Final = (
     Opaque("anthropic", "container_upload", '{"type":"container_upload","file_id":"file_1"}'),
     Opaque("anthropic", "future_block", '{"type":"future_block","x":[1,2.50]}'),
     Opaque("openai", "video_url", '{"type":"video_url","video_url":{"url":"https://example.com/a.mp4"}}'),
+    Opaque("gemini", "executableCode", '{"executableCode":{"language":"PYTHON","code":"1"}}'),
     Opaque("other", "mystery", '{"type":"mystery"}'),
 )
 EXTRAS: Final = (
     Extra("anthropic", '{"citations":null}'),
     Extra("openai", '{"annotations":[]}'),
+    Extra("gemini", '{"thoughtSignature":"c2lnbmVk"}'),
     Extra("other", '{"x_internal":{"a":1}}'),
 )
 NOWHERE: Final = ("", "0" * 40, "no such message", "m1")

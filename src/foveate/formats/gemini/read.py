@@ -40,10 +40,13 @@ _NOT_KINDS = frozenset(
 )
 """Fields of a part that say something about its content."""
 _OTHERS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
+_KNOWN = _NOT_KINDS.union(_KINDS, _OTHERS)
 _INSIDE = frozenset(
     {"mimeType", "fileUri", "displayName", "willContinue", "partialArgs", "toolType"}
     | {"jsonPath", "stringValue", "numberValue", "boolValue", "nullValue"}
 )
+_NULLABLE = _INSIDE | {"parts", "scheduling"}
+"""Fields inside a part for which null means the same as none."""
 _REPLY = frozenset(
     {"usageMetadata", "promptFeedback", "finishReason", "finishMessage", "blockReason", "modelVersion", "responseId"}
     | {"promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount", "thoughtsTokenCount"}
@@ -177,8 +180,8 @@ def _part(value: object, where: str, role: str) -> Part | None:
     if isinstance(value, str):
         return Text(value)
     part = fields_of(value, where)
-    if None in part.values():  # The same as a missing field.
-        part = {key: item for key, item in part.items() if item is not None}
+    if None in part.values():  # The same as a missing field, if the API knows it.
+        part = {key: item for key, item in part.items() if item is not None or key not in _KNOWN}
     kinds = [kind for kind in _KINDS if kind in part]
     match kinds:
         case ["text"]:
@@ -310,7 +313,7 @@ def _nested(
     kind: str, inner: dict[str, Any], known: set[str], own: dict[str, Any] | None = None
 ) -> dict[str, dict[str, Any]]:
     """Return the unknown fields of the object inside a part, after what the format itself must remember."""
-    rest = {key: item for key, item in inner.items() if key not in known and item is not None}
+    rest = {key: item for key, item in inner.items() if key not in known and not (item is None and key in _NULLABLE)}
     return {kind: {**(own or {}), **rest}} if rest or own else {}
 
 

@@ -280,7 +280,8 @@ def _result(
             texts.append(f"[{media_label(item)}: shown in the next message of the user]")
         else:
             texts.append(hidden_media_text(item))
-    name = names.get(part.call_id) or part.name or part.call_id or "unnamed_tool"
+    known = names.get(part.call_id, "")
+    name = (part.name or known if shown is None else known or part.name) or part.call_id or "unnamed_tool"
     inner: dict[str, Any] = {"name": name, "response": _response(part, texts, nested, shown is None)}
     if has_id and "id" not in nested:
         inner = {"id": part.call_id, **inner}

@@ -52,7 +52,7 @@ RULES: Final[dict[str, str]] = {
 }
 """Every rule, by the name in refusals."""
 
-PROVIDERS: Final = {
+PROVIDERS: Final[dict[str, Any]] = {
     "anthropic": AnthropicRules,
     "openai": OpenAIRules,
     "openai_chat": OpenAIRules,
@@ -81,9 +81,9 @@ def check_body(provider: str, body: Mapping[str, Any] | bytes, *, strict: bool =
     """Return the problems in this request body that `provider` ("anthropic", "openai" or "gemini") would
     refuse.
 
-    `body`: the request as Python values or JSON bytes. `messages` (Gemini: `contents`) is required; system, tools, model and thinking are
-    checked if present. `strict` also refuses fields that are not documented, as some gateways do (F09). Raises
-    BadSetting for an unknown provider.
+    `body`: the request as Python values or JSON bytes. `messages` (Gemini: `contents`) is required; system, tools,
+    model and thinking are checked if present. `strict` also refuses fields that are not documented, as some gateways do
+    (F09). Raises BadSetting for an unknown provider.
     """
     return BodyChecker(provider, strict=strict).check(body)
 
@@ -101,11 +101,12 @@ class BodyChecker:
             raise BadSetting(f"No body rules for provider {provider!r}. Known: {', '.join(PROVIDERS)}.")
         self.provider = provider
         self._rules: Any = PROVIDERS[provider](strict=strict)
+        self._list_name: str = self._rules.list_name
         self._read: list[tuple[bytes | None, Any]] = []
 
     def check(self, body: Mapping[str, Any] | bytes) -> list[Refusal]:
         """Return the problems in this body that the provider would refuse."""
-        size, key = 0, self._rules.list_name
+        size, key = 0, self._list_name
         if not isinstance(body, Mapping):
             size = len(body)
             try:

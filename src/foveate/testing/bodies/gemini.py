@@ -130,8 +130,6 @@ class GeminiReader:
                 self._call(part[kind], bool(signature), f"{path}.{kind}", facts)
             case "functionResponse":
                 self._answer(part[kind], f"{path}.{kind}", facts)
-            case _ if kind and facts.role != "model" and kind != "toolResponse":
-                facts.fault("block", path, f"{kind} is a part of the model")
         if self.strict:
             for key in unknown_keys(part, DATA_ALL | ABOUT):
                 facts.fault("keys", f"{path}.{key}", f"Unknown name {key!r}: Cannot find field.")
@@ -161,6 +159,7 @@ class GeminiReader:
     def _call(self, call: object, is_signed: bool, path: str, facts: GeminiFacts) -> None:
         if facts.role != "model":
             facts.fault("block", path, "a function call in a content of the user")
+            return
         own = self._named(call, path, facts)
         if own is None or not isinstance(call, dict):
             return
@@ -175,6 +174,7 @@ class GeminiReader:
     def _answer(self, answer: object, path: str, facts: GeminiFacts) -> None:
         if facts.role == "model":
             facts.fault("block", path, "a function response in a content of the model")
+            return
         own = self._named(answer, path, facts)
         if own is None or not isinstance(answer, dict):
             return
