@@ -121,7 +121,7 @@ def write_view(
 
 
 def user_note(text: str = OPENING) -> dict[str, Any]:
-    """Return a user's content that the API requires and nobody said."""
+    """Return a user's content that stands where the API requires the user's side."""
     return {"role": "user", "parts": [{"text": text}]}
 
 
