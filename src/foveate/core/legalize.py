@@ -138,8 +138,10 @@ class Legalizer:
             result = entry.message.result
             if result is None:
                 rest.append(entry)
-            elif head and (ids := _waiting_for(result, head.message, waiting)) and slot.stamp.turn == head.stamp.turn:
-                call_id = ids.pop(0)
+            elif (
+                head and slot.stamp.turn == head.stamp.turn and (visible := _waiting_for(result, head.message, waiting))
+            ):
+                call_id = visible.pop(0)
                 answers.append(self._as_answer(slot, entry, result, call_id, moved=bool(rest)))
             else:
                 rest.append(self._as_note(slot, entry, result, known=self._is_shown(result.call_id)))
