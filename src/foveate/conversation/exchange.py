@@ -108,7 +108,8 @@ class Exchange:
         if isinstance(value, list | tuple) and not _is_blocks(value):
             if depth > _DEPTH:
                 raise BadMessage("The messages are lists in lists in lists. Pass one list of messages.")
-            return [message for item in value for message in self._read(item, depth + 1)]
+            items = self._state.format.group(value)
+            return [message for item in items for message in self._read(item, depth + 1)]
         return list(self._state.format.parse(value))
 
     def _warn_without_retention(self) -> None:
@@ -272,7 +273,7 @@ class Exchange:
         if history is None or history.tip != state.head.tip:
             rows = state.store.messages(state.head, 1, state.head.position)
             history = CallerHistory([own_message(decoded(row), row.stamp) for row in rows], state.head.tip)
-        shared, tail = history.compare(messages, self._read)
+        shared, tail = history.compare(state.format.group(messages), self._read)
         if shared < state.head.position:
             kept = self.depart(shared)
             name = state.head.name

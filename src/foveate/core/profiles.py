@@ -84,6 +84,10 @@ PROFILES: dict[str, Profile] = {
         max_bytes=20_000_000,
         max_images=900,
     ),
+    # Reasoning without its encrypted payload is only an id, which the provider may not know (`store=False`).
+    "openai_responses": Profile(
+        "openai_responses", unique_call_ids=True, signed_reasoning=True, max_bytes=50_000_000, max_images=500
+    ),
 }
 PROFILES["openai_chat"] = PROFILES["openai"]
 

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["gather", "get_format"]
 
+_NAMES = ("openai", "openai_responses", "anthropic", "gemini")
+
 
 def get_format(name: str) -> Format:
-    """Return a new format: `openai` (or `openai_chat`), `anthropic` or `gemini`. Raises UnknownFormat for any other
-    name.
+    """Return a new format: `openai` (or `openai_chat`), `openai_responses`, `anthropic` or `gemini`.
+
+    Raises UnknownFormat for any other name.
     """
     # Imported late, so that a program loads only the format it uses.
     match name:
@@ -26,6 +29,10 @@ def get_format(name: str) -> Format:
             from .openai import OpenAIChat
 
             return OpenAIChat()
+        case "openai_responses":
+            from .responses import Responses
+
+            return Responses()
         case "anthropic":
             from .anthropic import Anthropic
 
@@ -35,7 +42,7 @@ def get_format(name: str) -> Format:
 
             return Gemini()
         case _:
-            raise UnknownFormat("format", f"the name {name!r}", ("openai", "anthropic", "gemini"))
+            raise UnknownFormat("format", f"the name {name!r}", _NAMES)
 
 
 def gather(format: str) -> Gatherer:
@@ -52,6 +59,10 @@ def gather(format: str) -> Gatherer:
             from .openai.gather import OpenAIGatherer
 
             events = OpenAIGatherer()
+        case "openai_responses":
+            from .responses.gather import ResponsesGatherer
+
+            events = ResponsesGatherer()
         case "anthropic":
             from .anthropic.gather import AnthropicGatherer
 
@@ -61,5 +72,5 @@ def gather(format: str) -> Gatherer:
 
             return StreamGatherer(GeminiGatherer(), PieceReader())
         case _:
-            raise UnknownFormat("format", f"the name {format!r}", ("openai", "anthropic", "gemini"))
+            raise UnknownFormat("format", f"the name {format!r}", _NAMES)
     return StreamGatherer(events)

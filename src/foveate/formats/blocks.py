@@ -23,6 +23,7 @@ __all__ = [
     "as_list",
     "describe",
     "extra_fields",
+    "free_text",
     "get_string",
     "hidden_media_text",
     "is_sendable",
@@ -97,6 +98,15 @@ def add_extra(wire: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in extra.items():
         wire.setdefault(key, value)
     return wire
+
+
+def free_text(arguments: str) -> str:
+    """Return the text that a custom tool was called with."""
+    match parse_object(arguments):
+        case {"input": str(text), **rest} if not rest:
+            return text
+        case _:
+            return arguments
 
 
 def wrong_type(where: str, value: object, wanted: str) -> BadMessage:

@@ -1,7 +1,7 @@
 """Reasons why replies end, by the word that each provider uses.
 
-Sources: Anthropic's "Handling stop reasons", OpenAI's reference of chat completions (`finish_reason`) and Google's of
-`FinishReason`, 2026. Newer words are kept, as `other`.
+Sources: Anthropic's "Handling stop reasons", OpenAI's references of chat completions (`finish_reason`) and of responses
+(`status`, `incomplete_details`) and Google's of `FinishReason`, 2026. Newer words are kept, as `other`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..core.messages import Message, Text
 from ..core.stamps import Stop, StopKind
 from .blocks import as_dict
 
-__all__ = ["anthropic_stop", "gemini_stop", "openai_stop", "recorded_stop"]
+__all__ = ["anthropic_stop", "gemini_stop", "openai_stop", "recorded_stop", "responses_stop"]
 
 _ANTHROPIC: dict[str, StopKind] = {
     "end_turn": "end",
@@ -46,6 +47,7 @@ _GEMINI: dict[str, StopKind] = {
     "IMAGE_PROHIBITED_CONTENT": "filtered",
     "IMAGE_RECITATION": "filtered",
 }
+_INCOMPLETE: dict[str, StopKind] = {"max_output_tokens": "length", "content_filter": "filtered"}
 _RECORDED: dict[str, StopKind] = {
     "toolUse": "calls",
     "tool-calls": "calls",
@@ -99,6 +101,26 @@ def _word(reason: object) -> str:
     """Return the word of a reason, which the SDK gives as an enumeration."""
     reason = getattr(reason, "value", reason)
     return reason if isinstance(reason, str) else ""
+
+
+def responses_stop(response: Mapping[str, Any], message: Message) -> Stop | None:
+    """Return why a response of the Responses API ended. `message` is its assistant message.
+
+    The API names a reason only for an incomplete response. Otherwise calls of the caller's tools, or a refusal, are the
+    reason; the word is then the response's status.
+    """
+    status = response.get("status")
+    details = response.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, Mapping) else None
+    if isinstance(reason, str) and reason:
+        return Stop(_INCOMPLETE.get(reason, "other"), reason)
+    if not isinstance(status, str) or not status:
+        return None
+    if status != "completed":
+        return Stop("other", status)
+    if any(isinstance(part, Text) and part.extra and '"type":"refusal"' in part.extra.fields for part in message.parts):
+        return Stop("refusal", status)
+    return Stop("calls" if message.calls else "end", status)
 
 
 def recorded_stop(reason: object) -> Stop | None:

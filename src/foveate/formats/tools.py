@@ -6,13 +6,13 @@ unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .blocks import MARKS, as_dict
 from .json import copy_json
 
-__all__ = ["for_anthropic", "for_gemini", "for_openai"]
+__all__ = ["for_anthropic", "for_gemini", "for_openai", "for_responses"]
 
 _NO_PARAMETERS = {"type": "object", "properties": {}}
 _DECLARATIONS = frozenset({"functionDeclarations", "function_declarations"})
@@ -94,6 +94,11 @@ def _for_gemini(tool: dict[str, Any]) -> dict[str, Any]:
     return {"functionDeclaration": {**kept, "parametersJsonSchema": schema} if schema else kept}
 
 
+def for_responses(tools: Iterable[object]) -> list[dict[str, Any]]:
+    """Return new tool definitions in the shape of OpenAI's Responses API, in the same order."""
+    return [_for_responses(tool) for tool in _separate(tools)]
+
+
 def _for_anthropic(tool: dict[str, Any]) -> dict[str, Any]:
     match tool:
         case {"functionDeclaration": dict(declaration)}:
@@ -103,13 +108,19 @@ def _for_anthropic(tool: dict[str, Any]) -> dict[str, Any]:
         case {"type": "function", "name": str()}:  # OpenAI's Responses API.
             function = tool
         case {"type": "custom", "custom": {"name": str(name), **rest}}:
-            # A tool that takes free text gets it as one field, in which its calls keep it too.
-            description = {"description": rest["description"]} if "description" in rest else {}
-            return {"name": name, **description, "input_schema": copy_json(_FREE_TEXT)}
+            return _free_text_tool(name, rest)
+        case {"type": "custom", "name": str(name), **rest} if "input_schema" not in rest:  # The Responses API.
+            return _free_text_tool(name, rest)
         case _:
             return tool
     kept = {key: function[key] for key in ("name", "description", "strict") if function.get(key) is not None}
     return {**kept, "input_schema": function.get("parameters") or copy_json(_NO_PARAMETERS)}
+
+
+def _free_text_tool(name: str, fields: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a tool that takes its free text as one field, in which its calls keep it too."""
+    description = {"description": fields["description"]} if "description" in fields else {}
+    return {"name": name, **description, "input_schema": copy_json(_FREE_TEXT)}
 
 
 def _for_openai(tool: dict[str, Any]) -> dict[str, Any]:
@@ -122,5 +133,26 @@ def _for_openai(tool: dict[str, Any]) -> dict[str, Any]:
         case {"type": "function", "name": str()}:
             kept = {key: value for key, value in tool.items() if key not in MARKS | {"type"} and value is not None}
             return {"type": "function", "function": kept}
+        case {"type": "custom", "name": str(), **rest} if "input_schema" not in rest:
+            kept = {key: value for key, value in tool.items() if key not in MARKS | {"type"} and value is not None}
+            return {"type": "custom", "custom": kept}
         case _:
             return tool
+
+
+def _for_responses(tool: dict[str, Any]) -> dict[str, Any]:
+    match tool:
+        case {"type": "function", "function": dict(function)}:
+            parameters = function.get("parameters") or copy_json(_NO_PARAMETERS)
+        case {"name": str(), "input_schema": dict(parameters)}:
+            function = tool
+        case {"functionDeclaration": dict(declaration)}:
+            function = _function_of(declaration)
+            parameters = function["parameters"]
+        case {"type": "custom", "custom": {"name": str()} as inner}:
+            return {"type": "custom", **inner}
+        case _:
+            return tool
+    # This API makes a schema strict unless told otherwise, so that optional parameters would become required.
+    described = {key: function[key] for key in ("name", "description") if function.get(key) is not None}
+    return {"type": "function", **described, "parameters": parameters, "strict": bool(function.get("strict"))}

@@ -20,6 +20,10 @@ class Format(Protocol):
 
     name: str
 
+    def group(self, items: Sequence[object]) -> Sequence[object]:
+        """Return a caller's list, with the items that form one message together as one item that `parse` reads."""
+        ...
+
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the messages in one wire message (a dict, or the SDK's object). Raises BadMessage."""
         ...

@@ -33,6 +33,10 @@ class Anthropic:
     def __init__(self) -> None:
         self._memo = Memo(cut, write_view)
 
+    def group(self, items: Sequence[object]) -> Sequence[object]:
+        """Return the list itself: each wire message is read alone."""
+        return items
+
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the messages in one wire message: a dict, an SDK object, a list of blocks or a user's string.
 

@@ -34,6 +34,10 @@ class OpenAIChat:
     def __init__(self) -> None:
         self._memo = Memo(cut, write_view)
 
+    def group(self, items: Sequence[object]) -> Sequence[object]:
+        """Return the list itself: each wire message is read alone."""
+        return items
+
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the message in one wire message: a dict, an SDK object or a user's string. Raises BadMessage."""
         return read(message)

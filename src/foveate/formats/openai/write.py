@@ -14,7 +14,7 @@ from typing import Any
 from ...core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall
 from ...core.profiles import Profile
 from ...core.view import Entry
-from ..blocks import IMAGES, Place, add_extra, extra_fields, hidden_media_text, is_sendable, media_label
+from ..blocks import IMAGES, Place, add_extra, extra_fields, free_text, hidden_media_text, is_sendable, media_label
 from ..json import parse_object
 from .read import NAME, TOOL_CALL
 
@@ -222,22 +222,13 @@ def _call(part: ToolCall, strict: bool) -> dict[str, Any]:
     extra = {} if strict else extra_fields(part.extra, NAME)
     kind = extra.pop("type", None)
     if kind == "custom":
-        inside = {"name": part.name, "input": _free_text(part.arguments)}
+        inside = {"name": part.name, "input": free_text(part.arguments)}
     else:
         kind, inside = "function", {"name": part.name, "arguments": part.arguments}
     nested = extra.pop(kind, None)
     if isinstance(nested, dict):
         add_extra(inside, nested)
     return add_extra({"id": part.call_id, "type": kind, kind: inside}, extra)
-
-
-def _free_text(arguments: str) -> str:
-    """Return the text that a custom tool was called with."""
-    match parse_object(arguments):
-        case {"input": str(text), **rest} if not rest:
-            return text
-        case _:
-            return arguments
 
 
 def _media_message(shown: Sequence[Media], strict: bool, place: Place) -> dict[str, Any]:

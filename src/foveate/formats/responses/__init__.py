@@ -1,0 +1,148 @@
+"""Format for OpenAI's Responses API.
+
+A prompt holds the whole view, so it needs nothing that the provider stores: it is legal with `store` true and false.
+Reasoning is sent only with its encrypted content (the API returns it by default, or for
+`include=["reasoning.encrypted_content"]`), because a bare id fails with `store=False`.
+
+The format cannot carry: names of speakers, an error state of a result (except of a patch), signatures and reasoning of
+other providers, media in messages of the assistant, and the boundary between two responses in a row, when a caller's
+list is read, unless a phase or an id shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...core.messages import Message
+from ...core.profiles import Profile
+from ...core.stamps import Stop, Usage
+from ...core.view import View
+from ...ports import Rendered
+from ..blocks import as_dict, as_list, get_string
+from ..json import copy_json, encode
+from ..memo import Memo
+from ..stops import responses_stop
+from ..tools import for_responses
+from .read import NAME, group, read, read_reply
+from .write import cut, write, write_view
+
+__all__ = ["Responses"]
+
+
+class Responses:
+    """The format of one conversation. It caches the newest view, so use one object for each conversation."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._memo = Memo(cut, write_view)
+        self._starts: set[str] = set()
+        """Ids of the first item of each recorded response. An item with such an id begins a message."""
+
+    def group(self, items: Sequence[object]) -> list[object]:
+        """Return a caller's list with the items of each response as one response object, for `parse`."""
+        return group(items, self._starts)
+
+    def parse(self, message: object) -> tuple[Message, ...]:
+        """Return the messages in an item, a response, a list of items, or a string from the user.
+
+        Items are dicts or SDK objects. Raises BadMessage.
+        """
+        return read(message)
+
+    def parse_reply(self, reply: object) -> tuple[Message, Usage]:
+        """Return the assistant message and the billed usage of a response.
+
+        Raises BadMessage, also for a response that failed, or that continues what the provider stores
+        (`previous_response_id`, `conversation`).
+        """
+        response = as_dict(reply, "reply")
+        message, usage = read_reply(response)
+        output = response["output"]
+        first = as_dict(output[0], "reply.output[0]").get("id") if output else None
+        if isinstance(first, str) and first:
+            self._starts.add(first)
+        return message, usage
+
+    def stop_of(self, reply: object) -> Stop | None:
+        """Return why a response ended: the reason of an incomplete one, else its calls or its status."""
+        response = as_dict(reply, "reply")
+        return responses_stop(response, read({"output": response.get("output") or []})[0])
+
+    def render(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
+        """Return items for these messages."""
+        return write(messages)
+
+    def prompt(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> dict[str, Any]:
+        """Return the keyword arguments `instructions`, `tools` and `input` of `client.responses.create`.
+
+        `system` is a string, which becomes `instructions`, or a list of strings, text parts or messages, which go first
+        in `input`. Everything returned is new: changing it affects neither the view, nor the next prompt, nor the
+        arguments.
+        """
+        self._memo.update(view.entries, profile)
+        head, leading = _head(system, tools)
+        return {**head, "input": leading + [copy_json(wire) for wire in self._memo.wires]}
+
+    def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
+        """Return the items of a view as JSON bytes. Unchanged entries keep their bytes.
+
+        A message of the assistant has an item for each of its parts. The message with the text of a hidden screenshot
+        has no entries.
+        """
+        self._memo.update(view.entries, profile)
+        return self._memo.rendered.copy()
+
+    def body(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> bytes:
+        """Return the request body as JSON bytes, with `input` last.
+
+        Without an edit, each body begins like the one before.
+        """
+        self._memo.update(view.entries, profile)
+        fields, leading = _head(system, tools)
+        head = encode({**fields, "input": []})[:-2]  # Ends before the "]}" of the empty list.
+        bodies = [*[encode(item) for item in leading], *self._memo.bodies]
+        if not bodies:
+            return head + b"]}"
+        # Joined once, after the ends are added: the items may be megabytes.
+        bodies[0] = head + bodies[0]
+        bodies[-1] += b"]}"
+        return b",".join(bodies)
+
+
+def _head(system: object, tools: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the fields before `input`, and the items at its beginning."""
+    head: dict[str, Any] = {}
+    leading: list[dict[str, Any]] = []
+    if isinstance(system, str):
+        if system:
+            head["instructions"] = system
+    elif system is not None:
+        leading = _system(system)
+    if defined := for_responses(tools):
+        head["tools"] = defined
+    return head, leading
+
+
+def _system(system: object) -> list[dict[str, Any]]:
+    """Return the caller's system prompt as new items, without empty texts."""
+    if isinstance(system, str):
+        return [{"role": "system", "content": system}] if system else []
+    if isinstance(system, Mapping) or hasattr(system, "model_dump"):
+        system = [system]
+    items: list[dict[str, Any]] = []
+    for number, item in enumerate(as_list(system, "system")):
+        if isinstance(item, str):
+            items += _system(item)
+            continue
+        fields = copy_json(as_dict(item, f"system[{number}]"))
+        if "role" in fields:
+            items.append(fields)
+        else:  # A text block, as another provider wants it.
+            items += _system(get_string(fields, "text", f"system[{number}]"))
+    return items

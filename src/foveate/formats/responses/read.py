@@ -1,0 +1,433 @@
+"""Reading of the items of OpenAI's Responses API.
+
+All items of one response form one assistant message: reasoning, texts, calls, and what the provider ran itself. So a
+list of items is grouped first (`group`). Calls that the caller answers become a ToolCall, whatever their kind; items of
+other kinds are kept whole as Opaque. Unknown fields stay with their part.
+
+Source: the reference of the Responses API and the types of the `openai` SDK 3.54, November 2026.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
+
+from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from ...core.stamps import Usage
+from ...errors import BadMessage
+from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, wrong_type
+from ..json import to_text
+
+__all__ = ["CALLS", "CONTENT", "NAME", "group", "is_of_model", "output_type", "parts_of", "read", "read_reply"]
+
+NAME = "openai_responses"
+
+CONTENT = "content:"
+"""Prefix for the kind of an Opaque that is a part of a content. Without it, an Opaque is an item of its own."""
+
+CALLS: dict[str, tuple[str, ...]] = {
+    "function_call": ("arguments",),
+    "custom_tool_call": ("input",),
+    "local_shell_call": ("action",),
+    "shell_call": ("action",),
+    "apply_patch_call": ("operation",),
+    "computer_call": ("action", "actions"),
+    "tool_search_call": ("arguments",),
+}
+"""The calls that a caller answers, and the fields that hold their arguments."""
+
+_OF_MODEL = frozenset(
+    {"reasoning", "program", "program_output", "mcp_list_tools", "mcp_approval_request", "item_reference"}
+    | {"compaction", "compaction_summary", "context_compaction"}
+)
+"""Items of a response, next to messages of the assistant and calls."""
+_OF_DEVELOPER = frozenset({"additional_tools", "configuration_update"})
+_ITEM = MARKS | {"type"}
+_MESSAGE = MARKS | {"role", "content"}
+_PART = MARKS | {"type"}
+_TEXTS = ("input_text", "output_text", "text")
+_DATA_URL = re.compile(r"data:([^;,]*);base64,")
+
+
+# --------------------------------------------------------------------------------------------------------------- groups
+
+
+def is_of_model(item: Mapping[str, Any]) -> bool:
+    """Return whether the model, or the provider for it, made this item."""
+    kind = _kind(item)
+    if kind == "message":
+        return item.get("role") == "assistant"
+    if not isinstance(kind, str):
+        return False
+    return kind in _OF_MODEL or kind.endswith("_call") or (kind == "tool_search_output" and _runs_at_provider(item))
+
+
+def _kind(item: Mapping[str, Any]) -> object:
+    """Return the type of an item. Messages and references may leave it out."""
+    return item.get("type") or ("item_reference" if "role" not in item and "id" in item else "message")
+
+
+def _runs_at_provider(item: Mapping[str, Any]) -> bool:
+    """Return whether the provider runs this call, or ran it, so that the caller does not answer it."""
+    match item.get("type"):
+        case "tool_search_call" | "tool_search_output":
+            return item.get("execution") == "server" or not item.get("call_id")
+        case "shell_call":
+            environment = item.get("environment")
+            return isinstance(environment, Mapping) and str(environment.get("type")).startswith("container")
+        case kind:
+            return not isinstance(item.get("call_id"), str) and kind != "function_call"
+
+
+def group(items: Iterable[object], starts: Set[str] = frozenset()) -> list[object]:
+    """Return a caller's list with the items of each response as one response object, `{"object": "response", ...}`.
+
+    A response ends before an item of another author, after a message of the phase `final_answer`, and before an item
+    whose id is in `starts`. Other values stay as they are.
+    """
+    grouped: list[object] = []
+    open_items: list[dict[str, Any]] | None = None
+    answered_there: set[object] = set()
+    for value in items:
+        item = _as_item(value)
+        if item is not None and item.get("call_id") in answered_there and str(_kind(item)).endswith("_output"):
+            pass  # The provider ran this call, and its output is in the same response.
+        elif item is None or not is_of_model(item):
+            grouped.append(value)
+            open_items = None
+            continue
+        if open_items is None or item.get("id") in starts:
+            open_items = []
+            grouped.append({"object": "response", "output": open_items})
+        open_items.append(item)
+        if item.get("type") == "shell_call" and _runs_at_provider(item):
+            answered_there.add(item.get("call_id"))
+        if item.get("phase") == "final_answer":
+            open_items = None
+    return grouped
+
+
+def _as_item(value: object) -> dict[str, Any] | None:
+    """Return an item as a dict; None for anything else, such as a string or a Message."""
+    if not isinstance(value, Mapping) and not hasattr(value, "model_dump"):
+        return None
+    item = as_dict(value, "item")
+    return item if "output" not in item or "type" in item else None
+
+
+# ------------------------------------------------------------------------------------------------------------- messages
+
+
+def read(value: object) -> tuple[Message, ...]:
+    """Return the messages in an item, a response, a list of items, or a string from the user."""
+    if isinstance(value, str):
+        return (Message("user", (Text(value),)),)
+    if isinstance(value, list | tuple):
+        if not value:
+            raise BadMessage("The list of items is empty. Append it only if it holds items.")
+        return tuple([message for each in group(value) for message in read(each)])
+    item = as_dict(value, "item")
+    kind = _kind(item)
+    if "output" in item and "type" not in item:
+        output = as_list(item["output"], "response.output")
+        return (Message("assistant", parts_of([as_dict(each, f"output[{n}]") for n, each in enumerate(output)])),)
+    if is_of_model(item):
+        return (Message("assistant", parts_of([item])),)
+    if kind == "message":
+        return (_message(item),)
+    if not isinstance(kind, str):
+        raise BadMessage(f"item.type is {describe(kind)}. Every item has a type, such as message, or a role.")
+    if kind in ("tool_use", "tool_result", "text", "image_url"):
+        raise BadMessage(
+            f"The item is of the type {kind}, which belongs to another API. Items of the Responses API are messages, "
+            "function_call, function_call_output, ... Open the conversation with the format of your messages."
+        )
+    if kind.endswith("_output"):
+        return (Message("tool", (_result(item, kind),)),)
+    return (Message("system" if kind in _OF_DEVELOPER else "user", (_opaque(item, kind),)),)
+
+
+def read_reply(reply: object) -> tuple[Message, Usage]:
+    """Return the assistant message and the billed usage of a response."""
+    response = as_dict(reply, "reply")
+    if not isinstance(response.get("output"), list | tuple):
+        raise BadMessage(
+            f"reply.output is {describe(response.get('output'))}. Pass the whole response of client.responses.create. "
+            'For a stream, pass gather("openai_responses").whole().'
+        )
+    status = response.get("status")
+    if status in ("failed", "cancelled", "queued", "in_progress"):
+        error = response.get("error")
+        why = f": {error.get('code')}: {error.get('message')}" if isinstance(error, Mapping) else ""
+        raise BadMessage(f"The response is {status}{why}. It holds no whole answer to record; send the request again.")
+    for field in ("previous_response_id", "conversation"):
+        if response.get(field):
+            raise BadMessage(
+                f"The response continues {field}={_id_of(response[field])!r}, so the model read what the provider "
+                f"stores in addition to this conversation. A prompt holds the whole view: send it without {field}=. To "
+                "keep this answer all the same, append(response.output)."
+            )
+    return read({"output": response["output"]})[0], _usage(response.get("usage"))
+
+
+def _id_of(value: object) -> object:
+    return value.get("id") if isinstance(value, Mapping) else value
+
+
+def _usage(usage: object) -> Usage:
+    """Return the usage, with the uncached rest as input: `input_tokens` includes the cached ones."""
+    if usage is None:
+        return Usage()
+    fields = as_dict(usage, "reply.usage")
+    inputs, outputs = fields.get("input_tokens_details"), fields.get("output_tokens_details")
+    whole, cached = _count(fields, "input_tokens"), _count(inputs, "cached_tokens")
+    written = _count(inputs, "cache_write_tokens")
+    if whole is not None and whole >= (from_cache := (cached or 0) + (written or 0)):
+        whole -= from_cache
+    return Usage(whole, cached, written, _count(fields, "output_tokens"), _count(outputs, "reasoning_tokens"))
+
+
+def _count(fields: object, key: str) -> int | None:
+    """Return a number of tokens, or None (never 0) if there is none."""
+    value = fields.get(key) if isinstance(fields, Mapping) else None
+    return value if type(value) is int and value >= 0 else None
+
+
+def _message(item: dict[str, Any]) -> Message:
+    """Read a message of the user, the system or the developer."""
+    role = item.get("role")
+    if role not in ("user", "system", "developer"):
+        hint = " Answers of tools are function_call_output items here." if role == "tool" else ""
+        raise BadMessage(f"item.role is {describe(role)}. It must be user, assistant, system or developer.{hint}")
+    own: dict[str, Any] = {"role": role} if role == "developer" else {}
+    parts = _content(item.get("content"), "content", "input_text")
+    if _is_listed_text(item, parts):
+        own["content"] = "list"
+    author: Role = "user" if role == "user" else "system"
+    return Message(author, parts, "", make_extra(NAME, item, _MESSAGE, "item", own))
+
+
+def _is_listed_text(item: Mapping[str, Any], parts: Sequence[Part]) -> bool:
+    """Return whether the content is a list, although it could be a string. The writer must know."""
+    plain = len(parts) == 1 and isinstance(parts[0], Text) and parts[0].extra is None
+    return plain and not isinstance(item.get("content"), str)
+
+
+# --------------------------------------------------------------------------------------------------- items of the model
+
+
+def parts_of(items: Sequence[dict[str, Any]]) -> tuple[Part, ...]:
+    """Return the parts of the assistant message that these items form."""
+    answered = {item.get("call_id") for item in items if str(item.get("type")).endswith("_output")}
+    parts: list[Part] = []
+    for number, item in enumerate(items):
+        where, kind = f"output[{number}]", _kind(item)
+        if not isinstance(kind, str):
+            raise BadMessage(f"{where}.type is {describe(kind)}. Every item has a type, such as message.")
+        if kind == "message":
+            parts += _texts(item, where, follows_text=bool(parts) and isinstance(parts[-1], Text))
+        elif kind == "reasoning":
+            parts.append(_reasoning(item, where))
+        elif kind.endswith("_call") and not _runs_at_provider(item) and item.get("call_id") not in answered:
+            parts.append(_call(item, kind, where))
+        else:
+            parts.append(_opaque(item, kind))
+    return tuple(parts)
+
+
+def _texts(item: dict[str, Any], where: str, follows_text: bool) -> tuple[Part, ...]:
+    """Read a message of the assistant. Its first text keeps the fields of the item, under the key `item`."""
+    if item.get("role", "assistant") != "assistant":
+        raise BadMessage(f"{where}.role is {describe(item.get('role'))}. An item of a response is the assistant's.")
+    parts = _content(item.get("content"), f"{where}.content", "output_text")
+    if not parts or not isinstance(parts[0], Text):
+        return (_opaque(item, "message"),)
+    own = {key: value for key, value in item.items() if key not in _MESSAGE}
+    if _is_listed_text(item, parts):
+        own["content"] = "list"
+    if not own and not follows_text:
+        return parts
+    first = parts[0]
+    fields = f'{{"item":{to_text(own, where)}{"," + first.extra.fields[1:] if first.extra else "}"}'
+    return (Text(first.text, Extra(NAME, fields)), *parts[1:])
+
+
+def _reasoning(item: dict[str, Any], where: str) -> Reasoning:
+    encrypted = item.get("encrypted_content")
+    summary, content = item.get("summary"), item.get("content")
+    blocks = [*(summary if isinstance(summary, list) else ()), *(content if isinstance(content, list) else ())]
+    texts = [block["text"] for block in blocks if isinstance(block, Mapping) and isinstance(block.get("text"), str)]
+    text = "\n\n".join(texts)
+    known = _ITEM
+    if isinstance(encrypted, str) and encrypted:
+        known = known | {"encrypted_content"}
+    if summary == ([{"type": "summary_text", "text": text}] if text else []):
+        known = known | {"summary"}
+    encrypted = encrypted if isinstance(encrypted, str) else ""
+    return Reasoning(text, "", encrypted, NAME, make_extra(NAME, item, known, where))
+
+
+def _call(item: dict[str, Any], kind: str, where: str) -> ToolCall:
+    call_id = item.get("call_id")
+    if call_id is None:
+        call_id = ""  # Some servers send no id; the rules repair that when a view is made.
+    elif not isinstance(call_id, str):
+        raise wrong_type(f"{where}.call_id", call_id, "a string")
+    fields = CALLS.get(kind, ())
+    known = _ITEM | {"call_id", *fields}
+    own: dict[str, Any] = {} if kind == "function_call" else {"type": kind}
+    if kind in ("function_call", "custom_tool_call"):
+        known = known | {"name"} | ({"parsed_arguments"} if kind == "function_call" else set())
+        name = get_string(item, "name", where)
+    else:
+        name = kind.removesuffix("_call")
+    if kind == "function_call":
+        arguments = _arguments(item, where)
+    elif kind == "custom_tool_call":
+        arguments = to_text({"input": get_string(item, "input", where)}, where)
+    else:
+        arguments = to_text({field: item[field] for field in fields if field in item}, where)
+    return ToolCall(call_id, name, arguments, make_extra(NAME, item, known, where, own))
+
+
+def _arguments(item: Mapping[str, Any], where: str) -> str:
+    """Return the arguments, byte for byte if they are a string as they should be; some servers send an object."""
+    value = item.get("arguments")
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "{}"
+    if isinstance(value, Mapping):
+        return to_text(dict(value), f"{where}.arguments")
+    raise wrong_type(f"{where}.arguments", value, "a string of JSON")
+
+
+def _opaque(item: dict[str, Any], kind: str) -> Opaque:
+    return Opaque(NAME, kind, to_text({key: value for key, value in item.items() if key not in MARKS}, "item"))
+
+
+# -------------------------------------------------------------------------------------------------------------- results
+
+
+def output_type(kind: str) -> str:
+    """Return the type of the item that answers a call of this kind."""
+    return "tool_search_output" if kind == "tool_search_call" else f"{kind}_output"
+
+
+def _result(item: dict[str, Any], kind: str) -> ToolResult:
+    # The output of a local shell names its call by `id`. Some clients add a `call_id`, which is kept too.
+    is_local_shell = kind == "local_shell_call_output"
+    key = "id" if is_local_shell and "call_id" not in item else "call_id"
+    call_id = item.get(key)
+    if call_id is not None and not isinstance(call_id, str):
+        raise wrong_type(f"item.{key}", call_id, "a string")
+    known = _ITEM | {key, "output"}
+    own: dict[str, Any] = {} if kind == "function_call_output" else {"type": kind}
+    if is_local_shell and key == "call_id":
+        own["call_id"] = call_id
+    state: Any = "ok"
+    match kind:
+        case "computer_call_output":
+            parts: tuple[Content, ...] = (_part(as_dict(item.get("output"), "item.output"), "item.output", ""),)
+        case "shell_call_output":
+            parts = tuple([_shell_output(as_dict(each, "output"), n) for n, each in enumerate(_output(item))])
+        case "apply_patch_call_output":
+            output = item.get("output")
+            parts = (Text(output),) if isinstance(output, str) else ()
+            if not isinstance(output, str):
+                known = known - {"output"}
+            if item.get("status") in ("completed", "failed"):
+                known, state = known | {"status"}, "error" if item["status"] == "failed" else "ok"
+        case "tool_search_output":
+            known = known | {"tools"}
+            parts = (Opaque(NAME, f"{CONTENT}tools", to_text({"tools": item.get("tools")}, "item.tools")),)
+        case _:
+            parts = _content(item.get("output"), "item.output", "input_text")
+            if not isinstance(item.get("output"), str) and (not parts or _is_listed_text({}, parts)):
+                own["output"] = "list"
+    return ToolResult(call_id or "", parts, state, "", make_extra(NAME, item, known, "item", own))
+
+
+def _output(item: Mapping[str, Any]) -> Sequence[object]:
+    return as_list(item.get("output"), "item.output")
+
+
+def _shell_output(block: dict[str, Any], number: int) -> Text:
+    where = f"item.output[{number}]"
+    return Text(get_string(block, "stdout", where), make_extra(NAME, block, frozenset({"stdout"}), where))
+
+
+# -------------------------------------------------------------------------------------------------------------- content
+
+
+def _content(content: object, where: str, text_type: str) -> tuple[Content, ...]:
+    """Return the parts of a content, a string or a list. `text_type` is the usual type of a text there."""
+    if isinstance(content, str):
+        return (Text(content),)
+    if not isinstance(content, list | tuple):
+        raise wrong_type(where, content, "a string or a list of parts")
+    return tuple([_part(as_dict(part, f"{where}[{n}]"), f"{where}[{n}]", text_type) for n, part in enumerate(content)])
+
+
+def _part(part: dict[str, Any], where: str, text_type: str) -> Content:
+    kind = part.get("type")
+    match kind:
+        case "input_text" | "output_text" | "text" | "refusal":
+            key = "refusal" if kind == "refusal" else "text"
+            own = {} if kind == text_type else {"type": kind}
+            return Text(get_string(part, key, where), make_extra(NAME, part, _PART | {key, "parsed"}, where, own))
+        case "input_image" | "computer_screenshot":
+            return _image(part, kind, where)
+        case "input_file":
+            return _file(part, where)
+        case "input_audio":
+            inner = as_dict(part.get(kind), f"{where}.{kind}")
+            if inner.keys() == {"data", "format"} and isinstance(inner["data"], str) and part.keys() <= _PART | {kind}:
+                return Media(f"audio/{inner['format']}", "base64", inner["data"])
+            return _opaque_part(part, kind, where)
+        case str():
+            return _opaque_part(part, kind, where)
+        case _:
+            raise BadMessage(f"{where}.type is {describe(kind)}. Every part has a type, such as input_text.")
+
+
+def _image(part: dict[str, Any], kind: str, where: str) -> Media | Opaque:
+    url, held = part.get("image_url"), part.get("file_id")
+    own = {"type": kind} if kind != "input_image" else {}
+    if isinstance(url, str) and held is None:
+        data_url = _DATA_URL.match(url)
+        if data_url is None:
+            return Media("", "url", url, "", make_extra(NAME, part, _PART | {"image_url"}, where, own))
+        if not data_url[1].startswith("image/"):
+            own = {"type": kind}
+        extra = make_extra(NAME, part, _PART | {"image_url"}, where, own)
+        return Media(data_url[1], "base64", url[data_url.end() :], "", extra)
+    if isinstance(held, str) and url is None:
+        extra = make_extra(NAME, part, _PART | {"file_id"}, where, own) or Extra(NAME, "{}")  # The id is OpenAI's.
+        return Media("", "file", held, "", extra)
+    return _opaque_part(part, kind, where)
+
+
+def _file(part: dict[str, Any], where: str) -> Media | Opaque:
+    data, held, url, name = (part.get(key) for key in ("file_data", "file_id", "file_url", "filename"))
+    known = _PART | {"filename"} if isinstance(name, str) else _PART
+    label = name if isinstance(name, str) else ""
+    if sum(value is not None for value in (data, held, url)) != 1:
+        return _opaque_part(part, "input_file", where)
+    if isinstance(held, str):
+        file_extra = make_extra(NAME, part, known | {"file_id"}, where) or Extra(NAME, "{}")
+        return Media("application/octet-stream", "file", held, label, file_extra)
+    if isinstance(url, str):
+        return Media("application/pdf", "url", url, label, make_extra(NAME, part, known | {"file_url"}, where))
+    if isinstance(data, str) and (data_url := _DATA_URL.match(data)):
+        # Keep the type for an image or a sound that was sent as a file.
+        own = {"type": "input_file"} if data_url[1].startswith(("image/", "audio/")) or not data_url[1] else None
+        extra = make_extra(NAME, part, known | {"file_data"}, where, own)
+        return Media(data_url[1], "base64", data[data_url.end() :], label, extra)
+    return _opaque_part(part, "input_file", where)
+
+
+def _opaque_part(part: dict[str, Any], kind: str, where: str) -> Opaque:
+    kept = {key: value for key, value in part.items() if key not in MARKS}
+    return Opaque(NAME, CONTENT + kind, to_text(kept, where))

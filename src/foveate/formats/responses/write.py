@@ -1,0 +1,333 @@
+"""Writing of the items of OpenAI's Responses API.
+
+The writer leaves out what the format cannot carry: names of speakers, reasoning of other providers, error states (but
+those of patches), foreign items and fields.
+
+The provider checks some items by their ids: reasoning needs the item that followed it, and a call the reasoning before
+it. So the items of a response keep their ids only as long as the response is shown unchanged. Without ids, and with its
+encrypted content, reasoning is accepted whatever follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...core.messages import Content, Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from ...core.profiles import Profile
+from ...core.view import Entry
+from ..blocks import IMAGES, Place, add_extra, extra_fields, free_text, hidden_media_text, is_sendable
+from ..json import parse_object
+from .read import CALLS, CONTENT, NAME, output_type
+
+__all__ = ["BLANK", "SHOWN", "cut", "write", "write_view"]
+
+BLANK = (
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+"""One pixel. The answer of a computer call must be a screenshot, even if the screenshot is not shown."""
+
+SHOWN = "[In place of the screenshot above]\n"
+"""Begins the user message with the text that stands for a screenshot."""
+
+_LARGEST = 50_000_000
+"""The most characters of base64 that a request can hold."""
+
+_NEEDS_ID = frozenset(
+    {"item_reference", "image_generation_call", "code_interpreter_call", "program", "program_output"}
+    | {"mcp_list_tools", "mcp_approval_request", "mcp_call", "local_shell_call", "local_shell_call_output"}
+)
+"""Items that the API does not accept without their id."""
+
+Wire = tuple[dict[str, Any], tuple[Entry, ...]]
+
+
+def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Return items for these messages."""
+    items: list[dict[str, Any]] = []
+    kinds: dict[str, str] = {}
+    for message in messages:
+        kinds.update({call.call_id: _call_kind(call) for call in message.calls})
+        items += _items(message, kinds, strict=False, place="export", keeps_ids=True)
+    return items
+
+
+def cut(entries: Sequence[Entry], start: int, profile: Profile) -> int:
+    """Return the end of the group that begins at `start`: a message with calls forms one with their results."""
+    end = start + 1
+    if entries[start].message.calls:
+        while end < len(entries) and entries[end].message.role == "tool":
+            end += 1
+    return end
+
+
+def write_view(entries: tuple[Entry, ...], start: int, profile: Profile) -> list[Wire]:
+    """Return the items of one group, each with the entry it shows."""
+    kinds = {call.call_id: _call_kind(call) for call in entries[0].message.calls}
+    wires: list[Wire] = []
+    notes: list[Wire] = []
+    for entry in entries:
+        message = entry.message
+        # A message that an edit or a rule changed is another object than its source.
+        keeps_ids = entry.source is None or message is entry.source
+        items = _items(message, kinds, strict=profile.strict, place=message.role, keeps_ids=keeps_ids)
+        own = [item for item in items if "role" not in item or item["content"] != []]  # Empty messages are refused.
+        if message.role == "tool" and len(own) > 1:  # No message may stand between a call and its result.
+            notes += [(item, ()) for item in own[1:]]
+            del own[1:]
+        wires += [(item, (entry,)) for item in own]
+    return wires + notes
+
+
+def _items(
+    message: Message, kinds: Mapping[str, str], *, strict: bool, place: Place | Role, keeps_ids: bool
+) -> list[dict[str, Any]]:
+    shown: Place = "export" if place == "export" else "system" if place == "system" else "user"
+    match message.role:
+        case "assistant":
+            items = _response(message.parts, strict, "export" if place == "export" else "assistant")
+        case "tool" if message.result is not None:
+            kind = kinds.get(message.result.call_id) or _kind_of_output(message.result)
+            items = _result(message.result, kind, strict, shown)
+        case _:
+            items = _message(message, strict, shown)
+    return items if keeps_ids and not strict else [_without_id(item) for item in items]
+
+
+def _without_id(item: dict[str, Any]) -> dict[str, Any]:
+    if item.get("type") in _NEEDS_ID:
+        return item
+    left_out = ("id", "status") if "role" in item else ("id",)  # Only a whole message of the model has a status.
+    return {key: value for key, value in item.items() if key not in left_out}
+
+
+def _message(message: Message, strict: bool, place: Place) -> list[dict[str, Any]]:
+    """Write a message of the user or the system. Items among its parts stand before it."""
+    items = [item for part in message.parts if (item := _own_item(part, strict)) is not None]
+    content = [part for part in message.parts if not (isinstance(part, Opaque) and not part.kind.startswith(CONTENT))]
+    if items and not content:
+        return items
+    extra = {} if strict else extra_fields(message.extra, NAME)
+    own_role = extra_fields(message.extra, NAME).get("role")
+    role = "developer" if own_role == "developer" else "user" if message.role == "tool" else message.role
+    extra.pop("role", None)
+    is_list = extra.pop("content", None) == "list"
+    parts = _content(content, "input_text", strict, place)
+    return [*items, add_extra({"role": role, "content": parts if is_list else _short(parts, "input_text")}, extra)]
+
+
+def _short(content: list[dict[str, Any]], text_type: str) -> str | list[dict[str, Any]]:
+    """Return a content as a string if it is one plain text."""
+    match content:
+        case [{"type": kind, "text": str(text), **rest}] if kind == text_type and not rest:
+            return text
+        case _:
+            return content
+
+
+def _own_item(part: Part, strict: bool) -> dict[str, Any] | None:
+    """Return the item that is kept whole, if this part is one."""
+    if not isinstance(part, Opaque) or part.format != NAME or part.kind.startswith(CONTENT) or strict:
+        return None
+    return parse_object(part.body)
+
+
+def _response(parts: Sequence[Part], strict: bool, place: Place) -> list[dict[str, Any]]:
+    """Write the items of one response."""
+    if place != "export":
+        while parts and isinstance(parts[-1], Reasoning):  # Reasoning that led to nothing is refused.
+            parts = parts[:-1]
+    items: list[dict[str, Any]] = []
+    is_open = False  # Whether the last item is a message that takes further texts.
+    for part in parts:
+        if isinstance(part, Text | Media) or (isinstance(part, Opaque) and part.kind.startswith(CONTENT)):
+            extra = extra_fields(part.extra, NAME) if isinstance(part, Text) else {}
+            own = extra.get("item")
+            if not is_open or isinstance(own, dict):
+                items.append({"role": "assistant", "content": [], **_item_fields(own, strict)})
+                is_open = True
+            items[-1]["content"] += _content([part], "output_text", strict, place)
+            continue
+        is_open = False
+        match part:
+            case Reasoning() if part.format == NAME:
+                items.append(_reasoning(part, strict))
+            case ToolCall():
+                items.append(_call(part, strict))
+            case _ if (item := _own_item(part, strict)) is not None:
+                items.append(item)
+    for item in items:
+        if item.get("role") == "assistant":
+            is_list = item.pop("_list", False)
+            item["content"] = item["content"] if is_list else _short(item["content"], "output_text")
+    return items
+
+
+def _item_fields(own: object, strict: bool) -> dict[str, Any]:
+    """Return the fields of a message of the assistant. `_list` marks a content that stays a list."""
+    if not isinstance(own, dict):
+        return {}
+    fields = {key: value for key, value in own.items() if key != "content" and (not strict or key in ("type", "phase"))}
+    return {**fields, "_list": True} if own.get("content") == "list" else fields
+
+
+def _reasoning(part: Reasoning, strict: bool) -> dict[str, Any]:
+    summary = [{"type": "summary_text", "text": part.text}] if part.text else []
+    extra = {} if strict else extra_fields(part.extra, NAME)
+    item: dict[str, Any] = {"type": "reasoning", "summary": extra.get("summary", summary)}
+    if part.encrypted:
+        item["encrypted_content"] = part.encrypted
+    return add_extra(item, extra)
+
+
+def _call_kind(call: ToolCall) -> str:
+    kind = extra_fields(call.extra, NAME).get("type")
+    return kind if isinstance(kind, str) else "function_call"
+
+
+def _call(part: ToolCall, strict: bool) -> dict[str, Any]:
+    kind = _call_kind(part)
+    item: dict[str, Any] = {"type": kind, "call_id": part.call_id}
+    match kind:
+        case "function_call":
+            item |= {"name": part.name, "arguments": part.arguments}
+        case "custom_tool_call":
+            item |= {"name": part.name, "input": free_text(part.arguments)}
+        case _:
+            item |= parse_object(part.arguments) or {}
+    extra = extra_fields(part.extra, NAME)
+    if strict and kind == "function_call":
+        return item
+    return add_extra(item, {key: value for key, value in extra.items() if key not in CALLS.get(kind, ())})
+
+
+def _kind_of_output(result: ToolResult) -> str:
+    """Return the kind of the call that this result answers, by the result alone."""
+    kind = extra_fields(result.extra, NAME).get("type")
+    if kind == "tool_search_output":
+        return "tool_search_call"
+    return kind.removesuffix("_output") if isinstance(kind, str) else "function_call"
+
+
+def _result(result: ToolResult, call: str, strict: bool, place: Place) -> list[dict[str, Any]]:
+    """Write the answer of a call of this kind: its item, and for a hidden screenshot a message with the text."""
+    kind = output_type(call)
+    extra = extra_fields(result.extra, NAME)
+    if extra.pop("type", "function_call_output") != kind or strict:  # The answer was written for another kind of call.
+        extra = {}
+    is_list = extra.pop("output", None) == "list"
+    notes: list[dict[str, Any]] = []
+    item: dict[str, Any] = {"type": kind, "call_id": result.call_id}
+    match kind:
+        case "computer_call_output":
+            item["output"], text = _screenshot(result.content, strict, place)
+            notes = [{"role": "user", "content": SHOWN + text}] if text else []
+        case "shell_call_output":
+            item["output"] = [_shell_output(part) for part in result.content]
+        case "apply_patch_call_output":
+            item["status"] = "completed" if result.state == "ok" else "failed"
+            if result.content:
+                item["output"] = _text_of(result.content)
+        case "local_shell_call_output":
+            item["output"] = _text_of(result.content)
+            if "call_id" not in extra:  # The API names the call by this key.
+                item["id"] = item.pop("call_id")
+        case "tool_search_output":
+            tools = [body for part in result.content if (body := _tools(part)) is not None]
+            item["tools"] = tools[0] if tools else []
+        case _:
+            parts = _content(result.content, "input_text", strict, place)
+            item["output"] = parts if is_list else _short(parts, "input_text") or ""
+    return [add_extra(item, extra), *notes]
+
+
+def _screenshot(content: Sequence[Content], strict: bool, place: Place) -> tuple[dict[str, Any], str]:
+    """Return the screenshot, or a blank one and the text that stands for it."""
+    match content:
+        case [Media() as image] if place == "export" or is_sendable(image, NAME, IMAGES, _LARGEST):
+            return _image(image, strict, "computer_screenshot"), ""
+        case [Opaque(format=form, body=body)] if form == NAME and (whole := parse_object(body)) is not None:
+            return whole, ""
+        case _:
+            return {"type": "computer_screenshot", "image_url": BLANK}, _text_of(content)
+
+
+def _shell_output(part: Content) -> dict[str, Any]:
+    text = _text_of([part])
+    extra = extra_fields(part.extra, NAME) if isinstance(part, Text) else {}
+    return add_extra({"stdout": text}, extra or {"stderr": "", "outcome": {"type": "exit", "exit_code": 0}})
+
+
+def _tools(part: Content) -> object:
+    if not isinstance(part, Opaque) or part.kind != f"{CONTENT}tools":
+        return None
+    return (parse_object(part.body) or {}).get("tools")
+
+
+def _text_of(content: Sequence[Content]) -> str:
+    """Return the text of a content, with a text in place of media."""
+    texts = [hidden_media_text(part) if isinstance(part, Media) else getattr(part, "text", "") for part in content]
+    return "\n".join(filter(None, texts))
+
+
+def _content(parts: Iterable[Part], text_type: str, strict: bool, place: Place) -> list[dict[str, Any]]:
+    """Return the parts of a content. `text_type` is the type of a text there."""
+    return [wire for part in parts if (wire := _part(part, text_type, strict, place)) is not None]
+
+
+def _part(part: Part, text_type: str, strict: bool, place: Place) -> dict[str, Any] | None:
+    match part:
+        case Text():
+            extra = extra_fields(part.extra, NAME)
+            extra.pop("item", None)
+            kind = extra.pop("type", text_type)
+            if kind == "refusal" and text_type == "output_text":
+                return add_extra({"type": "refusal", "refusal": part.text}, {} if strict else extra)
+            kind = kind if place == "export" and isinstance(kind, str) else text_type
+            key = "refusal" if kind == "refusal" else "text"
+            return add_extra({"type": kind, key: part.text}, {} if strict else extra)
+        case Media():
+            return _media(part, text_type, strict, place)
+        case Opaque() if part.format == NAME and part.kind.startswith(CONTENT):
+            return None if strict or place in ("system", "assistant") else parse_object(part.body)
+        case _:
+            return None
+
+
+def _media(part: Media, text_type: str, strict: bool, place: Place) -> dict[str, Any]:
+    types = IMAGES if part.is_image else (part.mime,)
+    if place != "export" and (place != "user" or not is_sendable(part, NAME, types, _LARGEST)):
+        return {"type": text_type, "text": hidden_media_text(part)}
+    kind = extra_fields(part.extra, NAME).get("type")
+    if part.mime.startswith("audio/") and part.source == "base64" and kind != "input_file":
+        inside = {"data": part.data, "format": part.mime.removeprefix("audio/")}
+        return {"type": "input_audio", "input_audio": inside}
+    if (part.is_image and kind != "input_file") or kind == "input_image":
+        return _image(part, strict, "input_image")
+    extra = {} if strict else extra_fields(part.extra, NAME)
+    extra.pop("type", None)
+    name = {"filename": part.name} if part.name else {}
+    match part.source:
+        case "file":
+            item = {"type": "input_file", "file_id": part.data, **name}
+        case "url":
+            item = {"type": "input_file", "file_url": part.data, **name}
+        case _:
+            # The API asks for a name if it gets the data.
+            name = name or ({} if place == "export" else {"filename": "file"})
+            item = {"type": "input_file", "file_data": f"data:{part.mime};base64,{part.data}", **name}
+    return add_extra(item, extra)
+
+
+def _image(part: Media, strict: bool, kind: str) -> dict[str, Any]:
+    extra = {} if strict else extra_fields(part.extra, NAME)
+    extra.pop("type", None)
+    match part.source:
+        case "file":
+            item = {"type": kind, "file_id": part.data}
+        case "url":
+            item = {"type": kind, "image_url": part.data}
+        case _:
+            item = {"type": kind, "image_url": f"data:{part.mime};base64,{part.data}"}
+    return add_extra(item, extra)
