@@ -24,6 +24,7 @@ from .mechanisms import MECHANISMS, summarizer
 MODELS = {
     "anthropic": ("", "claude-haiku-4-5", "claude-opus-5-5"),
     "openai": ("", "gpt-5.4", "gpt-4o"),
+    "openai_responses": ("", "gpt-5.6"),
 }
 """Models of each format: unknown, older, newer. A change of format and model opens the conversation again."""
 PRESETS = ("none", "balanced", "frugal", "coding", "keep-last-1", "prune-and-compact", "recap", "expire")
@@ -31,6 +32,7 @@ WINDOWS = (100_000, 100_000, 6_000, 2_000)
 TOOLS = {
     "anthropic": [{"name": "read_file", "input_schema": {"type": "object"}}],
     "openai": [{"type": "function", "function": {"name": "read_file", "parameters": {"type": "object"}}}],
+    "openai_responses": [{"type": "function", "name": "read_file", "parameters": {"type": "object"}}],
 }
 
 

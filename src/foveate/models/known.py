@@ -55,7 +55,7 @@ def prices_of_model(model: str) -> Prices:
 def check_model(model: str, format: str, window: int | None) -> None:
     """Raise BadSetting if the format or the window cannot be the model's."""
     spoken = format_of_model(model)
-    name = {"openai_chat": "openai"}.get(format, format)
+    name = {"openai_chat": "openai", "openai_responses": "openai"}.get(format, format)
     if spoken is not None and name in ("anthropic", "openai") and name != spoken:
         raise BadSetting(
             f"Model {model!r} uses the format {spoken!r}, not {format!r}. Leave format= out, or name the model as your "

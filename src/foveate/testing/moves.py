@@ -80,6 +80,8 @@ REASONING: Final = (
     Reasoning("a thought", format="gemini"),
     Reasoning("", "c2lnbmVk", format="gemini"),
     Reasoning(),
+    Reasoning("I look.", "", "Z0FBQUFB", "openai_responses", Extra("openai_responses", '{"id":"rs_1"}')),
+    Reasoning("", "", "", "openai_responses", Extra("openai_responses", '{"id":"rs_2"}')),
 )
 OPAQUES: Final = (
     Opaque("anthropic", "container_upload", '{"type":"container_upload","file_id":"file_1"}'),
@@ -87,12 +89,15 @@ OPAQUES: Final = (
     Opaque("openai", "video_url", '{"type":"video_url","video_url":{"url":"https://example.com/a.mp4"}}'),
     Opaque("gemini", "executableCode", '{"executableCode":{"language":"PYTHON","code":"1"}}'),
     Opaque("other", "mystery", '{"type":"mystery"}'),
+    Opaque("openai_responses", "web_search_call", '{"type":"web_search_call","id":"ws_1","status":"completed"}'),
+    Opaque("openai_responses", "content:input_video", '{"type":"input_video","url":"https://example.com/a.mp4"}'),
 )
 EXTRAS: Final = (
     Extra("anthropic", '{"citations":null}'),
     Extra("openai", '{"annotations":[]}'),
     Extra("gemini", '{"thoughtSignature":"c2lnbmVk"}'),
     Extra("other", '{"x_internal":{"a":1}}'),
+    Extra("openai_responses", '{"id":"msg_1","content":"list"}'),
 )
 NOWHERE: Final = ("", "0" * 40, "no such message", "m1")
 PATHS: Final = ((), (), (), (0,), (1,), (0, 0), (0, 1), (7,), (0, 0, 0))

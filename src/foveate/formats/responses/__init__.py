@@ -25,7 +25,7 @@ from ..memo import Memo
 from ..stops import responses_stop
 from ..tools import for_responses
 from .read import NAME, group, read, read_reply
-from .write import cut, write, write_view
+from .write import cut, without_id, write, write_view
 
 __all__ = ["Responses"]
 
@@ -83,9 +83,10 @@ class Responses:
         in `input`. Everything returned is new: changing it affects neither the view, nor the next prompt, nor the
         arguments.
         """
-        self._memo.update(view.entries, profile)
+        repeated = self._update(view, profile)
         head, leading = _head(system, tools)
-        return {**head, "input": leading + [copy_json(wire) for wire in self._memo.wires]}
+        wires = [repeated.get(place, wire) for place, wire in enumerate(self._memo.wires)]
+        return {**head, "input": leading + [copy_json(wire) for wire in wires]}
 
     def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
         """Return the items of a view as JSON bytes. Unchanged entries keep their bytes.
@@ -93,8 +94,11 @@ class Responses:
         A message of the assistant has an item for each of its parts. The message with the text of a hidden screenshot
         has no entries.
         """
-        self._memo.update(view.entries, profile)
-        return self._memo.rendered.copy()
+        repeated = self._update(view, profile)
+        rendered = self._memo.rendered.copy()
+        for place, item in repeated.items():
+            rendered[place] = Rendered(encode(item), rendered[place].entries)
+        return rendered
 
     def body(
         self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
@@ -103,16 +107,33 @@ class Responses:
 
         Without an edit, each body begins like the one before.
         """
-        self._memo.update(view.entries, profile)
+        repeated = self._update(view, profile)
         fields, leading = _head(system, tools)
         head = encode({**fields, "input": []})[:-2]  # Ends before the "]}" of the empty list.
         bodies = [*[encode(item) for item in leading], *self._memo.bodies]
+        for place, item in repeated.items():
+            bodies[len(leading) + place] = encode(item)
         if not bodies:
             return head + b"]}"
         # Joined once, after the ends are added: the items may be megabytes.
         bodies[0] = head + bodies[0]
         bodies[-1] += b"]}"
         return b",".join(bodies)
+
+    def _update(self, view: View, profile: Profile) -> dict[int, dict[str, Any]]:
+        """Write the items of a view. Return those whose id came before, by place and without the id: the API refuses
+        an id that it sees twice.
+        """
+        self._memo.update(view.entries, profile)
+        seen: set[str] = set()
+        repeated: dict[int, dict[str, Any]] = {}
+        for place, item in enumerate(self._memo.wires):
+            id = item.get("id")
+            if isinstance(id, str) and item.get("type") != "local_shell_call_output":  # Its id is that of the call.
+                if id in seen:
+                    repeated[place] = without_id(item)
+                seen.add(id)
+        return repeated
 
 
 def _head(system: object, tools: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:

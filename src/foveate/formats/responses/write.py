@@ -20,7 +20,7 @@ from ..blocks import IMAGES, Place, add_extra, extra_fields, free_text, hidden_m
 from ..json import parse_object
 from .read import CALLS, CONTENT, NAME, output_type
 
-__all__ = ["BLANK", "SHOWN", "cut", "write", "write_view"]
+__all__ = ["BLANK", "SHOWN", "cut", "without_id", "write", "write_view"]
 
 BLANK = (
     "data:image/png;base64,"
@@ -92,13 +92,14 @@ def _items(
             items = _result(message.result, kind, strict, shown)
         case _:
             items = _message(message, strict, shown)
-    return items if keeps_ids and not strict else [_without_id(item) for item in items]
+    if keeps_ids and not strict:
+        return items
+    return [item if item.get("type") in _NEEDS_ID else without_id(item) for item in items]
 
 
-def _without_id(item: dict[str, Any]) -> dict[str, Any]:
-    if item.get("type") in _NEEDS_ID:
-        return item
-    left_out = ("id", "status") if "role" in item else ("id",)  # Only a whole message of the model has a status.
+def without_id(item: dict[str, Any]) -> dict[str, Any]:
+    """Return the item without its id. A message goes without its status too, which belongs to a whole message."""
+    left_out = ("id", "status") if "role" in item else ("id",)
     return {key: value for key, value in item.items() if key not in left_out}
 
 
@@ -237,9 +238,17 @@ def _result(result: ToolResult, call: str, strict: bool, place: Place) -> list[d
             tools = [body for part in result.content if (body := _tools(part)) is not None]
             item["tools"] = tools[0] if tools else []
         case _:
-            parts = _content(result.content, "input_text", strict, place)
+            content = result.content if place == "export" else [_silent(part) for part in result.content]
+            parts = _content(content, "input_text", strict, place)
             item["output"] = parts if is_list else _short(parts, "input_text") or ""
     return [add_extra(item, extra), *notes]
+
+
+def _silent(part: Content) -> Content:
+    """Return the part, or a text in place of a sound: only messages hold sounds."""
+    if isinstance(part, Media) and part.mime.startswith("audio/"):
+        return Text(hidden_media_text(part))
+    return part
 
 
 def _screenshot(content: Sequence[Content], strict: bool, place: Place) -> tuple[dict[str, Any], str]:

@@ -11,7 +11,7 @@ whole body. It costs a few microseconds per message, so it can run before every 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from ...errors import BadSetting
 from .anthropic import AnthropicRules
 from .gemini import GeminiRules
 from .openai import OpenAIRules
+from .openai_responses import ResponsesRules
 from .values import strings
 
 __all__ = ["RULES", "BodyChecker", "Refusal", "check_body"]
@@ -56,6 +57,7 @@ PROVIDERS: Final[dict[str, Any]] = {
     "anthropic": AnthropicRules,
     "openai": OpenAIRules,
     "openai_chat": OpenAIRules,
+    "openai_responses": ResponsesRules,
     "gemini": GeminiRules,
 }
 
@@ -78,11 +80,11 @@ class Refusal:
 
 
 def check_body(provider: str, body: Mapping[str, Any] | bytes, *, strict: bool = False) -> list[Refusal]:
-    """Return the problems in this request body that `provider` ("anthropic", "openai" or "gemini") would
-    refuse.
+    """Return the problems in this request body that `provider` would refuse.
 
-    `body`: the request as Python values or JSON bytes. `messages` (Gemini: `contents`) is required; system, tools,
-    model and thinking are checked if present. `strict` also refuses fields that are not documented, as some gateways do
+    `provider`: `anthropic`, `openai` (chat completions), `openai_responses` or `gemini`. `body`: the request as Python
+    values or JSON bytes. `messages` (`input` for responses, `contents` for Gemini) is required; system, tools, model
+    and thinking are checked if present. `strict` also refuses fields that are not documented, as some gateways do
     (F09). Raises BadSetting for an unknown provider.
     """
     return BodyChecker(provider, strict=strict).check(body)
@@ -114,6 +116,8 @@ class BodyChecker:
             except (ValueError, RecursionError) as error:
                 return [self._refusal("json", "", f"the body is not a JSON object: {error}")]
         messages = body.get(key)
+        if isinstance(messages, str) and key == "input":
+            messages = [{"role": "user", "content": messages}]
         if not isinstance(messages, list) or not messages:
             return [self._refusal("messages", key, "at least one message is required")]
         facts = self._facts(messages)
@@ -126,11 +130,8 @@ class BodyChecker:
         refusals += [self._refusal(*fault) for fault in self._rules.judge(facts, body)]
         limit: int = self._rules.bytes_max
         # JSON needs at most six bytes per character: an exact count is needed only near the limit.
-        if (
-            not size
-            and sum([message.size for message in facts]) + sum(map(len, strings(body.get("system")))) > limit // 12
-        ):
-            size = _size(body, key)
+        if not size and sum([message.size for message in facts]) + sum(map(len, _prompts(body))) > limit // 12:
+            size = _size({**body, key: messages}, key)
         if size > limit:
             refusals.append(self._refusal("size", "", f"Request exceeds the maximum size: {size} bytes > {limit}"))
         return refusals
@@ -154,6 +155,11 @@ class BodyChecker:
         return Refusal(rule, where, problem, self.provider)
 
 
+def _prompts(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of the system prompt."""
+    yield from strings([body.get("system"), body.get("instructions")])
+
+
 def _opened(body: bytes, key: str) -> dict[str, Any]:
     """Return a JSON body as values, with messages as bytes. Raises ValueError or RecursionError."""
     fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
@@ -161,7 +167,7 @@ def _opened(body: bytes, key: str) -> dict[str, Any]:
     try:
         values[key] = [*map(bytes, msgspec.json.decode(fields[key], type=list[msgspec.Raw]))]
     except (KeyError, msgspec.ValidationError):
-        values[key] = None
+        values[key] = msgspec.json.decode(fields[key]) if key in fields else None
     return values
 
 
