@@ -39,6 +39,15 @@ def transcripts() -> Path:
 
 
 @pytest.fixture(scope="session")
+def wire_recordings() -> Path:
+    """The folder of recorded requests of real clients, outside the project."""
+    folder = Path(os.environ.get("FOVEATE_WIRE", ROOT.parent / "shared" / "wire"))
+    if not folder.is_dir():
+        pytest.skip(f"no recorded requests: {folder} is missing (set FOVEATE_WIRE to a folder that has them)")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[Any]:
     """A PostgreSQL server for all processes of a test run (`tools/postgres_server.py`)."""
     pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")

@@ -91,8 +91,8 @@ class Responses:
     def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
         """Return the items of a view as JSON bytes. Unchanged entries keep their bytes.
 
-        A message of the assistant has an item for each of its parts. The message with the text of a hidden screenshot
-        has no entries.
+        A message of the assistant has an item for each of its parts. A message with the text that stands for a
+        screenshot has no entries.
         """
         repeated = self._update(view, profile)
         rendered = self._memo.rendered.copy()

@@ -28,8 +28,8 @@ BLANK = (
 )
 """One pixel. The answer of a computer call must be a screenshot, even if the screenshot is not shown."""
 
-SHOWN = "[In place of the screenshot above]\n"
-"""Begins the user message with the text that stands for a screenshot."""
+SHOWN = "[In place of the output above]\n"
+"""Begins the user message with the text that stands for a screenshot, or for the tools that a search found."""
 
 _LARGEST = 50_000_000
 """The most characters of base64 that a request can hold."""
@@ -72,7 +72,7 @@ def write_view(entries: tuple[Entry, ...], start: int, profile: Profile) -> list
         # A message that an edit or a rule changed is another object than its source.
         keeps_ids = entry.source is None or message is entry.source
         items = _items(message, kinds, strict=profile.strict, place=message.role, keeps_ids=keeps_ids)
-        own = [item for item in items if "role" not in item or item["content"] != []]  # Empty messages are refused.
+        own = [item for item in items if item.get("content") != [] or "role" not in item]  # Empty messages are refused.
         if message.role == "tool" and len(own) > 1:  # No message may stand between a call and its result.
             notes += [(item, ()) for item in own[1:]]
             del own[1:]
@@ -212,18 +212,17 @@ def _kind_of_output(result: ToolResult) -> str:
 
 
 def _result(result: ToolResult, call: str, strict: bool, place: Place) -> list[dict[str, Any]]:
-    """Write the answer of a call of this kind: its item, and for a hidden screenshot a message with the text."""
+    """Write the answer of a call of this kind: its item, and a message with the text that the item cannot show."""
     kind = output_type(call)
     extra = extra_fields(result.extra, NAME)
     if extra.pop("type", "function_call_output") != kind or strict:  # The answer was written for another kind of call.
         extra = {}
     is_list = extra.pop("output", None) == "list"
-    notes: list[dict[str, Any]] = []
+    text = ""  # What the item cannot show.
     item: dict[str, Any] = {"type": kind, "call_id": result.call_id}
     match kind:
         case "computer_call_output":
             item["output"], text = _screenshot(result.content, strict, place)
-            notes = [{"role": "user", "content": SHOWN + text}] if text else []
         case "shell_call_output":
             item["output"] = [_shell_output(part) for part in result.content]
         case "apply_patch_call_output":
@@ -237,10 +236,12 @@ def _result(result: ToolResult, call: str, strict: bool, place: Place) -> list[d
         case "tool_search_output":
             tools = [body for part in result.content if (body := _tools(part)) is not None]
             item["tools"] = tools[0] if tools else []
+            text = _text_of(result.content)
         case _:
             content = result.content if place == "export" else [_silent(part) for part in result.content]
             parts = _content(content, "input_text", strict, place)
             item["output"] = parts if is_list else _short(parts, "input_text") or ""
+    notes = [{"role": "user", "content": SHOWN + text}] if text else []
     return [add_extra(item, extra), *notes]
 
 

@@ -58,6 +58,8 @@ class ItemFacts(Facts):
     id: str = ""
     call: str | None = None
     """The id of a call to answer."""
+    ran: str = ""
+    """The id of a call that the provider ran."""
     answer: str | None = None
     is_of_model: bool = False
     needs_next: bool = False
@@ -151,6 +153,7 @@ class ResponsesRules:
             and str(environment.get("type")).startswith("container")
         )
         if by_provider:
+            facts.ran = str(item.get("call_id"))
             return
         facts.call = self._call_id(item.get("call_id"), ".call_id", facts)
         if kind in ("function_call", "custom_tool_call"):
@@ -305,12 +308,13 @@ def _pairs(items: Sequence[ItemFacts], *, continues: bool) -> Iterator[Fault]:
     """Yield problems of calls and answers: an answer of the call's kind follows the call, once."""
     calls: dict[str, int] = {}
     answered: dict[str, int] = {}
+    ran = {facts.ran for facts in items if facts.ran}
     for place, facts in enumerate(items):
         if facts.call is not None:
             if facts.call in calls:
                 yield "call-id", f"input[{place}].call_id", f"Duplicate call ids submitted: {facts.call!r}"
             calls[facts.call] = place
-        if facts.answer is None:
+        if facts.answer is None or facts.answer in ran:
             continue
         where, call = f"input[{place}]", calls.get(facts.answer)
         if call is None:

@@ -1,0 +1,525 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from format_views import IMAGE, PIXEL, entries, view
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import open_conversation
+from foveate.core.edits import Replace, Target
+from foveate.core.messages import (
+    Extra,
+    Media,
+    Message,
+    Opaque,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    assistant,
+    system,
+    tool_result,
+    user,
+)
+from foveate.core.profiles import PROFILES
+from foveate.core.stamps import Stop, Usage
+from foveate.core.view import Entry
+from foveate.errors import BadMessage
+from foveate.formats import get_format
+from foveate.formats.json import encode
+from foveate.formats.responses import Responses
+from foveate.formats.responses.write import BLANK, SHOWN
+from foveate.formats.tools import for_anthropic, for_openai, for_responses
+from foveate.testing.bodies import check_body
+
+NAME = "openai_responses"
+PROFILE = PROFILES[NAME]
+
+REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
+CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": '{"at": 1}'}
+OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "a door"}
+ANSWER = {
+    "type": "message",
+    "id": "msg_1",
+    "status": "completed",
+    "role": "assistant",
+    "phase": "final_answer",
+    "content": [{"type": "output_text", "text": "A door.", "annotations": [], "logprobs": []}],
+}
+SEARCH = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}}
+
+
+def whole(*items: Any) -> list[Message]:
+    """Return the messages in these items, after checking that they are written back unchanged."""
+    messages = list(Responses().parse(list(items)))
+    assert Responses().render(messages) == list(items)
+    return messages
+
+
+def one(*items: Any) -> Message:
+    (message,) = whole(*items)
+    return message
+
+
+def shown(*messages: Message | Entry, **keywords: Any) -> list[dict[str, Any]]:
+    """Return the items of a prompt, after a check with and without storage."""
+    format = Responses()
+    prompt = format.prompt(view(*messages), profile=PROFILE, **keywords)
+    assert json.loads(format.body(view(*messages), profile=PROFILE, **keywords)) == prompt
+    for store in (True, False):
+        assert check_body(NAME, {**prompt, "store": store}) == []
+    items: list[dict[str, Any]] = prompt["input"]
+    return items
+
+
+def response(*output: Any, **fields: Any) -> dict[str, Any]:
+    usage = {
+        "input_tokens": 100,
+        "input_tokens_details": {"cached_tokens": 60},
+        "output_tokens": 20,
+        "output_tokens_details": {"reasoning_tokens": 12},
+    }
+    return {
+        "object": "response",
+        "id": "resp_1",
+        "status": "completed",
+        "output": list(output),
+        "usage": usage,
+        **fields,
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------- messages
+
+
+def test_every_role_is_read():
+    assert Responses().parse("hi") == (user("hi"),)
+    assert one({"role": "user", "content": "hi"}) == user("hi")
+    assert one({"role": "system", "content": "rules"}) == system("rules")
+    developer = Message("system", (Text("rules"),), extra=Extra(NAME, '{"role":"developer"}'))
+    assert one({"role": "developer", "content": "rules"}) == developer
+    assert one({"role": "assistant", "content": "yes"}) == assistant("yes")
+    assert one(OUTPUT) == tool_result("call_1", "a door")
+
+
+def test_unknown_fields_of_messages_stay_with_them():
+    passthrough = {"turn_id": "t1", "create_time": 1.5}
+    text = {"type": "input_text", "text": "hi"}
+    item = {"type": "message", "id": "msg_9", "role": "user", "content": [text], "internal_metadata": passthrough}
+    assert one(item).text == "hi"
+    assert shown(*whole(item)) == [item]
+
+
+def test_the_items_of_one_response_are_one_message():
+    message = one(REASONING, ANSWER | {"phase": "commentary"}, SEARCH, CALL)
+    assert [type(part) for part in message.parts] == [Reasoning, Text, Opaque, ToolCall]
+    assert message.calls[0].arguments == '{"at": 1}'
+
+
+def test_messages_of_one_response_stay_apart():
+    one(ANSWER | {"phase": None}, ANSWER | {"id": "msg_2"})
+    plain = {"role": "assistant", "content": "a"}
+    message = one(plain, plain)
+    assert [part.text for part in message.parts if isinstance(part, Text)] == ["a", "a"]
+    parts = [{"type": "output_text", "text": "a"}, {"type": "refusal", "refusal": "no"}]
+    one({"role": "assistant", "content": parts}, {"role": "assistant", "content": [parts[0]]})
+
+
+def test_a_response_ends_with_the_phase_final_answer():
+    assert len(whole(REASONING, ANSWER, {**ANSWER, "id": "msg_2"})) == 2
+
+
+def test_recorded_responses_in_a_row_stay_apart_in_a_list():
+    format = Responses()
+    first, second = {**ANSWER, "phase": None}, {**ANSWER, "phase": None, "id": "msg_2"}
+    for reply in (response(first), response(second)):
+        format.parse_reply(reply)
+    assert len(format.group([first, second])) == 2
+    assert len(Responses().group([first, second])) == 1  # Nothing shows the boundary.
+
+
+@pytest.mark.parametrize(
+    ("call", "output"),
+    [
+        (
+            {"type": "custom_tool_call", "id": "ct_1", "call_id": "c", "name": "patch", "input": "*** Begin"},
+            {"type": "custom_tool_call_output", "call_id": "c", "output": "done"},
+        ),
+        (
+            {
+                "type": "local_shell_call",
+                "id": "ls_1",
+                "call_id": "c",
+                "status": "completed",
+                "action": {"type": "exec"},
+            },
+            {"type": "local_shell_call_output", "id": "c", "output": '{"code":0}'},
+        ),
+        (
+            {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}, "status": "completed"},
+            {
+                "type": "shell_call_output",
+                "call_id": "c",
+                "output": [{"stdout": "a", "stderr": "b", "outcome": {"type": "exit", "exit_code": 1}}],
+                "max_output_length": 4096,
+            },
+        ),
+        (
+            {
+                "type": "apply_patch_call",
+                "call_id": "c",
+                "status": "completed",
+                "operation": {"type": "delete_file", "path": "a"},
+            },
+            {"type": "apply_patch_call_output", "call_id": "c", "status": "failed", "output": "no such file"},
+        ),
+        (
+            {"type": "computer_call", "id": "cu_1", "call_id": "c", "action": {"type": "wait"}, "status": "completed"},
+            {
+                "type": "computer_call_output",
+                "call_id": "c",
+                "output": {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PIXEL}"},
+                "acknowledged_safety_checks": [],
+            },
+        ),
+        (
+            {"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {"query": "x"}},
+            {"type": "tool_search_output", "call_id": "c", "execution": "client", "tools": [], "status": "completed"},
+        ),
+    ],
+    ids=lambda item: str(item["type"]),
+)
+def test_every_kind_of_call_pairs_with_its_output(call: dict[str, Any], output: dict[str, Any]):
+    question = {"role": "user", "content": "go"}
+    messages = whole(question, call, output)
+    assert messages[1].calls[0].call_id == "c" == (messages[2].result or tool_result("", "")).call_id  # type: ignore[union-attr]
+    assert shown(*messages) == [question, call, output]
+    # A text in place of the output, as an edit leaves it, or as the rules add it for a missing answer.
+    answered = shown(messages[0], messages[1], tool_result("c", "[cleared]"))
+    assert answered[2]["type"] == output["type"]
+    assert "[cleared]" in json.dumps(answered)
+
+
+def test_a_hidden_screenshot_is_blank_and_the_text_follows_the_results():
+    first = {"type": "computer_call", "call_id": "a", "action": {"type": "wait"}, "pending_safety_checks": []}
+    messages = [user("go"), *whole(first, {**first, "call_id": "b"})]
+    items = shown(*messages, tool_result("a", "[cleared]"), tool_result("b", "[gone]"))
+    assert [item.get("type") for item in items[3:5]] == ["computer_call_output"] * 2
+    assert items[3]["output"] == {"type": "computer_screenshot", "image_url": BLANK}
+    assert [item["content"] for item in items[5:]] == [f"{SHOWN}[cleared]", f"{SHOWN}[gone]"]
+
+
+def test_calls_that_the_provider_runs_are_kept_whole():
+    container = {"type": "shell_call", "call_id": "c", "environment": {"type": "container_reference"}, "action": {}}
+    ran = {"type": "shell_call_output", "call_id": "c", "output": [], "status": "completed"}
+    search = {"type": "tool_search_call", "call_id": None, "execution": "server", "arguments": {}}
+    found = {"type": "tool_search_output", "call_id": None, "execution": "server", "tools": []}
+    program = {"type": "program", "id": "p", "call_id": "p1", "code": "1", "fingerprint": "f"}
+    generated = {"type": "image_generation_call", "id": "ig_1", "result": "aGk=", "status": "completed"}
+    items = [container, ran, search, found, program, generated, {"type": "mcp_call", "id": "mcp_1"}, ANSWER]
+    message = one(*items)
+    assert message.calls == ()
+    assert shown(user("go"), message)[1:] == items
+    # In a response itself, an output shows that the provider ran the call.
+    plain = {key: value for key, value in container.items() if key != "environment"}
+    assert Responses().parse_reply(response(plain, ran))[0].calls == ()
+
+
+def test_items_of_other_kinds_keep_their_place():
+    tools = {"type": "additional_tools", "role": "developer", "tools": []}
+    approval = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
+    compaction = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}
+    future = {"type": "hologram", "depth": [1, 2.5]}
+    reference = {"type": "item_reference", "id": "msg_1"}
+    messages = whole(tools, {"role": "user", "content": "x"}, compaction, approval, future, reference, {"id": "msg_2"})
+    assert [message.role for message in messages] == ["system", "user", "assistant", "user", "user", "assistant"]
+    assert messages[2].parts == (Opaque(NAME, "compaction", json.dumps(compaction, separators=(",", ":"))),)
+    assert len(shown(*messages)) == 7
+
+
+def test_results_hold_texts_images_and_files():
+    image = {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}", "detail": "low"}
+    parts = [
+        {"type": "input_text", "text": "see"},
+        image,
+        {"type": "input_image", "image_url": "https://x.test/a.png"},
+        {"type": "input_image", "file_id": "file-1", "detail": "auto"},
+        {"type": "input_file", "file_data": "data:application/pdf;base64,JVBERi0=", "filename": "a.pdf"},
+        {"type": "input_file", "file_id": "file-2"},
+        {"type": "input_file", "file_url": "https://x.test/a.pdf"},
+        {"type": "input_hologram", "depth": 3},
+    ]
+    messages = whole({"role": "user", "content": parts}, CALL, {**OUTPUT, "output": parts})
+    assert messages[0].parts[1] == Media("image/png", "base64", PIXEL, "", Extra(NAME, '{"detail":"low"}'))
+    assert shown(*messages)[2]["output"] == parts
+    whole({**OUTPUT, "output": []}, {**OUTPUT, "output": [parts[0]]}, {**OUTPUT, "output": ""})
+
+
+def test_sounds_are_sent_in_messages_only():
+    sound = Media("audio/wav", "base64", "UklGRg==")
+    call = assistant("", ToolCall("c", "f"))
+    items = shown(user("hear", sound), call, Message("tool", (ToolResult("c", (sound,)),)))
+    assert items[0]["content"][1] == {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+    assert items[2]["output"] == "[Sound, not shown here: audio/wav]"
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"role": "tool", "tool_call_id": "a", "content": "x"}, "function_call_output items"),
+        ({"type": "tool_use", "id": "a"}, "belongs to another API"),
+        ({"role": "user"}, r"content is missing or null"),
+        ({"type": "function_call", "name": 3}, r"output\[0\].name is a number"),
+        ({"type": 7}, "item.type is a number"),
+        ({"role": "user", "content": [{"text": "x"}]}, r"content\[0\].type is missing"),
+        ([], "list of items is empty"),
+        (3, "must be an object"),
+    ],
+)
+def test_malformed_items_are_refused(value: object, says: str):
+    with pytest.raises(BadMessage, match=says):
+        Responses().parse(value)
+
+
+# -------------------------------------------------------------------------------------------------------------- replies
+
+
+def test_a_reply_has_its_usage_and_the_reason_of_its_end():
+    format = Responses()
+    message, usage = format.parse_reply(response(REASONING, CALL))
+    assert message == one(REASONING, CALL)
+    assert usage == Usage(input=40, cache_read=60, output=20, reasoning=12)
+    assert format.stop_of(response(REASONING, CALL)) == Stop("calls", "completed")
+    assert format.stop_of(response(ANSWER)) == Stop("end", "completed")
+    refusal = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}
+    assert format.stop_of(response(refusal)) == Stop("refusal", "completed")
+    for reason, kind in (("max_output_tokens", "length"), ("content_filter", "filtered"), ("steered", "other")):
+        cut = response(ANSWER, status="incomplete", incomplete_details={"reason": reason})
+        assert format.stop_of(cut) == Stop(kind, reason)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"status": "failed", "error": {"code": "server_error", "message": "Down"}}, "failed: server_error: Down"),
+        ({"status": "in_progress"}, "is in_progress"),
+        ({"previous_response_id": "resp_0"}, r"previous_response_id='resp_0'.*append\(response.output\)"),
+        ({"conversation": {"id": "conv_1"}}, "conversation='conv_1'"),
+        ({"output": None}, "Pass the whole response"),
+    ],
+)
+def test_a_reply_that_is_not_the_answer_to_a_prompt_is_refused(fields: dict[str, Any], says: str):
+    with pytest.raises(BadMessage, match=says):
+        Responses().parse_reply({**response(ANSWER), **fields})
+
+
+# ------------------------------------------------------------------------------------------------------------- requests
+
+
+def test_a_string_as_system_prompt_becomes_instructions():
+    format, shown_view = Responses(), view(user("hi"))
+    prompt = format.prompt(shown_view, profile=PROFILE, system="Be brief.", tools=[{"name": "f", "input_schema": {}}])
+    assert list(prompt) == ["instructions", "tools", "input"]
+    assert prompt["instructions"] == "Be brief."
+    parts = ["Be brief.", "", {"type": "text", "text": "Be kind."}, {"role": "developer", "content": "Be quick."}]
+    items = format.prompt(shown_view, profile=PROFILE, system=parts)["input"]
+    assert [item["content"] for item in items] == ["Be brief.", "Be kind.", "Be quick.", "hi"]
+
+
+def test_reasoning_is_sent_only_with_its_encrypted_content():
+    """A bare id fails if the provider does not store it; without it, no item may name the response it came from."""
+    chat = open_conversation("c", format=NAME, window=100_000, policy="none")
+    chat.append("go")
+    chat.record(response({**REASONING, "encrypted_content": None}, CALL))
+    chat.append(OUTPUT)
+    items = chat.prompt()["input"]
+    assert [item.get("type") for item in items] == [None, "function_call", "function_call_output"]
+    assert "id" not in items[1]
+    kept = open_conversation("k", format=NAME, window=100_000, policy="none")
+    kept.append("go")
+    kept.record(response(REASONING, CALL))
+    kept.append(OUTPUT)
+    assert kept.prompt()["input"][1:] == [REASONING, CALL, OUTPUT]
+
+
+def test_items_lose_their_ids_if_an_edit_changes_their_response():
+    chat = open_conversation("c", format=NAME, window=100_000, policy="none")
+    chat.append("go")
+    chat.record(response(REASONING, {**ANSWER, "phase": "commentary"}, SEARCH, CALL))
+    chat.append(OUTPUT)
+    message = chat.history()[1]
+    chat.edit(Replace(Target(message.id, (1,)), (Text("[shortened]"),)))
+    items = chat.prompt()["input"]
+    assert [item.get("type") for item in items[1:]] == [
+        *("reasoning", None, "web_search_call", "function_call", "function_call_output")
+    ]
+    assert [item.get("id") for item in items] == [None] * 6
+    assert items[1]["encrypted_content"] == "gAAAA"
+
+
+def test_reasoning_that_led_to_nothing_is_not_sent():
+    messages = whole(REASONING, {**ANSWER, "phase": None}, {**REASONING, "id": "rs_2"})
+    assert [item["type"] for item in shown(user("go"), *messages)[1:]] == ["reasoning", "message"]
+
+
+def test_an_id_is_sent_once():
+    items = shown(*entries(user("go"), *whole(ANSWER), user("again"), *whole(ANSWER)))
+    assert [item.get("id") for item in items] == [None, "msg_1", None, None]
+
+
+def test_rendered_items_join_to_the_body():
+    format = Responses()
+    messages = [user("go", IMAGE), *whole(REASONING, CALL, OUTPUT, ANSWER), *whole(ANSWER)]
+    rendered = format.rendered(view(*messages), profile=PROFILE)
+    body = json.loads(format.body(view(*messages), profile=PROFILE))
+    assert [json.loads(item.body) for item in rendered] == body["input"]
+    assert [len(item.entries) for item in rendered] == [1] * 6
+
+
+def test_a_strict_server_gets_only_the_common_fields():
+    strict = msgspec.structs.replace(PROFILE, strict=True)
+    message = Message("user", (Text("hi"),), extra=Extra(NAME, '{"x":1}'))
+    shown_view = view(message, *whole(REASONING, SEARCH, CALL, OUTPUT))
+    body = Responses().prompt(shown_view, profile=strict)
+    assert check_body(NAME, body, strict=True) == []
+    assert sorted(body["input"][0]) == ["content", "role"]
+
+
+def test_each_body_begins_like_the_one_before():
+    chat = open_conversation("c", format=NAME, window=100_000, policy="none")
+    chat.append("go")
+    before = chat.body()
+    for turn in range(4):
+        call = {**CALL, "call_id": f"c{turn}", "id": f"fc_{turn}"}
+        chat.record(response({**REASONING, "id": f"rs_{turn}"}, call))
+        chat.append({**OUTPUT, "call_id": f"c{turn}"})
+        body = chat.body()
+        assert body.startswith(before[:-2])
+        before = body
+
+
+def test_a_callers_list_of_items_is_followed_without_forks():
+    chat = open_conversation("c", format=NAME, window=100_000, policy="none")
+    items: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+    for turn in range(3):
+        assert chat.prompt(messages=items)["input"] == items
+        output = [
+            {**REASONING, "id": f"rs_{turn}"},
+            {**CALL, "id": f"fc_{turn}", "call_id": f"c{turn}"},
+            {**CALL, "id": f"fd_{turn}", "call_id": f"d{turn}"},
+        ]
+        chat.record(response(*output))
+        items += [*output, {**OUTPUT, "call_id": f"c{turn}"}, {**OUTPUT, "call_id": f"d{turn}"}]
+    assert chat.prompt(messages=items)["input"] == items
+    assert len(chat.history()) == 10
+
+
+def test_tools_are_written_flat():
+    schema = {"type": "object", "properties": {"x": {"type": "string"}}}
+    flat = {"type": "function", "name": "f", "description": "d", "parameters": schema, "strict": False}
+    nested = {"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}
+    named = {"name": "f", "description": "d", "input_schema": schema}
+    hosted, custom = {"type": "web_search"}, {"type": "custom", "name": "p", "description": "d"}
+    assert for_responses([nested, named, flat, hosted]) == [flat, flat, flat, hosted]
+    assert for_responses(for_openai([custom])) == [custom]
+    assert for_openai([flat]) == [{"type": "function", "function": {**nested["function"], "strict": False}}]  # type: ignore[dict-item]
+    [as_object] = for_anthropic([custom])
+    assert as_object["input_schema"]["required"] == ["input"]
+
+
+# ----------------------------------------------------------------------------------------------------------- recordings
+
+
+def requests(folder: Path) -> list[dict[str, Any]]:
+    """Return the bodies that real clients sent to the Responses API."""
+    lines = [line for name in ("codex", "ws", "oc") for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+    bodies = [record.get("frame") or record.get("body") for record in map(json.loads, lines)]
+    return [body for body in bodies if isinstance(body, dict) and "input" in body]
+
+
+def test_recorded_requests_are_legal_and_come_back_equal(wire_recordings: Path):
+    bodies = requests(wire_recordings)
+    assert len(bodies) >= 9
+    for body in bodies:
+        assert check_body(NAME, body) == []
+        assert check_body(NAME, encode(body)) == []
+        whole(*body["input"])
+
+
+def test_recorded_requests_are_sent_as_they_came(wire_recordings: Path):
+    for body in requests(wire_recordings):
+        if "previous_response_id" in body or body.get("generate") is False:
+            continue  # Its calls are at the provider, or it asks for no answer.
+        chat = open_conversation("c", format=NAME, window=200_000, policy="none")
+        prompt = chat.prompt(messages=body["input"], system=body.get("instructions"), tools=body["tools"])
+        assert prompt["input"] == body["input"]
+        assert prompt["tools"] == body["tools"]
+
+
+def test_items_of_recorded_rollouts_come_back_equal(transcripts: Path):
+    files = sorted((transcripts / "raw" / "codex_rollout").glob("*.jsonl"))
+    assert files
+    for file in files:
+        lines = map(json.loads, file.read_text().splitlines())
+        items = [line["payload"] for line in lines if line["type"] == "response_item"]
+        assert check_body(NAME, {"input": items}) == []
+        whole(*items)
+
+
+# ----------------------------------------------------------------------------------------------------------- properties
+
+words = st.text(max_size=8)
+ids = st.text("abc123_", min_size=1, max_size=6)
+known = st.fixed_dictionaries({}, optional={"id": ids, "status": st.just("completed"), "x-new": st.integers()})
+
+
+@st.composite
+def item_lists(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Generate lists of items of the kinds that clients send, in any order."""
+    texts = st.fixed_dictionaries(
+        {"type": st.just("output_text"), "text": words}, optional={"annotations": st.just([])}
+    )
+    inputs = st.fixed_dictionaries({"type": st.just("input_text"), "text": words}, optional={"x-new": words})
+    messages = st.one_of(
+        st.tuples(st.sampled_from(["user", "system", "developer"]), words | st.lists(inputs, max_size=3)),
+        st.tuples(st.just("assistant"), words | st.lists(texts, max_size=3)),
+    ).map(lambda pair: {"role": pair[0], "content": pair[1]})
+    typed = messages.map(lambda item: {"type": "message", **item})
+    summaries = st.lists(words.map(lambda text: {"type": "summary_text", "text": text}), max_size=2)
+    thoughts = st.fixed_dictionaries(
+        {"type": st.just("reasoning"), "summary": summaries},
+        optional={"encrypted_content": st.none() | words, "content": st.none()},
+    )
+    called = {"call_id": ids, "name": ids}
+    function = {"type": st.just("function_call"), **called, "arguments": words}
+    calls = st.fixed_dictionaries(function, optional={"namespace": words})
+    free = st.fixed_dictionaries({"type": st.just("custom_tool_call"), **called, "input": words})
+    outputs = st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(["function_call_output", "custom_tool_call_output", "magic_call_output"]),
+            "call_id": ids,
+            "output": words | st.lists(inputs, max_size=2),
+        }
+    )
+    others = st.sampled_from([SEARCH, {"type": "compaction", "encrypted_content": "g"}, {"type": "item_reference"}])
+    kinds = st.one_of(messages, typed, thoughts, calls, free, outputs, others)
+    return [{**item, **draw(known)} for item in draw(st.lists(kinds, min_size=1, max_size=8))]
+
+
+@given(item_lists())
+def test_any_list_of_items_comes_back_equal(items: list[dict[str, Any]]):
+    messages = get_format(NAME).parse(items)
+    assert get_format(NAME).render(messages) == items
+
+
+@given(item_lists(), st.booleans())
+def test_any_list_of_items_becomes_a_legal_request(items: list[dict[str, Any]], store: bool):
+    chat = open_conversation("c", format=NAME, window=100_000, policy="none")
+    chat.append(items)
+    chat.append("go")
+    assert check_body(NAME, {**chat.prompt(), "store": store}) == []
