@@ -95,7 +95,7 @@ PLANTED: list[tuple[str, str, Callable[[Body], None]]] = [
     ("arguments", "input[3].operation", put(I, 3, "operation", None)),
     ("thinking", "input[1]", put(I, 1, "encrypted_content", None)),
     ("thinking", "input[1].summary", put(I, 1, "summary", None)),
-    ("thinking", "input[1]", lambda body: body[I].insert(2, body[I].pop(0))),
+    ("thinking", "input[1]", insert(2, {"role": "user", "content": "Wait."})),
     ("thinking", "input[9]", insert(9, {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "g"})),
     ("order", "input[0]", insert(0, {"type": "compaction_trigger"})),
     ("shape", "input[0].encrypted_content", insert(0, {"type": "compaction"})),
