@@ -686,7 +686,6 @@ class Counted:
     """Rules that record the messages they read."""
 
     def __init__(self, rules: Any, read: list[object]) -> None:
-        self.list_key = rules.list_key
         self.rules, self.seen, self.bytes_max, self.judge = rules, read, rules.bytes_max, rules.judge
 
     def read(self, message: object) -> Any:

@@ -34,6 +34,10 @@ class Gemini:
     def __init__(self) -> None:
         self._memo = Memo(cut, write_view)
 
+    def group(self, items: Sequence[object]) -> Sequence[object]:
+        """Return the list itself: each content is read alone."""
+        return items
+
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the messages in one content: a dict, an SDK object, a part, a list of parts or a user's string.
 
