@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from foveate.core.profiles import PROFILES, WINDOWS, profile_for, window_of, window_prefix
+from foveate.core.profiles import (
+    PROFILES,
+    WINDOWS,
+    claude_version,
+    is_window_documented,
+    profile_for,
+    window_of,
+    window_prefix,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,10 +52,50 @@ def test_a_model_name_may_have_a_path_and_a_provider(name: str, window: int | No
     assert window_of(name) == window
 
 
-def test_models_that_bind_reasoning_are_known_by_any_name():
-    for name in ("claude-opus-5-5", "anthropic:claude-opus-5-5-20260901", "anthropic/claude-opus-5.5"):
-        assert profile_for("anthropic", name).binds_reasoning
-    assert profile_for("anthropic", "claude-opus-5") == PROFILES["anthropic"]
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("claude-opus-5-5", (5, 5)),
+        ("claude-sonnet-6", (6, 0)),
+        ("claude-fable-5-1@20260831", (5, 1)),
+        ("claude-opus-4-20250514", (4, 0)),
+        ("claude-opus-4-1-20250805", (4, 1)),
+        ("claude-3-5-sonnet-20241022", (3, 5)),
+        ("claude-3-opus-20240229", (3, 0)),
+        ("claude-4-opus", (4, 0)),
+        ("claude-2.1", (2, 1)),
+        ("claude-opus-latest", (99, 0)),
+        ("us.anthropic.claude-haiku-5-5-20260901-v1:0", (5, 5)),
+        ("openrouter:anthropic/claude-opus-5.5", (5, 5)),
+        ("claude-opus-5-5[1m]", (5, 5)),
+        ("gpt-5.5", None),
+        ("", None),
+    ],
+)
+def test_version_of_a_claude_is_read_from_its_name(name: str, version: tuple[int, int] | None):
+    assert claude_version(name) == version
+
+
+@pytest.mark.parametrize("family", ["opus", "sonnet", "haiku", "fable", "mythos", "saga"])
+def test_every_claude_since_5_1_binds_reasoning(family: str):
+    for version in ("5-1", "5-5", "5-5-20260901", "6", "6-20270101", "7-2"):
+        assert profile_for("anthropic", f"claude-{family}-{version}").binds_reasoning
+    for version in ("4-5", "4-20250514", "5", "5-20260101"):
+        assert profile_for("anthropic", f"claude-{family}-{version}") == PROFILES["anthropic"]
+
+
+def test_no_other_format_binds_reasoning():
+    assert profile_for("openai", "openrouter:anthropic/claude-opus-5-5") == PROFILES["openai"]
+
+
+def test_windows_of_newer_models_follow_their_family():
+    names = ("claude-sonnet-6", "claude-haiku-4-6", "claude-sonnet-4-6", "claude-haiku-5", "gpt-7-mini", "gpt-neox-20b")
+    assert [window_of(name) for name in names] == [1_000_000, 200_000, 1_000_000, 1_000_000, 922_000, None]
+
+
+def test_windows_of_newer_models_are_a_guess():
+    known = ("claude-opus-5-5", "gpt-6", "gemini-2.5-pro", "claude-opus-6", "gpt-7", "gemini-9", "llama")
+    assert [is_window_documented(name) for name in known] == [True] * 3 + [False] * 4
 
 
 def test_no_window_repeats_the_one_of_a_shorter_prefix():

@@ -12,7 +12,16 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-__all__ = ["PROFILES", "WINDOWS", "Profile", "profile_for", "window_of", "window_prefix"]
+__all__ = [
+    "PROFILES",
+    "WINDOWS",
+    "Profile",
+    "claude_version",
+    "is_window_documented",
+    "profile_for",
+    "window_of",
+    "window_prefix",
+]
 
 
 class Profile(Struct, frozen=True):
@@ -95,20 +104,6 @@ PROFILES["openai_chat"] = PROFILES["openai"]
 # separately from the answer (OpenAI since GPT-5: 272,000 of 400,000, and 922,000 of 1,050,000), this is the limit of
 # the prompt.
 WINDOWS: dict[str, int] = {
-    "claude-": 200_000,
-    "claude-3": 200_000,
-    "claude-haiku-4": 200_000,
-    "claude-opus-4": 200_000,
-    "claude-sonnet-4": 200_000,
-    "claude-fable-": 1_000_000,
-    "claude-mythos-": 1_000_000,
-    "claude-opus-4-6": 1_000_000,
-    "claude-opus-4-7": 1_000_000,
-    "claude-opus-4-8": 1_000_000,
-    "claude-opus-5": 1_000_000,
-    "claude-sonnet-4-6": 1_000_000,
-    "claude-sonnet-5": 1_000_000,
-    "claude-haiku-5": 1_000_000,
     "gpt-3.5": 16_385,
     "gpt-4": 8_192,
     "gpt-4-turbo": 128_000,
@@ -147,17 +142,42 @@ WINDOWS: dict[str, int] = {
     "grok-build": 256_000,
 }
 
-# Models that bind reasoning to the prefix before it (Anthropic, "preserved thinking", 2026-08-31).
-_BINDING = ("claude-fable-5-1", "claude-fable-5-2", "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5")
+_GUESSES = ("gemini-", "grok-")
+"""Prefixes that match models newer than the table. Their windows are a guess."""
+_NEXT_GPT = 922_000
+"""The window of a GPT that is newer than the table: that of the newest in it."""
+
+_CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:-(\d{1,2})(?!\d))?")
+"""A Claude with its version: `claude-opus-5-5-20260901`, `claude-3-5-sonnet-20241022`. Dates have eight digits."""
+_CLAUDE_UNNAMED = (99, 0)
+"""The version of a Claude without one in its name, such as `claude-opus-latest`: the newest."""
+_CLAUDE_KNOWN = (5, 5)
+"""The newest version whose window is documented."""
+_CLAUDE_BINDING = (5, 1)
+"""The first version that binds reasoning to the prefix before it (Anthropic, "preserved thinking", 2026-08-31)."""
+_GPT = re.compile(r"gpt-(\d{1,2})(?!\d)")
 
 
 def window_of(model: str) -> int | None:
-    """Return the model's window in tokens, or None if this table does not know the model.
+    """Return the model's window in tokens, or None if neither the table nor a rule knows the model.
 
-    `model` may have the server's path (`anthropic/claude-haiku-4-5`) and a provider with a colon in front.
+    `model` may have the server's path (`anthropic/claude-haiku-4-5`) and a provider with a colon in front. Every Claude
+    since 5.0, and since 4.6 every one but Haiku, has 1,000,000 tokens, the older ones 200,000.
     """
-    prefix = window_prefix(model)
-    return WINDOWS[prefix] if prefix else None
+    name = _bare(model)
+    if version := claude_version(model):
+        is_large = version >= (5, 0) or (version >= (4, 6) and "-haiku" not in name)
+        return 1_000_000 if is_large else 200_000
+    if prefix := window_prefix(model):
+        return WINDOWS[prefix]
+    return _NEXT_GPT if _is_next_gpt(name) else None
+
+
+def is_window_documented(model: str) -> bool:
+    """Return whether the window of this model is documented, and not inferred from older models of its family."""
+    if version := claude_version(model):
+        return version <= _CLAUDE_KNOWN
+    return window_prefix(model) not in ("", *_GUESSES)
 
 
 def window_prefix(model: str) -> str:
@@ -166,12 +186,29 @@ def window_prefix(model: str) -> str:
     return max((prefix for prefix in WINDOWS if model.startswith(prefix)), key=len, default="")
 
 
+def claude_version(model: str) -> tuple[int, int] | None:
+    """Return the version of a Claude, such as (5, 5); None for other models. Without a version it is the newest.
+
+    >>> claude_version("bedrock:us.anthropic.claude-opus-5-5-20260901-v1:0"), claude_version("claude-3-haiku-20240307")
+    ((5, 5), (3, 0))
+    """
+    name = _bare(model)
+    if not name.startswith("claude-"):
+        return None
+    found = _CLAUDE.match(name)
+    return (int(found[1]), int(found[2] or 0)) if found else _CLAUDE_UNNAMED
+
+
 def profile_for(format: str, model: str = "") -> Profile:
-    """Return the profile of a format's own provider, adjusted to the model. Raises KeyError for an unknown format."""
+    """Return the profile of a format's own provider, adjusted to the model. Raises KeyError for an unknown format.
+
+    Every Claude since 5.1 binds reasoning, in each family and on each server.
+    """
     profile = PROFILES[format]
     if format == "gemini":
         return _gemini_profile(profile, _bare(model))
-    if _bare(model).startswith(_BINDING):
+    version = claude_version(model)
+    if version is not None and version >= _CLAUDE_BINDING and profile.signed_reasoning:
         return replace(profile, binds_reasoning=True)
     return profile
 
@@ -185,11 +222,17 @@ def _gemini_profile(profile: Profile, model: str) -> Profile:
     return replace(profile, signed_calls=major >= 3, media_in_results=major >= 3, user_last=(major, minor) >= (3, 2))
 
 
+def _is_next_gpt(name: str) -> bool:
+    found = _GPT.match(name)
+    return found is not None and int(found[1]) > 6
+
+
 def _bare(model: str) -> str:
-    """Return the bare model name: `claude-haiku-4-5` of `openrouter:anthropic/claude-haiku-4-5`."""
+    """Return the bare model name: `claude-haiku-4-5` of `openrouter:anthropic/claude-haiku-4.5`."""
+    at = model.find("claude-")
+    if at >= 0:  # Servers put their own words around it; some write the version with a dot.
+        return model[at:].replace(".", "-")
     provider, colon, rest = model.partition(":")
     if colon and not provider.startswith(tuple(WINDOWS)):  # In `gpt-oss:20b` the size follows the name.
         model = rest
-    model = model.rpartition("/")[2]
-    # Some servers write the version with a dot.
-    return model.replace(".", "-") if model.startswith("claude-") else model
+    return model.rpartition("/")[2]

@@ -5,7 +5,7 @@ The tables are small on purpose; keywords override them. Sources: the providers'
 
 from __future__ import annotations
 
-from ..core.profiles import window_of, window_prefix
+from ..core.profiles import is_window_documented, window_of
 from ..core.view import Prices
 from ..errors import BadSetting
 from .servers import SERVERS
@@ -21,6 +21,7 @@ _PRICES = {
     "gpt-4.1": Prices(read=0.25, write=1.0, output=4.0),
     "gpt-5": Prices(read=0.1, write=1.0, output=8.0),
     "gpt-5.6": Prices(read=0.1, write=1.25, output=5.0),
+    "gpt-6": Prices(read=0.1, write=1.25, output=5.0),
     "o1": Prices(read=0.5, write=1.0, output=4.0),
     "o3": Prices(read=0.25, write=1.0, output=4.0),
     "o4-": Prices(read=0.25, write=1.0, output=4.0),
@@ -28,9 +29,6 @@ _PRICES = {
     "grok-": Prices(read=0.25, write=1.0, output=5.0),
 }
 """Prefix of a model's name -> prices as multiples of its input price; the longest prefix counts."""
-
-_FAMILIES = ("claude-", "gemini-", "grok-")
-"""Prefixes that match models newer than the table: their windows are a guess and refuse nothing."""
 
 
 def format_of_model(model: str) -> str | None:
@@ -62,7 +60,7 @@ def check_model(model: str, format: str, window: int | None) -> None:
             f"gateway does, such as openrouter:anthropic/claude-haiku-4-5."
         )
     known = window_of(model)
-    if window is not None and known is not None and window > known and window_prefix(model) not in _FAMILIES:
+    if window is not None and known is not None and window > known and is_window_documented(model):
         raise BadSetting(
             f"Window of {window:,} tokens is larger than that of model {model!r}, which is {known:,}. Leave out "
             "window=, or leave out model= if this table is out of date."
