@@ -236,3 +236,30 @@ def test_api_key_wins_over_the_environment_and_is_never_shown(provider: str, mon
     model.close()
     with pytest.raises(BadSetting, match=r"api_key= of .* must be a text that is not blank"):
         get_model(f"{provider}:m", api_key=" ")
+
+
+def test_bound_reasoning_may_be_dropped_by_the_api():
+    """The system prompt may change between requests. Anthropic refuses that unless the request allows the drop."""
+    sdk = pytest.importorskip("anthropic")
+    block = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+    messages = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": [block, {"type": "text", "text": "b"}]},
+        {"role": "user", "content": "c"},
+    ]
+    with StubServer(ScriptedModel(["In short."] * 4, "anthropic")) as server:
+        client = sdk.Anthropic(api_key="none", base_url=server.url)
+        for name, options in (
+            ("claude-opus-5-5", {}),
+            ("claude-opus-5-5", {"thinking": {"type": "disabled"}}),
+            ("claude-opus-5", {}),
+        ):
+            anthropic_model(name, client, options=options).complete({"messages": messages})
+        anthropic_model("claude-opus-5-5", client).complete({"messages": messages[:1]})
+        first, *others = server.received
+    assert first.values()["thinking"] == {
+        "type": "adaptive",
+        "block_binding": {"prefix_mismatch_behavior": "drop_block"},
+    }
+    assert first.headers["anthropic-beta"] == "thinking-binding-controls-2026-08-01"
+    assert [one.headers.get("anthropic-beta") for one in others] == [None] * 3

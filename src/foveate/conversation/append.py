@@ -52,6 +52,8 @@ class MessageFacts(Struct, frozen=True):
     """For a reply: the number of the model call it answers, if only one reply may; 0: not checked."""
     stop: Stop | None = None
     """For a reply: why it ended."""
+    model: str = ""
+    """For a reply: the model that wrote it, if the program named it."""
     owner: str = ""
     """The owner that must hold the claim on the conversation, or nothing is appended; "": not checked."""
 
@@ -188,6 +190,7 @@ class MessageBatch:
                 facts.expanded,
                 facts.step,
                 facts.stop if message.role == "assistant" else None,
+                facts.model if message.role == "assistant" else "",
             )
             parent = ids.message_id(parent, digest)
             link = ids.seal(link, parent, redacted_stamp(stamp))

@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from ..core.enrich import own_message
 from ..core.events import Event
 from ..core.messages import Message
+from ..core.needs import Needs, needs_of
+from ..core.planner import Plan
 from ..core.stamps import Stop, Usage
 from ..core.view import View
 from ..errors import BadInput, BadMessage, ConflictError, NoSuchConversation, StoreError
@@ -30,7 +32,10 @@ from .plan import Planner
 from .plugins import Plugin, PluginRunner
 from .state import State
 
-__all__ = ["Exchange"]
+__all__ = ["Exchange", "ModelChoice"]
+
+ModelChoice = tuple[str | None, int | None]
+"""The model and the window that a request names; None: as opened."""
 
 _log = logging.getLogger("foveate")
 _NESTED = "The system prompt or the tools are nested too deeply to be sent. Flatten them."
@@ -62,6 +67,7 @@ class Exchange:
         self._owner = ""
         self._caller_history: CallerHistory | None = None
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
+        self._choice: ModelChoice = (None, None)  # model and window of the last request
 
     @contextmanager
     def owned_by(self, owner: str) -> Iterator[None]:
@@ -130,8 +136,16 @@ class Exchange:
 
     # ----------------------------------------------------------------------------------------------------- preparing
 
-    def prepare(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object = None) -> View:
+    def prepare(
+        self,
+        system: object,
+        tools: Sequence[Mapping[str, Any]],
+        messages: object = None,
+        choice: ModelChoice = (None, None),
+    ) -> View:
         """Append the new tail of a caller's list, plan, commit and check; return the view of the next request."""
+        self.use_model(choice)
+        self._choice = choice
         self.weigh(system, tools)
         if messages is not None:
             self._follow(messages)
@@ -142,7 +156,29 @@ class Exchange:
 
     def prepare_again(self) -> View:
         """Prepare a request with the system prompt and tools of the last one."""
-        return self.prepare(*self._offer)
+        return self.prepare(*self._offer, None, self._choice)
+
+    def use_model(self, choice: ModelChoice) -> None:
+        """Use the model and the window that a request names."""
+        model, window = choice
+        if model is not None:
+            validate.text("model=", model)
+        if window is not None:
+            validate.integer("window= (tokens)", window, 1)
+        self._state.use_model(model, window)
+
+    def plan(self, system: object, tools: Sequence[Mapping[str, Any]], choice: ModelChoice) -> Plan:
+        """Return the plan of the next request. Changes nothing."""
+        try:
+            self.use_model(choice)
+            self.weigh(system, tools)
+            return self._planner.plan()
+        finally:
+            self._state.use_model(*self._choice)
+
+    def needs(self) -> Needs:
+        """Return the needs of the newest request beyond its messages."""
+        return needs_of(self._state.prepared, self._state.profile)
 
     def _planned(self) -> View:
         if not self._reporter.is_active:
@@ -227,7 +263,9 @@ class Exchange:
             raise BadMessage(f"record() takes the model's answer, not a message of role {message.role}; use append().")
         history = self._caller_history
         is_in_step = history is not None and history.tip == state.head.tip
-        facts = MessageFacts(usage=billed, step=validate.text("step=", step), call=call, stop=stop)
+        facts = MessageFacts(
+            usage=billed, step=validate.text("step=", step), call=call, stop=stop, model=state.model.name
+        )
         ids = self.append(message, facts=facts)
         if history is not None and is_in_step:
             history.recorded(message, state.head.tip, state.head.position)

@@ -33,19 +33,30 @@ _LEAST = 1_000
 """Smaller numbers in a refusal are status codes and the like."""
 _SHARE = 0.8
 """Share of the refused size to try, if the provider does not name its limit."""
-_UNKNOWN = Budget(10**12, 0, 10**15, 10**9)
+_NO_LIMIT = 10**12
+_UNKNOWN = Budget(_NO_LIMIT, 0, 10**15, 10**9)
 
 
 class Limits:
     """The window and the other limits of one conversation, and the size of system prompt and tools."""
 
     def __init__(self, window: int | None, reserve: int | None, profile: Profile) -> None:
-        self.window, self._reserve = window, reserve
+        self._given, self._learned, self._reserve = window, _NO_LIMIT, reserve
         self._bytes, self._images = profile.max_bytes, profile.max_images
         self._overhead = (0, 0)  # tokens and bytes of system prompt and tools of the last prompt
         self._estimate = 0  # of the last prompt, by the counter
         self._measured = (0, 0)  # tokens of a prompt by the provider, and by the counter
         self._refusals = 0
+
+    @property
+    def window(self) -> int | None:
+        """The window in tokens, or the smaller one that the provider reported; None if neither is known."""
+        known = min(self._given or _NO_LIMIT, self._learned)
+        return None if known == _NO_LIMIT else known
+
+    def set_window(self, window: int | None) -> None:
+        """Use this window from now on, unless the provider reported a smaller one."""
+        self._given = window
 
     def require_window(self) -> None:
         """Raise BadSetting if neither model nor window is known."""
@@ -130,7 +141,7 @@ class Limits:
                 self._narrow(limit)
 
     def _narrow(self, window: int) -> None:
-        self.window = window if self.window is None else min(self.window, window)
+        self._learned = min(self._learned, window)
 
 
 def _is_too_long(text: str, status: object) -> bool:

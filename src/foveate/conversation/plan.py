@@ -104,6 +104,8 @@ class Planner:
             self._prefetch.is_handed_on = False
         if all(entry.message.role == "system" for entry in view.entries):
             raise BadInput("There is nothing to send. Append a message first.")
+        if self._checker.profile is not state.profile:
+            self._checker = Checker(state.profile)
         violations = self._checker.check(view.entries, view.newest_input)
         if violations:
             raise IllegalView(violations)

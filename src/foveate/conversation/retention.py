@@ -22,7 +22,6 @@ from ..core.view import Entry
 from ..errors import ConflictError, NoSuchConversation
 from ..ports import Branch, Erasure, Head
 from .edit import Eraser
-from .limits import Limits
 from .state import ATTEMPTS, State, row_of
 
 __all__ = ["RetentionCount", "RetentionReport", "RetentionRun"]
@@ -214,11 +213,8 @@ class RetentionRun:
         other = State(
             state.store,
             state.format,
-            state.profile,
-            state.counter,
+            structs.replace(state.model, window=None),
             state.clock,
-            limits=Limits(None, None, state.profile),
-            prices=state.prices,
         )
         try:
             other.open(branch.head.tenant, branch.head.name, create=False)

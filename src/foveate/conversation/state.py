@@ -19,12 +19,13 @@ from ..core.messages import Message
 from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.snapshots import Row, Snapshot
-from ..core.view import CallContext, Entry, Prices, View
+from ..core.view import CallContext, Entry, View
 from ..errors import Damaged, NoSuchConversation, StoreError, StoreRolledBack
 from ..ports import Changes, Clock, Database, Format, Head, StoredMessage, TokenCounter
 from .calls import Caller
 from .limits import Limits
 from .prefetch import SummaryPrefetch
+from .request_model import ModelLookup, RequestModel
 
 __all__ = ["ATTEMPTS", "PLANS", "State", "in_order", "row_of"]
 
@@ -55,19 +56,24 @@ class State:
         self,
         store: Database,
         format: Format,
-        profile: Profile,
-        counter: TokenCounter,
+        model: RequestModel,
         clock: Clock,
         *,
-        limits: Limits,
-        prices: Prices,
+        reserve: int | None = None,
+        lookup: ModelLookup | None = None,
         caller: Caller | None = None,
         prefetch: SummaryPrefetch | None = None,
     ) -> None:
-        self.format, self.profile, self.counter, self.clock = format, profile, counter, clock
-        self.limits, self.prices = limits, prices
+        """`lookup`: finds the models that requests name; None: every request uses `model`. `reserve`: tokens for the
+        answer.
+        """
+        self.format, self.clock = format, clock
+        self.model = self._opened = model
+        """The model of the newest request; before it, the one that the conversation was opened for."""
+        self._lookup, self._reserve = lookup, reserve
+        self._limits: dict[str, Limits] = {}
         self.head: Head
-        self.projection = Projection(profile, counter)
+        self.projection = Projection(model.profile, model.counter)
         self.last_view: View | None = None
         """The view that was made last."""
         self._store = store
@@ -75,12 +81,47 @@ class State:
         self._prefetch = prefetch
         self._turn = 0  # number of the model call that was begun last
         self._pending: tuple[str, int] | None = None  # tip and newest edit that the last, unanswered call saw
-        self._requested: int | None = None  # time of the last request
+        self._requested: dict[str, int] = {}  # time of the last request of each model
         self._prepared: tuple[Entry, ...] | None = None  # entries of the view that was prepared last
         self._branch: int | None = None  # branch that the projection shows
         self._erased = 0  # newest erasure that the projection reflects
         self._saved = 0  # position + number at the last snapshot
         self._seen: Head  # ends of the chains that the projection shows
+
+    # ----------------------------------------------------------------------------------------------------- the model
+
+    @property
+    def profile(self) -> Profile:
+        """The requirements of the model's API."""
+        return self.model.profile
+
+    @property
+    def counter(self) -> TokenCounter:
+        """The counter of the model's tokens."""
+        return self.model.counter
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the model's requests."""
+        name = self.model.name
+        if name not in self._limits:
+            self._limits[name] = Limits(self.model.window, self._reserve, self.model.profile)
+        return self._limits[name]
+
+    def use_model(self, name: str | None = None, window: int | None = None) -> None:
+        """Use another model or window until the next call of this method; without both, those of the opening.
+
+        Raises BadSetting if the conversation cannot use the model.
+        """
+        model = self._opened
+        if (name is not None or window is not None) and self._lookup is not None:
+            model = self._lookup(model.name if name is None else name, window)
+        if model == self.model:
+            return
+        self.model = model
+        self.projection.use(model.profile, model.counter)
+        self.limits.set_window(model.window)
+        self.limits.measured(*self.projection.facts.calibration(model.name))
 
     @property
     def store(self) -> Database:
@@ -126,7 +167,7 @@ class State:
 
     def measure(self) -> None:
         """Correct the estimates by the newest measured prompt, and forget the pending model call."""
-        self.limits.measured(self.projection.facts.measured, self.projection.facts.estimated)
+        self.limits.measured(*self.projection.facts.calibration(self.model.name))
         self._branch, self._pending = self.head.branch, None
 
     def _caught_up(self, projection: Projection, seen: Head | None = None) -> Projection:
@@ -155,7 +196,7 @@ class State:
         """Forget the pending model call if one of these rows answers it."""
         if any(row.stamp.origin == "assistant" for row in rows):
             self._pending = None
-            self.limits.measured(projection.facts.measured, projection.facts.estimated)
+            self.limits.measured(*projection.facts.calibration(self.model.name))
 
     # -------------------------------------------------------------------------------------------- following others
 
@@ -267,7 +308,8 @@ class State:
     def begin_call(self, view: View) -> None:
         """Note that a request with this view is about to be sent."""
         self._turn, self._pending = view.turn, (self.head.tip, self.head.number)
-        self._requested, self._prepared = view.call.now, view.entries
+        self._requested[self.model.name] = view.call.now
+        self._prepared = view.entries
         self.limits.estimated(view)
 
     @property
@@ -286,9 +328,12 @@ class State:
     def framed(self, entries: tuple[Entry, ...], tasks: tuple[Task, ...]) -> View:
         """Return entries as a view with these tasks."""
         now, turn, facts = self.clock(), self.next_turn(), self.projection.facts
-        last = self._requested or facts.replied
+        model, profile = self.model, self.model.profile
+        # Each model has a cache of its own.
+        last = self._requested.get(model.name) or (facts.replied if facts.model in ("", model.name) else 0)
         # If the clock was set back, the elapsed time is unknown, and 0 is assumed.
-        call = CallContext(now, max(now - last, 0) / 1000 if last else None, self.prices)
+        idle = max(now - last, 0) / 1000 if last else None
+        call = CallContext(now, idle, model.prices, model.name, profile.binds_reasoning)
         preparing = self._prefetch.policies if self._prefetch else ()
         return View(
             entries,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ..core.edits import Edit, Pin, Record, Unpin
 from ..core.events import Event
 from ..core.messages import Message, ToolCall, ToolResult
+from ..core.needs import Needs
 from ..core.planner import Plan
 from ..core.receipts import Receipt
 from ..core.runs import AgentRun, AgentRunStep
@@ -123,34 +124,62 @@ class Conversation:
         with self._session.lock:
             return self._session.exchange.append(message, after, facts)
 
-    def prompt(self, *, system: object = None, tools: Tools = (), messages: object = None) -> dict[str, Any]:
+    def prompt(
+        self,
+        *,
+        system: object = None,
+        tools: Tools = (),
+        messages: object = None,
+        model: str | None = None,
+        window: int | None = None,
+    ) -> dict[str, Any]:
         """Return the keyword arguments of the next SDK call; commits the plan that makes them fit.
 
         `messages`: your own whole list, if you keep one. Its new tail is appended; if it departs from the history, the
         conversation forks, and its former course is kept under its name with `~1`, `~2`, and so on. `system` and
-        `tools` are counted and passed through. Raises BadSetting if neither window nor model is known, DoesNotFit if
-        system prompt and pending request alone do not fit, and CompactionFailed if a strict policy requires it.
+        `tools` are counted and passed through. `model` and `window` (tokens) are those of this request, by default
+        those of the opening; `needs` then returns what the model needs beyond the prompt.
+
+        Raises BadSetting if neither window nor model is known or the model has another format, DoesNotFit if system
+        prompt and pending request alone do not fit, and CompactionFailed if a strict policy requires it.
         """
         exchange = self._session.exchange
         with self._session.lock:
-            return exchange.prompt_of(exchange.prepare(system, tools, messages))
+            return exchange.prompt_of(exchange.prepare(system, tools, messages, (model, window)))
 
-    def body(self, *, system: object = None, tools: Tools = ()) -> bytes:
+    def body(
+        self, *, system: object = None, tools: Tools = (), model: str | None = None, window: int | None = None
+    ) -> bytes:
         """Return the JSON bytes of the next request, without cache marks. Plans as `prompt` does."""
         exchange = self._session.exchange
         with self._session.lock:
-            return exchange.body_of(exchange.prepare(system, tools))
+            return exchange.body_of(exchange.prepare(system, tools, None, (model, window)))
 
-    def prepare(self, *, system: object = None, tools: Tools = (), messages: object = None) -> View:
+    def prepare(
+        self,
+        *,
+        system: object = None,
+        tools: Tools = (),
+        messages: object = None,
+        model: str | None = None,
+        window: int | None = None,
+    ) -> View:
         """Return the view of the next request: `prompt` without writing it in a wire format."""
         with self._session.lock:
-            return self._session.exchange.prepare(system, tools, messages)
+            return self._session.exchange.prepare(system, tools, messages, (model, window))
 
-    def plan(self, *, system: object = None, tools: Tools = ()) -> Plan:
+    def plan(
+        self, *, system: object = None, tools: Tools = (), model: str | None = None, window: int | None = None
+    ) -> Plan:
         """Return the edits that the next prompt would commit, and the views before and after. Changes nothing."""
         with self._session.lock:
-            self._session.exchange.weigh(system, tools)
-            return self._session.planner.plan()
+            return self._session.exchange.plan(system, tools, (model, window))
+
+    @property
+    def needs(self) -> Needs:
+        """Beta features and options of the call that the newest prompt needs beyond its messages."""
+        with self._session.lock:
+            return self._session.exchange.needs()
 
     def record(self, reply: object, *, usage: Usage | None = None) -> str:
         """Add the model's reply and its usage; return its id.

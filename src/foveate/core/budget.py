@@ -70,8 +70,8 @@ def measure_excess(view: View) -> Excess:
 def occupied_tokens(view: View) -> int:
     """Return the tokens of the next request if it shows this view.
 
-    This is the provider's count for the newest visible measured reply, including its output, plus an estimate of the
-    changes since then. Without a measured reply it is an estimate of the whole view.
+    This is the provider's count for the newest visible measured reply of the model, including its output, plus an
+    estimate of the changes since then. Without a measured reply it is an estimate of the whole view.
     """
     budget = view.budget
     estimated = view.tokens + budget.overhead
@@ -79,6 +79,8 @@ def occupied_tokens(view: View) -> int:
         usage, stamp = entry.stamp.usage, entry.stamp
         if usage is None or not stamp.estimate or entry.kind != "message":
             continue
+        if stamp.model and view.call.model and stamp.model != view.call.model:
+            continue  # Another model counts other tokens.
         if (prompt := usage.prompt_tokens) is not None:
             since = estimated - stamp.estimate - stamp.tokens
             # The removed part was measured, so it counts in proportion.

@@ -16,6 +16,8 @@ __all__ = [
     "PROFILES",
     "WINDOWS",
     "Profile",
+    "adjusted_to_model",
+    "bare_model_name",
     "claude_version",
     "is_window_documented",
     "profile_for",
@@ -164,7 +166,7 @@ def window_of(model: str) -> int | None:
     `model` may have the server's path (`anthropic/claude-haiku-4-5`) and a provider with a colon in front. Every Claude
     since 5.0, and since 4.6 every one but Haiku, has 1,000,000 tokens, the older ones 200,000.
     """
-    name = _bare(model)
+    name = bare_model_name(model)
     if version := claude_version(model):
         is_large = version >= (5, 0) or (version >= (4, 6) and "-haiku" not in name)
         return 1_000_000 if is_large else 200_000
@@ -182,7 +184,7 @@ def is_window_documented(model: str) -> bool:
 
 def window_prefix(model: str) -> str:
     """Return the longest prefix in `WINDOWS` that matches the model; "" if none does."""
-    model = _bare(model)
+    model = bare_model_name(model)
     return max((prefix for prefix in WINDOWS if model.startswith(prefix)), key=len, default="")
 
 
@@ -192,7 +194,7 @@ def claude_version(model: str) -> tuple[int, int] | None:
     >>> claude_version("bedrock:us.anthropic.claude-opus-5-5-20260901-v1:0"), claude_version("claude-3-haiku-20240307")
     ((5, 5), (3, 0))
     """
-    name = _bare(model)
+    name = bare_model_name(model)
     if not name.startswith("claude-"):
         return None
     found = _CLAUDE.match(name)
@@ -204,13 +206,16 @@ def profile_for(format: str, model: str = "") -> Profile:
 
     Every Claude since 5.1 binds reasoning, in each family and on each server.
     """
-    profile = PROFILES[format]
-    if format == "gemini":
-        return _gemini_profile(profile, _bare(model))
+    return adjusted_to_model(PROFILES[format], model)
+
+
+def adjusted_to_model(profile: Profile, model: str) -> Profile:
+    """Return the profile with the requirements that depend on the model, such as bound reasoning."""
+    if profile.format == "gemini":
+        return _gemini_profile(profile, bare_model_name(model))
     version = claude_version(model)
-    if version is not None and version >= _CLAUDE_BINDING and profile.signed_reasoning:
-        return replace(profile, binds_reasoning=True)
-    return profile
+    binds = version is not None and version >= _CLAUDE_BINDING and profile.signed_reasoning
+    return profile if profile.binds_reasoning == binds else replace(profile, binds_reasoning=binds)
 
 
 def _gemini_profile(profile: Profile, model: str) -> Profile:
@@ -227,7 +232,7 @@ def _is_next_gpt(name: str) -> bool:
     return found is not None and int(found[1]) > 6
 
 
-def _bare(model: str) -> str:
+def bare_model_name(model: str) -> str:
     """Return the bare model name: `claude-haiku-4-5` of `openrouter:anthropic/claude-haiku-4.5`."""
     at = model.find("claude-")
     if at >= 0:  # Servers put their own words around it; some write the version with a dot.

@@ -97,6 +97,16 @@ class Projection:
         twin.position, twin.number = self.position, self.number
         return twin
 
+    def use(self, profile: Profile, count: Counter) -> None:
+        """Show the same messages under another profile and counter. Costs O(view) if one of them differs."""
+        if profile == self._profile and count is self._count:
+            return
+        self._profile, self._count = profile, count
+        self._slots = [slot.copy() for slot in self._slots]
+        self._by_id = {slot.id: slot for slot in self._slots if slot.span is None}
+        self._legalizer = Legalizer(profile, count)
+        self._dirty, self._current = 0, False
+
     # ------------------------------------------------------------------------------------------------------- reading
 
     @property

@@ -311,7 +311,8 @@ class Checker:
     _MARKS = 16
 
     def __init__(self, profile: Profile) -> None:
-        self._profile = profile
+        self.profile = profile
+        """The profile that this checker was made for."""
         self._read: tuple[Entry, ...] = ()
         self._rules: list[Rule] = [rule() for rule in RULES]
         self._violations: list[Violation] = []
@@ -326,7 +327,7 @@ class Checker:
                 self._marks.append(_Mark(index, _copies(self._rules), list(self._violations)))
                 del self._marks[: -self._MARKS]
             for rule in self._rules:
-                for problem in rule.read(view[index], self._profile):
+                for problem in rule.read(view[index], self.profile):
                     self._violations.append(Violation(type(rule).__name__, view[index].position, problem))
         self._read = view
         last = view[-1].position if view else 0

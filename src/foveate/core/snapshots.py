@@ -40,6 +40,8 @@ __all__ = [
 
 VERSION = 3
 """Version of the snapshot format."""
+_MODELS_MAX = 8
+"""Models whose calibration is kept."""
 _READABLE = (2, 3)
 """Readable versions. Version 2 had no forgotten ranges. A snapshot is only a shortcut, so others are ignored."""
 
@@ -115,6 +117,10 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
     """Tokens of the same prompt, by the counter."""
     sequences: tuple[tuple[int, int], ...] = ()
     """(turn, sequence number) of the newest message with retention, for each of the last two turns that have one."""
+    calibrations: tuple[tuple[str, int, int], ...] = ()
+    """(model, tokens by the provider, tokens by the counter) of the last measured prompt of each model, newest last."""
+    model: str = ""
+    """The model of the last reply; "" if it is not known."""
 
     @property
     def sequence(self) -> int:
@@ -136,7 +142,23 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
             self.measured if prompt is None else prompt,
             self.estimated if prompt is None else stamp.estimate,
             self._counted(stamp) if stamp.retention else self.sequences,
+            self.calibrations if prompt is None else self._calibrated(stamp.model, prompt, stamp.estimate),
+            stamp.model if is_reply else self.model,
         )
+
+    def calibration(self, model: str) -> tuple[int, int]:
+        """Return the tokens of the last measured prompt of this model, by the provider and by the counter; 0 for none.
+
+        A measurement without a model counts for every model that has none of its own.
+        """
+        known = {name: (measured, estimated) for name, measured, estimated in self.calibrations}
+        if not known:  # Written before models were recorded.
+            return self.measured, self.estimated
+        return known.get(model) or known.get("") or (0, 0)
+
+    def _calibrated(self, model: str, measured: int, estimated: int) -> tuple[tuple[str, int, int], ...]:
+        others = [known for known in self.calibrations if known[0] != model]
+        return (*others[1 - _MODELS_MAX :], (model, measured, estimated))
 
     def _counted(self, stamp: Stamp) -> tuple[tuple[int, int], ...]:
         number = stamp.retention.sequence if stamp.retention else 0

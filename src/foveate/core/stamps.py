@@ -180,6 +180,8 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     """The step of an agent's run that produced it (`core.runs.step_name`)."""
     stop: Stop | None = None
     """For a reply: why it ended; None if unknown."""
+    model: str = ""
+    """For a reply: the model that wrote it, if the program named it. It tells apart calibration, prices and usage."""
 
     def is_added(self, path: tuple[int, ...]) -> bool:
         """Return whether a plugin added the part at this path to the user's message."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
+from functools import reduce
 
 import msgspec
 from msgspec import Struct
@@ -63,6 +64,8 @@ class Totals(Struct, frozen=True):
     """Calls with such a report."""
     tokens_history: int = 0
     """Tokens of all messages so far, each once: the next call if it received the whole history."""
+    usage_by_model: Mapping[str, Usage] = {}
+    """The billed tokens of each model. Under "": of calls whose model is not known."""
 
     @property
     def tokens_saved(self) -> int:
@@ -112,7 +115,8 @@ class Tally:
         self._sums: Counter[str] = Counter()
         self._summaries: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
-        self._usage: dict[str, int] = {}
+        self._usage: dict[str, Usage] = {}
+        """The billed tokens, by model."""
         self._before: tuple[Entry, ...] = ()
         """The entries of the last call."""
         self._sent = 0
@@ -172,7 +176,7 @@ class Tally:
             self._sums["expansions"] += 1
             self._sums["tokens_expanded"] += stamp.tokens
         if stamp.usage is not None:
-            self._bill(stamp.usage)
+            self._bill(stamp.usage, stamp.model)
         for call in message.calls:
             self._call(call)
         if message.result is not None:
@@ -204,16 +208,14 @@ class Tally:
             **self._sums,
             summaries=dict(+self._summaries),
             refused=dict(self._refused),
-            usage=Usage(**self._usage),
+            usage=reduce(_sum, self._usage.values(), Usage()),
             tokens_history=self._whole,
+            usage_by_model=dict(self._usage),
         )
 
-    def _bill(self, usage: Usage) -> None:
+    def _bill(self, usage: Usage, model: str) -> None:
         self._sums["calls_billed"] += 1
-        for name in Usage.__struct_fields__:
-            tokens = getattr(usage, name)
-            if tokens is not None:
-                self._usage[name] = self._usage.get(name, 0) + tokens
+        self._usage = {**self._usage, model: _sum(self._usage.get(model, Usage()), usage)}
 
     def _call(self, call: ToolCall) -> None:
         request = call.name, _canonical(call.arguments)
@@ -231,6 +233,16 @@ class Tally:
             self._again.discard(call_id)
             self._sums["refetches"] += 1
             self._sums["tokens_refetched"] += tokens
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    """Return the sum of both; a figure that neither has is None."""
+    sums: dict[str, int] = {}
+    for usage in (one, other):
+        for name in Usage.__struct_fields__:
+            if (tokens := getattr(usage, name)) is not None:
+                sums[name] = sums.get(name, 0) + tokens
+    return Usage(**sums)
 
 
 def _is_same(old: Entry, new: Entry) -> bool:

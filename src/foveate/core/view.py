@@ -170,6 +170,10 @@ class CallContext(Struct, frozen=True):
     """Seconds since the last request; None before the first one."""
     prices: Prices = Prices()
     """The prices of the model."""
+    model: str = ""
+    """The name of the model; "" if the program named none."""
+    binds_reasoning: bool = False
+    """Whether an edit invalidates all reasoning after it (`Profile.binds_reasoning`)."""
 
 
 class View(Struct, frozen=True, eq=False):

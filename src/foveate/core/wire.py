@@ -78,10 +78,12 @@ def decode_record(body: bytes) -> Record:
 
 def encode_stamp(stamp: Stamp) -> bytes:
     """Return the canonical bytes of a stamp, without the rare fields at its end if they are empty."""
-    if stamp.stop is not None:
-        return _pack.encode(stamp)
     s = stamp
+    if s.model:
+        return _pack.encode(s)
     common = (s.turn, s.time, s.tokens, s.origin, s.source, s.usage, s.estimate)
+    if s.stop is not None:
+        return _pack.encode((*common, s.lease, s.retention, s.metadata, s.expanded, s.step, s.stop))
     if s.step:
         return _pack.encode((*common, s.lease, s.retention, s.metadata, s.expanded, s.step))
     if s.expanded is not None:

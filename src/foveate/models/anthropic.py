@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..core.needs import DROP_STALE_REASONING
+from ..core.profiles import profile_for
 from ..errors import BadSetting, MissingExtra
 from .sdk import RETRIES, TIMEOUT, SdkModel
 
@@ -20,6 +22,7 @@ __all__ = ["AnthropicModel", "anthropic_model"]
 
 MAX_TOKENS = 8_192
 """Default maximal length of an answer. The API refuses a request without one."""
+_THINKING = ("thinking", "redacted_thinking")
 
 
 def anthropic_model(
@@ -81,4 +84,20 @@ class AnthropicModel(SdkModel):
         return send
 
     def _arguments(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
-        return {"max_tokens": self.max_tokens, **self.options, **body}
+        arguments = {"max_tokens": self.max_tokens, **self.options, **body}
+        is_own_server = type(client).__name__ in ("Anthropic", "AsyncAnthropic")  # Others may not know the beta.
+        if is_own_server and profile_for("anthropic", self.model).binds_reasoning and _sends_reasoning(arguments):
+            arguments = DROP_STALE_REASONING.added_to(arguments)
+            headers = dict(arguments.get("extra_headers") or {})
+            betas = [*filter(None, [headers.get("anthropic-beta")]), *arguments.pop("betas")]
+            arguments["extra_headers"] = {**headers, "anthropic-beta": ",".join(betas)}
+        return arguments
+
+
+def _sends_reasoning(arguments: Mapping[str, Any]) -> bool:
+    """Return whether a request with thinking holds thinking of earlier replies."""
+    if (arguments.get("thinking") or {}).get("type") == "disabled":
+        return False
+    contents = [message.get("content") for message in arguments.get("messages", ()) if isinstance(message, Mapping)]
+    blocks = [block for content in contents if isinstance(content, list) for block in content]
+    return any(isinstance(block, Mapping) and block.get("type") in _THINKING for block in blocks)

@@ -5,7 +5,7 @@ The tables are small on purpose; keywords override them. Sources: the providers'
 
 from __future__ import annotations
 
-from ..core.profiles import is_window_documented, window_of
+from ..core.profiles import bare_model_name, is_window_documented, window_of
 from ..core.view import Prices
 from ..errors import BadSetting
 from .servers import SERVERS
@@ -17,6 +17,9 @@ _FORMATS |= {"o4-": "openai", "gemini-": "openai", "grok-": "openai"}
 """Prefix of a model's name -> the format of its provider's interface."""
 
 _PRICES = {
+    "claude-fable-5-1": Prices(read=0.025),
+    "claude-opus-5-5": Prices(read=0.05),
+    "claude-sonnet-5-5": Prices(read=0.05),
     "gpt-": Prices(read=0.5, write=1.0, output=4.0),
     "gpt-4.1": Prices(read=0.25, write=1.0, output=4.0),
     "gpt-5": Prices(read=0.1, write=1.0, output=8.0),
@@ -45,7 +48,7 @@ def format_of_model(model: str) -> str | None:
 
 def prices_of_model(model: str) -> Prices:
     """Return the relative prices of a model; those of Anthropic if the model is not known."""
-    name = model.rpartition(":")[2].rpartition("/")[2]
+    name = bare_model_name(model)
     known = [prefix for prefix in _PRICES if name.startswith(prefix)]
     return _PRICES[max(known, key=len)] if known else Prices()
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from ..background.threads import Threads
 from ..conversation import Session, validate
 from ..conversation.calls import Caller
-from ..conversation.limits import Limits
 from ..conversation.plan import Planner
 from ..conversation.plugins import Plugin
 from ..conversation.prefetch import SummaryPrefetch
+from ..conversation.request_model import RequestModel
 from ..conversation.state import State
-from ..core.profiles import Profile, profile_for, window_of
+from ..core.profiles import Profile, adjusted_to_model, profile_for, window_of
 from ..core.view import Prices
 from ..counters import EstimatingCounter
 from ..errors import BadSetting
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from ..background.tasks import Tasks
 
 __all__ = ["Parts"]
+
+_ESTIMATING = EstimatingCounter()
 
 
 class Parts(NamedTuple):
@@ -50,20 +53,17 @@ class Parts(NamedTuple):
         policies = select_active(resolved.policies, has_summarizer=has_summarizer)
         check_compatible(policies, has_summarizer=has_summarizer)
         format = format_of(resolved.format)
-        check_model(resolved.model, format.name, resolved.window)
-        profile = options.profile or profile_for(format.name, resolved.model)
-        limits = Limits(self._window(), resolved.reserve, profile)
+        model = self._model(format.name, resolved.model, resolved.window)
         summarizer = summarizer_of(resolved.summarizer)
         caller = Caller()
         prefetch = SummaryPrefetch(self._background(background) if summarizer else None, caller)
         state = State(
             open_store(resolved.store) if isinstance(resolved.store, str) else complete(resolved.store),
             format,
-            profile,
-            options.counter or EstimatingCounter(),
+            model,
             _checked_clock(options.clock) if options.clock else wall_clock,
-            limits=limits,
-            prices=options.prices or prices_of_model(resolved.model),
+            reserve=resolved.reserve,
+            lookup=partial(self._model, format.name),
             caller=caller,
             prefetch=prefetch,
         )
@@ -85,18 +85,30 @@ class Parts(NamedTuple):
         format = self.resolved.format if isinstance(self.resolved.format, str) else state.format
         return self._replace(resolved=self.resolved._replace(store=state.store, format=format))
 
-    def _window(self) -> int | None:
-        """Return the window in tokens. Raises BadSetting if it is not known and the hard floor needs it."""
-        window = self.resolved.window
+    def _model(self, format: str, name: str, window: int | None) -> RequestModel:
+        """Return a model of this format. Window and prices of the opening count for the model that was named then.
+
+        `window`: in tokens; None: that of the model, or of the opening if it is not known. Raises BadSetting if format
+        or window cannot be the model's, and if no window is known and the hard floor needs it.
+        """
+        resolved, options = self.resolved, self.options
+        is_opened = name == resolved.model
+        if window is None and is_opened:
+            window = resolved.window
+        check_model(name, format, window)
+        profile = options.profile or profile_for(format, name)
+        if not is_opened:
+            profile = adjusted_to_model(profile, name)
         if window is None:
-            window = window_of(self.resolved.model)
-        if window is None and self.needs_window and self.resolved.floor:
-            of_model = f" of model {self.resolved.model!r}" if self.resolved.model else ""
+            window = window_of(name) or resolved.window
+        if window is None and self.needs_window and resolved.floor:
+            of_model = f" of model {name!r}" if name else ""
             raise BadSetting(
                 f"Window{of_model} is not known. Pass window=200_000 (tokens), or model= with the name of a model that "
                 'is known; only policy="off" needs no window.'
             )
-        return window
+        prices = options.prices if options.prices is not None and is_opened else prices_of_model(name)
+        return RequestModel(name, profile, window, prices, options.counter or _ESTIMATING)
 
     def _background(self, default: type[Threads] | type[Tasks]) -> Background | RemoteBackground | None:
         background = self.options.background

@@ -1,0 +1,62 @@
+"""Needs of a request beyond its messages: options of the call, and the beta features that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from .messages import Reasoning
+from .profiles import Profile
+from .view import Entry
+
+__all__ = ["DROP_STALE_REASONING", "Needs", "needs_of"]
+
+
+class Needs(Struct, frozen=True):
+    """Options that a request should have in addition to its prompt. Both are empty for most models."""
+
+    betas: tuple[str, ...] = ()
+    """Values of the header `anthropic-beta`, or `betas=` of the SDK's `client.beta.messages`."""
+    options: Mapping[str, Any] = {}
+    """Fields of the request, such as `thinking`."""
+
+    def __bool__(self) -> bool:
+        return bool(self.betas or self.options)
+
+    def added_to(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the keyword arguments of `client.beta.messages.create`: the request with its own values first.
+
+        Objects are merged field by field, so `thinking` keeps the type and the display that the request has.
+        """
+        merged = _merged(request, self.options)
+        if self.betas:
+            merged["betas"] = list(dict.fromkeys((*request.get("betas", ()), *self.betas)))
+        return merged
+
+
+DROP_STALE_REASONING = Needs(
+    ("thinking-binding-controls-2026-08-01",),
+    {"thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}},
+)
+"""Lets Anthropic drop reasoning that is bound to another prefix, instead of refusing the request. A changed system
+prompt or tool list changes the prefix too. Source: Anthropic's page on preserved thinking.
+"""
+
+
+def needs_of(entries: Iterable[Entry], profile: Profile) -> Needs:
+    """Return the needs of a request with these entries."""
+    shown = (part for entry in entries for part in entry.message.parts)
+    has_bound = profile.binds_reasoning and any(isinstance(part, Reasoning) for part in shown)
+    return DROP_STALE_REASONING if has_bound else Needs()
+
+
+def _merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(first)
+    for key, value in second.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key, {}), Mapping):
+            merged[key] = _merged(merged.get(key, {}), value)
+        else:
+            merged.setdefault(key, value)
+    return merged
