@@ -245,7 +245,7 @@ def test_unknown_fields_are_ignored():
     record = json.loads(wire.encode_record(RECORD)) | {"cause": "why"}
     record["edits"][1]["weight"] = 3
     assert wire.decode_record(json.dumps(record).encode()) == RECORD
-    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", None, "", None, {"more": 1}, 7]
+    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", None, "", None, "", {"more": 1}, 7]
     assert wire.decode_stamp(msgspec.msgpack.encode(packed)) == STAMP
 
 
@@ -258,9 +258,10 @@ def test_a_stamp_keeps_its_bytes_of_earlier_versions():
     expanded = replace(STAMP, expanded=Expansion("lines", "m3", "0" * 40))
     stepped = replace(STAMP, step="run/3")
     stopped = replace(STAMP, stop=Stop("length", "max_tokens"))
-    every = [STAMP, leased, expanded, stepped, stopped]
+    named = replace(STAMP, model="claude-opus-5-5")
+    every = [STAMP, leased, expanded, stepped, stopped, named]
     packed = [wire.encode_stamp(stamp) for stamp in every]
-    assert [len(msgspec.msgpack.decode(one)) for one in packed] == [7, 10, 11, 12, 13]
+    assert [len(msgspec.msgpack.decode(one)) for one in packed] == [7, 10, 11, 12, 13, 14]
     assert [wire.decode_stamp(one) for one in packed] == every
     # The form before stamps had stops: all twelve fields, in order.
     earlier = (3, 1_700_000_000_000, 42, "assistant", "run-1", (10, 20, None, 5, 2), 31, None, None, "", None, "run/3")

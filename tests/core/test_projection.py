@@ -486,7 +486,8 @@ def test_facts_come_from_the_newest_messages():
     facts = Facts()
     for position, (message, stamp) in enumerate(messages, 1):
         facts = facts.after(position, message, stamp)
-    assert facts == Facts(last_input=3, turn=3, replied=50, measured=120, estimated=60)
+    calibrations = (("", 120, 60),)
+    assert facts == Facts(3, 3, replied=50, measured=120, estimated=60, calibrations=calibrations)
 
 
 # ----------------------------------------------------------------------------------------------------------- identity

@@ -257,7 +257,7 @@ def test_bound_reasoning_may_be_dropped_by_the_api():
             anthropic_model(name, client, options=options).complete({"messages": messages})
         anthropic_model("claude-opus-5-5", client).complete({"messages": messages[:1]})
         first, *others = server.received
-    assert first.values()["thinking"] == {
+    assert first.values["thinking"] == {
         "type": "adaptive",
         "block_binding": {"prefix_mismatch_behavior": "drop_block"},
     }
