@@ -12,6 +12,8 @@ from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
+import msgspec
+
 from foveate import Conversation, Message, Options, Policy, open_conversation
 from foveate.core.rules import check
 from foveate.errors import BadEdit, BadInput, CompactionFailed, DoesNotFit, FoveateError
@@ -25,6 +27,7 @@ MODELS = {
     "anthropic": ("", "claude-haiku-4-5", "claude-opus-5-5"),
     "openai": ("", "gpt-5.4", "gpt-4o"),
     "openai_responses": ("", "gpt-5.6"),
+    "gemini": ("", "gemini-3.1-pro-preview", "gemini-2.5-flash"),
 }
 """Models of each format: unknown, older, newer. A change of format and model opens the conversation again."""
 PRESETS = ("none", "balanced", "frugal", "coding", "keep-last-1", "prune-and-compact", "recap", "expire")
@@ -33,6 +36,7 @@ TOOLS = {
     "anthropic": [{"name": "read_file", "input_schema": {"type": "object"}}],
     "openai": [{"type": "function", "function": {"name": "read_file", "parameters": {"type": "object"}}}],
     "openai_responses": [{"type": "function", "name": "read_file", "parameters": {"type": "object"}}],
+    "gemini": [{"functionDeclarations": [{"name": "read_file"}]}, {"googleSearch": {}}],
 }
 
 
@@ -149,6 +153,12 @@ class Case:
             case _:
                 chat.privacy.erase(f"m{position}")
 
+    def _with_model(self, body: bytes) -> bytes:
+        """Return the body with the model, which Gemini takes in the address and not in the body."""
+        if self.format != "gemini":
+            return body
+        return b'{"model":' + msgspec.json.encode(self.model) + b"," + body[1:]
+
     def _check_body(self) -> None:
         try:
             view = self.chat.prepare(tools=self.tools)
@@ -159,7 +169,7 @@ class Case:
         self.bodies += 1
         self.checked[self.format] += 1
         problems = [str(violation) for violation in check(view, self.chat._agent.profile)]
-        problems += [str(refusal) for refusal in check_body(self.format, body)]
+        problems += [str(refusal) for refusal in check_body(self.format, self._with_model(body))]
         if view.tokens > view.budget.usable:
             problems.append(f"{view.tokens} tokens, but {view.budget.usable} fit")
         for problem in problems:
