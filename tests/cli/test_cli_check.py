@@ -62,6 +62,7 @@ ILLEGAL = [
     [
         ("openai", [(2, "pairing"), (4, "pairing"), (5, "arguments")]),
         ("anthropic", [(4, "order"), (7, "call-id")]),
+        ("gemini", [(2, "pairing"), (4, "pairing"), (5, "thinking"), (7, "thinking")]),
     ],
 )
 def test_check_names_message_line_and_repair_of_each_problem(run, tmp_path, provider, found):

@@ -506,6 +506,14 @@ SOUND: dict[str, list[Any] | dict[str, Any]] = {
         "instructions": "x",
         "input": [{"role": "user", "content": "Go."}, {"type": "local_shell_call", "call_id": "c", "action": {}}],
     },
+    "gemini": {
+        "contents": [
+            {"role": "user", "parts": [{"text": "Go."}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]},
+        ],
+        "systemInstruction": {"parts": [{"text": "x"}]},
+    },
     "chat": {
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "Go."}]},

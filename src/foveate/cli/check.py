@@ -42,7 +42,7 @@ def check(
     file
         A recording.
     provider
-        The rules: anthropic (default) or openai.
+        The rules: anthropic (default), openai or gemini.
     as_json
         Print one JSON object.
     reader
@@ -128,7 +128,7 @@ _REPAIRS = {
     "name": "replaces characters in the name that the provider does not accept",
     "arguments": "writes the arguments as a JSON object",
     "media": "makes it text if the provider does not accept it",
-    "thinking": "removes reasoning that the provider does not accept",
+    "thinking": "removes reasoning that the provider does not accept, and signs calls",
     "trailing": "removes the white space",
     "system": "moves the system prompt to the provider's place for it",
     "size": "cannot help: a request this large needs a policy (foveate replay)",
@@ -143,7 +143,8 @@ def _findings(recording: Recording, provider: str) -> list[Finding]:
     if not messages:
         raise BadTranscript(recording.path, 0, "it holds side chains, but no main conversation.")
     body = body_of(provider, messages)
-    refusals = check_body(provider, body)
+    # A recording may end with the model's answer, which some providers refuse in a request.
+    refusals = [refusal for refusal in check_body(provider, body) if refusal.rule != "prefill"]
     places = positions_of(provider, messages, body, [refusal.where for refusal in refusals])
     return [
         Finding(
@@ -241,17 +242,22 @@ def _print(recording: Recording, provider: str, findings: Sequence[Finding], spe
     )
 
 
-_PLACE = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
+_PLACE = re.compile(r"(?:messages|contents)\[(\d+)\](?:\.(?:content|parts)\[(\d+)\])?")
+_FIELDS = {"gemini": ("contents", "parts")}
+"""The names of the list of messages and of the content of a message, where they are not the usual ones."""
 
 
 def body_of(provider: str, messages: Sequence[Message]) -> dict[str, Any]:
     """Return the request body with these messages exactly as recorded, legal or not."""
     wires = get_format(provider).render(messages)
-    if provider != "anthropic":
+    if provider == "openai":
         return {"messages": wires}
+    listed, content = _FIELDS.get(provider, ("messages", "content"))
     leading = next((at for at, wire in enumerate(wires) if wire["role"] != "system"), len(wires))
-    system = [block for wire in wires[:leading] for block in wire["content"]]
-    return {**({"system": system} if system else {}), "messages": wires[leading:]}
+    system = [block for wire in wires[:leading] for block in wire[content]]
+    if provider == "gemini":
+        return {**({"systemInstruction": {"parts": system}} if system else {}), listed: wires[leading:]}
+    return {**({"system": system} if system else {}), listed: wires[leading:]}
 
 
 def positions_of(provider: str, messages: Sequence[Message], body: dict[str, Any], where: Sequence[str]) -> list[int]:
@@ -270,23 +276,24 @@ def positions_of(provider: str, messages: Sequence[Message], body: dict[str, Any
 def _starts(provider: str, messages: Sequence[Message], body: dict[str, Any]) -> list[list[int]]:
     """For each wire message, return the position of the recorded message of each of its blocks."""
     form = get_format(provider)
+    listed, content_field = _FIELDS.get(provider, ("messages", "content"))
     blocks = [
-        (position, wire["content"])
+        (position, wire[content_field])
         for position, message in enumerate(messages, 1)
         for wire in form.render([message])
-        if provider != "anthropic" or wire["role"] != "system" or position > _leading(messages)
+        if provider == "openai" or wire["role"] != "system" or position > _leading(messages)
     ]
     owners: list[list[int]] = []
     rest = iter(blocks)
-    for wire in body["messages"]:
-        content = wire.get("content")
+    for wire in body[listed]:
+        content = wire.get(content_field)
         places: list[int] = []
         while not places or (isinstance(content, list) and len(places) < len(content)):
             position, part = next(rest, (0, None))
             if not position:
                 break
             places += [position] * max(1, len(part) if isinstance(part, list) else 1)
-            if not isinstance(content, list) or provider != "anthropic":
+            if not isinstance(content, list) or provider == "openai":
                 break
         owners.append(places)
     return owners

@@ -38,7 +38,7 @@ def repair(
     """Write a legal copy of a recording, and list the changes.
 
     The copy loses no text: a part that cannot stay in its place becomes a note. For openai the copy has one chat
-    message a line; for anthropic it is one JSON object with `system` and `messages`.
+    message a line; for the others it is one JSON object, the body of a request.
 
     Example: `foveate repair session.jsonl --provider anthropic -o repaired.json`
 
@@ -47,7 +47,7 @@ def repair(
     file
         A recording.
     provider
-        The provider of the copy: anthropic or openai.
+        The provider of the copy: anthropic, openai or gemini.
     output
         The file to write. It is written completely or not at all.
     force
@@ -157,6 +157,6 @@ def _grouped(changes: Sequence[Fix]) -> dict[str, list[str]]:
 
 
 def _encode(provider: str, body: dict[str, Any]) -> bytes:
-    if provider == "anthropic":
+    if provider != "openai":
         return json.dumps(body, ensure_ascii=False, indent=1).encode() + b"\n"
     return b"".join(json.dumps(message, ensure_ascii=False).encode() + b"\n" for message in body["messages"])

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from ...errors import BadSetting, BadTranscript, UnknownFormat
-from . import atif, chat_json, claude_code, codex, opencode, openhands, pi_session, swe_agent
+from . import atif, chat_json, claude_code, codex, gemini, opencode, openhands, pi_session, swe_agent
 from .recording import KINDS, Reader, Recording
 from .source import LINE_LIMIT, Sample, Source
 
@@ -27,6 +27,7 @@ READERS: tuple[Reader, ...] = (
     swe_agent.READER,
     openhands.READER,
     codex.RESPONSES,
+    gemini.READER,
     chat_json.READER,
 )
 """The first reader that recognises a file reads it, so narrow readers come before wide ones."""
