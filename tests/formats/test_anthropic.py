@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from format_views import IMAGE, PIXEL, entries, entry, view
+from msgspec.structs import replace
 
 from foveate.core.messages import (
     Extra,
@@ -26,7 +27,7 @@ from foveate.core.stamps import Usage
 from foveate.errors import BadMessage
 from foveate.formats import get_format
 from foveate.formats.anthropic import Anthropic
-from foveate.formats.anthropic.write import NO_OUTPUT, NOTE
+from foveate.formats.anthropic.write import NO_OUTPUT
 from foveate.testing.bodies import check_body
 
 PROFILE = PROFILES["anthropic"]
@@ -356,7 +357,7 @@ def test_results_come_first_in_their_message():
     assert [block["type"] for block in wire["content"]] == ["tool_result", "text"]
 
 
-def test_later_system_messages_become_notes():
+def test_system_messages_at_the_beginning_move_to_system_and_later_ones_stay():
     shown = view(system("rules"), Message("system", (Text("more"), Text(" "))), user("u"), system("changed"))
     prompt = Anthropic().prompt(shown, profile=PROFILE, system="first")
     assert prompt == {
@@ -366,13 +367,8 @@ def test_later_system_messages_become_notes():
             {"type": "text", "text": "more", "cache_control": MARK},
         ],
         "messages": [
-            {
-                "role": "user",
-                "content": [
-                    {"type": "text", "text": "u"},
-                    {"type": "text", "text": NOTE + "changed", "cache_control": MARK},
-                ],
-            }
+            {"role": "user", "content": [{"type": "text", "text": "u"}]},
+            {"role": "system", "content": [{"type": "text", "text": "changed", "cache_control": MARK}]},
         ],
     }
     assert [wire["role"] for wire in Anthropic().render([system("rules"), user("u"), system("changed")])] == [
@@ -380,6 +376,41 @@ def test_later_system_messages_become_notes():
         "user",
         "system",
     ]
+
+
+def test_system_message_shown_as_a_note_is_written_as_a_users():
+    note = replace(entry(system("[System note]\nchanged"), position=2), kind="note")
+    prompt = Anthropic().prompt(view(entry(user("u")), note), profile=PROFILE)
+    texts = [{"type": "text", "text": "u"}, {"type": "text", "text": "[System note]\nchanged", "cache_control": MARK}]
+    assert prompt["messages"] == [{"role": "user", "content": texts}]
+
+
+def test_settings_and_changes_of_tools_stay_with_a_later_system_message():
+    """Only text, changes of tools and documented settings of the system message are sent."""
+    wires = [
+        {"role": "user", "content": [{"type": "text", "text": "u"}]},
+        {
+            "role": "system",
+            "content": [
+                {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "bash"}},
+                {"type": "text", "text": "no shell"},
+            ],
+        },
+        {"role": "system", "content": [{"type": "text", "text": "soon"}], "clear_at": "next_user_message"},
+        {"role": "system", "content": [], "output_config": {"effort": "low"}},
+        {"role": "assistant", "content": [{"type": "text", "text": "ok"}]},
+    ]
+    messages = [message for wire in wires for message in Anthropic().parse(wire)]
+    rendered = Anthropic().rendered(view(*messages), profile=PROFILE)
+    assert [json.loads(each.body) for each in rendered] == wires
+
+
+def test_message_for_one_turn_takes_no_cache_mark():
+    wire = {"role": "system", "content": "soon", "clear_at": "next_user_message"}
+    (scoped,) = Anthropic().parse(wire)
+    shown = Anthropic().prompt(view(user("u"), scoped), profile=PROFILE)["messages"]
+    assert shown[0]["content"][0]["cache_control"] == MARK
+    assert shown[1]["content"] == [{"type": "text", "text": "soon"}]
 
 
 def test_rendered_has_every_entry_once_including_system_prompts():

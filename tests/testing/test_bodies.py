@@ -172,6 +172,14 @@ MARK = {"type": "ephemeral"}
 SERVED = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
 SEARCH = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
 THINK = {"type": "thinking", "thinking": "", "signature": "c2ln"}
+SOON = {"role": "system", "content": "soon", "clear_at": "next_user_message"}
+SUMMED = {"type": "compaction", "content": "so far"}
+
+
+def instructed(place: int, message: Body) -> Change:
+    """Return a change that inserts a system message, for a model that takes one."""
+    return both(put("model", "claude-opus-5-5"), add(M, place, message))
+
 
 ANTHROPIC: list[tuple[str, str, Change]] = [
     ("role", "messages[0].role", put(M, 0, "role", "system")),
@@ -274,6 +282,30 @@ ANTHROPIC: list[tuple[str, str, Change]] = [
     ),
     ("system", "system", put("system", {"text": "Be brief."})),
     ("system", "system[0]", put("system", 0, image())),
+    ("keys", "messages[0].reasoning_content", put(M, 0, "reasoning_content", "hm")),
+    ("keys", "messages[0].clear_at", put(M, 0, "clear_at", "never")),
+    ("keys", "messages[3].output_config", put(M, 3, "output_config", {"effort": "low"})),
+    ("role", "messages[1].role", add(M, 1, {"role": "system", "content": "Be brief."})),
+    ("system", "messages[0]", instructed(0, {"role": "system", "content": "Be brief."})),
+    ("system", "messages[4]", instructed(4, {"role": "system", "content": "Be brief."})),
+    ("system", "messages[5].content[0]", instructed(5, {"role": "system", "content": [image()]})),
+    ("empty", "messages[5].content", instructed(5, {"role": "system", "content": []})),
+    ("system", "messages[5].clear_at", instructed(5, {**SOON, "clear_at": "soon"})),
+    ("system", "messages[5].output_config", instructed(5, {**SOON, "output_config": {"effort": "low"}})),
+    ("system", "messages[5].output_config", instructed(5, {"role": "system", "content": [], "output_config": "low"})),
+    ("system", "messages[5].content", instructed(5, {**SOON, "content": [{"type": "tool_removal", "tool": {}}]})),
+    (
+        "cache",
+        "messages[5].content[0].cache_control",
+        instructed(5, {**SOON, "content": [{**SAY, "cache_control": MARK}]}),
+    ),
+    ("compaction", "messages[3].content[0].content", add(M, 3, C, 0, {**SUMMED, "content": ""})),
+    ("compaction", "messages[3].content[0]", add(M, 3, C, 0, {**SUMMED, "signature": "c2ln"})),
+    (
+        "compaction",
+        "messages[0].content[0]",
+        put(M, [{"role": "user", "content": [{**SUMMED, "signature": "c2ln"}, SUMMED, SAY]}]),
+    ),
     ("tools", "tools", put("tools", {})),
     ("tools", "tools[0]", put("tools", 0, "look")),
     ("tools", "tools[0].input_schema", drop("tools", 0, "input_schema")),
@@ -433,7 +465,6 @@ GEMINI: list[tuple[str, str, Change]] = [
 ]
 
 STRICT: list[tuple[str, str, str, Change]] = [
-    ("anthropic", "keys", "messages[0].reasoning_content", put(M, 0, "reasoning_content", "hm")),
     ("anthropic", "keys", "messages[4].content[0].annotations", put(M, 4, C, 0, "annotations", [])),
     ("anthropic", "keys", "messages[2].content[1].content[0].id", put(M, 2, C, 1, C, 0, "id", "x")),
     ("anthropic", "keys", "system[0].priority", put("system", 0, "priority", 1)),
@@ -478,6 +509,31 @@ def test_planted_fault_is_refused_by_its_rule_and_at_its_place(provider, rule, w
     results = check_body(provider, body)
     assert {refusal.rule for refusal in results} <= {rule, "pairing"}  # An unreadable call cannot be paired.
     assert (rule, where) in [(refusal.rule, refusal.where) for refusal in results], [str(one) for one in results]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        instructed(5, {"role": "system", "content": "Be brief."}),
+        instructed(3, {"role": "system", "content": [{"type": "tool_addition", "tool": {}}, SAY]}),
+        both(instructed(5, SOON), instructed(5, {"role": "system", "content": "Be brief.", "clear_at": "never"})),
+        instructed(4, {"role": "system", "content": [], "output_config": {"effort": "low"}}),
+        instructed(0, {"role": "system", "content": [], "output_config": {"effort": "low"}}),
+        both(
+            put("model", "claude-opus-5-5"),
+            put(M, 4, "role", "system"),
+            add(M, 3, C, 1, SEARCH),
+            add(M, 3, C, 2, SERVED),
+        ),
+        add(M, 3, C, 0, SUMMED),
+        both(drop(M, slice(0, 3)), add(M, 0, C, 0, {**SUMMED, "signature": "c2ln"})),
+        add(M, 3, C, 0, {**SUMMED, "content": None}),
+    ],
+)
+def test_system_message_or_compaction_in_its_place_is_accepted(change):
+    body = anthropic()
+    change(body)
+    assert check_body("anthropic", body) == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ A provider requires that every call is answered once, directly after its message
 takes slots in *units*: an assistant's message and the messages up to the next one. In a unit the answers come first. A
 call without an answer gets a stand-in. An answer becomes a user's note in its own place if it cannot follow its call:
 it came after the next model call, it is a second answer, or its call is not visible. Nothing is dropped, and a visible
-entry never moves: recorded turns decide whether an answer is late, not the messages that follow.
+entry never moves: recorded turns decide whether an answer is late, not the messages that follow. Only instructions may
+move, before they are sent (`system_messages.py`).
 
 Server tools: a use may wait for its result while only assistant's messages and results of calls follow, as after a
 pause. If another message follows, a stand-in closes the use. A result whose use is not visible is left out.
@@ -24,9 +25,10 @@ from .messages import Message, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 from .rendering import Counter, Slot, reshape
 from .server_tools import ServerBlock, closing_result, server_blocks
+from .system_messages import SystemMessages, last_prompt
 from .view import Entry
 
-__all__ = ["ANSWER_ERASED", "NO_ANSWER", "OPENING", "Legalizer"]
+__all__ = ["ANSWER_ERASED", "NO_ANSWER", "Legalizer"]
 
 NO_ANSWER = "[No result: the call was interrupted, or its result is not shown.]"
 """The model reads this text if a call has no answer."""
@@ -35,9 +37,6 @@ ANSWER_ERASED = "the answer of this call was erased"
 """The reason of a call whose answer has no content left."""
 
 _UNPAIRED = "a server tool's result without its use, or a use without an id of its own, is refused"
-
-OPENING = "[The conversation goes on from here.]"
-"""The user's note before a view that would begin with the assistant."""
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -69,7 +68,7 @@ class Legalizer:
         self._taken: set[str] = set()  # call ids in the units before the last one
         self._fresh: set[str] = set()  # call ids in the last unit
         self._open_uses: OpenUses = {}  # after the last unit
-        self._opener: Entry | None = None
+        self._systems = SystemMessages(profile, count)
 
     def copy(self) -> Legalizer:
         """Return an independent copy."""
@@ -79,11 +78,14 @@ class Legalizer:
         twin._open_uses = self._open_uses
         if twin._units:  # Only the last unit's ids are changed in place.
             twin._units[-1] = twin._units[-1]._replace(call_ids=twin._fresh)
+        twin._systems = self._systems.copy()
         return twin
 
     def entries(self, slots: Sequence[Slot], since: int) -> tuple[Entry, ...]:
         """Return all entries of `slots`. The slots before index `since` did not change since the last call."""
         self._forget(since)
+        self._systems.forget(len(self._entries))
+        prompt = last_prompt(slots)
         start = self._units[-1].slot if self._units else 0
         for unit in _units(slots, start):
             if self._units and self._units[-1].slot == unit:
@@ -93,19 +95,11 @@ class Legalizer:
                 self._fresh = set()
                 self._units.append(_Unit(unit, len(self._entries), self._fresh, self._open_uses))
             end = next((i for i in range(unit + 1, len(slots)) if _opens(slots[i])), len(slots))
+            known = len(self._entries)
+            self._systems.forget(known)
             self._entries.extend(self._unit_entries(slots[unit:end]))
-        return self._opened_by_user()
-
-    def _opened_by_user(self) -> tuple[Entry, ...]:
-        """Return the entries, after a user's note if the provider requires a user first and the view has none."""
-        first = next((i for i, entry in enumerate(self._entries) if entry.message.role != "system"), None)
-        if not self._profile.user_first or first is None or self._entries[first].message.role != "assistant":
-            return tuple(self._entries)
-        if self._opener is None or self._opener.stamp is not self._entries[first].stamp:
-            message = Message("user", (Text(OPENING),))
-            bare = Entry(0, "", message, None, self._entries[first].stamp, "stand-in")
-            self._opener = reshape(bare, message, "the first message must be a user's", self._count)
-        return (*self._entries[:first], self._opener, *self._entries[first:])
+            self._systems.read(self._entries, known, prompt)
+        return self._systems.placed(self._entries, prompt)
 
     def _forget(self, since: int) -> None:
         """Drop every unit that begins at slot `since` or later. The unit before becomes the last one."""

@@ -8,6 +8,7 @@ as of November 2026.
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ __all__ = [
     "PROFILES",
     "WINDOWS",
     "Profile",
+    "SystemPlaces",
     "adjusted_to_model",
     "bare_model_name",
     "claude_version",
@@ -25,6 +27,14 @@ __all__ = [
     "window_prefix",
 ]
 
+SystemPlaces = Literal["any", "after_user", "first"]
+"""Where a provider takes system messages.
+
+`any`: anywhere (OpenAI). `after_user`: at the beginning; and later behind a user's message or the result of a server
+tool, if a reply or nothing follows (Anthropic since Claude Opus 4.8). `first`: only at the beginning, so that later
+ones become user's notes.
+"""
+
 
 class Profile(Struct, frozen=True):
     """The requirements of one provider's API."""
@@ -33,6 +43,8 @@ class Profile(Struct, frozen=True):
     """Name of the wire format."""
     user_first: bool = False
     """The first message after the system prompts must be a user's (Anthropic)."""
+    system_places: SystemPlaces = "any"
+    """Where system messages may be."""
     unique_call_ids: bool = False
     """A request may use a call id only once (Anthropic: `tool_use` ids must be unique)."""
     plain_call_ids: bool = False
@@ -75,6 +87,7 @@ PROFILES: dict[str, Profile] = {
     "anthropic": Profile(
         "anthropic",
         user_first=True,
+        system_places="after_user",
         unique_call_ids=True,
         plain_call_ids=True,
         max_tool_name=128,
@@ -157,6 +170,12 @@ _CLAUDE_KNOWN = (5, 5)
 """The newest version whose window is documented."""
 _CLAUDE_BINDING = (5, 1)
 """The first version that binds reasoning to the prefix before it (Anthropic, "preserved thinking", 2026-08-31)."""
+_CLAUDE_SYSTEMS = (4, 8)
+"""The first version that takes system messages in the middle of a conversation (Anthropic, "mid-conversation system
+messages", November 2026).
+"""
+_CLAUDE_SYSTEMS_LATER = {"claude-sonnet-": (5, 5), "claude-haiku-": (5, 5)}
+"""The same for families that began to take them later."""
 _GPT = re.compile(r"gpt-(\d{1,2})(?!\d)")
 
 
@@ -215,6 +234,10 @@ def adjusted_to_model(profile: Profile, model: str) -> Profile:
         return _gemini_profile(profile, bare_model_name(model))
     version = claude_version(model)
     binds = version is not None and version >= _CLAUDE_BINDING and profile.signed_reasoning
+    if version is not None and profile.system_places != "any":
+        name = bare_model_name(model)
+        since = next((v for family, v in _CLAUDE_SYSTEMS_LATER.items() if name.startswith(family)), _CLAUDE_SYSTEMS)
+        profile = replace(profile, system_places="after_user" if version >= since else "first")
     return profile if profile.binds_reasoning == binds else replace(profile, binds_reasoning=binds)
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "apply_edits",
     "can_apply",
     "is_carried",
+    "is_directive",
     "legalized",
     "reshape",
 ]
@@ -120,6 +121,16 @@ def is_carried(part: Reasoning, profile: Profile) -> bool:
     Chat completions have no place for encrypted reasoning, and strict servers have none for any reasoning.
     """
     return profile.signed_reasoning or not (part.encrypted or profile.strict)
+
+
+def is_directive(message: Message, profile: Profile) -> bool:
+    """Return whether a system message has no content and only settings for the provider, such as an effort.
+
+    Anthropic takes such a message at any place.
+    """
+    if message.role != "system" or message.parts or message.extra is None or message.extra.format != profile.format:
+        return False
+    return profile.system_places == "after_user" and "output_config" in msgspec.json.decode(message.extra.fields)
 
 
 def _narrowed(message: Message, target: Target) -> Path:
@@ -230,7 +241,8 @@ def legalized(message: Message, profile: Profile, *, stale: bool) -> tuple[Messa
         why = why or "content after a call, and reasoning at the end, are refused"
         parts = ordered
     if message.role != "tool" and all(isinstance(part, Reasoning) for part in parts):
-        return None, "a message without content is refused"
+        is_kept = not parts and is_directive(message, profile)
+        return (message if is_kept else None), "" if is_kept else "a message without content is refused"
     return (Message(message.role, tuple(parts), message.name, message.extra) if why else message), why
 
 

@@ -15,8 +15,9 @@ import msgspec
 
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
-from .rendering import is_carried
+from .rendering import is_carried, is_directive
 from .server_tools import server_blocks
+from .system_messages import ends_in_server_result
 from .view import Entry, View
 
 __all__ = ["RULES", "Checker", "Rule", "Violation", "check", "cut_points"]
@@ -169,7 +170,7 @@ class NothingIsEmpty(_Alone):
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
         parts, result = entry.message.parts, entry.message.result
-        if all(isinstance(part, Reasoning) for part in parts):
+        if all(isinstance(part, Reasoning) for part in parts) and not is_directive(entry.message, profile):
             yield "has no content"
         if any(isinstance(part, Text) and not part.text.strip() for part in (result.content if result else parts)):
             yield "has a blank text"
@@ -205,11 +206,42 @@ class UserSpeaksFirst:
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
         if profile.user_first and not self._spoken and entry.message.role in ("assistant", "tool"):
             yield "comes before any user"
-        self._spoken = self._spoken or entry.message.role != "system"
+        self._spoken = self._spoken or entry.message.role != "system" or entry.kind == "note"
 
     def end(self, newest_input: int) -> Iterator[str]:
         if not self._spoken:
             yield "is the end of a view with only system prompts"
+
+
+class SystemsHavePlaces(_Alone):
+    """A system message after the beginning is where the provider takes one.
+
+    Consecutive ones count as one. Those without content, which only change settings, may be anywhere.
+    """
+
+    provider = "anthropic"
+    breaks = "role 'system' must follow a 'user' message; role 'system' must precede an 'assistant' message"
+
+    def __init__(self) -> None:
+        self._before: Entry | None = None  # the newest entry that is not a system message
+        self._is_instructed = False  # whether a system message with content follows it
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        is_system = entry.message.role == "system" and entry.kind != "note"
+        if not is_system:
+            if self._is_instructed and self._before is not None and entry.message.role != "assistant":
+                yield "follows a system message, which must come before a reply or at the end"
+            self._before, self._is_instructed = entry, False
+            return
+        before = self._before
+        if profile.system_places == "any" or before is None or is_directive(entry.message, profile):
+            return
+        if profile.system_places == "first":
+            yield "is a system message after the beginning"
+            return
+        self._is_instructed = True
+        if before.message.role == "assistant" and not ends_in_server_result(before.message):
+            yield "is a system message that follows neither a user's message nor the result of a server tool"
 
 
 class ReasoningIsWhole(_Alone):
@@ -286,6 +318,7 @@ RULES: tuple[Callable[[], Rule], ...] = (
     NothingIsEmpty,
     ArgumentsAreObjects,
     UserSpeaksFirst,
+    SystemsHavePlaces,
     ReasoningIsWhole,
     ForeignBlocksStayAway,
     PromptsAreIntact,

@@ -22,9 +22,10 @@ NO_WINDOW = 10**9
 """The window of a conversation without one is at least this."""
 
 Kind = Literal["message", "summary", "note", "stand-in", "continuation"]
-"""`message`: as appended or edited; `summary`: stands for a span; `note`: a late tool result, shown as a user's note;
-`stand-in`: a placeholder that answers a call without a result; `continuation`: further calls of the message before it,
-if the provider limits the calls of one message.
+"""`message`: as appended or edited; `summary`: stands for a span; `note`: shown as a user's note, because it is a late
+tool result, or a system message that the provider does not take there; `stand-in`: a placeholder, such as the answer of
+a call without a result; `continuation`: further calls of the message before it, if the provider limits the calls of one
+message.
 """
 
 

@@ -114,9 +114,9 @@ def _request(system: list[Any], tools: list[Any], messages: list[Any]) -> dict[s
 
 
 def _leading(wires: Sequence[dict[str, Any]]) -> int:
-    """Return how many wire messages at the start are system messages."""
+    """Return how many wire messages at the start are system prompts. Those without content only change settings."""
     count = 0
-    while count < len(wires) and wires[count]["role"] == "system":
+    while count < len(wires) and wires[count]["role"] == "system" and wires[count]["content"]:
         count += 1
     return count
 

@@ -23,10 +23,7 @@ from ..blocks import IMAGES, Place, add_extra, extra_fields, hidden_media_text, 
 from ..json import parse_object
 from .read import NAME
 
-__all__ = ["MOST", "NOTE", "NO_OUTPUT", "STEP", "cut", "mark", "write", "write_view"]
-
-NOTE = "[System note]\n"
-"""Starts a system message in the middle of a conversation; the API takes it as a user's."""
+__all__ = ["MOST", "NO_OUTPUT", "STEP", "cut", "mark", "write", "write_view"]
 
 NO_OUTPUT = "[It failed and said nothing.]"
 """The content of a failed call that has no output."""
@@ -61,19 +58,29 @@ def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
 def cut(entries: Sequence[Entry], start: int, profile: Profile) -> int:
     """Return the end of the group that begins at `start`: the entries that are written together.
 
-    Leading system messages form one group. So do entries of the user's side that were appended in one turn. A later
-    turn begins a new wire message, so that the messages sent before stay unchanged; the API joins them.
+    System messages at the beginning form one group, and later ones one each. Entries of the user's side that were
+    appended in one turn are written together. A later turn begins a new wire message, so that the messages sent before
+    stay unchanged; the API joins them.
     """
     end, size = start + 1, len(entries)
-    role = entries[start].message.role
-    if start == 0 and role == "system":
-        while end < size and entries[end].message.role == "system":
+    if _is_system(entries[start]):
+        while start == 0 and end < size and _is_system(entries[end]):
             end += 1
-    elif role != "assistant":
+    elif entries[start].message.role != "assistant":
         turn = entries[start].stamp.turn
-        while end < size and entries[end].message.role != "assistant" and entries[end].stamp.turn == turn:
+        while end < size and entries[end].stamp.turn == turn and _is_users(entries[end]):
             end += 1
     return end
+
+
+def _is_system(entry: Entry) -> bool:
+    """Return whether an entry is written as a system message."""
+    return entry.message.role == "system" and entry.kind != "note"
+
+
+def _is_users(entry: Entry) -> bool:
+    """Return whether an entry is written as a user's message."""
+    return entry.message.role != "assistant" and not _is_system(entry)
 
 
 def write_view(
@@ -81,19 +88,18 @@ def write_view(
 ) -> list[tuple[dict[str, Any], tuple[Entry, ...]]]:
     """Return the wire messages of one group, each with the entries it shows."""
     strict = profile.strict
-    if start == 0 and entries[0].message.role == "system":
-        leading = [({"role": "system", "content": _system_blocks(e.message, strict)}, (e,)) for e in entries]
-        return [each for each in leading if each[0]["content"]]
+    if _is_system(entries[0]):
+        systems = [(_system(entry.message, strict, is_prompt=start == 0), (entry,)) for entry in entries]
+        shown = [each for each in systems if each[0]["content"] or "output_config" in each[0]]
+        return sorted(shown, key=lambda each: not each[0]["content"])  # Those at the beginning move to `system`.
     role = "assistant" if entries[0].message.role == "assistant" else "user"
     blocks: list[dict[str, Any]] = []
     extra: dict[str, Any] = {}
     for entry in entries:
         message = entry.message
-        if message.role == "system":
-            blocks += _note(_system_blocks(message, strict))
-        else:
-            blocks += _blocks(message.parts, strict, "assistant" if role == "assistant" else "user")
-        if message.extra is not None and not strict:
+        place: Place = "system" if message.role == "system" else "assistant" if role == "assistant" else "user"
+        blocks += _blocks(message.parts, strict, place)
+        if message.extra is not None and message.role != "system" and not strict:
             extra = {**extra_fields(message.extra, NAME), **extra}
     if not blocks:
         return []  # The provider can show none of this, and it refuses an empty message.
@@ -102,17 +108,17 @@ def write_view(
     return [(add_extra({"role": role, "content": blocks}, extra), entries)]
 
 
-def _system_blocks(message: Message, strict: bool) -> list[dict[str, Any]]:
-    """Return the blocks of a system prompt, which holds only text."""
-    blocks = _blocks([part for part in message.parts if isinstance(part, Text | Media)], strict, "system")
-    return [block for block in blocks if block["text"].strip()]
+def _system(message: Message, strict: bool, *, is_prompt: bool) -> dict[str, Any]:
+    """Write a system message: at the beginning only its text, later also changes of tools and its settings."""
+    parts = [part for part in message.parts if isinstance(part, Text | Media) or (_is_change(part) and not is_prompt)]
+    blocks = [block for block in _blocks(parts, strict, "system") if block.get("text", "-").strip()]
+    wire = {"role": "system", "content": blocks}
+    return wire if strict or (is_prompt and blocks) else add_extra(wire, extra_fields(message.extra, NAME))
 
 
-def _note(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mark a system message that travels as a user message."""
-    if blocks:
-        blocks[0]["text"] = NOTE + blocks[0]["text"]
-    return blocks
+def _is_change(part: Part) -> bool:
+    """Return whether this is one of the blocks, text aside, that a system message may have."""
+    return isinstance(part, Opaque) and part.kind in ("tool_addition", "tool_removal")
 
 
 def _blocks(parts: Iterable[Part], strict: bool = False, place: Place = "export") -> list[dict[str, Any]]:
@@ -235,6 +241,8 @@ def _newest(messages: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
     """Return the newest blocks of these messages, newest first; at least `count` if there are so many."""
     blocks: list[dict[str, Any]] = []
     for message in reversed(messages):
+        if message.get("clear_at") == "next_user_message":
+            continue  # The API refuses marks here: the message leaves the prompt after one turn.
         blocks.extend(reversed(message["content"]))
         if len(blocks) >= count:
             break

@@ -47,7 +47,8 @@ RULES: Final[dict[str, str]] = {
     "trailing": "the final assistant message does not end in white space (Anthropic)",
     "prefill": "the last message is a user's, for models that require it (Anthropic)",
     "cache": "at most four cache marks, on blocks that allow one, the long-lived first (Anthropic)",
-    "system": "the system prompt is where the provider expects it, as text",
+    "system": "system prompts and messages are where the provider expects them, with content that it accepts",
+    "compaction": "a compaction block is where the provider expects it, unchanged and alone (Anthropic)",
     "tools": "tool definitions have a name and a schema",
     "size": "the body and its parts are within the provider's limits (F07)",
 }

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from .anthropic_message import SERVER_USES, THINKING, AnthropicFacts, AnthropicReader
+from .anthropic_system import compaction_faults, system_faults
 from .media import MANY_PIXELS
 from .values import CALL_ID, Fault, encodes
 
@@ -45,8 +46,10 @@ class AnthropicRules(AnthropicReader):
         """Yield the problems across messages, system prompt and tools, with paths from the top."""
         if len(messages) > MESSAGES_MAX:
             yield "size", "messages", f"List should have at most {MESSAGES_MAX} items"
-        if messages[0].role == "assistant":
+        if messages[0].role == "assistant" and messages[0].kinds[:1] != ["compaction"]:
             yield "first", "messages[0]", 'first message must use the "user" role'
+        yield from system_faults(messages, str(body.get("model", "")))
+        yield from compaction_faults(messages)
         yield from _pairs(messages)
         yield from _server_pairs(messages)
         yield from _ends(messages, str(body.get("model", "")))
@@ -188,7 +191,7 @@ def _ends(messages: Messages, model: str) -> Iterator[Fault]:
     last = len(messages) - 1
     for position, facts in enumerate(messages):
         if not facts.kinds:
-            if (position < last or facts.role != "assistant") and not facts.faults:
+            if (position < last or facts.role != "assistant") and facts.role != "system" and not facts.faults:
                 problem = "all messages must have non-empty content except for the optional final assistant message"
                 yield "empty", f"messages[{position}].content", problem
         elif facts.kinds[-1] in THINKING and facts.role == "assistant" and not _continues(messages, position):
@@ -199,7 +202,9 @@ def _ends(messages: Messages, model: str) -> Iterator[Fault]:
     text = messages[last].last_text
     if text and text[-1].isspace():
         yield "trailing", f"messages[{last}].content", "final assistant content cannot end with trailing whitespace"
-    if model.startswith(NO_PREFILL) and not messages[last].served:  # A paused turn of server tools continues.
+    last_kind = messages[last].kinds[-1:]
+    # A paused turn of server tools continues, and so does one that was paused after a compaction.
+    if model.startswith(NO_PREFILL) and not messages[last].served and last_kind != ["compaction"]:
         problem = (
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
@@ -226,7 +231,7 @@ def _thinking(messages: Messages, mode: object) -> Iterator[Fault]:
     for position in range(last, -1, -1):
         if messages[position].role == "assistant":
             loop.append(position)
-        elif not messages[position].answers:
+        elif messages[position].role == "user" and not messages[position].answers:
             break
     # A model without interleaved thinking thinks once, at the start of the loop.
     if loop and not any(messages[position].kinds[:1] in (["thinking"], ["redacted_thinking"]) for position in loop):

@@ -1,8 +1,9 @@
 """Rules of Anthropic's Messages API for a single message.
 
-The reader returns the facts that its neighbours need, and the problems of the message alone. Unknown fields and block
-types pass unless `strict`: the API refuses fields that *it* does not know, but it learns new ones faster than this
-module, and its own blocks return to it. Known blocks of other providers are always refused.
+The reader returns the facts that its neighbours need, and the problems of the message alone. Unknown fields of a
+message are refused. Unknown block types and unknown fields of blocks pass unless `strict`: the API refuses those that
+*it* does not know, but it learns new ones faster than this module, and its own blocks return to it. Known blocks of
+other providers are always refused.
 """
 
 from __future__ import annotations
@@ -41,6 +42,17 @@ NO_SURROGATES: Final = "str is not valid UTF-8: surrogates not allowed"
 NO_MATCH: Final = "String should match pattern '^[a-zA-Z0-9_-]+$'"
 
 
+MESSAGE_KEYS: Final = {
+    "user": frozenset({"role", "content", "output_config"}),
+    "assistant": frozenset({"role", "content"}),
+    "system": frozenset({"role", "content", "output_config", "clear_at"}),
+}
+"""The keys of a message that the API knows. It refuses all others."""
+
+
+SYSTEM_BLOCKS: Final = ("text", "tool_addition", "tool_removal")
+
+
 class AnthropicFacts(Facts):
     """The facts of a message: its calls and answers, its begin and end."""
 
@@ -55,6 +67,8 @@ class AnthropicFacts(Facts):
     """The text at its end, if it ends with text."""
     marks: list[tuple[str, str]] = field(default_factory=list)
     """Cache marks: path and lifetime."""
+    compactions: list[tuple[int, bool]] = field(default_factory=list)
+    """Compaction blocks with content: the index, and whether the block is signed."""
     documents: int = 0
     large: list[str] = field(default_factory=list)
     """Paths of images that are too large among many."""
@@ -73,15 +87,11 @@ class AnthropicReader:
             facts.fault("shape", "", "Input should be an object")
             return facts
         role, content = message.get("role"), message.get("content")
-        if role == "user" or role == "assistant":
-            facts.role = role
-        elif role == "system":
-            problem = 'Unexpected role "system". The Messages API accepts a top-level `system` parameter'
-            facts.fault("role", ".role", problem)
+        if role not in MESSAGE_KEYS:
+            facts.fault("role", ".role", f"Input should be 'user', 'assistant' or 'system', got {role!r}")
         else:
-            facts.fault("role", ".role", f"Input should be 'user' or 'assistant', got {role!r}")
-        if self.strict:
-            for key in unknown_keys(message, ("role", "content")):
+            facts.role = str(role)
+            for key in unknown_keys(message, MESSAGE_KEYS[facts.role]):
                 facts.fault("keys", f".{key}", NO_EXTRA)
         if isinstance(content, str):
             facts.last_text = content
@@ -91,9 +101,33 @@ class AnthropicReader:
         elif isinstance(content, list):
             for index, block in enumerate(content):
                 self._block(block, f".content[{index}]", facts)
-        else:
+        elif content is not None or role != "system":
             facts.fault("content", ".content", "Input should be a valid string or list of blocks")
+        if role == "system":
+            self._system(message, facts)
         return facts
+
+    def _system(self, message: Mapping[str, Any], facts: AnthropicFacts) -> None:
+        clear_at, output = message.get("clear_at"), message.get("output_config")
+        if output is not None and not isinstance(output, dict):
+            facts.fault("system", ".output_config", "Input should be an object")
+        if not facts.kinds and not output:
+            facts.fault("empty", ".content", "system content must contain at least one block")
+        for place, kind in enumerate(facts.kinds):
+            if kind not in SYSTEM_BLOCKS:
+                problem = "role 'system' supports text, tool_addition, and tool_removal blocks only"
+                facts.fault("system", f".content[{place}]", problem)
+        if clear_at not in (None, "never", "next_user_message"):
+            facts.fault("system", ".clear_at", "Input should be 'next_user_message' or 'never'")
+        if clear_at != "next_user_message":
+            return
+        scoped = "on a turn-scoped system message (clear_at: 'next_user_message')"
+        if output is not None:
+            facts.fault("system", ".output_config", f"output_config is not permitted {scoped}")
+        if any(kind != "text" for kind in facts.kinds):
+            facts.fault("system", ".content", "a turn-scoped system message supports text blocks only")
+        for path, _ in facts.marks:
+            facts.fault("cache", f"{path}.cache_control", f"cache_control is not permitted {scoped}")
 
     def _block(self, block: object, path: str, facts: AnthropicFacts) -> None:
         kind = block.get("type") if isinstance(block, dict) else None
@@ -230,6 +264,10 @@ class AnthropicReader:
                 facts.fault("call-id", f"{path}.{name}", f"{NO_MATCH}, got {use!r}")
             if facts.role == "user":
                 facts.fault("block", path, f"`{kind}` blocks can only be in `assistant` messages")
+        elif kind == "compaction" and (content := block.get("content")) is not None:
+            facts.compactions.append((len(facts.kinds) - 1, bool(block.get("signature"))))
+            if not isinstance(content, str) or not content:
+                facts.fault("compaction", f"{path}.content", "String should have at least 1 character")
         for text in strings(block):
             facts.size += len(text)
             if not encodes(text):

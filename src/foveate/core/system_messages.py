@@ -1,0 +1,165 @@
+"""The places of system messages in a view, and the user's note before a view that would begin with the assistant.
+
+System messages at the beginning of a history are its system prompt. Later ones are instructions in the middle of the
+conversation. Providers differ in where they take these (`Profile.system_places`). This module moves an instruction
+behind the user's messages that follow it, puts a user's note before it if there are none, or shows it as a user's note
+itself. It removes none.
+
+Source of the places: Anthropic's documentation of mid-conversation system messages, and the errors of its API, as of
+November 2026. Consecutive system messages count as one there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .messages import Message, Opaque, Text
+from .profiles import Profile
+from .rendering import Counter, Slot, is_directive, reshape
+from .view import Entry
+
+__all__ = ["OPENING", "SYSTEM_NOTE", "SystemMessages", "ends_in_server_result", "last_prompt"]
+
+OPENING = "[The conversation goes on from here.]"
+"""The user's note before a view that would begin with the assistant, or before an instruction without a place."""
+
+SYSTEM_NOTE = "[System note]\n"
+"""Begins a system message that the provider reads as a user's note."""
+
+_FIRST = "the first message must be a user's"
+_MOVED = "a system message must not be followed by a user's"
+_UNPLACED = "a system message must follow a user's message"
+_DEMOTED = "the provider takes no system message in the middle"
+
+
+def last_prompt(slots: Sequence[Slot]) -> int:
+    """Return the position of the last system prompt at the beginning of the history; 0 if there is none."""
+    position = 0
+    for slot in slots:
+        if slot.message.role != "system" or slot.position != position + 1:
+            break
+        position = slot.position
+    return position
+
+
+def ends_in_server_result(message: Message) -> bool:
+    """Return whether an assistant's message ends with the result of a server tool."""
+    last = message.parts[-1] if message.parts else None
+    return message.role == "assistant" and isinstance(last, Opaque) and last.kind.endswith("_tool_result")
+
+
+class SystemMessages:
+    """Puts the system messages of a view into legal places, and keeps what it made for the next view."""
+
+    def __init__(self, profile: Profile, count: Counter) -> None:
+        self._profile, self._count = profile, count
+        self._later: list[int] = []  # indices of the instructions in the middle
+        self._made: dict[tuple[Entry, str], Entry] = {}  # by the entry and the reason
+
+    def copy(self) -> SystemMessages:
+        """Return an independent copy. What was made stays shared, since it never changes."""
+        twin = SystemMessages(self._profile, self._count)
+        twin._later, twin._made = list(self._later), self._made
+        return twin
+
+    def forget(self, size: int) -> None:
+        """Forget the entries from index `size` on."""
+        while self._later and self._later[-1] >= size:
+            self._later.pop()
+
+    def read(self, entries: Sequence[Entry], start: int, prompt: int) -> None:
+        """Note the entries from index `start` on. `prompt`: position of the last system prompt at the beginning."""
+        if self._profile.system_places == "any":
+            return
+        for index in range(start, len(entries)):
+            if entries[index].message.role == "system" and entries[index].position > prompt:
+                self._later.append(index)
+
+    def placed(self, entries: Sequence[Entry], prompt: int) -> tuple[Entry, ...]:
+        """Return the entries in legal places. Entries that stay as they are remain the same objects."""
+        if len(self._made) > 4 * len(self._later) + 64:
+            self._made = {}
+        if self._later and self._profile.system_places == "first":
+            entries = list(entries)
+            for index in self._later:
+                entries[index] = self._as_note(entries[index])
+        elif self._later:
+            entries = self._behind_users(entries, prompt)
+        if self._profile.user_first:
+            first = next((i for i, entry in enumerate(entries) if not self._is_prompt(entry, prompt)), None)
+            if first is not None and entries[first].message.role == "assistant":
+                return (*entries[:first], self._opening(entries[first], _FIRST), *entries[first:])
+        return tuple(entries)
+
+    def _is_prompt(self, entry: Entry, prompt: int) -> bool:
+        """Return whether an entry may come before the first user's message."""
+        is_system = entry.message.role == "system"
+        return is_system and (entry.position <= prompt or is_directive(entry.message, self._profile))
+
+    def _behind_users(self, entries: Sequence[Entry], prompt: int) -> list[Entry]:
+        """Return the entries with each instruction behind the user's messages before the same reply."""
+        placed: list[Entry] = []
+        done = 0
+        for index in self._later:
+            if index < done:
+                continue
+            start = end = index
+            while start > done and _is_in_run(entries[start - 1], prompt):
+                start -= 1
+            while end < len(entries) and _is_in_run(entries[end], prompt):
+                end += 1
+            placed += entries[done:start]
+            placed += self._placed_run(entries[start - 1] if start else None, entries[start:end])
+            done = end
+        return [*placed, *entries[done:]]
+
+    def _placed_run(self, before: Entry | None, run: Sequence[Entry]) -> Sequence[Entry]:
+        """Return the messages between two replies in legal places. `before`: the entry before them."""
+
+        def has_place(entry: Entry) -> bool:
+            return entry.message.role == "system" and is_directive(entry.message, self._profile)
+
+        last = max((i for i, entry in enumerate(run) if entry.message.role != "system"), default=-1)
+        if last >= 0:
+            early = [e for e in run[:last] if e.message.role == "system" and not has_place(e)]
+            stays = [e for e in run[: last + 1] if e.message.role != "system" or has_place(e)]
+            return [*stays, *(self._moved(entry) for entry in early), *run[last + 1 :]] if early else run
+        first = next((entry for entry in run if not has_place(entry)), None)
+        if first is None or (before is not None and ends_in_server_result(before.message)):
+            return run
+        return [self._opening(first, _UNPLACED), *run]
+
+    def _moved(self, entry: Entry) -> Entry:
+        key = (entry, _MOVED)
+        if key not in self._made:
+            self._made[key] = reshape(entry, entry.message, _MOVED, self._count)
+        return self._made[key]
+
+    def _as_note(self, entry: Entry) -> Entry:
+        """Return the entry as a user's note. It keeps the role of its message, which protects it from policies."""
+        key = (entry, _DEMOTED)
+        if key not in self._made:
+            message = entry.message
+            texts = [i for i, part in enumerate(message.parts) if isinstance(part, Text)]
+            parts = list(message.parts)
+            head = parts.pop(texts[0]) if texts else Text("")
+            assert isinstance(head, Text)
+            note = Text((SYSTEM_NOTE + head.text).rstrip("\n"), head.extra)
+            shown = Message("system", (note, *parts), message.name, message.extra)
+            self._made[key] = reshape(entry, shown, _DEMOTED, self._count, kind="note")
+        return self._made[key]
+
+    def _opening(self, entry: Entry, why: str) -> Entry:
+        """Return the user's note before an entry."""
+        key = (entry, why)
+        if key not in self._made:
+            message = Message("user", (Text(OPENING),))
+            position, id = (0, "") if why == _FIRST else (entry.position, entry.id)
+            bare = Entry(position, id, message, None, entry.stamp, "stand-in", last=position)
+            self._made[key] = reshape(bare, message, why, self._count)
+        return self._made[key]
+
+
+def _is_in_run(entry: Entry, prompt: int) -> bool:
+    """Return whether an entry is between two replies, and no system prompt at the beginning."""
+    return entry.message.role != "assistant" and not (entry.message.role == "system" and entry.position <= prompt)
