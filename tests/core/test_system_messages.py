@@ -13,7 +13,7 @@ from foveate.core.edits import Hide, Restore, Span, Summarize, Target
 from foveate.core.messages import Extra, Message, Opaque, Text
 from foveate.core.profiles import Profile, profile_for
 from foveate.core.rules import check
-from foveate.core.system_messages import OPENING, SYSTEM_NOTE
+from foveate.core.system_messages import NO_REPLY, OPENING, SYSTEM_NOTE
 from foveate.core.view import View
 from foveate.formats import get_format
 from foveate.testing import answer, call, say, system, user
@@ -73,11 +73,28 @@ def test_a_users_note_comes_before_an_instruction_that_follows_a_reply():
     assert shown(user("go"), SEARCH, system("one"))[1:] == ["assistant", "system one"]
 
 
+def test_a_stand_in_for_the_reply_keeps_what_an_earlier_call_was_sent():
+    story = Story(user("go"), system("one"), profile=ANTHROPIC)
+    before = story.projection.entries()
+    story.say(system("two"), user("and"), turn=1)
+    assert story.projection.entries()[:2] == before
+    assert lines(story) == ["user go", "system one", f"assistant {NO_REPLY}", "user and", "system two"]
+
+
 def test_a_hidden_reply_between_two_instructions_leaves_both_in_place():
     messages = [user("go"), system("one"), say("hi"), user("and"), system("two"), say("ok")]
     story = Story(*messages, profile=ANTHROPIC)
+    before = story.projection.entries()
     story.edit(Hide(Target(story.id(3))))
-    assert lines(story) == ["user go", "user and", "system one", "system two", "assistant ok"]
+    assert lines(story) == [
+        "user go",
+        "system one",
+        f"assistant {NO_REPLY}",
+        "user and",
+        "system two",
+        "assistant ok",
+    ]
+    assert story.projection.entries()[:2] == before[:2]
     story.edit(Restore(edits=(1,)))
     assert lines(story) == ["user go", "system one", "assistant hi", "user and", "system two", "assistant ok"]
 
@@ -91,7 +108,7 @@ def test_hidden_inputs_never_turn_an_instruction_into_the_system_prompt():
 def test_a_summary_comes_before_the_instructions_of_its_span():
     story = Story(user("go"), say("hi"), user("and"), system("one"), say("ok"), user("then"), profile=ANTHROPIC)
     story.edit(Summarize(Span(story.id(1), story.id(5)), "so far"))
-    assert lines(story) == ["user so far", "user then", "system one"]
+    assert lines(story) == ["user so far", "system one", f"assistant {NO_REPLY}", "user then"]
 
 
 def test_a_message_that_only_changes_settings_may_be_anywhere():
@@ -183,11 +200,11 @@ def test_every_order_and_every_edit_gives_a_legal_body(messages, data):
             parts = [replace(p, body=p.body.replace("srvtoolu_1", f"srvtoolu_{len(story.rows)}")) for p in SEARCH.parts]
             message = replace(SEARCH, parts=tuple(parts))
         before = story.projection.entries()
-        newest = max((i for i, e in enumerate(before) if e.message.role == "assistant"), default=-1)
-        story.say(message)
         instructions += message.role == "system" and bool(message.text.strip())
-        if message.result is None:
-            assert story.projection.entries()[: newest + 1] == before[: newest + 1]
+        turn = story.turn + (message.role == "assistant") + data.draw(st.integers(0, 1))
+        story.say(message, turn=turn)
+        if turn > story.rows[-2].stamp.turn:  # A call was begun with everything before.
+            assert story.projection.entries()[: len(before)] == before
         if data.draw(st.integers(0, 3)) == 0:
             first = data.draw(st.integers(1, len(story.rows)))
             last = data.draw(st.integers(first, len(story.rows)))

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from foveate import DoesNotFit, Media, StoreError, ToolCall, View, assistant, open_conversation, tool_result, user
 from foveate.core.legalize import NO_ANSWER
+from foveate.core.messages import Extra
 from foveate.core.profiles import PROFILES
 from foveate.edits import Hide, Span, Summarize, Target
 from foveate.errors import BadEdit, BadSetting
@@ -175,15 +176,25 @@ def test_broken_arguments_are_wrapped_without_loss(provider):
 
 
 @PROVIDERS
-def test_unknown_keys_return_and_a_strict_profile_drops_them(provider):
+def test_unknown_keys_stay_and_are_sent_only_to_servers_that_take_them(provider):
     """F09."""
     given = {"role": "user", "content": "hi", "x_trace": {"id": 7}}
-    loose = opened(provider=provider)
-    loose.append(given)
-    assert loose.prompt()["messages"][0]["x_trace"] == {"id": 7}
-    strict = opened(provider=provider, profile=replace(PROFILES[provider], strict=True))
-    strict.append(given)
-    assert "x_trace" not in strict.prompt()["messages"][0]
+    one = opened(provider=provider)
+    one.append(given)
+    assert "x_trace" not in one.prompt()["messages"][0]
+    assert refusals(one) == []
+    assert one.history()[0].message.extra == Extra(provider, '{"x_trace":{"id":7}}')
+    takes = opened(provider=provider, profile=replace(PROFILES[provider], unknown_keys=True))
+    takes.append(given)
+    assert takes.prompt()["messages"][0]["x_trace"] == {"id": 7}
+
+
+@PROVIDERS
+def test_strict_profile_drops_unknown_keys_of_blocks_too(provider):
+    """F09."""
+    one = opened(provider=provider, profile=replace(PROFILES[provider], strict=True))
+    one.append({"role": "user", "content": [{"type": "text", "text": "hi", "x_trace": 7}], "x_trace": 7})
+    assert b"x_trace" not in one.body()
 
 
 # ------------------------------------------------------------------------------------------- B. loops

@@ -511,7 +511,10 @@ def test_a_strict_provider_gets_only_known_fields():
     )
     assert Anthropic().body(shown, profile=STRICT).count(b"new") == 0
     assert check_body("anthropic", Anthropic().body(shown, profile=STRICT), strict=True) == []
-    assert Anthropic().body(shown, profile=PROFILE).count(b"new") == 5
+    takes_all = msgspec.structs.replace(PROFILE, unknown_keys=True)
+    assert Anthropic().body(shown, profile=takes_all).count(b"new") == 5
+    documented = Anthropic().body(shown, profile=PROFILE)
+    assert documented.count(b"new") == 4  # Blocks keep theirs; messages do not.
 
 
 def test_foreign_reasoning_and_blocks_are_not_written():

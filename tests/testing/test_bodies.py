@@ -386,6 +386,7 @@ OPENAI: list[tuple[str, str, Change]] = [
     ("tools", "tools[0]", put("tools", 0, {"name": "look", "input_schema": {}})),
     ("messages", "messages", put(M, [])),
     ("messages", "messages", put(M, "hello")),
+    ("keys", "messages[1].timestamp", put(M, 1, "timestamp", 7)),
     ("size", "messages[6].content", put(M, 6, C, "x" * 10_485_761)),
     (
         "size",

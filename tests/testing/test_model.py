@@ -131,9 +131,10 @@ def test_an_illegal_request_fails_the_test_and_says_why(client, say_it):
 
 
 def test_a_strict_stub_refuses_unknown_keys():
-    StubOpenAI(["ok"]).chat.completions.create(messages=[{**HI, "x": 1}])
+    noted = {"role": "assistant", "content": "hm", "reasoning_content": "so"}
+    StubOpenAI(["ok"]).chat.completions.create(messages=[HI, noted, HI])
     with pytest.raises(IllegalRequest, match="Additional properties"):
-        StubOpenAI(["ok"], strict=True).chat.completions.create(messages=[{**HI, "x": 1}])
+        StubOpenAI(["ok"], strict=True).chat.completions.create(messages=[HI, noted, HI])
 
 
 def test_anthropic_refuses_what_is_longer_than_its_window_in_its_own_words():

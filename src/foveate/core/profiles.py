@@ -80,7 +80,9 @@ class Profile(Struct, frozen=True):
     max_images: int = 20
     """Images that a request may contain at full size (Anthropic halves the allowed dimensions above 20)."""
     strict: bool = False
-    """The server refuses unknown keys in messages, so rendering drops them (strict gateways)."""
+    """The server knows only the common keys and blocks, so rendering leaves out all others (strict gateways)."""
+    unknown_keys: bool = False
+    """The server takes messages with keys that its API does not document. Otherwise they stay in the history."""
 
 
 PROFILES: dict[str, Profile] = {

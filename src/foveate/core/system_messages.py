@@ -1,9 +1,10 @@
 """The places of system messages in a view, and the user's note before a view that would begin with the assistant.
 
 System messages at the beginning of a history are its system prompt. Later ones are instructions in the middle of the
-conversation. Providers differ in where they take these (`Profile.system_places`). This module moves an instruction
-behind the user's messages that follow it, puts a user's note before it if there are none, or shows it as a user's note
-itself. It removes none.
+conversation. Providers differ in where they take these (`Profile.system_places`). If such a message has no legal place,
+this module moves it behind the user's messages of the same model call, puts a note before it, closes it with a stand-in
+for the reply, or shows it as a user's note itself. It removes none, and what an earlier call was sent stays in place:
+turns decide, not the messages that follow.
 
 Source of the places: Anthropic's documentation of mid-conversation system messages, and the errors of its API, as of
 November 2026. Consecutive system messages count as one there.
@@ -18,10 +19,13 @@ from .profiles import Profile
 from .rendering import Counter, Slot, is_directive, reshape
 from .view import Entry
 
-__all__ = ["OPENING", "SYSTEM_NOTE", "SystemMessages", "ends_in_server_result", "last_prompt"]
+__all__ = ["NO_REPLY", "OPENING", "SYSTEM_NOTE", "SystemMessages", "ends_in_server_result", "last_prompt"]
 
 OPENING = "[The conversation goes on from here.]"
 """The user's note before a view that would begin with the assistant, or before an instruction without a place."""
+
+NO_REPLY = "[No reply: the call was interrupted, or its reply is not shown.]"
+"""The assistant's message between an instruction and the user's messages that came after the next model call."""
 
 SYSTEM_NOTE = "[System note]\n"
 """Begins a system message that the provider reads as a user's note."""
@@ -29,6 +33,7 @@ SYSTEM_NOTE = "[System note]\n"
 _FIRST = "the first message must be a user's"
 _MOVED = "a system message must not be followed by a user's"
 _UNPLACED = "a system message must follow a user's message"
+_UNANSWERED = "a user's message must not follow a system message that was sent before"
 _DEMOTED = "the provider takes no system message in the middle"
 
 
@@ -84,20 +89,19 @@ class SystemMessages:
             for index in self._later:
                 entries[index] = self._as_note(entries[index])
         elif self._later:
-            entries = self._behind_users(entries, prompt)
+            entries = self._in_runs(entries, prompt)
         if self._profile.user_first:
             first = next((i for i, entry in enumerate(entries) if not self._is_prompt(entry, prompt)), None)
             if first is not None and entries[first].message.role == "assistant":
-                return (*entries[:first], self._opening(entries[first], _FIRST), *entries[first:])
+                return (*entries[:first], self._stand_in(entries[first], OPENING, _FIRST), *entries[first:])
         return tuple(entries)
 
     def _is_prompt(self, entry: Entry, prompt: int) -> bool:
         """Return whether an entry may come before the first user's message."""
-        is_system = entry.message.role == "system"
-        return is_system and (entry.position <= prompt or is_directive(entry.message, self._profile))
+        return entry.message.role == "system" and (entry.position <= prompt or self._is_directive(entry))
 
-    def _behind_users(self, entries: Sequence[Entry], prompt: int) -> list[Entry]:
-        """Return the entries with each instruction behind the user's messages before the same reply."""
+    def _in_runs(self, entries: Sequence[Entry], prompt: int) -> list[Entry]:
+        """Return the entries with each instruction in a legal place between the same two replies."""
         placed: list[Entry] = []
         done = 0
         for index in self._later:
@@ -113,23 +117,38 @@ class SystemMessages:
             done = end
         return [*placed, *entries[done:]]
 
-    def _placed_run(self, before: Entry | None, run: Sequence[Entry]) -> Sequence[Entry]:
+    def _placed_run(self, before: Entry | None, run: Sequence[Entry]) -> list[Entry]:
         """Return the messages between two replies in legal places. `before`: the entry before them."""
+        placed: list[Entry] = []
+        waiting: list[Entry] = []  # system messages with the same place, or that wait for the user's messages
+        anchor = before
+        for entry in run:
+            if entry.message.role == "system":
+                waiting.append(entry)
+                continue
+            sent = [one for one in waiting if one.stamp.turn < entry.stamp.turn]
+            if not all(self._is_directive(one) for one in sent):
+                placed += [*self._section(sent, anchor), self._stand_in(entry, NO_REPLY, _UNANSWERED)]
+                waiting = [one for one in waiting if one not in sent]
+            placed += [one for one in waiting if self._is_directive(one)]
+            waiting = [self._moved(one) for one in waiting if not self._is_directive(one)]
+            placed.append(entry)
+            anchor = entry
+        return placed + self._section(waiting, anchor)
 
-        def has_place(entry: Entry) -> bool:
-            return entry.message.role == "system" and is_directive(entry.message, self._profile)
+    def _section(self, systems: Sequence[Entry], anchor: Entry | None) -> list[Entry]:
+        """Return consecutive system messages, after a note unless the entry before them allows them."""
+        first = next((entry for entry in systems if not self._is_directive(entry)), None)
+        if first is None or (anchor is not None and _may_precede(anchor)):
+            return list(systems)
+        return [self._stand_in(first, OPENING, _UNPLACED), *systems]
 
-        last = max((i for i, entry in enumerate(run) if entry.message.role != "system"), default=-1)
-        if last >= 0:
-            early = [e for e in run[:last] if e.message.role == "system" and not has_place(e)]
-            stays = [e for e in run[: last + 1] if e.message.role != "system" or has_place(e)]
-            return [*stays, *(self._moved(entry) for entry in early), *run[last + 1 :]] if early else run
-        first = next((entry for entry in run if not has_place(entry)), None)
-        if first is None or (before is not None and ends_in_server_result(before.message)):
-            return run
-        return [self._opening(first, _UNPLACED), *run]
+    def _is_directive(self, entry: Entry) -> bool:
+        return is_directive(entry.message, self._profile)
 
     def _moved(self, entry: Entry) -> Entry:
+        if entry.legalized == _MOVED:
+            return entry
         key = (entry, _MOVED)
         if key not in self._made:
             self._made[key] = reshape(entry, entry.message, _MOVED, self._count)
@@ -149,15 +168,18 @@ class SystemMessages:
             self._made[key] = reshape(entry, shown, _DEMOTED, self._count, kind="note")
         return self._made[key]
 
-    def _opening(self, entry: Entry, why: str) -> Entry:
-        """Return the user's note before an entry."""
+    def _stand_in(self, entry: Entry, text: str, why: str) -> Entry:
+        """Return a message of this module before an entry."""
         key = (entry, why)
         if key not in self._made:
-            message = Message("user", (Text(OPENING),))
-            position, id = (0, "") if why == _FIRST else (entry.position, entry.id)
-            bare = Entry(position, id, message, None, entry.stamp, "stand-in", last=position)
-            self._made[key] = reshape(bare, message, why, self._count)
+            message = Message("assistant" if text is NO_REPLY else "user", (Text(text),))
+            self._made[key] = reshape(Entry(0, "", message, None, entry.stamp, "stand-in"), message, why, self._count)
         return self._made[key]
+
+
+def _may_precede(entry: Entry) -> bool:
+    """Return whether a system message may follow an entry that is no system message."""
+    return entry.message.role in ("user", "tool") or ends_in_server_result(entry.message)
 
 
 def _is_in_run(entry: Entry, prompt: int) -> bool:

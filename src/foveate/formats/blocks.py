@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping
 from typing import Any, Literal
 
 from ..core.messages import Extra, Media
+from ..core.profiles import Profile
 from ..errors import BadMessage
 from .json import dump_object, parse_object, to_text
 
@@ -29,6 +30,7 @@ __all__ = [
     "is_sendable",
     "make_extra",
     "media_label",
+    "sent_fields",
     "wrong_type",
 ]
 
@@ -107,6 +109,16 @@ def free_text(arguments: str) -> str:
             return text
         case _:
             return arguments
+
+
+def sent_fields(extra: Extra | None, format: str, documented: Container[str], profile: Profile) -> dict[str, Any]:
+    """Return the kept fields of a message that a request may hold: none for strict servers, all for those that take
+    unknown keys, else those that are documented.
+    """
+    if extra is None or profile.strict:
+        return {}
+    fields = extra_fields(extra, format)
+    return fields if profile.unknown_keys else {key: value for key, value in fields.items() if key in documented}
 
 
 def wrong_type(where: str, value: object, wanted: str) -> BadMessage:

@@ -19,11 +19,22 @@ from typing import Any
 from ...core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.profiles import Profile
 from ...core.view import Entry
-from ..blocks import IMAGES, Place, add_extra, extra_fields, hidden_media_text, is_sendable
+from ..blocks import IMAGES, Place, add_extra, extra_fields, hidden_media_text, is_sendable, sent_fields
 from ..json import parse_object
 from .read import NAME
 
-__all__ = ["MOST", "NO_OUTPUT", "STEP", "cut", "mark", "write", "write_view"]
+__all__ = ["MESSAGE_KEYS", "MOST", "NO_OUTPUT", "STEP", "cut", "mark", "write", "write_view"]
+
+MESSAGE_KEYS = {
+    "user": frozenset({"output_config"}),
+    "assistant": frozenset[str](),
+    "system": frozenset({"output_config", "clear_at"}),
+}
+"""Keys of a message, role and content aside, that the API takes. It refuses others: "Extra inputs are not permitted".
+
+Source: the types of the SDK 2.12 (`BetaSystemMessageParam`). `output_config` of a user's message is what Claude Code
+2.1.330 sends under the beta `per-turn-control-2026-07-01`.
+"""
 
 NO_OUTPUT = "[It failed and said nothing.]"
 """The content of a failed call that has no output."""
@@ -89,7 +100,7 @@ def write_view(
     """Return the wire messages of one group, each with the entries it shows."""
     strict = profile.strict
     if _is_system(entries[0]):
-        systems = [(_system(entry.message, strict, is_prompt=start == 0), (entry,)) for entry in entries]
+        systems = [(_system(entry.message, profile, is_prompt=start == 0), (entry,)) for entry in entries]
         shown = [each for each in systems if each[0]["content"] or "output_config" in each[0]]
         return sorted(shown, key=lambda each: not each[0]["content"])  # Those at the beginning move to `system`.
     role = "assistant" if entries[0].message.role == "assistant" else "user"
@@ -99,8 +110,8 @@ def write_view(
         message = entry.message
         place: Place = "system" if message.role == "system" else "assistant" if role == "assistant" else "user"
         blocks += _blocks(message.parts, strict, place)
-        if message.extra is not None and message.role != "system" and not strict:
-            extra = {**extra_fields(message.extra, NAME), **extra}
+        if message.extra is not None and message.role != "system":
+            extra = {**sent_fields(message.extra, NAME, MESSAGE_KEYS[role], profile), **extra}
     if not blocks:
         return []  # The provider can show none of this, and it refuses an empty message.
     # Results come first in their message; otherwise the API does not find them.
@@ -108,12 +119,14 @@ def write_view(
     return [(add_extra({"role": role, "content": blocks}, extra), entries)]
 
 
-def _system(message: Message, strict: bool, *, is_prompt: bool) -> dict[str, Any]:
+def _system(message: Message, profile: Profile, *, is_prompt: bool) -> dict[str, Any]:
     """Write a system message: at the beginning only its text, later also changes of tools and its settings."""
     parts = [part for part in message.parts if isinstance(part, Text | Media) or (_is_change(part) and not is_prompt)]
-    blocks = [block for block in _blocks(parts, strict, "system") if block.get("text", "-").strip()]
+    blocks = [block for block in _blocks(parts, profile.strict, "system") if block.get("text", "-").strip()]
     wire = {"role": "system", "content": blocks}
-    return wire if strict or (is_prompt and blocks) else add_extra(wire, extra_fields(message.extra, NAME))
+    if is_prompt and blocks:
+        return wire
+    return add_extra(wire, sent_fields(message.extra, NAME, MESSAGE_KEYS["system"], profile))
 
 
 def _is_change(part: Part) -> bool:

@@ -14,11 +14,21 @@ from typing import Any
 from ...core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall
 from ...core.profiles import Profile
 from ...core.view import Entry
-from ..blocks import IMAGES, Place, add_extra, extra_fields, free_text, hidden_media_text, is_sendable, media_label
+from ..blocks import (
+    IMAGES,
+    Place,
+    add_extra,
+    extra_fields,
+    free_text,
+    hidden_media_text,
+    is_sendable,
+    media_label,
+    sent_fields,
+)
 from ..json import parse_object
 from .read import NAME, TOOL_CALL
 
-__all__ = ["SHOWN", "content_of", "cut", "has_place", "write", "write_view"]
+__all__ = ["MESSAGE_KEYS", "SHOWN", "content_of", "cut", "has_place", "write", "write_view"]
 
 _LARGEST = 50_000_000
 """The most characters of base64 that a request can hold."""
@@ -99,7 +109,7 @@ def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
         if shown and message.role != "tool":
             wires.append(_media_message(shown, False, "export"))
             shown = []
-        wires.append(_wire(message, False, shown, export=True))
+        wires.append(_wire(message, None, shown))
     return [*wires, _media_message(shown, False, "export")] if shown else wires
 
 
@@ -125,7 +135,7 @@ def write_view(
     shown: list[Media] | None = None if profile.media_in_results else []
     wires: list[tuple[dict[str, Any], tuple[Entry, ...]]] = []
     for entry in entries:
-        wire = _wire(entry.message, profile.strict, shown, export=False)
+        wire = _wire(entry.message, profile, shown)
         # Leave out a message without content that this format can express: the API refuses empty messages.
         if wire["role"] == "tool" or wire["content"] or wire.keys() - {"role", "content", "name"}:
             wires.append((wire, (entry,)))
@@ -134,8 +144,27 @@ def write_view(
     return wires
 
 
-def _wire(message: Message, strict: bool, shown: list[Media] | None, *, export: bool) -> dict[str, Any]:
-    """Write one message. Media of a tool result go to `shown`; if that is None, they stay."""
+MESSAGE_KEYS = frozenset(
+    {"role", "name", "refusal", "audio", "annotations"}  # OpenAI's own
+    | {"reasoning", "reasoning_content", "reasoning_details"}  # OpenRouter, DeepSeek, vLLM
+    | {"reasoning_text", "reasoning_opaque"}  # GitHub Copilot
+    | {"extra_content"}  # Gemini's endpoint: signatures of thoughts
+    | {"thinking_blocks", "provider_specific_fields"}  # LiteLLM
+    | {"prefix", "partial"}  # DeepSeek and Mistral, Moonshot: a reply to continue
+)
+"""Keys of a message, content and calls aside, that a server documents. OpenAI's API refuses others.
+
+Sources: the types of the SDK 3.54; OpenRouter, "Preserving reasoning"; DeepSeek, "Thinking mode" and "Chat prefix
+completion"; Google, "Thought signatures" of the OpenAI compatibility; LiteLLM, "Thinking"; Mistral, "Prefix"; Moonshot,
+"Partial mode"; the Copilot provider of opencode.
+"""
+
+
+def _wire(message: Message, profile: Profile | None, shown: list[Media] | None) -> dict[str, Any]:
+    """Write one message; without a profile for an export. Media of a tool result go to `shown`; if that is None, they
+    stay.
+    """
+    export, strict = profile is None, profile is not None and profile.strict
     wire: dict[str, Any]
     match message.role:
         case "tool":
@@ -146,7 +175,7 @@ def _wire(message: Message, strict: bool, shown: list[Media] | None, *, export: 
             wire = {"role": role, "content": content_of(message.parts, strict, "export" if export else role)}
     if message.name:
         wire["name"] = message.name if export else _UNNAMABLE.sub("_", message.name)[:64]
-    extra = {} if strict else extra_fields(message.extra, NAME)
+    extra = sent_fields(message.extra, NAME, MESSAGE_KEYS, profile) if profile else extra_fields(message.extra, NAME)
     if extra.get("role") == "developer" and message.role == "system":
         wire["role"] = "developer"
     return add_extra(wire, extra)

@@ -1,8 +1,9 @@
 """Rules of chat completions for a single message.
 
 The reader returns the facts that its neighbours need, and the problems of the message alone. OpenAI itself accepts
-arguments that are not JSON, but most compatible servers do not, so they are refused here. Unknown keys and kinds of
-parts pass unless `strict`. Known parts of other providers are always refused.
+arguments that are not JSON, but most compatible servers do not, so they are refused here. Keys of messages that no
+server documents are refused. Unknown keys and kinds of parts pass unless `strict`. Known parts of other providers are
+always refused.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ ROLES: Final[dict[str, frozenset[str]]] = {
     "function": frozenset({"role", "content", "name"}),
 }
 """The roles, and the keys that a strict reader accepts for each."""
+OF_SERVERS: Final = frozenset(
+    {"name", "refusal", "audio", "annotations", "tool_calls", "function_call", "tool_call_id", "parsed"}
+    | {"reasoning", "reasoning_content", "reasoning_details", "reasoning_text", "reasoning_opaque"}
+    | {"extra_content", "thinking_blocks", "provider_specific_fields", "prefix", "partial", "cache_control"}
+)
+"""Further keys that OpenAI or another server documents."""
 
 PARTS: Final[dict[str, frozenset[str]]] = {
     "system": frozenset({"text"}),
@@ -99,9 +106,8 @@ class OpenAIReader:
         if (name := message.get("name")) is not None and not (isinstance(name, str) and SPEAKER(name)):
             problem = "string does not match pattern. Expected a string that matches the pattern '^[^\\s<|\\\\/>]+$'."
             facts.fault("name", ".name", problem)
-        if self.strict:
-            for key in unknown_keys(message, ROLES[role]):
-                facts.fault("keys", f".{key}", NO_EXTRA)
+        for key in unknown_keys(message, ROLES[role] if self.strict else ROLES[role] | OF_SERVERS):
+            facts.fault("keys", f".{key}", NO_EXTRA)
         return facts
 
     def _content(self, message: Mapping[str, Any], facts: OpenAIFacts) -> None:
