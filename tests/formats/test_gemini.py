@@ -11,7 +11,7 @@ import pytest
 from format_views import IMAGE, PIXEL, view
 
 from foveate import open_conversation
-from foveate.core.legalize import NO_ANSWER, OPENING
+from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import (
     Extra,
     Media,
@@ -28,6 +28,7 @@ from foveate.core.messages import (
 )
 from foveate.core.profiles import PROFILES, profile_for
 from foveate.core.stamps import Stop, Usage
+from foveate.core.system_messages import OPENING
 from foveate.edits import Replace, Target
 from foveate.errors import BadMessage
 from foveate.formats import get_format

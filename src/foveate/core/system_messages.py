@@ -98,7 +98,8 @@ class SystemMessages:
 
     def _is_prompt(self, entry: Entry, prompt: int) -> bool:
         """Return whether an entry may come before the first user's message."""
-        return entry.message.role == "system" and (entry.position <= prompt or self._is_directive(entry))
+        is_anywhere = self._profile.system_places == "any" or self._is_directive(entry)
+        return entry.message.role == "system" and (entry.position <= prompt or is_anywhere)
 
     def _in_runs(self, entries: Sequence[Entry], prompt: int) -> list[Entry]:
         """Return the entries with each instruction in a legal place between the same two replies."""

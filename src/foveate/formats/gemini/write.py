@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ...core.legalize import OPENING
 from ...core.messages import Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.profiles import Profile
+from ...core.system_messages import OPENING
 from ...core.view import Entry
 from ..blocks import Place, add_extra, extra_fields, hidden_media_text, is_sendable, media_label
 from ..json import parse_object
