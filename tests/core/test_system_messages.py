@@ -158,7 +158,7 @@ def test_another_provider_takes_system_messages_anywhere():
         ("claude-fable-5", True),
         ("claude-3-5-sonnet-20241022", False),
         ("anthropic/claude-opus-4.8", True),
-        ("claude-saga-1", True),
+        ("claude-saga-6", True),
     ],
 )
 def test_models_differ_in_where_they_take_system_messages(model, takes):
