@@ -117,11 +117,11 @@ Facts = tuple[list[dict[str, Any]], list[Any], list[Any], list[Any]]
 def played(script: list[Message], provider: str, options: dict[str, Any]) -> Facts:
     """Return the requests and all records of three inputs."""
     model = ScriptedModel([*script, *[assistant("Yes.")] * 3], provider)
-    with ChatAgent(model, **options) as one:
+    with ChatAgent(model, **options) as agent:
         for text in ("Go.", "Go on.", "And?"):
             if len(model.requests) < len(script) + 2:
-                one.send(text)
-        chat = one.conversation
+                agent.send(text)
+        chat = agent.conversation
         runs = chat.journal.runs()
         return model.requests, chat.history(), runs, [step for run in runs for step in chat.journal.steps(run.id)]
 
@@ -129,11 +129,11 @@ def played(script: list[Message], provider: str, options: dict[str, Any]) -> Fac
 def played_async(script: list[Message], provider: str, options: dict[str, Any]) -> Facts:
     async def play() -> Facts:
         model = ScriptedModel([*script, *[assistant("Yes.")] * 3], provider, asynchronous=True)
-        async with AsyncChatAgent(model, **options) as one:
+        async with AsyncChatAgent(model, **options) as agent:
             for text in ("Go.", "Go on.", "And?"):
                 if len(model.requests) < len(script) + 2:
-                    await one.send(text)
-            chat = one.conversation
+                    await agent.send(text)
+            chat = agent.conversation
             runs = await chat.journal.runs()
             return (
                 model.requests,

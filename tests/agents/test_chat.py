@@ -77,9 +77,9 @@ def test_a_conversation_continues_by_its_name(tmp_path: Path):
 
 def test_an_open_conversation_stays_open():
     with open_conversation("mine", format="openai", window=10_000) as chat:
-        with ChatAgent(ScriptedModel(["Hi."], "openai"), conversation=chat) as one:
-            assert one.conversation is chat
-            one.send("Hello.")
+        with ChatAgent(ScriptedModel(["Hi."], "openai"), conversation=chat) as agent:
+            assert agent.conversation is chat
+            agent.send("Hello.")
         assert len(chat.history()) == 2
         with pytest.raises(BadSetting, match="window, policy: an open conversation keeps its options"):
             ChatAgent(ScriptedModel([]), conversation=chat, window=3, policy="none")
@@ -209,9 +209,9 @@ def test_a_prompt_that_is_too_long_is_sent_again_smaller():
     script = [*(call(f"c{n}", "read", n=n) for n in range(12)), "Done."]
     model = ScriptedModel(script, window=12_000)
     options = plain(window=60_000, tools=[read])  # The program assumes a larger window.
-    with ChatAgent(model, **options) as one:
-        assert one.send("Read.").text == "Done."
-        assert one.conversation.budget.window <= 12_000
+    with ChatAgent(model, **options) as agent:
+        assert agent.send("Read.").text == "Done."
+        assert agent.conversation.budget.window <= 12_000
 
 
 def test_blank_or_wrong_input_is_refused():
@@ -296,10 +296,10 @@ def test_a_second_call_at_the_same_time_is_refused():
 
 def test_a_sync_agent_refuses_an_async_model():
     with (
-        ChatAgent(ScriptedModel(["Hi."], asynchronous=True), **plain()) as one,
+        ChatAgent(ScriptedModel(["Hi."], asynchronous=True), **plain()) as agent,
         pytest.raises(BadSetting, match="Build the async agent"),
     ):
-        one.send("Hello.")
+        agent.send("Hello.")
 
 
 @pytest.mark.parametrize(
@@ -347,9 +347,9 @@ def test_a_model_that_cannot_stream_gives_one_text_event():
         def __init__(self) -> None:
             self.complete = ScriptedModel(["Hello there."]).complete
 
-    with ChatAgent(Plain(), **plain()) as one:
-        assert [event.text for event in one.stream("Hi.") if isinstance(event, TextDelta)] == ["Hello there."]
-        assert not [event for event in one.stream() if isinstance(event, TextDelta)]
+    with ChatAgent(Plain(), **plain()) as agent:
+        assert [event.text for event in agent.stream("Hi.") if isinstance(event, TextDelta)] == ["Hello there."]
+        assert not [event for event in agent.stream() if isinstance(event, TextDelta)]
 
 
 def test_options_are_added_to_every_request():
@@ -371,18 +371,18 @@ class Sum:
 
 def test_a_react_agent_works_on_a_task_until_it_is_done():
     model = ScriptedModel([calls(call("c1", "add", a=1, b=2), call("c2", "add", a=3, b=4)), "3 and 7."], "openai")
-    with ReActAgent(model, tools=[add], **plain()) as one:
-        assert one.run("Add 1 and 2, and 3 and 4.").text == "3 and 7."
+    with ReActAgent(model, tools=[add], **plain()) as agent:
+        assert agent.run("Add 1 and 2, and 3 and 4.").text == "3 and 7."
         assert model.requests[0]["messages"][0]["content"] == f"{INSTRUCTION}\n\n{EXPAND_INSTRUCTION}"
-        assert [event.outcome.text for event in one.stream() if isinstance(event, RunEnded)] == ["3 and 7."]
+        assert [event.outcome.text for event in agent.stream() if isinstance(event, RunEnded)] == ["3 and 7."]
 
 
 @pytest.mark.parametrize("answer", ['{"value":5}', 'It is:\n```json\n{"value": "5"}\n```\n'])
 def test_a_final_answer_can_have_a_type(answer: str):
-    with ReActAgent(ScriptedModel(["Five.", answer]), result_type=Sum, system="Add.", **plain()) as one:
-        outcome = one.run("2 + 3?")
+    with ReActAgent(ScriptedModel(["Five.", answer]), result_type=Sum, system="Add.", **plain()) as agent:
+        outcome = agent.run("2 + 3?")
         assert (outcome.value, outcome.run.state, outcome.run.turns) == (Sum(5), "done", 2)
-        assert history_of(one.conversation)[2] == (
+        assert history_of(agent.conversation)[2] == (
             "user",
             "Your answer cannot be read: JSON is malformed: invalid character (byte 0). Answer again, with the JSON "
             "value alone.",
@@ -390,11 +390,11 @@ def test_a_final_answer_can_have_a_type(answer: str):
 
 
 def test_three_unreadable_answers_fail_the_run():
-    with ReActAgent(ScriptedModel(["Five."] * 3 + ['{"value":5}']), result_type=Sum, **plain()) as one:
-        outcome = one.run("2 + 3?")
+    with ReActAgent(ScriptedModel(["Five."] * 3 + ['{"value":5}']), result_type=Sum, **plain()) as agent:
+        outcome = agent.run("2 + 3?")
         assert (outcome.value, outcome.run.state, outcome.run.turns) == (None, "failed", 3)
         assert outcome.run.reason.startswith("no answer of the type Sum in 3 tries: Your answer cannot be read")
-        assert one.resume().value == Sum(5)
+        assert agent.resume().value == Sum(5)
 
 
 # ------------------------------------------------------------------------------------------------------------- asyncio
@@ -402,25 +402,25 @@ def test_three_unreadable_answers_fail_the_run():
 
 def test_sync_and_async_agents_behave_the_same():
     async def play() -> None:
-        async with async_agent([call("c1", "add", a=2, b=3), "It is 5.", "Yes."], tools=[add]) as one:
-            assert (await one.send("2 + 3?")).text == "It is 5."
-            events = [event async for event in one.stream("Sure?")]
+        async with async_agent([call("c1", "add", a=2, b=3), "It is 5.", "Yes."], tools=[add]) as agent:
+            assert (await agent.send("2 + 3?")).text == "It is 5."
+            events = [event async for event in agent.stream("Sure?")]
             assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Yes."
-            assert (await one.resume()).text == "Yes."
-            assert [run.state for run in await one.conversation.journal.runs()] == ["done", "done"]
+            assert (await agent.resume()).text == "Yes."
+            assert [run.state for run in await agent.conversation.journal.runs()] == ["done", "done"]
 
     asyncio.run(play())
 
 
 def test_an_async_agent_opens_its_conversation_on_first_use():
     async def play() -> None:
-        one = async_agent(["Hi."])
+        agent = async_agent(["Hi."])
         with pytest.raises(BadInput, match=r"await agent\.open"):
-            _ = one.conversation
-        await one.close()
-        first, second = await asyncio.gather(one.open(), one.open())
-        assert first is second is one.conversation
-        await one.close()
+            _ = agent.conversation
+        await agent.close()
+        first, second = await asyncio.gather(agent.open(), agent.open())
+        assert first is second is agent.conversation
+        await agent.close()
 
     asyncio.run(play())
 
@@ -436,32 +436,32 @@ def test_a_conversation_continues_after_a_cancelled_send():
             return "waited"
 
         begun_twice: list[int] = []
-        async with async_agent([call("c1", "wait"), "Done.", "Fine."], tools=[wait]) as one:
-            task = asyncio.ensure_future(one.send("Wait."))
+        async with async_agent([call("c1", "wait"), "Done.", "Fine."], tools=[wait]) as agent:
+            task = asyncio.ensure_future(agent.send("Wait."))
             await begun.wait()
             with pytest.raises(BadInput, match="busy"):
-                await one.send("And?")
+                await agent.send("And?")
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            run = (await one.conversation.journal.runs())[0]
+            run = (await agent.conversation.journal.runs())[0]
             assert (run.state, run.reason) == ("stopped", "CancelledError")
             begun_twice.append(1)
-            assert (await one.resume()).text == "Done."
-            assert (await one.send("Thanks.")).text == "Fine."
+            assert (await agent.resume()).text == "Done."
+            assert (await agent.send("Thanks.")).text == "Fine."
 
     asyncio.run(play())
 
 
 def test_leaving_an_async_stream_closes_it():
     async def play() -> None:
-        async with async_agent([call("c1", "add", a=1, b=1), "Two."], tools=[add]) as one:
-            async with aclosing(one.stream("1 + 1?")) as events:
+        async with async_agent([call("c1", "add", a=1, b=1), "Two."], tools=[add]) as agent:
+            async with aclosing(agent.stream("1 + 1?")) as events:
                 async for event in events:
                     if isinstance(event, ToolCalled):
                         break
-            assert (await one.conversation.journal.runs())[0].state == "stopped"
-            assert (await one.resume()).text == "Two."
+            assert (await agent.conversation.journal.runs())[0].state == "stopped"
+            assert (await agent.resume()).text == "Two."
 
     asyncio.run(play())
 
@@ -469,8 +469,8 @@ def test_leaving_an_async_stream_closes_it():
 def test_an_async_react_agent_returns_a_result():
     async def play() -> Any:
         model = ScriptedModel(['{"value":5}'], asynchronous=True)
-        async with AsyncReActAgent(model, result_type=Sum, **plain()) as one:
-            return (await one.run("2 + 3?")).value
+        async with AsyncReActAgent(model, result_type=Sum, **plain()) as agent:
+            return (await agent.run("2 + 3?")).value
 
     assert asyncio.run(play()) == Sum(5)
 

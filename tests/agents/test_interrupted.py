@@ -154,17 +154,17 @@ def test_an_agent_continues_after_its_store_failed_once(after: bool):
     while failed:
         world, countdown = World(), Countdown(after=after)
         store = failing_store(MemoryStore(), countdown)
-        with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as one:
+        with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as agent:
             countdown.start(n)
             try:
-                outcome = one.send("Go.")
+                outcome = agent.send("Go.")
             except StoreError:
-                outcome = one.resume() if len(one.conversation) else one.send("Go.")
+                outcome = agent.resume() if len(agent.conversation) else agent.send("Go.")
             failed = countdown.is_used_up
             countdown.start(0)
             assert outcome.text == "All done."
             assert max(world.done["send x"], world.done["send y"]) <= 1
-            results = [row.message.result for row in one.conversation.history() if row.message.result]
+            results = [row.message.result for row in agent.conversation.history() if row.message.result]
             assert [result.call_id for result in results] == ["c1", "c2", "c3", "c4", "c5"]
         n += 1
     assert n > 30
@@ -187,16 +187,16 @@ def test_a_resumed_run_sends_the_same_request(after: bool):
 
         return plain(tools=[look], store=store, window=3_000, policy="prune")
 
-    with ChatAgent(whole := ScriptedModel(reading), **options(MemoryStore())) as one:
-        one.send("Go.")
-        assert one.conversation.journal.receipts()
+    with ChatAgent(whole := ScriptedModel(reading), **options(MemoryStore())) as agent:
+        agent.send("Go.")
+        assert agent.conversation.journal.receipts()
     n, is_dead = 1, True
     while is_dead:
         kept = MemoryStore()
         store, countdown = store_failing_at(kept, n, after=after)
         try:
-            with ChatAgent(first := ScriptedModel(reading), **options(store)) as one:
-                one.send("Go.")
+            with ChatAgent(first := ScriptedModel(reading), **options(store)) as agent:
+                agent.send("Go.")
         except StoreError:
             pass
         with ChatAgent(second := ScriptedModel(reading), **options(kept)) as two:
@@ -299,8 +299,8 @@ def test_a_reused_call_id_is_another_call(after: bool):
             return call("c1", "count") if len(results_in(request)) < 3 else "Done."
 
         try:
-            with ChatAgent(ScriptedModel(script, "anthropic"), tools=[counting], store=store, **plain()) as one:
-                one.send("Count.")
+            with ChatAgent(ScriptedModel(script, "anthropic"), tools=[counting], store=store, **plain()) as agent:
+                agent.send("Count.")
         except StoreError:
             pass
         with ChatAgent(ScriptedModel(script), tools=[counting], store=kept, **plain()) as two:
@@ -324,15 +324,15 @@ def test_results_of_a_batch_are_stored_even_if_one_cannot_be():
             return "Done." if results_in(request) else calls(call("c1", "a"), call("c2", "b"), call("c3", "c"))
 
         store = failing_store(MemoryStore(), countdown)
-        with ChatAgent(ScriptedModel(script), tools=tools, store=store, **plain()) as one:
+        with ChatAgent(ScriptedModel(script), tools=tools, store=store, **plain()) as agent:
             countdown.start(n)
             try:
-                one.send("Go.")
+                agent.send("Go.")
             except StoreError:
-                one.resume() if len(one.conversation) else one.send("Go.")
+                agent.resume() if len(agent.conversation) else agent.send("Go.")
             failed = countdown.is_used_up
             countdown.start(0)
-            said = [text for role, text in history_of(one.conversation) if role == "tool"]
+            said = [text for role, text in history_of(agent.conversation) if role == "tool"]
         assert len(said) == 3
         assert len([text for text in said if text.startswith("It is not known")]) < 3
         n += 1
@@ -361,8 +361,8 @@ def test_the_conversation_answers_expand_wherever_a_run_dies(after: bool):
     while is_dead:
         kept = MemoryStore()
         store, countdown = store_failing_at(kept, n, after=after)
-        with suppress(StoreError), ChatAgent(ScriptedModel(script), store=store, **options) as one:
-            one.send("Go.")
+        with suppress(StoreError), ChatAgent(ScriptedModel(script), store=store, **options) as agent:
+            agent.send("Go.")
         with ChatAgent(ScriptedModel(script), store=kept, **options) as two:
             two.resume() if len(two.conversation) else two.send("Go.")
             results = {row.message.result.call_id: row for row in two.conversation.history() if row.message.result}
@@ -392,14 +392,14 @@ def test_a_send_that_is_cancelled_anywhere_can_be_resumed():
         world, cancelling = World(), Cancelling(n)
         store: Any = failing_store(MemoryStore(), cast(Any, cancelling))
         options = plain(tools=world.tools(), store=store)
-        async with AsyncChatAgent(ScriptedModel(asks, asynchronous=True), **options) as one:
-            await one.open()
+        async with AsyncChatAgent(ScriptedModel(asks, asynchronous=True), **options) as agent:
+            await agent.open()
             cancelling.loop = asyncio.get_running_loop()
-            cancelling.task = asyncio.ensure_future(one.send("Go."))
+            cancelling.task = asyncio.ensure_future(agent.send("Go."))
             with suppress(asyncio.CancelledError):
                 await cancelling.task
-            was_cancelled, chat = cancelling.task.cancelled(), one.conversation
-            outcome = await (one.resume() if len(chat) else one.send("Go."))
+            was_cancelled, chat = cancelling.task.cancelled(), agent.conversation
+            outcome = await (agent.resume() if len(chat) else agent.send("Go."))
             assert (outcome.text, outcome.run.state) == ("All done.", "done")
             assert max(world.done["send x"], world.done["send y"]) <= 1
             rows = [row for row in await chat.history() if row.message.result]
@@ -466,22 +466,25 @@ def test_an_end_that_could_not_be_stored_is_stored_later(after: bool, follows: s
     while failed:
         world, countdown = World(), Countdown(after=after)
         store = failing_store(MemoryStore(), countdown)
-        with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as one:
+        with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as agent:
             countdown.start(n)
             with suppress(StoreError):
-                one.send("Go.")
+                agent.send("Go.")
             failed = countdown.is_used_up
             countdown.start(0)
-            if follows == "resume" and len(one.conversation):
-                one.resume()
+            if follows == "resume" and len(agent.conversation):
+                agent.resume()
             else:
-                one.send("Go on.")
-            runs = one.conversation.journal.runs()
+                agent.send("Go on.")
+            runs = agent.conversation.journal.runs()
             assert "running" not in [run.state for run in runs]
-            assert "running" not in [state for _, _, state, _ in steps(one.conversation)]
-            replies = [row for row in one.conversation.history() if row.message.role == "assistant"]
+            assert "running" not in [state for _, _, state, _ in steps(agent.conversation)]
+            replies = [row for row in agent.conversation.history() if row.message.role == "assistant"]
             told_of = [
-                step.message for run in runs for step in one.conversation.journal.steps(run.id) if step.kind == "model"
+                step.message
+                for run in runs
+                for step in agent.conversation.journal.steps(run.id)
+                if step.kind == "model"
             ]
             assert [row.id for row in replies] == [message for message in told_of if message]
             assert sum(run.turns for run in runs) == len(replies)

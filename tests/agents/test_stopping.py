@@ -102,8 +102,8 @@ def test_a_call_that_was_cut_off_is_not_carried_out_after_a_resume(after: bool):
             )
 
         try:
-            with ChatAgent(ScriptedModel(script), tools=[counted(done)], store=store, **plain()) as one:
-                one.send("Go.")
+            with ChatAgent(ScriptedModel(script), tools=[counted(done)], store=store, **plain()) as agent:
+                agent.send("Go.")
         except StoreError:
             pass
         with ChatAgent(ScriptedModel(script), tools=[counted(done)], store=kept, **plain()) as two:
@@ -183,9 +183,9 @@ def test_an_async_agent_behaves_the_same():
     import asyncio
 
     async def later() -> list[str]:
-        async with async_agent([StoppedReply("Half, ", "max_tokens"), "whole."]) as one:
-            first = await one.send("Tell me.")
-            return [first.run.reason, (await one.resume()).text]
+        async with async_agent([StoppedReply("Half, ", "max_tokens"), "whole."]) as agent:
+            first = await agent.send("Tell me.")
+            return [first.run.reason, (await agent.resume()).text]
 
     assert asyncio.run(later()) == ["length", "whole."]
 
@@ -202,8 +202,8 @@ def test_a_reply_that_was_cut_off_is_never_an_answer_after_a_failure(after: bool
             return "and whole." if CONTINUE in said else StoppedReply("Half, ", "max_tokens")
 
         try:
-            with ChatAgent(ScriptedModel(script), store=store, **plain()) as one:
-                assert one.send("Go.").run.reason == "length"
+            with ChatAgent(ScriptedModel(script), store=store, **plain()) as agent:
+                assert agent.send("Go.").run.reason == "length"
         except StoreError:
             pass
         with ChatAgent(ScriptedModel(script), store=kept, **plain()) as two:
@@ -218,9 +218,9 @@ def test_a_reply_that_was_cut_off_is_never_an_answer_after_a_failure(after: bool
 
 
 def test_a_react_agent_stops_at_a_reply_that_was_cut_off():
-    with ReActAgent(ScriptedModel([StoppedReply("{", "max_tokens"), "7"]), result_type=int, **plain()) as one:
-        assert one.run("How many?").run.reason == "length"
-        assert one.resume().value == 7
+    with ReActAgent(ScriptedModel([StoppedReply("{", "max_tokens"), "7"]), result_type=int, **plain()) as agent:
+        assert agent.run("How many?").run.reason == "length"
+        assert agent.resume().value == 7
 
 
 def loop(script: list[Any]) -> tuple[LoopAgent, ScriptedModel]:

@@ -325,9 +325,9 @@ def test_an_async_agent_accepts_sync_and_async_tools():
     async def play() -> list[tuple[str, str]]:
         model = ScriptedModel([calls(call("c1", "double", a=2), call("c2", "add", a=1)), "Done."], asynchronous=True)
         options = plain(tools=[double, tool(add, needs_approval=True)], approve=approve_later)
-        async with AsyncChatAgent(model, **options) as one:
-            await one.send("Go.")
-            return [(row.message.role, row.message.text) for row in await one.conversation.history()]
+        async with AsyncChatAgent(model, **options) as agent:
+            await agent.send("Go.")
+            return [(row.message.role, row.message.text) for row in await agent.conversation.history()]
 
     assert asyncio.run(play())[2:] == [("tool", "4"), ("tool", "2"), ("assistant", "Done.")]
 
@@ -363,7 +363,7 @@ def test_a_call_of_expand_is_an_unknown_tool_without_expand():
 
 def test_an_agent_closes_what_it_opened_as_a_context_manager(tmp_path: Path):
     path = f"sqlite:///{tmp_path}/chat.db"
-    with ChatAgent(ScriptedModel(["Hi."]), **plain(store=path)) as one:
-        one.send("Hello.")
+    with ChatAgent(ScriptedModel(["Hi."]), **plain(store=path)) as agent:
+        agent.send("Hello.")
     with ChatAgent(ScriptedModel([]), **plain(store=path)) as two:
         assert history_of(two.conversation) == [("user", "Hello."), ("assistant", "Hi.")]

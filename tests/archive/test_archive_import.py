@@ -45,10 +45,10 @@ def path(store: MemoryStore, tmp_path: Path) -> Path:
 
 def rewritten(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> Path:
     """Return the archive with changed lines, and with a last line that fits them."""
-    said = [json.loads(line) for line in path.read_bytes().splitlines()[:-1]]
-    change(said)
+    records = [json.loads(line) for line in path.read_bytes().splitlines()[:-1]]
+    change(records)
     tally = Tally()
-    raws = [json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for one in said]
+    raws = [json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for one in records]
     for raw in raws:
         try:
             tally.add(decode(raw), raw)
@@ -58,8 +58,8 @@ def rewritten(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> P
     return path
 
 
-def first(said: list[dict[str, Any]], kind: str, nth: int = 0) -> int:
-    return [index for index, one in enumerate(said) if one["is"] == kind][nth]
+def first(records: list[dict[str, Any]], kind: str, nth: int = 0) -> int:
+    return [index for index, one in enumerate(records) if one["is"] == kind][nth]
 
 
 # ------------------------------------------------------------------------------------------------- what is refused
@@ -90,9 +90,9 @@ def test_line_that_was_changed_is_named(path: Path, kind: str, nth: int, change:
     """Someone who changes a line can correct the hash of the file, but not the chains."""
     where = []
 
-    def changing(said: list[dict[str, Any]]) -> None:
-        where.append(first(said, kind, nth))
-        said[where[0]].update(change)
+    def changing(records: list[dict[str, Any]]) -> None:
+        where.append(first(records, kind, nth))
+        records[where[0]].update(change)
 
     store = MemoryStore()
     with pytest.raises(BadTranscript, match=problem) as caught:
@@ -105,16 +105,16 @@ def test_line_that_was_changed_is_named(path: Path, kind: str, nth: int, change:
 def test_lines_that_are_dropped_doubled_or_exchanged_are_found(path: Path, kind: str) -> None:
     archive = path.read_bytes()
 
-    def drop(said: list[dict[str, Any]]) -> None:
-        del said[first(said, kind, 1)]
+    def drop(records: list[dict[str, Any]]) -> None:
+        del records[first(records, kind, 1)]
 
-    def double(said: list[dict[str, Any]]) -> None:
-        index = first(said, kind, 1)
-        said.insert(index, said[index])
+    def double(records: list[dict[str, Any]]) -> None:
+        index = first(records, kind, 1)
+        records.insert(index, records[index])
 
-    def exchange(said: list[dict[str, Any]]) -> None:
-        one, two = first(said, kind), first(said, kind, 1)
-        said[one], said[two] = said[two], said[one]
+    def exchange(records: list[dict[str, Any]]) -> None:
+        one, two = first(records, kind), first(records, kind, 1)
+        records[one], records[two] = records[two], records[one]
 
     for change in (drop, double, exchange):
         path.write_bytes(archive)
@@ -352,10 +352,10 @@ def test_ten_times_as_much_takes_no_more_memory(tmp_path: Path, monkeypatch: pyt
         with SqliteStore(tmp_path / f"{count}.db", synchronous="normal", search=False) as store:
             head = store.open(TENANT, "one")
             for begin in range(0, count, 500):
-                said = [user(f"{begin + n} " * 1000) for n in range(500)]
-                head = append(store, head, chain(said, head))
+                records = [user(f"{begin + n} " * 1000) for n in range(500)]
+                head = append(store, head, chain(records, head))
                 head = store.commit(head, *record_after(head))
-            del said
+            del records
             tracemalloc.start()
             export_archive(store, path, tenant=TENANT)
             with SqliteStore(tmp_path / f"{count} too.db", synchronous="normal", search=False) as other:

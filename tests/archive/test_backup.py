@@ -114,8 +114,8 @@ def test_full_disk_leaves_no_partial_copy(path: Path, tmp_path: Path, what: str)
     (tmp_path / "there").mkdir()
     precious = tmp_path / "there" / "copy"
     for most in (1, 5000):
-        told = child(what, path, precious, most).communicate(timeout=300)[0]
-        assert re.match(r"(StoreError|BadSetting|Damaged): .*(could not be copied|cannot be written)", told), told
+        output = child(what, path, precious, most).communicate(timeout=300)[0]
+        assert re.match(r"(StoreError|BadSetting|Damaged): .*(could not be copied|cannot be written)", output), output
         assert list(precious.parent.iterdir()) == []
 
 
@@ -221,10 +221,10 @@ def test_nothing_is_written_where_the_database_keeps_its_log(path: Path, tmp_pat
 def test_folder_or_what_is_no_file_is_not_replaced(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
-    for name, said in (("", "is a folder"), (".", "is a folder"), ("pipe", "is not a regular file")):
-        with pytest.raises(BadSetting, match=said):
+    for name, cause in (("", "is a folder"), (".", "is a folder"), ("pipe", "is not a regular file")):
+        with pytest.raises(BadSetting, match=cause):
             backup(path, name, overwrite=True)
-        with SqliteStore(path) as store, pytest.raises(BadSetting, match=said):
+        with SqliteStore(path) as store, pytest.raises(BadSetting, match=cause):
             export_archive(store, name, overwrite=True)
     assert Path("pipe").is_fifo()
 
@@ -240,12 +240,12 @@ def test_foreign_database_is_refused(tmp_path: Path) -> None:
     connection.execute("CREATE TABLE t (a)")
     connection.close()
     (tmp_path / "text.db").write_bytes(b"this is no database" * 99)
-    for name, error, said in (
+    for name, error, cause in (
         ("none.db", BadSetting, "There is no database"),
         ("other.db", BadSetting, "is not a database of foveate"),
         ("text.db", Damaged, "could not be copied"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=cause):
             backup(tmp_path / name, tmp_path / "copy.db")
     with pytest.raises(BadSetting, match="pg_dump"):
         backup("postgresql://ann:secret@db/chats", tmp_path / "copy.db")

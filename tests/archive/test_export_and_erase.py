@@ -37,10 +37,10 @@ class Disturbed:
             is_now = self.readings == self._n
             if is_now and not self._after:
                 self._do()
-            found = read(*arguments, **keywords)
+            result = read(*arguments, **keywords)
             if is_now and self._after:
                 self._do()
-            return found
+            return result
 
         return reading
 
@@ -79,7 +79,7 @@ def check_same_everywhere(path: Path) -> bool:
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Any]]:
+def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Any]]:
     """Yield a function that creates stores; they are closed at the end."""
     stores: list[Any] = []
 
@@ -96,20 +96,20 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[]
 
 @pytest.mark.parametrize("after", [False, True])
 def test_archive_is_consistent_for_any_moment_of_an_erasure(
-    made: Callable[[], Any], tmp_path: Path, after: bool
+    make_store: Callable[[], Any], tmp_path: Path, after: bool
 ) -> None:
     """F35: at each read of an export, and between any two."""
-    calm = Disturbed(made(), 0, lambda: None)
+    calm = Disturbed(make_store(), 0, lambda: None)
     export_archive(calm, tmp_path / "calm.jsonl", tenant=TENANT)  # type: ignore[arg-type]
-    told = [check_same_everywhere(tmp_path / "calm.jsonl")]
+    reports = [check_same_everywhere(tmp_path / "calm.jsonl")]
     for n in range(1, calm.readings + 1):
-        store = made()
+        store = make_store()
         disturbed, path = Disturbed(store, n, lambda store=store: erasing(store), after=after), tmp_path / f"{n}.jsonl"
         export_archive(disturbed, path, tenant=TENANT)  # type: ignore[arg-type]
-        told.append(check_same_everywhere(path))
-    behind = told.index(False, 1)  # From then on the tree was written before.
-    assert set(told[1:behind]) == {True}
-    assert set(told[behind:]) == {False}
+        reports.append(check_same_everywhere(path))
+    behind = reports.index(False, 1)  # From then on the tree was written before.
+    assert set(reports[1:behind]) == {True}
+    assert set(reports[behind:]) == {False}
     assert behind > calm.readings // 2
 
 

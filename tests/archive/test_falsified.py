@@ -208,7 +208,7 @@ def falsified(path: Path, falsify: Falsify) -> None:
     connection.close()
 
 
-def found(path: Path, kept: str) -> tuple[list[str], list[str]]:
+def findings(path: Path, kept: str) -> tuple[list[str], list[str]]:
     """Return the findings of verify alone, and those of the heads."""
     with SqliteStore(path, synchronous="normal") as store:
         alone = [f"{one.name}: {finding.problem}" for one in verify_all(store) for finding in one.findings]
@@ -221,9 +221,9 @@ def test_falsification_is_found_as_the_table_says(tmp_path: Path, what: str) -> 
     heads = filled(path)
     with SqliteStore(path, synchronous="normal") as store:
         kept = "\n".join(head_text(head, erasures=store.erasures(head)) for head in heads)
-    assert found(path, kept) == ([], [])
+    assert findings(path, kept) == ([], [])
     falsified(path, {**BY_VERIFY, **BY_A_HEAD, **BY_NOTHING}[what])
-    alone, by_head = found(path, kept)
+    alone, by_head = findings(path, kept)
     assert (bool(alone), bool(by_head)) == {
         what in BY_VERIFY: (True, bool(by_head)),
         what in BY_A_HEAD: (False, True),

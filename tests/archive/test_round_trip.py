@@ -38,10 +38,10 @@ def imported(store: Database, archive: bytes) -> None:
         os.unlink(path)
 
 
-def around(made: list[tuple[int, int, int]], *openers: Callable[[], Database]) -> None:
+def around(actions: list[tuple[int, int, int]], *openers: Callable[[], Database]) -> None:
     """Pass an archive from memory through these stores; it stays the same byte for byte."""
     first = MemoryStore()
-    build(first, made)
+    build(first, actions)
     furnish(first)
     archive, whole = exported(first), contents(first)
     for opener in openers:
@@ -59,10 +59,10 @@ def around(made: list[tuple[int, int, int]], *openers: Callable[[], Database]) -
 
 
 @SOME
-@given(made=moves)
-def test_archive_stays_the_same_through_sqlite_and_memory(made: list[tuple[int, int, int]]) -> None:
+@given(actions=moves)
+def test_archive_stays_the_same_through_sqlite_and_memory(actions: list[tuple[int, int, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        around(made, lambda: SqliteStore(Path(folder) / "a.db", synchronous="normal"), MemoryStore)
+        around(actions, lambda: SqliteStore(Path(folder) / "a.db", synchronous="normal"), MemoryStore)
 
 
 def test_archive_stays_the_same_through_postgres(postgres_url: str) -> None:
@@ -73,28 +73,28 @@ def test_archive_stays_the_same_through_postgres(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
 
     @settings(max_examples=6)
-    @given(made=moves)
-    def check(made: list[tuple[int, int, int]]) -> None:
-        around(made, lambda: PostgresStore(emptied(postgres_url)))
+    @given(actions=moves)
+    def check(actions: list[tuple[int, int, int]]) -> None:
+        around(actions, lambda: PostgresStore(emptied(postgres_url)))
 
     check()
 
 
 @settings(max_examples=10)
-@given(made=moves)
-def test_same_history_makes_the_same_archive_wherever_it_was_made(made: list[tuple[int, int, int]]) -> None:
+@given(actions=moves)
+def test_same_history_makes_the_same_archive_wherever_it_was_made(actions: list[tuple[int, int, int]]) -> None:
     memory = MemoryStore()
-    build(memory, made)
+    build(memory, actions)
     with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "a.db", synchronous="normal") as sqlite:
-        build(sqlite, made)
+        build(sqlite, actions)
         assert exported(sqlite) == exported(memory)
 
 
 @SOME
-@given(made=moves)
-def test_conversation_takes_its_whole_tree_along_and_nothing_else(made: list[tuple[int, int, int]]) -> None:
+@given(actions=moves)
+def test_conversation_takes_its_whole_tree_along_and_nothing_else(actions: list[tuple[int, int, int]]) -> None:
     first, second = MemoryStore(), MemoryStore()
-    build(first, made)
+    build(first, actions)
     for name in first.names(TENANT):
         tree = {branch.head.name for branch in first.branches(first.open(TENANT, name))}
         archive = exported(first, name)
@@ -105,13 +105,13 @@ def test_conversation_takes_its_whole_tree_along_and_nothing_else(made: list[tup
 
 
 @SOME
-@given(made=moves, more=moves)
+@given(actions=moves, more=moves)
 def test_grown_archive_can_be_imported_again(
-    made: list[tuple[int, int, int]], more: list[tuple[int, int, int]]
+    actions: list[tuple[int, int, int]], more: list[tuple[int, int, int]]
 ) -> None:
     """Later messages and forks are imported too, if no name leads elsewhere."""
     first, second = MemoryStore(), MemoryStore()
-    build(first, made)
+    build(first, actions)
     imported(second, exported(first))
     # Neither leads a name elsewhere nor erases, which no import repeats.
     build(first, [(0 if kind in (5, 9) else kind, a, b) for kind, a, b in more], tag=" later")
@@ -120,10 +120,10 @@ def test_grown_archive_can_be_imported_again(
     assert exported(second) == archive
 
 
-@pytest.mark.parametrize("made", [[(0, 1, 3), (3, 1, 1), (4, 0, 1), (2, 1, 0), (5, 0, 2), (7, 2, 2), (1, 0, 4)]])
-def test_interrupted_import_shows_nothing_and_continues(made: list[tuple[int, int, int]]) -> None:
+@pytest.mark.parametrize("actions", [[(0, 1, 3), (3, 1, 1), (4, 0, 1), (2, 1, 0), (5, 0, 2), (7, 2, 2), (1, 0, 4)]])
+def test_interrupted_import_shows_nothing_and_continues(actions: list[tuple[int, int, int]]) -> None:
     first = MemoryStore()
-    build(first, made)
+    build(first, actions)
     archive, names = exported(first), first.names(TENANT)
     for fatal in range(1, 1000):
         second = MemoryStore()
@@ -142,10 +142,10 @@ def test_interrupted_import_shows_nothing_and_continues(made: list[tuple[int, in
 
 
 @SOME
-@given(made=moves)
-def test_file_that_is_cut_anywhere_is_refused(made: list[tuple[int, int, int]]) -> None:
+@given(actions=moves)
+def test_file_that_is_cut_anywhere_is_refused(actions: list[tuple[int, int, int]]) -> None:
     first, second = MemoryStore(), MemoryStore()
-    build(first, made)
+    build(first, actions)
     archive = exported(first)
     for end in {len(archive) - 1, len(archive) // 2, archive.rindex(b'{"is":"end"'), archive.index(b"\n") + 1, 0}:
         with pytest.raises(BadTranscript):

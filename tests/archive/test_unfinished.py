@@ -112,11 +112,11 @@ import_archive(SqliteStore({str(tmp_path / "a.db")!r}, connection=Fatal), {str(p
 def test_unfinished_imports_are_listed_and_removed(first: MemoryStore, path: Path) -> None:
     store = half(path, MemoryStore())
     whole = [name for name in store.names(TENANT) if not name.startswith("~importing ")]
-    kept = {name: found for name, found in contents(store).items() if name in whole}
-    (told,) = find_unfinished(store)
-    assert (told.tenant, all(name.startswith("~importing ") for name in told.names)) == (TENANT, True)
+    kept = {name: content for name, content in contents(store).items() if name in whole}
+    (unfinished,) = find_unfinished(store)
+    assert (unfinished.tenant, all(name.startswith("~importing ") for name in unfinished.names)) == (TENANT, True)
     assert list(find_unfinished(store, tenant="zeta")) == drop_unfinished(store, tenant="zeta") == []
-    assert drop_unfinished(store, tenant=TENANT) == [told]
+    assert drop_unfinished(store, tenant=TENANT) == [unfinished]
     assert (list(find_unfinished(store)), contents(store)) == ([], kept)
     import_archive(store, path)
     assert contents(store) == contents(first)
@@ -124,8 +124,8 @@ def test_unfinished_imports_are_listed_and_removed(first: MemoryStore, path: Pat
 
 def test_named_conversation_is_not_discarded(path: Path) -> None:
     store = half(path, MemoryStore())
-    (told,) = find_unfinished(store)
-    store.fork(store.open(TENANT, told.names[0]), "mine", 0, 0)
+    (unfinished,) = find_unfinished(store)
+    store.fork(store.open(TENANT, unfinished.names[0]), "mine", 0, 0)
     before = contents(store)
     with pytest.raises(BadSetting, match="'mine' is in that tree"):
         drop_unfinished(store)

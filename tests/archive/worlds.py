@@ -35,16 +35,16 @@ moves = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40), st.integers(0,
 """The moves from which `build` makes conversations."""
 
 
-def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = TENANT, tag: str = "") -> None:
+def build(store: Database, actions: Iterable[tuple[int, int, int]], tenant: str = TENANT, tag: str = "") -> None:
     """Create conversations from moves: each a kind and two numbers that vary it."""
     names = ["begun"]
     store.open(tenant, "begun")
-    for step, (kind, a, b) in enumerate(made):
+    for step, (kind, a, b) in enumerate(actions):
         head = store.open(tenant, names[a % len(names)])
         match kind:
             case 0 | 1:
-                said = history_of([(n % 23, a + n, b + n) for n in range(b % 5 + 1)])
-                append(store, head, chain(said, head))
+                messages = history_of([(n % 23, a + n, b + n) for n in range(b % 5 + 1)])
+                append(store, head, chain(messages, head))
             case 2:
                 append(store, head, [erased(row) if n % 2 else row for n, row in enumerate(_long(head, a % 3 + 1))])
             case 3:
@@ -85,15 +85,15 @@ def furnish(store: Database, tenant: str = TENANT) -> None:
 
 def contents(store: Database, tenant: str = TENANT) -> dict[str, Any]:
     """Return all readable data of a tenant, except its place in the store."""
-    found: dict[str, Any] = {}
+    contents_by_name: dict[str, Any] = {}
     for name in store.names(tenant):
         head = store.open(tenant, name)
         assert store.verify(head) == []
         ends = head.position, head.tip, head.seal, head.number, head.record
         runs = [(run, store.steps(head, run.id)) for run in store.runs(head)]
         rows = store.messages(head, 1, head.position)
-        found[name] = ends, rows, store.records(head), runs, store.erasures(head)
-    return found
+        contents_by_name[name] = ends, rows, store.records(head), runs, store.erasures(head)
+    return contents_by_name
 
 
 def _edit(store: Database, head: Head, choice: int) -> int:

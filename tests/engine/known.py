@@ -16,7 +16,7 @@ from foveate.core.rendering import Slot
 from foveate.core.view import Entry, View
 from foveate.ports import Head
 
-__all__ = ["Unsaved", "beside", "differences", "known", "projected"]
+__all__ = ["Unsaved", "differences", "fields_in_memory", "known", "projected"]
 
 _MEMOS = ("_base", "_forms")
 """What a place shows, kept once it was worked out."""
@@ -77,7 +77,7 @@ def projected(projection: Projection) -> dict[str, Any]:
     }
 
 
-def beside(chat: Conversation) -> tuple[str, ...]:
+def fields_in_memory(chat: Conversation) -> tuple[str, ...]:
     """Return the names of the values that another process cannot know.
 
     These depend on a call that this process began, if it is not the newest answered one, and on a measured prompt after

@@ -47,10 +47,10 @@ class Busy(MemoryStore):
         is_first, self._is_done = not self._is_done, True
         if is_first:
             self._before()
-        done = super().erase(head, spans, **options)
+        report = super().erase(head, spans, **options)
         if is_first:
             self._behind()
-        return done
+        return report
 
 
 def talked(turns: int = 8, **options: Any) -> Any:
@@ -72,7 +72,7 @@ def summed_up(turns: int = 8, **options: Any) -> Any:
     return chat
 
 
-def gone(chat: Any) -> list[int]:
+def erased_positions(chat: Any) -> list[int]:
     """Return the positions of messages without content."""
     return [row.position for row in chat.history() if not row.message.parts]
 
@@ -80,19 +80,19 @@ def gone(chat: Any) -> list[int]:
 def test_visible_messages_wait_and_the_rest_is_erased() -> None:
     chat = summed_up()
     body = chat.body()
-    found = chat.privacy.apply_retention({"tool results": "2 turns"}, dry_run=True)
-    assert [one.kind for one in found.kinds] == ["tool_results"]
-    assert (found.messages, found.waiting, found.erased) == (4, (("shown", 2),), ())
-    assert gone(chat) == []
-    done = chat.privacy.apply_retention({"tool results": "2 turns"}, who="ann")
-    assert (done.kinds, done.waiting) == (found.kinds, found.waiting)
-    assert [(one.handles, one.messages, one.edits, one.who, one.reason) for one in done.erased] == [
+    preview = chat.privacy.apply_retention({"tool results": "2 turns"}, dry_run=True)
+    assert [one.kind for one in preview.kinds] == ["tool_results"]
+    assert (preview.messages, preview.waiting, preview.erased) == (4, (("shown", 2),), ())
+    assert erased_positions(chat) == []
+    report = chat.privacy.apply_retention({"tool results": "2 turns"}, who="ann")
+    assert (report.kinds, report.waiting) == (preview.kinds, preview.waiting)
+    assert [(one.handles, one.messages, one.edits, one.who, one.reason) for one in report.erased] == [
         ("m4 m6 m8 m10", 4, 0, "ann", "age")
     ]
-    assert gone(chat) == [4, 6, 8, 10]
+    assert erased_positions(chat) == [4, 6, 8, 10]
     assert chat.body() == body
     assert (chat.journal.verify(), chat.privacy.residue()) == ([], (4, []))
-    assert chat.privacy.erasures() == list(done.erased)
+    assert chat.privacy.erasures() == list(report.erased)
 
 
 def test_repeated_retention_changes_nothing() -> None:
@@ -119,12 +119,12 @@ def test_system_prompt_pins_and_last_input_wait() -> None:
     chat.pin("m3")
     chat.edit(Hide(Target(chat.history(5, 5)[0].id)))
     rule = "0 turns, even shown"
-    done = chat.privacy.apply_retention({"all": rule})
-    assert dict(done.waiting) == {"input": 1, "pinned": 1, "system": 1}
-    assert gone(chat) == [2, 4, 5, 6]
+    report = chat.privacy.apply_retention({"all": rule})
+    assert dict(report.waiting) == {"input": 1, "pinned": 1, "system": 1}
+    assert erased_positions(chat) == [2, 4, 5, 6]
     assert dict(chat.privacy.apply_retention({"all": rule + ", even pinned"}).waiting) == {"input": 1, "system": 1}
     chat.privacy.apply_retention({"all": rule + ", even pinned, even system, even input"})
-    assert gone(chat) == [1, 2, 3, 4, 5, 6, 7]
+    assert erased_positions(chat) == [1, 2, 3, 4, 5, 6, 7]
     assert (chat.journal.verify(), chat.privacy.residue()) == ([], (7, []))
 
 
@@ -134,7 +134,7 @@ def test_shrunk_message_waits_unless_the_rule_says_even_shown() -> None:
     chat.edit(Replace(Target(row.id, (0,)), (Text("[cleared, expand m4]"),)))
     assert chat.privacy.apply_retention({"tool results": "1 turn"}).waiting == (("short", 1), ("shown", 1))
     chat.privacy.apply_retention({"tool results": "1 turn, even short"})
-    assert gone(chat) == [4]
+    assert erased_positions(chat) == [4]
     assert texts(chat.prepare())[2:4] == ["Look 1.", "[erased]"]
     assert refusals(chat) == []
     assert chat.privacy.residue() == (1, [])
@@ -146,7 +146,7 @@ def test_shrunk_result_stays_when_its_hidden_call_is_erased() -> None:
     chat.edit(Replace(Target(row.id, (0,)), (Text("[cleared, expand m4]"),)), Hide(Target(call.id)))
     body = chat.body()
     chat.privacy.apply_retention({"all": "2 turns"})
-    assert (gone(chat), chat.body() == body, b"[cleared, expand m4]" in body) == ([3], True, True)
+    assert (erased_positions(chat), chat.body() == body, b"[cleared, expand m4]" in body) == ([3], True, True)
     assert chat.privacy.residue() == (1, [])
 
 
@@ -159,8 +159,8 @@ def test_message_with_a_visible_part_waits() -> None:
 
 def test_rule_even_shown_erases_summaries_too() -> None:
     chat = summed_up()
-    done = chat.privacy.apply_retention({"tool results": "6 turns, even shown"})
-    assert ([one.handles for one in done.erased], gone(chat)) == (["m4 m6"], [4, 6])
+    report = chat.privacy.apply_retention({"tool results": "6 turns, even shown"})
+    assert ([one.handles for one in report.erased], erased_positions(chat)) == (["m4 m6"], [4, 6])
     assert "Half of it was seen." not in texts(chat.prepare())
     assert texts(chat.prepare())[2:5] == ["Look 1.", "[erased]", "Look 2."]
     assert (refusals(chat), chat.privacy.residue()) == ([], (2, []))
@@ -185,7 +185,7 @@ def test_later_summary_is_no_residue_and_is_erased_once_hidden() -> None:
     rows = chat.history(3, 10)
     chat.edit(Hide(Span(rows[0].id, rows[-1].id)))
     chat.privacy.apply_retention({"all": "2 turns"})
-    assert gone(chat)[:8] == [3, 4, 5, 6, 7, 8, 9, 10]
+    assert erased_positions(chat)[:8] == [3, 4, 5, 6, 7, 8, 9, 10]
     for _ in range(2):
         for n in range(6):
             chat.record(assistant(f"More of {n}. " + "word " * 60))
@@ -193,20 +193,22 @@ def test_later_summary_is_no_residue_and_is_erased_once_hidden() -> None:
         chat.compact()
         assert (chat.journal.verify(), chat.privacy.residue()[1]) == ([], [])
     chat.privacy.apply_retention({"all": "2 turns"})
-    told = [edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)]
-    assert [(edit.text == ERASED, edit.outlives) for edit in told] == [(True, False), (False, True)]
+    summaries_written = [
+        edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)
+    ]
+    assert [(edit.text == ERASED, edit.outlives) for edit in summaries_written] == [(True, False), (False, True)]
     assert (chat.journal.verify(), chat.privacy.residue()[1]) == ([], [])
 
 
 def test_rules_apply_to_one_tool_and_to_media() -> None:
     chat = summed_up()
     chat.privacy.apply_retention({"tool results:peek": "0 turns"})
-    assert gone(chat) == [6, 10]
+    assert erased_positions(chat) == [6, 10]
     chat = opened()
     chat.append([user("Look", Media("image/png", "base64", "aGk=")), assistant("Nice."), user("And?")])
     chat.edit(Hide(Span(chat.history(1, 1)[0].id, chat.history(2, 2)[0].id)))
-    done = chat.privacy.apply_retention({"media": "0 turns"})
-    assert (done.kinds[0].kind, gone(chat)) == ("media", [1])
+    report = chat.privacy.apply_retention({"media": "0 turns"})
+    assert (report.kinds[0].kind, erased_positions(chat)) == ("media", [1])
 
 
 def test_erased_input_still_protects_the_same_messages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +230,7 @@ def test_erased_input_still_protects_the_same_messages(monkeypatch: pytest.Monke
         chat.record(assistant(f"more {n}"))
         chat.append(user(f"and {n}?"))
     chat.privacy.apply_retention({"media": "6 turns"})
-    assert gone(chat) == [4]
+    assert erased_positions(chat) == [4]
     monkeypatch.setattr(store, "snapshot", lambda head: None)
     assert texts(opened(store=store).view) == texts(chat.view)
     assert "first" not in texts(chat.view)
@@ -237,9 +239,9 @@ def test_erased_input_still_protects_the_same_messages(monkeypatch: pytest.Monke
 def test_expanded_message_waits() -> None:
     chat = summed_up(expand=True)
     chat.expand("m4", where="tail")
-    found = chat.privacy.apply_retention({"tool results": "2 turns"})
-    assert dict(found.waiting)["copied"] == 1
-    assert gone(chat) == [6, 8, 10]
+    preview = chat.privacy.apply_retention({"tool results": "2 turns"})
+    assert dict(preview.waiting)["copied"] == 1
+    assert erased_positions(chat) == [6, 8, 10]
     assert chat.privacy.residue() == (3, [])
 
 
@@ -256,7 +258,7 @@ def test_visible_search_result_keeps_its_sources() -> None:
     chat.record(assistant("Swordfish."))
     before = texts(chat.prepare())
     chat.privacy.apply_retention({"all": "1 turn"})
-    assert (gone(chat), texts(chat.prepare()) == before) == ([3, 5], True)
+    assert (erased_positions(chat), texts(chat.prepare()) == before) == ([3, 5], True)
 
 
 def test_runs_over_their_age_lose_their_texts() -> None:
@@ -266,8 +268,8 @@ def test_runs_over_their_age_lose_their_texts() -> None:
     chat._agent.keep_run(AgentRun("r2", "me", "c", "peel it", begun=1))
     chat._agent.keep_run(AgentRun("r3", "me", "other", "peel it", begun=1, ended=2))
     assert chat.privacy.apply_retention({"runs": "1 millisecond"}, dry_run=True).runs == 1
-    done = chat.privacy.apply_retention({"runs": "1 millisecond"})
-    assert [(one.runs, one.handles) for one in done.erased] == [(1, "")]
+    report = chat.privacy.apply_retention({"runs": "1 millisecond"})
+    assert [(one.runs, one.handles) for one in report.erased] == [(1, "")]
     head = store.open("", "c")
     assert [run.task for run in store.runs(head)] == [ERASED, "peel it", "peel it"]
     assert chat.privacy.apply_retention({"runs": "1 millisecond"}) == RetentionReport("c")
@@ -286,7 +288,7 @@ def test_message_visible_in_a_fork_waits() -> None:
     body = fork.body()
     chat.privacy.apply_retention({"tool results": "2 turns"})
     fork.refresh()
-    assert (gone(chat), gone(fork), fork.body() == body) == ([4, 6], [4, 6], True)
+    assert (erased_positions(chat), erased_positions(fork), fork.body() == body) == ([4, 6], [4, 6], True)
     assert (fork.journal.verify(), fork.privacy.residue()) == ([], (2, []))
 
 
@@ -300,15 +302,15 @@ def test_message_expanded_in_a_fork_waits(ask: str) -> None:
     assert dict(chat.privacy.apply_retention({"tool results": "2 turns"}).waiting)["forked"] >= 1
     fork.refresh()
     assert texts(fork.prepare()) == before
-    assert 4 not in gone(chat)
+    assert 4 not in erased_positions(chat)
 
 
 def test_fork_that_parted_earlier_keeps_nothing() -> None:
     chat = summed_up()
     fork = chat.fork("fork", at=2)
     chat.privacy.apply_retention({"all": "2 turns"})
-    assert gone(chat) == [3, 4, 5, 6, 7, 8, 9, 10]
-    assert gone(fork) == []
+    assert erased_positions(chat) == [3, 4, 5, 6, 7, 8, 9, 10]
+    assert erased_positions(fork) == []
 
 
 def test_retention_counts_turns_of_a_nested_fork_from_shared_ones() -> None:
@@ -316,7 +318,7 @@ def test_retention_counts_turns_of_a_nested_fork_from_shared_ones() -> None:
     one = chat.fork("one", at=6)
     two = one.fork("two")
     assert dict(chat.privacy.apply_retention({"all": "2 turns"}).waiting)["forked"] == 4
-    assert (gone(chat), gone(two)) == ([7, 8, 9, 10], [])
+    assert (erased_positions(chat), erased_positions(two)) == ([7, 8, 9, 10], [])
 
 
 def test_idle_conversation_is_erased_but_for_shared_messages() -> None:
@@ -331,14 +333,18 @@ def test_idle_conversation_is_erased_but_for_shared_messages() -> None:
     now[0] = 8 * DAY
     rule = {"conversations": "7 days"}
     assert list(age_tenant(store, rule, clock=lambda: 6 * DAY)) == [RetentionReport("old"), RetentionReport("young")]
-    done = dict(zip(("old", "young"), age_tenant(store, rule, clock=lambda: now[0]), strict=True))
-    assert (done["old"].messages, done["old"].waiting, done["young"]) == (2, (("forked", 2),), RetentionReport("young"))
+    report = dict(zip(("old", "young"), age_tenant(store, rule, clock=lambda: now[0]), strict=True))
+    assert (report["old"].messages, report["old"].waiting, report["young"]) == (
+        2,
+        (("forked", 2),),
+        RetentionReport("young"),
+    )
     chat.refresh()
-    assert (gone(chat), [run.task for run in chat.journal.runs()]) == ([3, 4], [ERASED])
+    assert (erased_positions(chat), [run.task for run in chat.journal.runs()]) == ([3, 4], [ERASED])
     now[0] = 20 * DAY
     list(age_tenant(store, rule, clock=lambda: now[0]))
     chat.refresh()
-    assert (gone(chat), gone(fork)) == ([1, 2, 3, 4], [1, 2, 3])
+    assert (erased_positions(chat), erased_positions(fork)) == ([1, 2, 3, 4], [1, 2, 3])
     assert (chat.journal.verify(), chat.privacy.residue()) == ([], (4, []))
 
 
@@ -354,8 +360,8 @@ def test_retention_covers_a_tenant_and_a_database() -> None:
     rule = {"tool results": "2 turns"}
     dry = {one.conversation: one.messages for one in age_tenant(store, rule, "acme", dry_run=True)}
     assert dry == {"empty": 0, "one": 4, "two": 4}
-    done = [(tenant, one.conversation, one.messages) for tenant, one in age_database(store, rule, who="ann")]
-    assert done == [("acme", "empty", 0), ("acme", "one", 4), ("acme", "two", 4), ("zeta", "one", 4)]
+    report = [(tenant, one.conversation, one.messages) for tenant, one in age_database(store, rule, who="ann")]
+    assert report == [("acme", "empty", 0), ("acme", "one", 4), ("acme", "two", 4), ("zeta", "one", 4)]
     assert age_conversation(store, "one", rule, tenant="acme") == RetentionReport("one", (), (("shown", 2),))
 
 
@@ -385,12 +391,12 @@ def test_async_conversation_applies_the_same_retention() -> None:
             "c", store=store, format="openai", policy="none", window=100_000, options=Options(clock=lambda: next(ticks))
         )
         body = await chat.body()
-        done = await chat.privacy.apply_retention({"tool results": "2 turns"})
+        report = await chat.privacy.apply_retention({"tool results": "2 turns"})
         rows = await chat.history()
-        return done, [row.position for row in rows if not row.message.parts], await chat.body() == body
+        return report, [row.position for row in rows if not row.message.parts], await chat.body() == body
 
-    done, positions, is_same = asyncio.run(main())
-    assert (done.messages, positions, is_same) == (4, [4, 6, 8, 10], True)
+    report, positions, is_same = asyncio.run(main())
+    assert (report.messages, positions, is_same) == (4, [4, 6, 8, 10], True)
 
 
 def test_retention_works_in_pieces_between_other_writes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,14 +404,14 @@ def test_retention_works_in_pieces_between_other_writes(monkeypatch: pytest.Monk
 
     class Talking(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
-            done = super().erase(head, spans, **options)
+            report = super().erase(head, spans, **options)
             other.append(user("meanwhile"))
-            return done
+            return report
 
     store = Talking()
     chat, other = summed_up(store=store), opened(store=store)
-    done = chat.privacy.apply_retention({"all": "2 turns"})
-    assert [one.handles for one in done.erased] == ["m3-m5", "m6-m8", "m9-m10"]
+    report = chat.privacy.apply_retention({"all": "2 turns"})
+    assert [one.handles for one in report.erased] == ["m3-m5", "m6-m8", "m9-m10"]
     assert [row.message.text for row in chat.history(20)] == ["meanwhile"] * 3
 
 
@@ -414,7 +420,7 @@ def test_message_expanded_during_retention_is_kept(where: Any) -> None:
     store = Busy(lambda: other.expand("m4", where=where))
     chat, other = summed_up(store=store), opened(store=store)
     assert chat.privacy.apply_retention({"tool results": "2 turns"}).messages == 3
-    assert gone(chat) == [6, 8, 10]
+    assert erased_positions(chat) == [6, 8, 10]
     assert "seen 1" in "".join(texts(chat.prepare()))
 
 
@@ -426,8 +432,8 @@ def test_fork_made_during_retention_keeps_what_it_shows(even: str) -> None:
     store = Busy(lambda: forks.append(other.fork("fork", at=4)))
     chat, other = summed_up(store=store), opened(store=store)
     chat.privacy.apply_retention({"all": "2 turns" + even})
-    assert (gone(forks[0]), forks[0].privacy.residue()) == ([], (0, []))
-    assert gone(chat)[:2] == [5, 6]
+    assert (erased_positions(forks[0]), forks[0].privacy.residue()) == ([], (0, []))
+    assert erased_positions(chat)[:2] == [5, 6]
 
 
 @pytest.mark.parametrize("name", ["c", "fork"])
@@ -436,7 +442,7 @@ def test_message_expanded_meanwhile_is_kept_from_even_shown(name: str) -> None:
     chat = summed_up(store=store)
     chat.fork("fork")
     chat.privacy.apply_retention({"tool results": "2 turns, even shown"})
-    assert 4 not in gone(chat)
+    assert 4 not in erased_positions(chat)
 
 
 def test_rule_for_visible_messages_works_in_a_busy_conversation() -> None:
@@ -462,7 +468,7 @@ def test_unchanged_fork_is_not_opened_again() -> None:
         chat.fork(name)
     asked.clear()
     chat.privacy.apply_retention({"tool results": "2 turns"})
-    assert gone(chat)
+    assert erased_positions(chat)
     assert (asked.count("quiet"), asked.count("busy")) == (1, 3)
 
 
@@ -477,15 +483,15 @@ def test_busy_fork_does_not_block_retention_of_the_others() -> None:
     store = Pinning()
     for tenant, name in (("acme", "a"), ("acme", "b"), ("zeta", "a2")):
         summed_up(name=name, store=store, tenant=tenant).close()
-    done = []
+    report = []
 
     def let_go() -> None:
         for tenant, one in age_database(store, {"tool results": "2 turns"}):
-            done.append((tenant, one.conversation, one.messages))
+            report.append((tenant, one.conversation, one.messages))
 
     with pytest.raises(ConflictError, match="'a'"):
         let_go()
-    assert done == [("acme", "b", 4), ("zeta", "a2", 4)]
+    assert report == [("acme", "b", 4), ("zeta", "a2", 4)]
 
 
 def test_old_runs_lose_their_texts_without_erased_messages() -> None:
@@ -498,8 +504,8 @@ def test_old_runs_lose_their_texts_without_erased_messages() -> None:
     fork = chat.fork("fork")
     now[0] = 3 * DAY
     fork.append(user("Still here."))
-    done = chat.privacy.apply_retention({"conversations": "1 day", "runs": "1 day"})
-    assert (done.messages, done.runs, gone(chat)) == (0, 1, [])
+    report = chat.privacy.apply_retention({"conversations": "1 day", "runs": "1 day"})
+    assert (report.messages, report.runs, erased_positions(chat)) == (0, 1, [])
     assert [run.task for run in chat.journal.runs()] == [ERASED]
 
 
@@ -515,7 +521,7 @@ def test_new_message_in_a_fork_saves_the_conversation() -> None:
     fork = chat.fork("fork", at=2)
     now[0] = 3 * DAY
     chat.privacy.apply_retention({"conversations": "1 day"})
-    assert (gone(chat), gone(fork)) == ([3, 4], [])
+    assert (erased_positions(chat), erased_positions(fork)) == ([3, 4], [])
 
 
 def test_message_expanded_between_two_pieces_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -527,8 +533,8 @@ def test_message_expanded_between_two_pieces_is_kept(monkeypatch: pytest.MonkeyP
 
     store = Busy(behind=show_again)
     chat, other = summed_up(store=store), opened(store=store)
-    done = chat.privacy.apply_retention({"tool results": "2 turns"})
-    assert ([one.handles for one in done.erased], gone(chat)) == (["m4", "m6", "m8"], [4, 6, 8])
+    report = chat.privacy.apply_retention({"tool results": "2 turns"})
+    assert ([one.handles for one in report.erased], erased_positions(chat)) == (["m4", "m6", "m8"], [4, 6, 8])
 
 
 def test_new_message_saves_a_conversation_from_whole_erasure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -547,8 +553,8 @@ def test_new_message_saves_a_conversation_from_whole_erasure(monkeypatch: pytest
 
     store = Returning()
     talked(store=store)
-    done = age_conversation(store, "c", {"conversations": "12 hours"}, clock=lambda: DAY)
-    assert (done, store.is_done) == (RetentionReport("c"), True)
+    report = age_conversation(store, "c", {"conversations": "12 hours"}, clock=lambda: DAY)
+    assert (report, store.is_done) == (RetentionReport("c"), True)
 
 
 def test_endless_changes_by_others_raise_conflict_error() -> None:
@@ -561,7 +567,7 @@ def test_endless_changes_by_others_raise_conflict_error() -> None:
     chat, other = summed_up(store=store), opened(store=store)
     with pytest.raises(ConflictError, match="Other writers kept changing 'c'"):
         chat.privacy.apply_retention({"tool results": "2 turns"})
-    assert gone(chat) == []
+    assert erased_positions(chat) == []
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
@@ -581,7 +587,7 @@ def test_retention_after_any_failure_ends_the_same(after: bool, monkeypatch: pyt
                 pass
         is_last = not countdown.is_used_up
         countdown.start(0)
-        assert gone(chat) == [3, 4, 6]
+        assert erased_positions(chat) == [3, 4, 6]
         assert (chat.journal.verify(), chat.privacy.residue(), refusals(chat)) == ([], (3, []), [])
         assert [run.task for run in inner.runs(inner.open("", "c"))] == [ERASED]
         if is_last:
@@ -594,21 +600,21 @@ def test_resume_after_retention_uses_the_snapshot() -> None:
         read = 0
 
         def stamps(self, head: Head, first: int, last: int) -> Any:
-            before, found = self.read, super().stamps(head, first, last)
+            before, preview = self.read, super().stamps(head, first, last)
             self.read = before
-            return found
+            return preview
 
         def messages(self, head: Head, first: int, last: int) -> Any:
-            found = super().messages(head, first, last)
-            self.read += len(found)
-            return found
+            preview = super().messages(head, first, last)
+            self.read += len(preview)
+            return preview
 
     store = Counting()
     chat = summed_up(300, store=store)
     store.read = 0
-    done = chat.privacy.apply_retention({"tool results": "2 turns"})
+    report = chat.privacy.apply_retention({"tool results": "2 turns"})
     body = chat.body()
-    assert (done.messages, store.read) == (150, 0)
+    assert (report.messages, store.read) == (150, 0)
     again = opened(store=store)
     assert (again.body() == body, store.read < 10) == (True, True)
 
@@ -668,5 +674,5 @@ def test_retention_reports_stored_bytes(tmp_path: Any) -> None:
         chat = summed_up(store=store)
         head = store.open("", "c")
         sizes = [store.stamps(head, n, n)[0].size for n in (4, 6, 8, 10)]
-        found = chat.privacy.apply_retention([Age("tool_results", 2)], dry_run=True)
-        assert found.kinds == (RetentionCount("tool_results", 4, sum(sizes)),)
+        preview = chat.privacy.apply_retention([Age("tool_results", 2)], dry_run=True)
+        assert preview.kinds == (RetentionCount("tool_results", 4, sum(sizes)),)

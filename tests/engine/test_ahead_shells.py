@@ -53,26 +53,26 @@ class Gate:
         return self.said
 
 
-def ask(one: Conversation, number: int) -> View:
+def ask(chat: Conversation, number: int) -> View:
     if number > 1:
-        one.record(say(f"a{number - 1} " + text_of(490, number)))
-    one.append(user(f"q{number} " + text_of(490, number)))
-    return one.prepare()
+        chat.record(say(f"a{number - 1} " + text_of(490, number)))
+    chat.append(user(f"q{number} " + text_of(490, number)))
+    return chat.prepare()
 
 
-def talk(one: Conversation, first: int, last: int) -> View:
+def talk(chat: Conversation, first: int, last: int) -> View:
     for number in range(first, last):
-        ask(one, number)
-    return ask(one, last)
+        ask(chat, number)
+    return ask(chat, last)
 
 
 def jobs(one: Conversation | AsyncConversation) -> list[Any]:
     return [asked.job for asked in one._session.prefetch._pending.values() if asked.job]
 
 
-def ended(one: Conversation) -> None:
+def ended(chat: Conversation) -> None:
     """Wait until the background work has ended."""
-    for job in jobs(one):
+    for job in jobs(chat):
         job.wait()
 
 
@@ -86,64 +86,64 @@ def tasks(records: list[Any]) -> list[tuple[str, int, str]]:
 
 def test_summary_is_written_in_a_thread_meanwhile():
     gate = Gate()
-    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
-    talk(one, 1, 9)
+    chat = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(chat, 1, 9)
     assert gate.begun.wait(60)
     assert (gate.threads[0] is threading.current_thread(), gate.threads[0].daemon) == (False, True)
-    assert texts(one.view)[0].startswith("q1 ")
+    assert texts(chat.view)[0].startswith("q1 ")
     gate.open.set()
-    ended(one)
-    talk(one, 10, 11)
-    assert texts(one.view)[0] == "In short."
-    assert tasks(one.journal.records()) == [("done", 1, "")]
+    ended(chat)
+    talk(chat, 10, 11)
+    assert texts(chat.view)[0] == "In short."
+    assert tasks(chat.journal.records()) == [("done", 1, "")]
 
 
 def test_conversation_waits_for_the_thread_if_it_must():
     gate = Gate()
-    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
-    talk(one, 1, 10)
+    chat = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(chat, 1, 10)
     threading.Timer(0.05, gate.open.set).start()
-    assert texts(talk(one, 11, 11))[0] == "In short."
+    assert texts(talk(chat, 11, 11))[0] == "In short."
     assert len(gate.threads) == 1
 
 
 def test_wait_for_a_summary_ends_with_the_patience():
     """F16."""
     gate = Gate()
-    one = opened(policy=(COMPACT,), summarizer=gate, background=Threads(patience=0.01), **SIZE)
-    view = talk(one, 1, 11)
-    assert (view.tokens <= 10_000, refusals(one, view)) == (True, [])
-    assert tasks(one.journal.records())[0] == ("failed", 1, "no answer came in time")
+    chat = opened(policy=(COMPACT,), summarizer=gate, background=Threads(patience=0.01), **SIZE)
+    view = talk(chat, 1, 11)
+    assert (view.tokens <= 10_000, refusals(chat, view)) == (True, [])
+    assert tasks(chat.journal.records())[0] == ("failed", 1, "no answer came in time")
     gate.open.set()
 
 
 def test_eager_thread_background_takes_due_summaries():
     gate = Gate()
     policy = compact_on_overflow(threshold=0.5, framing="{summary}")
-    one = opened(policy=(policy,), summarizer=gate, background=True, **SIZE)
-    assert texts(talk(one, 1, 7))[0].startswith("q1 ")
+    chat = opened(policy=(policy,), summarizer=gate, background=True, **SIZE)
+    assert texts(talk(chat, 1, 7))[0].startswith("q1 ")
     gate.open.set()
-    ended(one)
-    assert texts(talk(one, 8, 8))[0] == "In short."
+    ended(chat)
+    assert texts(talk(chat, 8, 8))[0] == "In short."
 
 
 def test_system_exit_in_a_summarizer_ends_only_the_attempt():
     gate = Gate(SystemExit(3))
-    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
-    talk(one, 1, 8)
+    chat = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(chat, 1, 8)
     gate.open.set()
-    ended(one)
-    talk(one, 9, 9)
-    state, attempt, why = tasks(one.journal.records())[0]
+    ended(chat)
+    talk(chat, 9, 9)
+    state, attempt, why = tasks(chat.journal.records())[0]
     assert (state, attempt, "SystemExit(3)" in why) == ("failed", 1, True)
 
 
 def test_closing_does_not_wait_and_a_late_thread_does_no_harm():
     gate = Gate()
-    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
-    talk(one, 1, 8)
+    chat = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(chat, 1, 8)
     assert gate.begun.wait(60)
-    one.close()
+    chat.close()
     gate.open.set()
     gate.threads[0].join(60)
     assert not gate.threads[0].is_alive()
@@ -151,12 +151,12 @@ def test_closing_does_not_wait_and_a_late_thread_does_no_harm():
 
 def test_closing_from_another_thread_releases_a_waiting_conversation():
     gate = Gate()
-    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
-    talk(one, 1, 10)
+    chat = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(chat, 1, 10)
     assert gate.begun.wait(60)
-    threading.Timer(0.05, one.close).start()
+    threading.Timer(0.05, chat.close).start()
     with pytest.raises(StoreError, match="closed"):
-        talk(one, 11, 11)
+        talk(chat, 11, 11)
     assert gate.threads[0].is_alive()
     gate.open.set()
 
@@ -164,17 +164,17 @@ def test_closing_from_another_thread_releases_a_waiting_conversation():
 def test_other_threads_append_while_a_summary_is_written():
     """F31."""
     gate = Gate()
-    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
-    talk(one, 1, 7)
+    chat = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(chat, 1, 7)
     assert gate.begun.wait(60)
-    writers = [threading.Thread(target=one.append, args=(f"note {n}",)) for n in range(8)]
+    writers = [threading.Thread(target=chat.append, args=(f"note {n}",)) for n in range(8)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join(60)
     gate.open.set()
-    ended(one)
-    view = talk(one, 8, 11)
+    ended(chat)
+    view = talk(chat, 8, 11)
     assert texts(view)[0] == "In short."
     assert sorted(text for text in texts(view) if text.startswith("note")) == [f"note {n}" for n in range(8)]
 
@@ -183,26 +183,26 @@ def test_async_summarizer_in_a_sync_conversation_is_refused():
     async def summarizer(request: SummaryRequest) -> str:
         return "In short."
 
-    one = opened(policy=(COMPACT,), summarizer=summarizer, **SIZE)
-    talk(one, 1, 8)
-    ended(one)
-    talk(one, 9, 9)
-    state, _, why = tasks(one.journal.records())[0]
+    chat = opened(policy=(COMPACT,), summarizer=summarizer, **SIZE)
+    talk(chat, 1, 8)
+    ended(chat)
+    talk(chat, 9, 9)
+    state, _, why = tasks(chat.journal.records())[0]
     assert (state, "only an async conversation" in why) == ("failed", True)
-    talk(one, 10, 10)
-    one.close()
+    talk(chat, 10, 10)
+    chat.close()
     gc.collect()
 
 
 # ---------------------------------------------------------------------------------------------------------------- tasks
 
 
-async def async_talk(one: AsyncConversation, first: int, last: int) -> View:
+async def async_talk(chat: AsyncConversation, first: int, last: int) -> View:
     for number in range(first, last + 1):
         if number > 1:
-            await one.record(say(f"a{number - 1} " + text_of(490, number)))
-        await one.append(user(f"q{number} " + text_of(490, number)))
-        view = await one.prepare()
+            await chat.record(say(f"a{number - 1} " + text_of(490, number)))
+        await chat.append(user(f"q{number} " + text_of(490, number)))
+        view = await chat.prepare()
     return view
 
 
@@ -229,19 +229,19 @@ def test_summary_is_written_in_a_task_meanwhile(is_async: bool):
             return "In short."
 
         gate = Gate()
-        one = await open_async_conversation(
+        chat = await open_async_conversation(
             "c", policy=(COMPACT,), summarizer=later if is_async else gate, **grouped(SIZE)
         )
-        view = await async_talk(one, 1, 9)
+        view = await async_talk(chat, 1, 9)
         assert texts(view)[0].startswith("q1 ")
         let_go.set()
         gate.open.set()
-        for job in jobs(one):
+        for job in jobs(chat):
             await job.wait()
-        view = await async_talk(one, 10, 11)
+        view = await async_talk(chat, 10, 11)
         assert texts(view)[0] == "In short."
-        assert tasks(await one.journal.records()) == [("done", 1, "")]
-        await one.close()
+        assert tasks(await chat.journal.records()) == [("done", 1, "")]
+        await chat.close()
 
     run(story())
 
@@ -254,15 +254,15 @@ def test_needed_task_is_awaited_while_other_tasks_run():
             await let_go.wait()
             return "In short."
 
-        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **grouped(SIZE))
-        await async_talk(one, 1, 10)
-        waiting = asyncio.ensure_future(async_talk(one, 11, 11))
+        chat = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **grouped(SIZE))
+        await async_talk(chat, 1, 10)
+        waiting = asyncio.ensure_future(async_talk(chat, 11, 11))
         for _ in range(50):
             await asyncio.sleep(0.001)
         assert not waiting.done()
         let_go.set()
         assert texts(await waiting)[0] == "In short."
-        await one.close()
+        await chat.close()
 
     run(story())
 
@@ -275,13 +275,13 @@ def test_hanging_task_is_abandoned_after_its_time_limit():
             await asyncio.Event().wait()
             return ""
 
-        one = await open_async_conversation(
+        chat = await open_async_conversation(
             "c", policy=(COMPACT,), summarizer=hangs, **grouped({"background": Tasks(patience=0.01), **SIZE})
         )
-        view = await async_talk(one, 1, 11)
+        view = await async_talk(chat, 1, 11)
         assert view.tokens <= 10_000
-        assert tasks(await one.journal.records())[0] == ("failed", 1, "no answer came in time")
-        await one.close()
+        assert tasks(await chat.journal.records())[0] == ("failed", 1, "no answer came in time")
+        await chat.close()
 
     run(story())
 
@@ -294,19 +294,19 @@ def test_cancelled_wait_leaves_the_summary_for_the_next_call():
             await let_go.wait()
             return "In short."
 
-        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **grouped(SIZE))
-        await async_talk(one, 1, 10)
-        await one.append(user(text_of(990)))
-        waiting = asyncio.ensure_future(one.prepare())
+        chat = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **grouped(SIZE))
+        await async_talk(chat, 1, 10)
+        await chat.append(user(text_of(990)))
+        waiting = asyncio.ensure_future(chat.prepare())
         for _ in range(50):
             await asyncio.sleep(0.001)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
         let_go.set()
-        assert texts(await one.prepare())[0] == "In short."
-        assert await one.journal.verify() == []
-        await one.close()
+        assert texts(await chat.prepare())[0] == "In short."
+        assert await chat.journal.verify() == []
+        await chat.close()
 
     run(story())
 
@@ -329,15 +329,15 @@ def test_ended_loop_leaves_no_task_and_no_coroutine(closes: bool, is_async: bool
             return ""
 
         gates.append(Gate())
-        one = await open_async_conversation(
+        chat = await open_async_conversation(
             "c", policy=(COMPACT,), summarizer=hangs if is_async else gates[0], store=MemoryStore(), **grouped(SIZE)
         )
-        await async_talk(one, 1, 7)
+        await async_talk(chat, 1, 7)
         async with asyncio.timeout(60):
             while not (begun or gates[0].begun.is_set()):
                 await asyncio.sleep(0.001)
         if closes:
-            await one.close()
+            await chat.close()
             assert cancelled == ["summary"] * is_async
 
     run(story())
@@ -389,12 +389,12 @@ def test_kill_during_a_summary_leaves_no_trace(tmp_path: Path):
     child.kill()
     child.stdout.close()
     child.wait()
-    with opened(policy=(COMPACT,), summarizer=lambda _: "In short.", store=f"sqlite:///{path}", **SIZE) as one:
-        assert (one.journal.verify(), one.journal.records(), one.view.preparing) == ([], [], ())
-        assert texts(one.view)[0].startswith("q1 ")
-        last = len(one) // 2 + 1
-        view = talk(one, last + 1, 11)
-        ended(one)
-        view = talk(one, 12, 12)
+    with opened(policy=(COMPACT,), summarizer=lambda _: "In short.", store=f"sqlite:///{path}", **SIZE) as chat:
+        assert (chat.journal.verify(), chat.journal.records(), chat.view.preparing) == ([], [], ())
+        assert texts(chat.view)[0].startswith("q1 ")
+        last = len(chat) // 2 + 1
+        view = talk(chat, last + 1, 11)
+        ended(chat)
+        view = talk(chat, 12, 12)
         assert texts(view)[0] == "In short."
-        assert one.journal.verify() == []
+        assert chat.journal.verify() == []

@@ -35,20 +35,20 @@ class Slow(MemoryStore):
 def test_cancelled_append_is_settled_before_the_next_operation():
     async def story() -> None:
         store = Slow()
-        one = await open_async_conversation("c", store=store, window=10_000)
+        chat = await open_async_conversation("c", store=store, window=10_000)
         store.go.clear()
-        task = asyncio.ensure_future(one.append("first"))
+        task = asyncio.ensure_future(chat.append("first"))
         await asyncio.to_thread(store.begun.wait, 60)
         task.cancel()
-        after = asyncio.ensure_future(one.append("second"))
+        after = asyncio.ensure_future(chat.append("second"))
         await asyncio.sleep(0)
         assert not task.done()
         store.go.set()
         with pytest.raises(asyncio.CancelledError):
             await task
         await after
-        assert one.tip == (await one.history())[-1].id
-        assert [entry.message.text for entry in one.view] == ["first", "second"]
+        assert chat.tip == (await chat.history())[-1].id
+        assert [entry.message.text for entry in chat.view] == ["first", "second"]
 
     asyncio.run(story())
 
@@ -61,35 +61,35 @@ def test_operation_that_fails_while_cancelled_is_cancelled():
 
     async def story() -> None:
         store = Failing()
-        one = await open_async_conversation("c", store=store, window=10_000)
+        chat = await open_async_conversation("c", store=store, window=10_000)
         store.go.clear()
-        told: list[dict[str, Any]] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
-        task = asyncio.ensure_future(one.append("first"))
+        reports: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reports.append(context))
+        task = asyncio.ensure_future(chat.append("first"))
         await asyncio.to_thread(store.begun.wait, 60)
         task.cancel()
         store.go.set()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert told == []
+        assert reports == []
 
     asyncio.run(story())
 
 
 def test_many_tasks_share_one_conversation():
     async def story() -> list[str]:
-        one = await open_async_conversation("c", window=100_000)
+        chat = await open_async_conversation("c", window=100_000)
 
         async def turn(n: int) -> None:
-            await one.append(f"u{n}")
-            await one.prompt()
-            await one.record({"choices": [{"message": {"role": "assistant", "content": f"a{n}"}}]})
+            await chat.append(f"u{n}")
+            await chat.prompt()
+            await chat.record({"choices": [{"message": {"role": "assistant", "content": f"a{n}"}}]})
 
         await asyncio.gather(*(turn(n) for n in range(20)))
-        assert await one.journal.verify() == []
-        return sorted(row.message.text for row in await one.history())
+        assert await chat.journal.verify() == []
+        return sorted(row.message.text for row in await chat.history())
 
-    assert asyncio.run(story()) == sorted([f"{who}{n}" for who in "ua" for n in range(20)])
+    assert asyncio.run(story()) == sorted([f"{writer}{n}" for writer in "ua" for n in range(20)])
 
 
 def test_summary_of_a_closed_loop_is_not_awaited():
@@ -125,16 +125,16 @@ def test_conversation_works_in_a_new_loop_after_a_wait_in_the_old_one():
 
 
 def test_ctrl_c_between_two_store_calls_leaves_nothing_locked():
-    one = open_conversation("c", window=10_000, options=Options(clock=lambda: 0))
-    one.append(["a first word", "a second one"])
-    one.edit(Hide(Target(one.history(1)[0].id)))
-    one._agent.claim("agent")
+    chat = open_conversation("c", window=10_000, options=Options(clock=lambda: 0))
+    chat.append(["a first word", "a second one"])
+    chat.edit(Hide(Target(chat.history(1)[0].id)))
+    chat._agent.claim("agent")
     with pytest.raises(KeyboardInterrupt) as kept, _interrupted("_batch"):
-        one._agent.append("never said", owner="agent")
-    one._agent.release("agent")
-    one._agent.claim("another")
-    one.expand("m1", where="tail")
-    assert len(one) == 3
+        chat._agent.append("never said", owner="agent")
+    chat._agent.release("agent")
+    chat._agent.claim("another")
+    chat.expand("m1", where="tail")
+    assert len(chat) == 3
     assert kept.tb is not None  # As long as a traceback is there, so is what was under way.
 
 

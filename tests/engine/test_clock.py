@@ -100,8 +100,8 @@ def test_view_stays_within_the_window_for_any_clock(policy: str, wrong: str) -> 
 @given(times=st.lists(st.integers(0, 2**53), min_size=1, max_size=30))
 def test_any_clock_loses_nothing_and_keeps_the_view(times: list[int]) -> None:
     store = MemoryStore()
-    told = talked(store, "prune", ticking(lambda look: times[look % len(times)]), turns=5)
-    assert told == as_always("prune", 5)
+    texts_seen = talked(store, "prune", ticking(lambda look: times[look % len(times)]), turns=5)
+    assert texts_seen == as_always("prune", 5)
     head = store.open("", "one")
     assert [row.position for row in store.messages(head, 1, head.position)] == [*range(1, head.position + 1)]
 
@@ -142,11 +142,11 @@ def test_cache_stays_warm_when_the_clock_is_set_back() -> None:
         assert is_cold(chat.view, prices)  # Nothing was asked yet.
         chat.prompt()
         chat.append({"role": "assistant", "content": "hello"})
-        told = []
+        texts_seen = []
         for then in (NOW + 1000, NOW - HOUR, 1, NOW + 299_000, NOW + 301_000):
             now[0] = then
-            told.append((chat.view.call.idle, is_cold(chat.view, prices)))
-    assert told == [(1.0, False), (0.0, False), (0.0, False), (299.0, False), (301.0, True)]
+            texts_seen.append((chat.view.call.idle, is_cold(chat.view, prices)))
+    assert texts_seen == [(1.0, False), (0.0, False), (0.0, False), (299.0, False), (301.0, True)]
 
 
 def slow_agent(times: list[int], **options: Any) -> foveate.ReActAgent:

@@ -33,53 +33,56 @@ def talk(one: Any, count: int = 8, size: int = 200) -> Any:
     )
 
 
-def tasks(one: Conversation) -> list[tuple[str, str]]:
+def tasks(chat: Conversation) -> list[tuple[str, str]]:
     return [
-        (edit.state, edit.reason) for record in one.journal.records() for edit in record.edits if isinstance(edit, Task)
+        (edit.state, edit.reason)
+        for record in chat.journal.records()
+        for edit in record.edits
+        if isinstance(edit, Task)
     ]
 
 
 @pytest.mark.parametrize("policy", [(PLAIN,), "none", "balanced", "keep-last-5"])
 def test_compact_works_in_a_window_that_is_far_from_full(policy: Any):
     asked = ScriptedSummarizer(["We spoke."])
-    one = opened(policy=policy, summarizer=asked)
-    talk(one)
-    before = one.view.tokens
-    receipt = one.compact(focus="API decisions")
+    chat = opened(policy=policy, summarizer=asked)
+    talk(chat)
+    before = chat.view.tokens
+    receipt = chat.compact(focus="API decisions")
     assert (receipt.author, receipt.policies, receipt.tokens_before) == ("compact", ("compact",), before)
-    assert receipt.tokens_after == one.view.tokens < before / 2
+    assert receipt.tokens_after == chat.view.tokens < before / 2
     (edit,) = [edit for edit in receipt.edits if isinstance(edit, Summarize)]
     assert edit.reason == "it was asked for: API decisions"
     (request,) = asked.requests
     assert request.focus == "API decisions"
     assert [message.text[:2] for message in request.messages] == [f"{w}{n}" for n in range(1, 7) for w in "QA"]
-    assert "We spoke." in texts(one.view)[0]
-    assert [text[:2] for text in texts(one.view)[1:]] == ["Q7", "A7", "Q8", "A8"]
-    one.append("Go on.")
-    assert refusals(one) == []
-    one.undo(receipt)
-    assert len(one.view) == 17
+    assert "We spoke." in texts(chat.view)[0]
+    assert [text[:2] for text in texts(chat.view)[1:]] == ["Q7", "A7", "Q8", "A8"]
+    chat.append("Go on.")
+    assert refusals(chat) == []
+    chat.undo(receipt)
+    assert len(chat.view) == 17
 
 
 def test_compact_keeps_pins_last_input_and_recent_messages():
     asked = ScriptedSummarizer(["First.", "Second."])
-    one = opened(policy=(PLAIN,), summarizer=asked)
-    talk(one)
-    one.pin("m3")
-    one.compact()
-    assert texts(one.view)[0] == "First."
-    assert texts(one.view)[1][:2] == "Q2"
-    talk(one, 4)
-    one.compact()
+    chat = opened(policy=(PLAIN,), summarizer=asked)
+    talk(chat)
+    chat.pin("m3")
+    chat.compact()
+    assert texts(chat.view)[0] == "First."
+    assert texts(chat.view)[1][:2] == "Q2"
+    talk(chat, 4)
+    chat.compact()
     assert asked.requests[1].previous == "First."
-    assert [text for text in texts(one.view) if text in ("First.", "Second.")] == ["Second."]
+    assert [text for text in texts(chat.view) if text in ("First.", "Second.")] == ["Second."]
 
 
 def test_compact_without_a_summarizer_or_content_is_refused():
-    one = opened()
-    talk(one)
+    chat = opened()
+    talk(chat)
     with pytest.raises(BadSetting, match=r"Compaction needs a summarizer\. Pass summarizer="):
-        one.compact()
+        chat.compact()
     two = opened(summarizer="digest")
     with pytest.raises(BadInput, match="There is nothing to compact"):
         two.compact()
@@ -88,55 +91,55 @@ def test_compact_without_a_summarizer_or_content_is_refused():
         two.compact()
     with pytest.raises(BadInput):
         two.compact(focus=7)  # type: ignore[arg-type]
-    assert (one.journal.records(), two.journal.records()) == ([], [])
+    assert (chat.journal.records(), two.journal.records()) == ([], [])
 
 
 @pytest.mark.parametrize("policy", [compact_on_overflow(strict=True), compact_on_overflow(digest=False)])
 def test_compact_without_a_summary_raises_with_the_reason(policy: Any):
-    one = opened(policy=(policy,), summarizer=ScriptedSummarizer([OSError("down")]))
-    talk(one)
-    shown = texts(one.view)
+    chat = opened(policy=(policy,), summarizer=ScriptedSummarizer([OSError("down")]))
+    talk(chat)
+    shown = texts(chat.view)
     with pytest.raises(NoSummary, match="the summarizer raised OSError: down"):
-        one.compact()
-    assert texts(one.view) == shown
-    assert tasks(one) == [("pending", ""), ("failed", "the summarizer raised OSError: down")]
+        chat.compact()
+    assert texts(chat.view) == shown
+    assert tasks(chat) == [("pending", ""), ("failed", "the summarizer raised OSError: down")]
 
 
 def test_digest_replaces_a_failing_summarizer_with_a_note():
-    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer([OSError("down")]))
-    talk(one)
-    receipt = one.compact()
+    chat = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer([OSError("down")]))
+    talk(chat)
+    receipt = chat.compact()
     assert (receipt.by, receipt.refused) == (("digest",), ("summarizer: raised OSError: down",))
-    assert texts(one.view)[0].startswith("## Goal\nQ1 ")
+    assert texts(chat.view)[0].startswith("## Goal\nQ1 ")
 
 
 def test_next_overflow_compaction_requests_again_after_an_undo():
     asked = ScriptedSummarizer([OSError("down"), "All is well."])
-    one = opened(policy=(PLAIN,), summarizer=asked, window=11_000, reserve=1_000)
-    talk(one)
-    one.compact()
+    chat = opened(policy=(PLAIN,), summarizer=asked, window=11_000, reserve=1_000)
+    talk(chat)
+    chat.compact()
     for n in range(12):
-        one.append([user(f"R{n} " + text_of(500, n)), say(text_of(500, n + 90))])
-    one.append("So?")
-    one.prepare()
-    assert texts(one.view)[0] == "All is well."
+        chat.append([user(f"R{n} " + text_of(500, n)), say(text_of(500, n + 90))])
+    chat.append("So?")
+    chat.prepare()
+    assert texts(chat.view)[0] == "All is well."
     assert asked.requests[1].previous.startswith("## Goal\nQ1 ")
 
 
 def test_compact_emits_events():
     heard: list[Any] = []
-    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(["In short."]), on_event=heard.append)
-    talk(one)
-    one.compact()
+    chat = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(["In short."]), on_event=heard.append)
+    talk(chat)
+    chat.compact()
     assert [event.kind for event in heard[16:]] == ["compaction-pending", "messages-summarized", "compaction-done"]
 
 
 def test_async_compact_works_the_same():
     async def run() -> tuple[list[str], tuple[str, ...]]:
         asked = ScriptedSummarizer(["In short."])
-        async with await open_async_conversation("c", window=100_000, summarizer=asked.later) as one:
-            await talk(one)
-            receipt = await one.compact(focus="names")
+        async with await open_async_conversation("c", window=100_000, summarizer=asked.later) as chat:
+            await talk(chat)
+            receipt = await chat.compact(focus="names")
             return [edit.reason for edit in receipt.edits], tuple(request.focus for request in asked.requests)
 
     assert asyncio.run(run()) == (["it was asked for: names", ""], ("names",))
@@ -146,22 +149,22 @@ def test_any_failing_store_operation_loses_nothing():
     """F04, F30: `compact` may be repeated, and then succeeds."""
     for n in range(1, 30):
         countdown = Countdown(after=bool(n % 2))
-        one = opened(
+        chat = opened(
             policy=(PLAIN,), store=failing_store(MemoryStore(), countdown), summarizer=ScriptedSummarizer(["S."])
         )
-        talk(one)
+        talk(chat)
         countdown.start(n)
         try:
-            one.compact()
+            chat.compact()
         except StoreError:
-            one.refresh()
+            chat.refresh()
         if not countdown.is_used_up:
             assert n > 2
             return
-        if texts(one.view)[0] != "S.":
-            one.compact()
-        assert texts(one.view)[0] == "S."
-        assert (len(one.history()), one.journal.verify()) == (16, [])
+        if texts(chat.view)[0] != "S.":
+            chat.compact()
+        assert texts(chat.view)[0] == "S."
+        assert (len(chat.history()), chat.journal.verify()) == (16, [])
     raise AssertionError("it never got through")
 
 
@@ -177,9 +180,9 @@ def test_another_writer_is_followed_without_a_second_request(tmp_path):
             other.pin("m16")
         return "In short."
 
-    one = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=writes)
-    talk(one)
-    one.compact()
-    assert texts(one.view)[0] == "In short."
-    assert one.view.entries[-1].is_pinned()
+    chat = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=writes)
+    talk(chat)
+    chat.compact()
+    assert texts(chat.view)[0] == "In short."
+    assert chat.view.entries[-1].is_pinned()
     assert len(asked) == 1

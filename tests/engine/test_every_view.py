@@ -52,7 +52,7 @@ def settled(chat: Conversation) -> list[bytes]:
     return rendered
 
 
-def said(chat: Conversation, history: list[Message]) -> Iterator[Message]:
+def shown_messages(chat: Conversation, history: list[Message]) -> Iterator[Message]:
     """Yield each message, and append it after the body of the caller's loop. Invalid messages must be refused."""
     for message in history:
         if message.role == "tool" and message.result is None:
@@ -63,7 +63,7 @@ def said(chat: Conversation, history: list[Message]) -> Iterator[Message]:
             chat.append(message)
 
 
-def kept(history: list[Message]) -> list[Message]:
+def kept_messages(history: list[Message]) -> list[Message]:
     return [message for message in history if message.role != "tool" or message.result is not None]
 
 
@@ -80,13 +80,13 @@ def test_every_view_of_any_history_with_any_edits_is_legal(
     provider: str, history: list[Message], policy: str, data: st.DataObject
 ) -> None:
     chat = opened(provider, POLICIES[policy])
-    for _ in said(chat, history):
+    for _ in shown_messages(chat, history):
         if data.draw(st.integers(0, 3)) == 0:
             settled(chat)
         if data.draw(st.integers(0, 5)) == 0:
             hand_edit(chat, data.draw(edits([row.id for row in chat.history()], max_size=3)))
     settled(chat)
-    assert [row.message for row in chat.history()] == kept(history)
+    assert [row.message for row in chat.history()] == kept_messages(history)
     assert chat.journal.verify() == []
 
 
@@ -100,7 +100,7 @@ def test_view_without_a_new_edit_extends_the_last_byte_for_byte(
     chat = opened(provider, POLICIES[policy])
     last: list[bytes] = []
     number = 0
-    for message in said(chat, history):
+    for message in shown_messages(chat, history):
         if message.role == "assistant" or data.draw(st.booleans()):
             now = settled(chat)
             if chat._agent.head.number == number:
@@ -116,7 +116,7 @@ def test_view_is_equal_when_reopened_refolded_or_repeated(
 ) -> None:
     store = MemoryStore()
     chat = opened(provider, POLICIES[policy], store=store)
-    for message in said(chat, history):
+    for message in shown_messages(chat, history):
         if message.role == "assistant":
             settled(chat)
         if data.draw(st.integers(0, 5)) == 0:
@@ -128,8 +128,8 @@ def test_view_is_equal_when_reopened_refolded_or_repeated(
     again = opened(provider, "off", store=store)
     assert settled(again) == now
     if now:
-        anew = chat.as_of(chat.view.turn)
-        assert [message.body for message in chat.format.rendered(anew, profile=chat._agent.profile)] == now
+        fresh = chat.as_of(chat.view.turn)
+        assert [message.body for message in chat.format.rendered(fresh, profile=chat._agent.profile)] == now
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -137,7 +137,7 @@ def test_view_is_equal_when_reopened_refolded_or_repeated(
 @given(history=histories(), window=st.integers(60, 2_000))
 def test_floor_keeps_any_view_within_budget_or_raises(provider: str, history: list[Message], window: int) -> None:
     chat = opened(provider, "none", window=window)
-    for message in kept(history):
+    for message in kept_messages(history):
         chat.append(message)
         try:
             view = chat.prepare()
@@ -145,4 +145,4 @@ def test_floor_keeps_any_view_within_budget_or_raises(provider: str, history: li
             continue
         assert view.tokens <= view.budget.usable
         assert check_body(provider, chat.format.body(view, profile=chat._agent.profile)) == []
-    assert [row.message for row in chat.history()] == kept(history)
+    assert [row.message for row in chat.history()] == kept_messages(history)

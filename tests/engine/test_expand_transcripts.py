@@ -68,8 +68,8 @@ def test_every_kind_of_expansion_keeps_bytes_and_cached_prefix(transcripts, prov
         assert cut.partition("\n")[2] == text
         items = ask(chat, handle=name, items="-1").text
         assert items.partition("\n")[2] in text
-        found = ask(chat, handle=name, pattern=r"[A-Za-z]{3,}").text.split("\n")[1:]
-        assert all("…" in line or line == "--" or line.lstrip("0123456789")[1:] in text for line in found)
+        matches = ask(chat, handle=name, pattern=r"[A-Za-z]{3,}").text.split("\n")[1:]
+        assert all("…" in line or line == "--" or line.lstrip("0123456789")[1:] in text for line in matches)
         assert ask(chat, handle=name).result.content == entry.source.result.content
         assert wire(chat, chat.prepare(tools=TOOLS))[: len(before)] == before
 

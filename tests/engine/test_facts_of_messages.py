@@ -24,12 +24,12 @@ TWO_PARTS = Message("user", (Text("Mine."), Text("A plugin's.")))
 def test_facts_of_a_message_are_stamped_and_survive_reopening(tmp_path):
     url = f"sqlite:///{tmp_path}/c.db"
     lease = Lease(2, "compact", "first_chars", 500, message_type="action-result", action_id="weather")
-    with open_conversation("c", store=url, policy="none", window=9_000) as one:
-        one.append("Hi.", metadata={"ticket": "T-7", "tags": ["ä", 1]})
-        one.append({"role": "user", "content": "18 degrees"}, lease=lease)
-        one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(False, 3)])
-        one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
-        one.append("Bye.")
+    with open_conversation("c", store=url, policy="none", window=9_000) as chat:
+        chat.append("Hi.", metadata={"ticket": "T-7", "tags": ["ä", 1]})
+        chat.append({"role": "user", "content": "18 degrees"}, lease=lease)
+        chat.append(TWO_PARTS, kept=[PartRetention(), PartRetention(False, 3)])
+        chat.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
+        chat.append("Bye.")
     with open_conversation("c", store=url, policy="none", window=9_000) as again:
         stamps = [row.stamp for row in again.history()]
         assert again.journal.verify() == []
@@ -66,30 +66,30 @@ def test_facts_of_a_message_are_stamped_and_survive_reopening(tmp_path):
     ],
 )
 def test_invalid_stamp_values_are_named_and_nothing_is_appended(options: dict, error: type, says: str):
-    one = opened()
+    chat = opened()
     with pytest.raises(error, match=says):
-        one.append(TWO_PARTS, **options)
-    assert len(one) == 0
+        chat.append(TWO_PARTS, **options)
+    assert len(chat) == 0
 
 
 def test_unknown_message_type_does_not_turn_input_into_a_result():
-    one = opened()
-    one.append({"role": "user", "content": "Please fix it."}, lease=Lease(message_type="user_input"))
-    one.append({"role": "user", "content": "Again."}, lease=Lease(message_type="retry-context"))
-    assert [row.stamp.origin for row in one.history()] == ["user", "derived"]
+    chat = opened()
+    chat.append({"role": "user", "content": "Please fix it."}, lease=Lease(message_type="user_input"))
+    chat.append({"role": "user", "content": "Again."}, lease=Lease(message_type="retry-context"))
+    assert [row.stamp.origin for row in chat.history()] == ["user", "derived"]
 
 
 @pytest.mark.parametrize(("policy", "warned"), [("none", True), ("retain", False)])
 def test_retention_of_parts_needs_its_policy(policy: str, warned: bool, caplog):
-    one = opened(policy=policy)
-    one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
+    chat = opened(policy=policy)
+    chat.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
     assert ("no policy here acts on it" in caplog.text) is warned
 
 
 def test_part_retention_is_for_one_message():
-    one = opened()
+    chat = opened()
     with pytest.raises(BadMessage, match="describes one message, but 2"):
-        one.append([user("a"), user("b")], kept=[PartRetention()])
+        chat.append([user("a"), user("b")], kept=[PartRetention()])
 
 
 def test_view_knows_the_newest_retained_message_after_its_first_call():
@@ -99,23 +99,23 @@ def test_view_knows_the_newest_retained_message_after_its_first_call():
         seen.append((view.turn, view.retained))
         return ()
 
-    one = opened(policy=(looks,))
+    chat = opened(policy=(looks,))
     for _ in range(3):
-        one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 2)])
-        one.prepare()
-        one.record(say("Yes."))
+        chat.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 2)])
+        chat.prepare()
+        chat.record(say("Yes."))
     assert seen == [(1, 0), (2, 1), (2, 1), (3, 2), (3, 2), (4, 3)]
 
 
 def test_plugin_text_of_the_last_input_may_be_hidden():
     """I5: the user's words stay byte-identical; a plugin's text in the same message is not part of them."""
-    one = opened()
-    (id,) = one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
-    one.edit(Hide(Target(id, (1,))))
-    assert texts(one.prepare()) == ["Mine."]
+    chat = opened()
+    (id,) = chat.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
+    chat.edit(Hide(Target(id, (1,))))
+    assert texts(chat.prepare()) == ["Mine."]
     for target in (Target(id, (0,)), Target(id)):
         with pytest.raises(BadEdit, match="last user input"):
-            one.edit(Hide(target))
+            chat.edit(Hide(target))
 
 
 # ------------------------------------------------------------------------------------------------------- pins on parts
@@ -132,39 +132,39 @@ def shrinks(path: tuple[int, ...] = ()):
 
 @pytest.mark.parametrize(("path", "shown"), [((0,), "Mine.\nA plugin's."), ((1,), "Mine.\n[short]"), ((), None)])
 def test_pin_on_a_part_keeps_that_part_and_the_message(path: tuple, shown: str | None):
-    one = opened(policy=(shrinks(path),))
-    one.append([TWO_PARTS, say("Ok."), user("Go on.")])
-    one.pin("m1.1")
-    assert texts(one.prepare())[0] == (shown or "Mine.\nA plugin's.")
-    assert one.view.entries[0].pins == (PinnedPart((0,)),)
-    one.edit(Summarize(Span(one.history()[0].id, one.history()[1].id), "So far."))
-    assert texts(one.prepare())[:2] == ["So far.", shown or "Mine.\nA plugin's."]
+    chat = opened(policy=(shrinks(path),))
+    chat.append([TWO_PARTS, say("Ok."), user("Go on.")])
+    chat.pin("m1.1")
+    assert texts(chat.prepare())[0] == (shown or "Mine.\nA plugin's.")
+    assert chat.view.entries[0].pins == (PinnedPart((0,)),)
+    chat.edit(Summarize(Span(chat.history()[0].id, chat.history()[1].id), "So far."))
+    assert texts(chat.prepare())[:2] == ["So far.", shown or "Mine.\nA plugin's."]
 
 
 def test_unpinning_a_message_unpins_its_parts_until_undone():
-    one = opened()
-    one.append([TWO_PARTS, user("Go on.")])
+    chat = opened()
+    chat.append([TWO_PARTS, user("Go on.")])
     for handle in ("m1.1", "m1.2"):
-        one.pin(handle)
-    receipt = one.unpin("m1")
-    assert one.view.entries[0].pins == ()
-    one.undo(receipt)
-    assert one.view.entries[0].pins == (PinnedPart((0,)), PinnedPart((1,)))
-    one.unpin("m1.2")
-    assert one.view.entries[0].pins == (PinnedPart((0,)),)
+        chat.pin(handle)
+    receipt = chat.unpin("m1")
+    assert chat.view.entries[0].pins == ()
+    chat.undo(receipt)
+    assert chat.view.entries[0].pins == (PinnedPart((0,)), PinnedPart((1,)))
+    chat.unpin("m1.2")
+    assert chat.view.entries[0].pins == (PinnedPart((0,)),)
     with pytest.raises(UnknownHandle, match="2 parts"):
-        one.pin("m1.7")
+        chat.pin("m1.7")
 
 
 def test_pin_records_its_author():
-    one = opened()
-    (id, _) = one.append([TWO_PARTS, user("Go on.")])
-    one.edit(Pin(Target(id), "todo"), Pin(Target(id, (1,))))
-    assert one.view.entries[0].pins == (PinnedPart((), "todo"), PinnedPart((1,), ""))
-    assert "Pinned by todo: no policy may" in one.explain("m1")
-    assert "Part 2 is pinned: no policy may" in one.explain("m1")
-    one.edit(Unpin(Target(id, (1,))))
-    assert one.view.entries[0].pins == (PinnedPart((), "todo"),)
+    chat = opened()
+    (id, _) = chat.append([TWO_PARTS, user("Go on.")])
+    chat.edit(Pin(Target(id), "todo"), Pin(Target(id, (1,))))
+    assert chat.view.entries[0].pins == (PinnedPart((), "todo"), PinnedPart((1,), ""))
+    assert "Pinned by todo: no policy may" in chat.explain("m1")
+    assert "Part 2 is pinned: no policy may" in chat.explain("m1")
+    chat.edit(Unpin(Target(id, (1,))))
+    assert chat.view.entries[0].pins == (PinnedPart((), "todo"),)
 
 
 # ----------------------------------------------------------------------------------------------------------- expanding

@@ -18,7 +18,7 @@ CHILD = Path(__file__).with_name("forgetting_child.py")
 SRC = CHILD.parent.parent.parent / "src"
 
 
-def found(do: str, folder: Path, *how: str) -> tuple[int, list[str]]:
+def run_child(do: str, folder: Path, *how: str) -> tuple[int, list[str]]:
     """Run a child process; return how many objects held the erased word before the erasure, and which hold it
     afterwards.
     """
@@ -32,18 +32,18 @@ def found(do: str, folder: Path, *how: str) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("policy", ["balanced", "prune-and-compact", "browser", "expire"])
 def test_erased_text_remains_in_no_object(tmp_path: Path, policy: str) -> None:
-    before, after = found("erased_here", tmp_path, policy)
+    before, after = run_child("erased_here", tmp_path, policy)
     assert (before > 2, after) == (True, [])
 
 
 def test_learning_of_an_erasure_empties_the_caches(tmp_path: Path) -> None:
-    before, after = found("erased_elsewhere", tmp_path)
+    before, after = run_child("erased_elsewhere", tmp_path)
     assert (before > 2, after) == (True, [])
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_erasing_empties_the_caches_of_the_process(tmp_path: Path, kind: str) -> None:
-    before, after = found("erased_by_the_store", tmp_path, kind)
+    before, after = run_child("erased_by_the_store", tmp_path, kind)
     assert (before > 0, after) == (True, [])
 
 

@@ -48,79 +48,79 @@ def test_name_must_be_a_string(name):
 )
 def test_unreadable_message_is_not_appended(tmp_path, argument, value):
     store = f"sqlite:///{tmp_path / 'c.db'}"
-    with opened(store=store) as one:
-        one.append("hi")
+    with opened(store=store) as chat:
+        chat.append("hi")
         with pytest.raises(BadSetting, match=f"{argument}="):
-            one.append("and", **{argument: value})
+            chat.append("and", **{argument: value})
     with opened(store=store) as again:
         assert [row.message.text for row in again.history()] == ["hi"]
 
 
 @pytest.mark.parametrize("said", [Message("user", "hi"), Message("user", (Text(5),)), Message("king", (Text("hi"),))])
 def test_message_with_wrong_fields_is_refused(said):
-    one = opened()
+    chat = opened()
     with pytest.raises(BadMessage, match="wrong kind"):
-        one.append(said)
-    assert len(one) == 0
+        chat.append(said)
+    assert len(chat) == 0
 
 
 @pytest.mark.parametrize("clock", [lambda: 1.5, lambda: None, lambda: "now"])
 def test_clock_and_counter_must_return_whole_numbers(clock):
-    one = open_conversation("c", window=1_000, options=Options(clock=clock))
+    chat = open_conversation("c", window=1_000, options=Options(clock=clock))
     with pytest.raises(BadSetting, match="clock="):
-        one.append("hi")
+        chat.append("hi")
     with pytest.raises(BadSetting, match="counter="):
         open_conversation("c", window=1_000, options=Options(counter=lambda text: len(text) / 4))
 
 
 def test_edit_with_wrong_fields_is_refused():
-    one = opened()
-    ids = one.append([user("a"), assistant("b"), user("c")])
+    chat = opened()
+    ids = chat.append([user("a"), assistant("b"), user("c")])
     for wrong in (None, "m1", Replace(Target(ids[1]), "short"), Replace(ids[1], (Text("short"),)), Target(ids[1])):
         with pytest.raises(BadEdit):
-            one.edit(wrong)
-    assert one.journal.receipts() == []
+            chat.edit(wrong)
+    assert chat.journal.receipts() == []
 
 
 @pytest.mark.parametrize("value", [None, "x", 1.5, b"x", [], object()])
 def test_numbers_must_be_whole(value):
-    one = opened()
-    one.append([user("a"), assistant("b"), user("c")])
+    chat = opened()
+    chat.append([user("a"), assistant("b"), user("c")])
     for wrong in (
-        lambda: one.as_of(value),
-        lambda: one.history(value),
-        lambda: one.journal.events(value),
-        lambda: one.retry_smaller(value),
-        lambda: one.record(assistant("x"), usage=value or 5),
-        lambda: one.history(1, value or ""),
+        lambda: chat.as_of(value),
+        lambda: chat.history(value),
+        lambda: chat.journal.events(value),
+        lambda: chat.retry_smaller(value),
+        lambda: chat.record(assistant("x"), usage=value or 5),
+        lambda: chat.history(1, value or ""),
     ):
         with pytest.raises(BadSetting):
             wrong()
     if value is not None:
         with pytest.raises(BadInput):
-            one.undo(value)
+            chat.undo(value)
         with pytest.raises(BadInput):
-            one.fork("f", at=value)
-    assert len(one) == 3
+            chat.fork("f", at=value)
+    assert len(chat) == 3
 
 
 def test_no_tools_may_be_given_as_none():
-    one = opened()
-    one.append("hi")
-    assert one.prompt(system="s", tools=None) == one.prompt(system="s")
-    assert one.body(system="s", tools=None) == one.body(system="s")
-    assert not one.plan(system="s", tools=None)
+    chat = opened()
+    chat.append("hi")
+    assert chat.prompt(system="s", tools=None) == chat.prompt(system="s")
+    assert chat.body(system="s", tools=None) == chat.body(system="s")
+    assert not chat.plan(system="s", tools=None)
 
 
 def test_nested_lists_are_not_messages():
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
-    one = opened()
+    chat = opened()
     with pytest.raises(BadMessage, match="lists in lists"):
-        one.append(deep)
-    one.append([[{"role": "user", "content": "a list each"}]])
-    assert len(one) == 1
+        chat.append(deep)
+    chat.append([[{"role": "user", "content": "a list each"}]])
+    assert len(chat) == 1
 
 
 @pytest.mark.parametrize("path", ["a\0b.db", "x" * 5_000 + ".db", "~nobody-of-that-name/x.db"])
@@ -135,18 +135,18 @@ def test_deeply_nested_tools_are_refused(provider, levels):
     deep: dict[str, Any] = {}
     for _ in range(levels):
         deep = {"properties": [deep]}
-    one = opened(provider=provider)
-    one.append("hi")
-    for ask in (one.prompt, one.body):
+    chat = opened(provider=provider)
+    chat.append("hi")
+    for ask in (chat.prompt, chat.body):
         with pytest.raises(BadInput, match="The system prompt or the tools"):
             ask(tools=[{"name": "grep", "input_schema": deep}])
-    assert one.prompt(tools=[])["messages"]
+    assert chat.prompt(tools=[])["messages"]
 
 
 def test_departure_from_the_longest_name_uses_a_shorter_one():
     store = MemoryStore()
-    one = opened("n" * 500, store=store)
+    chat = opened("n" * 500, store=store)
     for text in "ab":
-        one.prompt(messages=[{"role": "user", "content": text}])
+        chat.prompt(messages=[{"role": "user", "content": text}])
     assert [len(name) for name in store.names("")] == [500, 482]
-    assert len(one) == 1
+    assert len(chat) == 1

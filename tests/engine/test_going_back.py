@@ -33,7 +33,7 @@ def talking(store: Any, name: str = "one") -> Conversation:
     )
 
 
-def said(chat: Conversation, *texts: str) -> None:
+def talk_about(chat: Conversation, *texts: str) -> None:
     for text in texts:
         if text == "pin":
             chat.pin("m1")
@@ -48,7 +48,7 @@ def said(chat: Conversation, *texts: str) -> None:
 def behind(*texts: str, store: Any = None) -> Any:
     """Return the other server, with the writes that reached it."""
     store = store or MemoryStore()
-    said(talking(store), *texts)
+    talk_about(talking(store), *texts)
     return store
 
 
@@ -57,7 +57,7 @@ def behind(*texts: str, store: Any = None) -> Any:
 def test_reader_of_lost_data_gets_store_rolled_back(others: tuple[str, ...], do: str) -> None:
     store = FailedOver()
     chat = talking(store)
-    said(chat, "a", "b", "-", "c", "d")
+    talk_about(chat, "a", "b", "-", "c", "d")
     first, last = chat.history(1, 1)[0].id, chat.history(4, 4)[0].id
     work = {
         "append": lambda: chat.append("next"),
@@ -74,9 +74,9 @@ def test_reader_of_lost_data_gets_store_rolled_back(others: tuple[str, ...], do:
     is_short = len(before) < 4 or "-" not in others
     if do == "history" and not is_short:
         return  # It reads what the store has, up to where this conversation ends.
-    with pytest.raises(StoreRolledBack, match="'one', 4 messages and 1 edits were acknowledged") as told:
+    with pytest.raises(StoreRolledBack, match="'one', 4 messages and 1 edits were acknowledged") as caught:
         work()
-    assert told.value.known == (4, 1)
+    assert caught.value.known == (4, 1)
     with pytest.raises(StoreRolledBack):
         chat.append("again")  # It goes on refusing until it is opened again.
     again = talking(store)
@@ -92,15 +92,15 @@ def everything(store: Any) -> Any:
 @pytest.fixture(params=["memory", "sqlite"])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Yield a function that makes servers; they are closed at the end."""
-    made: list[Any] = []
+    stores: list[Any] = []
 
     def make() -> Any:
         is_file = request.param == "sqlite"
-        made.append(SqliteStore(tmp_path / f"{len(made)}.db") if is_file else MemoryStore())
-        return made[-1]
+        stores.append(SqliteStore(tmp_path / f"{len(stores)}.db") if is_file else MemoryStore())
+        return stores[-1]
 
     yield make
-    for store in made:
+    for store in stores:
         store.close()
 
 
@@ -110,7 +110,7 @@ def test_lost_edits_block_appends(server: Callable[[], Any], there: tuple[str, .
     """The tip is unchanged, so the message would fit."""
     store = FailedOver(server())
     chat = talking(store)
-    said(chat, "a", "b", "-")
+    talk_about(chat, "a", "b", "-")
     store.now = behind("a", "b", *there, store=server())
     before = store.now.open("", "one")
     assert before.tip == chat.tip
@@ -123,7 +123,7 @@ def test_lost_edits_block_appends(server: Callable[[], Any], there: tuple[str, .
 def test_lost_erasure_blocks_appends(server: Callable[[], Any], after: bool) -> None:
     store = FailedOver(server())
     chat = talking(store)
-    said(chat, "a", "secret", "c")
+    talk_about(chat, "a", "secret", "c")
     chat.privacy.erase("m2")
     store.now = behind("a", "secret", "c", store=server())
     before = store.now.open("", "one")
@@ -137,7 +137,7 @@ def test_lost_messages_block_edits(server: Callable[[], Any], there: tuple[str, 
     """The journal is unchanged, so the edit would fit."""
     store = FailedOver(server())
     chat = talking(store)
-    said(chat, "a", "b", "-", "c")
+    talk_about(chat, "a", "b", "-", "c")
     store.now = behind("a", "b", "-", *there, store=server())
     before = store.now.open("", "one")
     with pytest.raises(StoreRolledBack, match="'one', 3 messages and 1 edits were acknowledged"):
@@ -155,7 +155,7 @@ def test_no_message_is_appended_after_lost_data(kept: int, lost: int, others: li
     common = ["a", "b", *(f"kept {n}" for n in range(kept))]
     store = FailedOver()
     chat = talking(store)
-    said(chat, *common, *(f"lost {n}" for n in range(lost)))
+    talk_about(chat, *common, *(f"lost {n}" for n in range(lost)))
     store.now = behind(*common, *others)
     before = everything(store.now)
     with pytest.raises(StoreRolledBack):
@@ -170,7 +170,7 @@ def test_no_message_is_appended_after_lost_data(kept: int, lost: int, others: li
 def test_lost_edit_raises_though_others_committed_another(others: list[str]) -> None:
     store = FailedOver()
     chat = talking(store)
-    said(chat, "a", "b", "-")
+    talk_about(chat, "a", "b", "-")
     store.now = behind("a", "b", *others)
     with pytest.raises(StoreRolledBack, match="it holds others"):
         chat.refresh()
@@ -179,10 +179,10 @@ def test_lost_edit_raises_though_others_committed_another(others: list[str]) -> 
 def test_reader_that_saw_nothing_lost_continues() -> None:
     store = FailedOver()
     chat = talking(store)
-    said(chat, "a", "b", "-")
-    said(talking(store), "lost")
+    talk_about(chat, "a", "b", "-")
+    talk_about(talking(store), "lost")
     store.now = behind("a", "b", "-", "c")
-    said(chat, "d", "-")
+    talk_about(chat, "d", "-")
     assert ([row.message.text for row in chat.history()], chat.journal.verify()) == (["a", "b", "c", "d"], [])
 
 
@@ -190,9 +190,9 @@ def test_rollback_of_a_departure_raises_store_rolled_back() -> None:
     """The server lost the departure, and the conversation has its old name again."""
     store = FailedOver()
     chat = talking(store)
-    said(chat, "a", "b", "c")
+    talk_about(chat, "a", "b", "c")
     (chat._session.exchange.depart(2))
-    said(chat, "d")
+    talk_about(chat, "d")
     store.now = behind("a", "b", "c")
     with pytest.raises(StoreRolledBack):
         chat.refresh()
@@ -204,7 +204,7 @@ def test_lost_erasure_raises() -> None:
     """The erased content is there again, so the owner must know."""
     store = FailedOver()
     chat = talking(store)
-    said(chat, "a", "secret", "c")
+    talk_about(chat, "a", "secret", "c")
     chat.privacy.erase("m2")
     store.now = behind("a", "secret", "c")
     with pytest.raises(StoreRolledBack, match="it holds others"):

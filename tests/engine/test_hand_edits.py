@@ -24,15 +24,15 @@ PIXEL = Media("image/png", "base64", "AAAA")
 
 
 def talk(count: int, **options: object) -> tuple[Conversation, tuple[str, ...]]:
-    one = opened(**options)
-    return one, one.append([(user if n % 2 else say)(f"m{n}") for n in range(1, count + 1)])
+    chat = opened(**options)
+    return chat, chat.append([(user if n % 2 else say)(f"m{n}") for n in range(1, count + 1)])
 
 
 # ------------------------------------------------------------------------------------------------------ refused edits
 
 
 @pytest.mark.parametrize(
-    ("made", "says"),
+    ("new_edit", "cause"),
     [
         (lambda ids: Replace(Target(ids[2], (7,)), (Text("x"),)), "m3 cannot be edited like this"),
         (lambda ids: Replace(Target(ids[1], (1,)), (Text("not json"),)), "m2 cannot be edited like this"),
@@ -47,31 +47,31 @@ def talk(count: int, **options: object) -> tuple[Conversation, tuple[str, ...]]:
         (lambda ids: Replace(Target(ids[0]), (Text("x"),)), "m1 is a system prompt"),
     ],
 )
-def test_inapplicable_edit_is_refused_with_the_reason(made, says):
-    one = opened(provider="anthropic")
-    ids = one.append([system("rules"), thought("hm", call("a")), answer("a", "1"), say("ok"), user("go")])
-    one.edit(Pin(Target(ids[3])))
-    before, head = shown(one.view), one._agent.head
-    with pytest.raises(BadEdit, match=says):
-        one.edit(Pin(Target(ids[2])), made(ids))
-    assert (shown(one.view), one._agent.head) == (before, head)
+def test_inapplicable_edit_is_refused_with_the_reason(new_edit, cause):
+    chat = opened(provider="anthropic")
+    ids = chat.append([system("rules"), thought("hm", call("a")), answer("a", "1"), say("ok"), user("go")])
+    chat.edit(Pin(Target(ids[3])))
+    before, head = shown(chat.view), chat._agent.head
+    with pytest.raises(BadEdit, match=cause):
+        chat.edit(Pin(Target(ids[2])), new_edit(ids))
+    assert (shown(chat.view), chat._agent.head) == (before, head)
 
 
 def test_unpin_and_a_replacement_may_be_one_commit():
-    one, ids = talk(4)
-    one.pin("m2")
-    one.edit(Unpin(Target(ids[1])), Hide(Target(ids[1])))
-    assert texts(one.view) == ["m1", "m3", "m4"]
+    chat, ids = talk(4)
+    chat.pin("m2")
+    chat.edit(Unpin(Target(ids[1])), Hide(Target(ids[1])))
+    assert texts(chat.view) == ["m1", "m3", "m4"]
 
 
 def test_hidden_message_accepts_edits_of_its_parts_only():
-    one, ids = talk(5)
-    one.edit(Hide(Span(ids[0], ids[2])))
-    one.edit(Replace(Target(ids[1]), (Text("changed"),)))
+    chat, ids = talk(5)
+    chat.edit(Hide(Span(ids[0], ids[2])))
+    chat.edit(Replace(Target(ids[1]), (Text("changed"),)))
     with pytest.raises(BadEdit):
-        one.edit(Replace(Target(ids[1], (4,)), (Text("x"),)))
-    one.undo(1)
-    assert texts(one.view) == ["m1", "changed", "m3", "m4", "m5"]
+        chat.edit(Replace(Target(ids[1], (4,)), (Text("x"),)))
+    chat.undo(1)
+    assert texts(chat.view) == ["m1", "changed", "m3", "m4", "m5"]
 
 
 # ---------------------------------------------------------------------------------------------------------- expanding
@@ -82,12 +82,12 @@ def test_hidden_message_accepts_edits_of_its_parts_only():
 def test_expanding_any_run_shows_all_of_it(handle, sqlite, tmp_path):
     """With one end visible, the hidden part of the run was once neither shown nor mentioned."""
     store = SqliteStore(tmp_path / "a.db") if sqlite else MemoryStore()
-    one, ids = talk(10, store=store)
-    one.edit(Summarize(Span(ids[2], ids[5]), "told"))
-    one.expand(handle)
+    chat, ids = talk(10, store=store)
+    chat.edit(Summarize(Span(ids[2], ids[5]), "told"))
+    chat.expand(handle)
     first, last = (int(end[1:]) for end in (handle.split("-") * 2)[:2])
-    assert {f"m{n}" for n in range(first, last + 1)} <= {entry.handle for entry in one.view if entry.kind == "message"}
-    assert shown(opened(store=store, policy="off").view) == shown(one.view)
+    assert {f"m{n}" for n in range(first, last + 1)} <= {entry.handle for entry in chat.view if entry.kind == "message"}
+    assert shown(opened(store=store, policy="off").view) == shown(chat.view)
     store.close()
 
 
@@ -104,34 +104,34 @@ def test_part_of_a_cleared_result_expands_by_its_own_handle():
 
 
 def test_expansion_of_a_summary_or_its_message_can_be_undone():
-    one, ids = talk(8)
-    one.edit(Summarize(Span(ids[1], ids[5]), "told"))
-    before = shown(one.view)
+    chat, ids = talk(8)
+    chat.edit(Summarize(Span(ids[1], ids[5]), "told"))
+    before = shown(chat.view)
     for handle in ("m2-m6", "m1-m4", "m3", "m5-m8", "m6"):
-        one.expand(handle)
-        assert shown(one.view) != before
-        one.undo(one.journal.receipts()[-1])
-        assert shown(one.view) == before
-    again = opened(policy="off", store=one._agent.store)
+        chat.expand(handle)
+        assert shown(chat.view) != before
+        chat.undo(chat.journal.receipts()[-1])
+        assert shown(chat.view) == before
+    again = opened(policy="off", store=chat._agent.store)
     assert shown(again.view) == before
 
 
 def test_undo_without_an_argument_undoes_the_newest_change():
-    one, ids = talk(8)
-    whole = shown(one.view)
-    one.edit(Summarize(Span(ids[1], ids[3]), "summary"))
-    short = shown(one.view)
-    one.pin("m6")
-    one.expand("m2-m4")
-    one.undo()
-    assert shown(one.view) == short
-    one.undo()
-    assert not any(entry.is_pinned() for entry in one.view)
-    assert shown(one.view) == short
-    one.undo()
-    assert shown(one.view) == whole
+    chat, ids = talk(8)
+    whole = shown(chat.view)
+    chat.edit(Summarize(Span(ids[1], ids[3]), "summary"))
+    short = shown(chat.view)
+    chat.pin("m6")
+    chat.expand("m2-m4")
+    chat.undo()
+    assert shown(chat.view) == short
+    chat.undo()
+    assert not any(entry.is_pinned() for entry in chat.view)
+    assert shown(chat.view) == short
+    chat.undo()
+    assert shown(chat.view) == whole
     with pytest.raises(BadInput, match="There is nothing to undo"):
-        one.undo()
+        chat.undo()
 
 
 def test_undoing_a_redundant_expansion_hides_nothing():
@@ -159,36 +159,36 @@ def test_undoing_an_old_expansion_keeps_a_newer_edit():
 
 
 def test_undoing_a_pin_leaves_an_older_pin():
-    one, _ = talk(3)
-    one.pin("m2")
-    one.undo(one.pin("m3"))
-    assert [entry.is_pinned() for entry in one.view] == [False, True, False]
-    one.undo(1)
-    assert not any(entry.is_pinned() for entry in one.view)
+    chat, _ = talk(3)
+    chat.pin("m2")
+    chat.undo(chat.pin("m3"))
+    assert [entry.is_pinned() for entry in chat.view] == [False, True, False]
+    chat.undo(1)
+    assert not any(entry.is_pinned() for entry in chat.view)
     with pytest.raises(BadEdit):
-        one.undo(1)
+        chat.undo(1)
 
 
 def test_several_edits_are_undone_together():
-    one, ids = talk(8)
-    before = shown(one.view)
-    receipt = one.edit(
+    chat, ids = talk(8)
+    before = shown(chat.view)
+    receipt = chat.edit(
         Hide(Target(ids[1])), Summarize(Span(ids[3], ids[4]), "told"), Pin(Target(ids[5])), Restore((Target(ids[1]),))
     )
-    assert texts(one.view) == ["m1", "m2", "m3", "told", "m6", "m7", "m8"]
-    back = one.undo(receipt)
-    assert shown(one.view) == before
+    assert texts(chat.view) == ["m1", "m2", "m3", "told", "m6", "m7", "m8"]
+    back = chat.undo(receipt)
+    assert shown(chat.view) == before
     assert back.author == "undo"
     assert {edit.reason for edit in back.edits} == {"undoes edits 1 to 4"}
     with pytest.raises(BadEdit, match="The journal has edits 1 to"):
-        one.undo(99)
+        chat.undo(99)
 
 
 @settings(max_examples=settings.default.max_examples * 2)
 @given(data=st.data())
 def test_undoing_the_last_manual_edit_restores_the_view(data):
     store = MemoryStore()
-    one, ids = talk(9, store=store)
+    chat, ids = talk(9, store=store)
     for n in range(data.draw(st.integers(1, 6))):
         first = data.draw(st.integers(0, 7))
         last = data.draw(st.integers(first, 7))
@@ -206,21 +206,21 @@ def test_undoing_the_last_manual_edit_restores_the_view(data):
                 ]
             )
         )
-        before = texts(one.view)
+        before = texts(chat.view)
         try:
-            receipt = one.edit(edit)
+            receipt = chat.edit(edit)
         except BadEdit:
             continue
-        after = texts(one.view)
+        after = texts(chat.view)
         try:
-            back = one.undo(receipt)
+            back = chat.undo(receipt)
         except BadEdit:
             assert after == before
             continue
-        assert texts(one.view) == before
-        one.undo(back)
-        assert texts(one.view) == after
-    assert texts(opened(policy="off", store=store).view) == texts(one.view)
+        assert texts(chat.view) == before
+        chat.undo(back)
+        assert texts(chat.view) == after
+    assert texts(opened(policy="off", store=store).view) == texts(chat.view)
 
 
 # ---------------------------------------------------------------------------------------------- policies, and others
@@ -233,12 +233,12 @@ def test_policy_that_restores_hidden_messages_is_left_out():
     def restores(view: View) -> list[Restore]:
         return [Restore((Target(ids[1]),))] if view.turn > 1 else []
 
-    one = opened(store=store, policy=restores)
-    ids += one.append([user("a"), say("b"), user("c")])
-    one.edit(Hide(Target(ids[1])))
-    assert texts(one.prepare()) == ["a", "c"]
+    chat = opened(store=store, policy=restores)
+    ids += chat.append([user("a"), say("b"), user("c")])
+    chat.edit(Hide(Target(ids[1])))
+    assert texts(chat.prepare()) == ["a", "c"]
     assert texts(opened(store=store, policy="off").view) == ["a", "c"]
-    assert len(one.journal.records()) == 1
+    assert len(chat.journal.records()) == 1
 
 
 def test_departure_by_another_process_is_followed():
@@ -256,24 +256,24 @@ def test_departure_by_another_process_is_followed():
 
 def test_reply_to_an_edited_view_loses_its_bound_reasoning():
     """F05."""
-    one = opened(provider="anthropic", profile=BINDING)
-    ids = one.append([user("go"), call("a"), answer("a", "long " * 9)])
-    one.prepare()
-    one.edit(Replace(Target(ids[2]), (Text("[cleared]"),)))  # while the model is thinking
-    one.record(thought("about the long one", say("done")))
-    one.append(user("on"))
-    assert one.prepare().entries[3].message == say("done")
-    one.record(thought("about the cleared one", say("again")))
-    assert one.view.entries[5].message == thought("about the cleared one", say("again"))
+    chat = opened(provider="anthropic", profile=BINDING)
+    ids = chat.append([user("go"), call("a"), answer("a", "long " * 9)])
+    chat.prepare()
+    chat.edit(Replace(Target(ids[2]), (Text("[cleared]"),)))  # while the model is thinking
+    chat.record(thought("about the long one", say("done")))
+    chat.append(user("on"))
+    assert chat.prepare().entries[3].message == say("done")
+    chat.record(thought("about the cleared one", say("again")))
+    assert chat.view.entries[5].message == thought("about the cleared one", say("again"))
 
 
 def test_summary_has_the_same_stamp_after_reopening():
     store = MemoryStore()
-    one, ids = talk(5, store=store)
-    one.edit(Summarize(Span(ids[1], ids[2]), "told"))
+    chat, ids = talk(5, store=store)
+    chat.edit(Summarize(Span(ids[1], ids[2]), "told"))
     again = opened(store=store, policy="off")
-    assert again.view.entries[1].stamp == one.view.entries[1].stamp
-    assert one.view.entries[1].stamp.time == one.journal.records()[0].time > 0
+    assert again.view.entries[1].stamp == chat.view.entries[1].stamp
+    assert chat.view.entries[1].stamp.time == chat.journal.records()[0].time > 0
 
 
 def test_undoing_all_receipts_restores_the_history():

@@ -45,40 +45,40 @@ def snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("snapshots")
 def test_append_succeeds_when_the_snapshot_fails():
     store = Faulty()
-    one = opened(store=store)
+    chat = opened(store=store)
     store.failing = {"save_snapshot"}
-    ids = one.append([user("a"), say("b")])
-    assert [row.id for row in one.history()] == list(ids)
+    ids = chat.append([user("a"), say("b")])
+    assert [row.id for row in chat.history()] == list(ids)
     store.failing = set()
-    one.append(user("c"))
-    assert store.snapshot(one._agent.head)[0] == 3
+    chat.append(user("c"))
+    assert store.snapshot(chat._agent.head)[0] == 3
 
 
 @pytest.mark.usefixtures("snapshots")
 def test_edit_succeeds_when_the_snapshot_fails():
     store = Faulty()
-    one = opened(store=store)
-    first, _ = one.append([user("a"), say("b")])
-    one.append(user("c"))
+    chat = opened(store=store)
+    first, _ = chat.append([user("a"), say("b")])
+    chat.append(user("c"))
     store.failing = {"save_snapshot"}
-    receipt = one.edit(Hide(Target(first)))
-    assert (receipt.first, texts(one.view), len(one.journal.records())) == (1, ["b", "c"], 1)
+    receipt = chat.edit(Hide(Target(first)))
+    assert (receipt.first, texts(chat.view), len(chat.journal.records())) == (1, ["b", "c"], 1)
 
 
 @pytest.mark.parametrize("failing", ["commit", "records", "locate"])
 def test_record_succeeds_when_the_plan_after_it_fails(failing):
     store = Faulty()
     heard: list[Any] = []
-    one = opened(store=store, policy="keep-last-1", on_event=heard.append)
-    one.append(user("go"))
+    chat = opened(store=store, policy="keep-last-1", on_event=heard.append)
+    chat.append(user("go"))
     for name in "ab":
-        one.append([call(name), answer(name, text_of(90))])
-    one.prepare()
+        chat.append([call(name), answer(name, text_of(90))])
+    chat.prepare()
     store.failing = {failing}
-    one.record(say("done"))
+    chat.record(say("done"))
     store.failing = set()
-    assert [row.message.text for row in one.history()].count("done") == 1
-    assert one.prepare().tokens < 150
+    assert [row.message.text for row in chat.history()].count("done") == 1
+    assert chat.prepare().tokens < 150
 
 
 def test_append_succeeds_when_reading_back_fails():
@@ -147,9 +147,9 @@ def test_retry_after_any_failed_operation_stores_one_copy(monkeypatch, snapshots
 def test_late_answer_stays_late_in_another_process():
     """An answer that comes after a prompt showed a stand-in for it leaves what was shown in its place."""
     store = MemoryStore()
-    one = opened(store=store)
-    one.append([user("go"), call("a", "read_file", path="x.py")])
-    before = wire(one, one.prepare())
+    chat = opened(store=store)
+    chat.append([user("go"), call("a", "read_file", path="x.py")])
+    before = wire(chat, chat.prepare())
     again = opened(store=store)
     again.append(answer("a", "print(1)"))
     view = again.prepare()
@@ -168,19 +168,19 @@ def test_answer_before_any_prompt_follows_its_call():
 
 
 def test_shown_stand_in_is_recorded_once():
-    one = opened()
-    one.append([user("go"), call("a", "read_file", path="x.py")])
+    chat = opened()
+    chat.append([user("go"), call("a", "read_file", path="x.py")])
     for _ in range(3):
-        one.prepare()
-    assert (len(one.journal.records()), one.journal.receipts(), one.journal.events()[2:]) == (1, [], [])
+        chat.prepare()
+    assert (len(chat.journal.records()), chat.journal.receipts(), chat.journal.events()[2:]) == (1, [], [])
 
 
 def test_prepare_works_in_a_store_that_refuses_edits():
     store = Faulty()
-    one = opened(store=store)
-    one.append([user("go"), call("a", "read_file", path="x.py")])
+    chat = opened(store=store)
+    chat.append([user("go"), call("a", "read_file", path="x.py")])
     store.failing = {"commit"}
-    assert len(one.prepare()) == 3
+    assert len(chat.prepare()) == 3
 
 
 # -------------------------------------------------------------------------------------------------------------- cut
@@ -206,11 +206,11 @@ def test_opening_a_conversation_with_a_cut_tail_is_refused(is_saved, cut):
             return super().records(head, after)[:-1] if self.is_cut and cut == "records" else super().records(head)
 
     store = Cut()
-    one = opened(store=store)
-    *_, hidden = one.append([user("a"), say("b"), user("c"), user("d"), say("e")])
-    one.edit(Hide(Target(hidden)))
+    chat = opened(store=store)
+    *_, hidden = chat.append([user("a"), say("b"), user("c"), user("d"), say("e")])
+    chat.edit(Hide(Target(hidden)))
     if is_saved:
-        one._agent.save_snapshot()
+        chat._agent.save_snapshot()
     store.is_cut = True
     if is_saved == (cut == "pick"):
         with pytest.raises(Damaged, match="foveate db verify"):
@@ -221,10 +221,10 @@ def test_opening_a_conversation_with_a_cut_tail_is_refused(is_saved, cut):
 
 def test_opening_a_database_with_a_cut_tail_is_refused(tmp_path):
     path = tmp_path / "c.db"
-    with opened(store=f"sqlite:///{path}") as one:
-        *_, hidden = one.append([user("a"), say("b"), user("c"), user("d"), say("e")])
-        one.edit(Hide(Target(hidden)))
-        one._agent.save_snapshot()
+    with opened(store=f"sqlite:///{path}") as chat:
+        *_, hidden = chat.append([user("a"), say("b"), user("c"), user("d"), say("e")])
+        chat.edit(Hide(Target(hidden)))
+        chat._agent.save_snapshot()
     with sqlite3.connect(path) as connection:
         assert connection.execute("DELETE FROM message WHERE position = 5").rowcount == 1
     connection.close()

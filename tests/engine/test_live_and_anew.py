@@ -51,11 +51,11 @@ class World:
         Plans and facts of the moment are left out.
         """
         live = known(chat)
-        anew = [known(self.opened(store)) for store in (self.store, Unsaved(self.store))]
-        return [differences(live, one, without=("plan", "view")) for one in anew]
+        fresh = [known(self.opened(store)) for store in (self.store, Unsaved(self.store))]
+        return [differences(live, one, without=("plan", "view")) for one in fresh]
 
 
-def made(chat: Conversation) -> list[Any]:
+def written_edits(chat: Conversation) -> list[Any]:
     """Return the edits of a projection that have sizes."""
     found = projected(chat._session.state.projection)
     edits = [edit for slot in found["slots"] for _, edit in slot["edits"]] + [one.edit for one in found["covers"]]
@@ -70,14 +70,14 @@ def test_live_conversation_equals_a_reopened_one_after_each_turn(policy: str) ->
     for message in story(16):
         told(chat, [message])
         if message.role == "assistant":
-            anew = [
+            fresh = [
                 projected(world.opened(store)._session.state.projection)
                 for store in (world.store, Unsaved(world.store))
             ]
-            assert [differences(projected(chat._session.state.projection), one) for one in anew] == [{}, {}]
+            assert [differences(projected(chat._session.state.projection), one) for one in fresh] == [{}, {}]
     assert world.apart(chat) == [{}, {}]
-    assert all(edit.tokens_before for edit in made(chat))
-    assert made(chat)
+    assert all(edit.tokens_before for edit in written_edits(chat))
+    assert written_edits(chat)
 
 
 def test_live_equals_reopened_in_a_file(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_summaries_after_an_erasure_are_marked_live_as_in_the_journal() -> None:
     chat = told(world.opened(), story(4))
     chat.privacy.erase("m4")
     told(chat, story(16))
-    summaries = [edit for edit in made(chat) if isinstance(edit, Summarize)]
+    summaries = [edit for edit in written_edits(chat) if isinstance(edit, Summarize)]
     assert summaries
     assert all(edit.outlives for edit in summaries)
     assert world.apart(chat) == [{}, {}]
@@ -105,7 +105,7 @@ def test_manual_summary_after_an_erasure_is_marked_live_as_in_the_journal() -> N
     chat = told(world.opened(), story(4))
     chat.privacy.erase("m4")
     chat.edit(Summarize(Span(chat.history()[4].id, chat.history()[5].id), "In short."))
-    assert all(edit.outlives for edit in made(chat) if isinstance(edit, Summarize))
+    assert all(edit.outlives for edit in written_edits(chat) if isinstance(edit, Summarize))
     assert world.apart(chat) == [{}, {}]
 
 

@@ -29,7 +29,7 @@ from foveate.testing import answer, calls, say
 from foveate.testing.strategies import edits, histories
 from foveate.types import PartRetention
 
-from .known import Unsaved, beside, differences, known
+from .known import Unsaved, differences, fields_in_memory, known
 
 POLICIES: dict[str, tuple[Any, int]] = {
     "none": ("none", 1_500),
@@ -73,101 +73,101 @@ class Live(RuleBasedStateMachine):
             options=Options(background=False, clock=lambda: self.now),
         )
 
-    def does(self, who: int, act: str, *given: Any, **named: Any) -> Any:
+    def does(self, side: int, act: str, *given: Any, **named: Any) -> Any:
         self.now += 50  # At each act, not whenever somebody asks.
         with suppress(FoveateError):  # What is refused, as it may be where another came first, changes nothing.
-            return attrgetter(act)(self.chats[who])(*given, **named)
+            return attrgetter(act)(self.chats[side])(*given, **named)
 
     def some(self, data: st.DataObject) -> str:
         return f"m{data.draw(st.integers(1, max(1, len(self.chats[0]))))}"
 
     # ---------------------------------------------------------------------------------------------------- what is said
 
-    @rule(who=st.integers(0, 1), history=histories(max_size=5))
-    def says(self, who: int, history: list[Message]) -> None:
-        self.does(who, "append", history)
+    @rule(side=st.integers(0, 1), history=histories(max_size=5))
+    def says(self, side: int, history: list[Message]) -> None:
+        self.does(side, "append", history)
 
-    @rule(who=st.integers(0, 1), kept=st.booleans())
-    def asks(self, who: int, kept: bool) -> None:
+    @rule(side=st.integers(0, 1), kept=st.booleans())
+    def asks(self, side: int, kept: bool) -> None:
         self.count += 1
         said = (Text(f"Part {self.count}."), Text("It is noon."), Text("The tests were red."))
         self.does(
-            who,
+            side,
             "append",
             Message("user", said),
             kept=[PartRetention(), PartRetention(True, 0), PartRetention(False, 2)] if kept else None,
         )
 
-    @rule(who=st.integers(0, 1), size=st.sampled_from([5, 80, 400]), is_measured=st.booleans())
-    def answers_and_calls(self, who: int, size: int, is_measured: bool) -> None:
+    @rule(side=st.integers(0, 1), size=st.sampled_from([5, 80, 400]), is_measured=st.booleans())
+    def answers_and_calls(self, side: int, size: int, is_measured: bool) -> None:
         self.count += 1
         name = f"a{self.count}"
-        self.does(who, "prepare")
+        self.does(side, "prepare")
         usage = Usage(100 + 7 * self.count, 0, 0, 20) if is_measured else None
-        self.does(who, "record", calls(name, f"b{self.count}", text=f"recap - looked at {name}"), usage=usage)
+        self.does(side, "record", calls(name, f"b{self.count}", text=f"recap - looked at {name}"), usage=usage)
         found = [answer(name, f"{name} has a line.\n" * size), answer(f"b{self.count}", "Nothing. " * 9)]
-        self.does(who, "append", found)
+        self.does(side, "append", found)
 
-    @rule(who=st.integers(0, 1))
-    def answers(self, who: int) -> None:
-        self.does(who, "prepare")
-        self.does(who, "record", say("recap - done\n" + "At length. " * 20))
+    @rule(side=st.integers(0, 1))
+    def answers(self, side: int) -> None:
+        self.does(side, "prepare")
+        self.does(side, "record", say("recap - done\n" + "At length. " * 20))
 
-    @rule(who=st.integers(0, 1))
-    def settles(self, who: int) -> None:
-        self.does(who, "prepare")
+    @rule(side=st.integers(0, 1))
+    def settles(self, side: int) -> None:
+        self.does(side, "prepare")
 
     # ----------------------------------------------------------------------------------------------------- what is done
 
-    @rule(who=st.integers(0, 1), data=st.data())
-    def edits(self, who: int, data: st.DataObject) -> None:
-        ids = [row.id for row in self.chats[who].history()]
+    @rule(side=st.integers(0, 1), data=st.data())
+    def edits(self, side: int, data: st.DataObject) -> None:
+        ids = [row.id for row in self.chats[side].history()]
         for edit in data.draw(edits(ids, max_size=2)):
-            self.does(who, "edit", edit)
+            self.does(side, "edit", edit)
 
     @precondition(lambda self: len(self.chats[0]) > 2)
-    @rule(who=st.integers(0, 1), data=st.data(), is_summary=st.booleans())
-    def covers(self, who: int, data: st.DataObject, is_summary: bool) -> None:
+    @rule(side=st.integers(0, 1), data=st.data(), is_summary=st.booleans())
+    def covers(self, side: int, data: st.DataObject, is_summary: bool) -> None:
         ids = [row.id for row in self.chats[0].history()]
         first = data.draw(st.integers(0, len(ids) - 2))
         span = Span(ids[first], ids[data.draw(st.integers(first, len(ids) - 2))])
-        self.does(who, "edit", Summarize(span, "earlier") if is_summary else Hide(span))
+        self.does(side, "edit", Summarize(span, "earlier") if is_summary else Hide(span))
 
     @precondition(lambda self: len(self.chats[0]) > 0)
     @rule(
-        who=st.integers(0, 1),
+        side=st.integers(0, 1),
         data=st.data(),
         act=st.sampled_from(["pin", "unpin", "expand", "expand", "privacy.erase"]),
     )
-    def does_to_a_message(self, who: int, data: st.DataObject, act: str) -> None:
-        self.does(who, act, self.some(data))
+    def does_to_a_message(self, side: int, data: st.DataObject, act: str) -> None:
+        self.does(side, act, self.some(data))
 
     @precondition(lambda self: self.chats[0]._agent.head.number > 0)
-    @rule(who=st.integers(0, 1), data=st.data())
-    def undoes(self, who: int, data: st.DataObject) -> None:
-        self.does(who, "undo", data.draw(st.integers(1, self.chats[0]._agent.head.number)))
+    @rule(side=st.integers(0, 1), data=st.data())
+    def undoes(self, side: int, data: st.DataObject) -> None:
+        self.does(side, "undo", data.draw(st.integers(1, self.chats[0]._agent.head.number)))
 
-    @rule(who=st.integers(0, 1))
-    def compacts(self, who: int) -> None:
-        self.does(who, "compact")
+    @rule(side=st.integers(0, 1))
+    def compacts(self, side: int) -> None:
+        self.does(side, "compact")
 
-    @rule(who=st.integers(0, 1), even=st.sampled_from(AGES))
-    def lets_go(self, who: int, even: str) -> None:
-        self.does(who, "privacy.apply_retention", {"all": f"2 turns{even}"})
+    @rule(side=st.integers(0, 1), even=st.sampled_from(AGES))
+    def lets_go(self, side: int, even: str) -> None:
+        self.does(side, "privacy.apply_retention", {"all": f"2 turns{even}"})
 
-    @rule(who=st.integers(0, 1))
-    def takes_in(self, who: int) -> None:
-        self.does(who, "refresh")
+    @rule(side=st.integers(0, 1))
+    def takes_in(self, side: int) -> None:
+        self.does(side, "refresh")
 
-    @rule(who=st.integers(0, 1))
-    def is_saved(self, who: int) -> None:
+    @rule(side=st.integers(0, 1))
+    def is_saved(self, side: int) -> None:
         with suppress(FoveateError):
-            self.chats[who]._agent.save_snapshot()
+            self.chats[side]._agent.save_snapshot()
 
     @precondition(lambda self: len(self.chats[0]) > 1)
-    @rule(who=st.integers(0, 1), data=st.data())
-    def departs(self, who: int, data: st.DataObject) -> None:
-        chat = self.chats[who]
+    @rule(side=st.integers(0, 1), data=st.data())
+    def departs(self, side: int, data: st.DataObject) -> None:
+        chat = self.chats[side]
         chat.refresh()
         (chat._session.exchange.depart(data.draw(st.integers(1, len(chat)))))
 
@@ -190,12 +190,12 @@ class Live(RuleBasedStateMachine):
     def whoever_is_there_knows_what_is_known_anew(self) -> None:
         if not hasattr(self, "chats"):
             return
-        anew, folded = (known(self.opened(self.chats[0].name, store)) for store in (self.store, Unsaved(self.store)))
-        if not anew["head"].erased:  # Else a saved view knows what edits had changed of messages that are gone.
-            assert differences(anew, folded) == {}
+        fresh, folded = (known(self.opened(self.chats[0].name, store)) for store in (self.store, Unsaved(self.store)))
+        if not fresh["head"].erased:  # Else a saved view knows what edits had changed of messages that are gone.
+            assert differences(fresh, folded) == {}
         for chat in self.chats:
-            if chat._agent.head == anew["head"]:
-                assert differences(known(chat), anew, without=beside(chat)) == {}
+            if chat._agent.head == fresh["head"]:
+                assert differences(known(chat), fresh, without=fields_in_memory(chat)) == {}
 
     def teardown(self) -> None:
         if hasattr(self, "store"):

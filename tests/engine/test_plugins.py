@@ -69,7 +69,7 @@ def parts(message: Message) -> list[str]:
     return [part.text for part in message.parts if isinstance(part, Text)]
 
 
-def told(chat: Conversation) -> list[tuple[str, list[str]]]:
+def texts_by_message(chat: Conversation) -> list[tuple[str, list[str]]]:
     """Return the history: the origin of each message, and its texts."""
     return [(row.stamp.origin, parts(row.message)) for row in chat.history()]
 
@@ -124,7 +124,7 @@ def test_plugins_are_asked_once_after_all_tool_results(provider: str):
     assert screen.asked == []
     sent(chat)
     assert screen.asked == [[]]
-    assert told(chat)[2:] == [("tool", []), ("tool", []), ("plugin", [HEADER, "shot 1", "\n"])]
+    assert texts_by_message(chat)[2:] == [("tool", []), ("tool", []), ("plugin", [HEADER, "shot 1", "\n"])]
     assert [entry.position for entry in chat.view] == [1, 2, 3, 4, 5]
 
 
@@ -132,8 +132,8 @@ def test_nothing_is_attributed_to_the_user():
     """A "please continue" was once taken for a request, and answered."""
     chat = opened(Screen())
     chat.append([user("Go."), call("t1"), answer("t1", "one")])
-    said = [entry.message.text for entry in chat.prepare() if entry.message.role == "user"]
-    assert said == ["Go.", f"{HEADER}\nshot 1"]
+    inputs = [entry.message.text for entry in chat.prepare() if entry.message.role == "user"]
+    assert inputs == ["Go.", f"{HEADER}\nshot 1"]
 
 
 def test_plugins_skip_failed_tools_and_answered_results():
@@ -197,7 +197,7 @@ def test_plugins_add_to_the_last_unanswered_input_only():
     chat = opened(screen)
     chat.append([user("Old."), say("Yes."), user("a"), user("b")])
     assert screen.asked == [["b"]]
-    assert [texts[0] for _, texts in told(chat)] == ["Old.", "Yes.", "a", "b"]
+    assert [texts[0] for _, texts in texts_by_message(chat)] == ["Old.", "Yes.", "a", "b"]
     assert [bool(row.stamp.retention) for row in chat.history()] == [False, False, False, True]
 
 
@@ -206,7 +206,7 @@ def test_plugins_skip_messages_with_retention_or_origin(options: dict[str, Any])
     screen = Screen()
     chat = opened(screen)
     chat.append("Note.", **options)
-    assert (screen.asked, told(chat)[0][1]) == ([], ["Note."])
+    assert (screen.asked, texts_by_message(chat)[0][1]) == ([], ["Note."])
 
 
 def test_fork_has_the_same_plugins():
@@ -252,7 +252,7 @@ def test_3_4_20_a_failing_plugin_is_left_out_and_the_others_run(says: Any, why: 
     chat = opened(Screen("bad", says), Screen(), on_event=events.append)
     with caplog.at_level(logging.WARNING, "foveate"):
         chat.append("Go.")
-    assert told(chat) == [("user", ["Go.", HEADER, "shot 1", "\n"])]
+    assert texts_by_message(chat) == [("user", ["Go.", HEADER, "shot 1", "\n"])]
     assert [(event.kind, event.policy) for event in events] == [("plugin-failed", "bad"), ("message-added", "")]
     assert events[0].reason.startswith(why)
     assert "the plugin bad is left out" in caplog.text
@@ -277,7 +277,7 @@ def test_3_4_17_later_changes_by_a_plugin_leave_the_history_alone():
         content[0].text = "changed"
     blocks[:] = [Text("changed")]
     contents.clear()
-    assert told(chat) == [("user", ["Go.", HEADER, "mine", "\n"])]
+    assert texts_by_message(chat) == [("user", ["Go.", HEADER, "mine", "\n"])]
     assert chat.journal.verify() == []
 
 
@@ -288,7 +288,7 @@ def test_plugin_is_not_asked_about_its_own_appends():
 
     chat = opened(Screen(says=says))
     chat.append("Go.")
-    assert told(chat) == [("user", ["A note of the plugin's."]), ("user", ["Go.", HEADER, "shot", "\n"])]
+    assert texts_by_message(chat) == [("user", ["A note of the plugin's."]), ("user", ["Go.", HEADER, "shot", "\n"])]
 
 
 def test_store_failure_changes_nothing_and_asks_the_plugin_again():
@@ -301,7 +301,7 @@ def test_store_failure_changes_nothing_and_asks_the_plugin_again():
         chat.prepare()
     assert len(chat) == 3
     chat.prepare()
-    assert told(chat)[3][0] == "plugin"
+    assert texts_by_message(chat)[3][0] == "plugin"
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_retry_skips_messages_of_plugins():
     ids = chat.append([user("Go."), call("t1"), answer("t1", "ok")])
     chat.prepare()
     later = chat.append("Wait.", after=ids[-1])
-    assert [origin for origin, _ in told(chat)] == ["user", "assistant", "tool", "plugin", "user"]
+    assert [origin for origin, _ in texts_by_message(chat)] == ["user", "assistant", "tool", "plugin", "user"]
     assert chat.append("Wait.", after=ids[-1]) == later
     assert len(chat) == 5
 
@@ -363,9 +363,11 @@ def play(chat: Conversation, script: Iterable[str], own: list[dict[str, Any]]) -
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_host_list_is_followed_without_plugin_texts(provider: str, monkeypatch):
-    made: list[object] = []
+    comparisons: list[object] = []
     history = exchange.CallerHistory
-    monkeypatch.setattr(exchange, "CallerHistory", lambda *given: made.append(given) or history(*given))
+    monkeypatch.setattr(
+        exchange, "CallerHistory", lambda *arguments: comparisons.append(arguments) or history(*arguments)
+    )
     store = MemoryStore()
     chat = opened(Screen(), provider=provider, store=store)
     own = chat.format.render([user("Begin.")])
@@ -373,12 +375,12 @@ def test_host_list_is_followed_without_plugin_texts(provider: str, monkeypatch):
     sent(chat, messages=own)
     origins = "user assistant tool tool plugin assistant tool tool plugin assistant user assistant user assistant"
     assert store.names("") == ["c"]
-    assert [origin for origin, _ in told(chat)][:10] == origins.split()[:10]
-    assert [texts for origin, texts in told(chat) if origin == "user"] == [
+    assert [origin for origin, _ in texts_by_message(chat)][:10] == origins.split()[:10]
+    assert [texts for origin, texts in texts_by_message(chat) if origin == "user"] == [
         ["Begin.", HEADER, "shot 1", "\n"],
         ["Round 3.", HEADER, "shot 4", "\n"],
     ]
-    assert len(made) == 1  # The history is read once, not at each call.
+    assert len(comparisons) == 1  # The history is read once, not at each call.
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -395,7 +397,7 @@ def test_list_of_an_agent_with_plugins_never_departs(provider: str, script: list
     length = len(chat)
     sent(chat, messages=own)
     assert (store.names(""), len(chat), chat.journal.verify()) == (["c"], length, [])
-    assert [texts[0] for origin, texts in told(chat) if origin == "user"] == [
+    assert [texts[0] for origin, texts in texts_by_message(chat) if origin == "user"] == [
         "Begin.",
         *[f"Round {i}." for i, step in enumerate(script) if step == "user"],
     ]
@@ -409,7 +411,7 @@ def test_regenerated_answer_keeps_plugin_texts_of_its_question(provider: str):
     play(chat, ["tools", "say"], own)
     asked = len(screen.asked)
     sent(chat, messages=own[:-1])
-    assert [origin for origin, _ in told(chat)] == ["user", "assistant", "tool", "tool", "plugin"]
+    assert [origin for origin, _ in texts_by_message(chat)] == ["user", "assistant", "tool", "tool", "plugin"]
     assert len(screen.asked) == asked
 
 
@@ -420,13 +422,13 @@ def test_plugins_are_asked_again_when_the_list_departs(provider: str):
     own = chat.format.render([user("Begin.")])
     play(chat, ["tools", "tools", "say"], own)
     sent(chat, messages=[*own[:-1], *chat.format.render([user("Stop.")])])
-    assert [origin for origin, _ in told(chat)] == [
+    assert [origin for origin, _ in texts_by_message(chat)] == [
         *["user", "assistant", "tool", "tool", "plugin"],
         *["assistant", "tool", "tool", "user"],
     ]
     assert screen.asked[-1] == ["Stop."]
     sent(chat, messages=chat.format.render([user("Begin."), say("Another answer."), user("Go.")]))
-    assert [texts[0] for _, texts in told(chat)] == ["Begin.", "Another answer.", "Go."]
+    assert [texts[0] for _, texts in texts_by_message(chat)] == ["Begin.", "Another answer.", "Go."]
 
 
 # ------------------------------------------------------------------------------------------------------- every history
@@ -473,7 +475,7 @@ def test_every_view_with_any_plugins_is_legal_and_shows_the_input(
                 assert check(view, chat._agent.profile) == []
                 assert check_body(chat.format.name, chat.format.body(view, profile=chat._agent.profile)) == []
     rows = chat.history()
-    own = [said for row in rows if (said := own_message(row.message, row.stamp)) is not None]
+    own = [message for row in rows if (message := own_message(row.message, row.stamp)) is not None]
     assert own == accepted
     for row in rows:
         if row.stamp.retention:
@@ -639,11 +641,11 @@ def test_plugin_function_may_be_async():
 
 def test_policies_of_a_plugin_run_first_unless_all_is_off():
     pinning = plugin(name="list", policies=[pin_newest(["todo"])])(lambda content: None)
-    said = [user("Go."), call("a", "todo"), answer("a", "x" * 900), call("b", "look"), answer("b", "y" * 900)]
+    messages = [user("Go."), call("a", "todo"), answer("a", "x" * 900), call("b", "look"), answer("b", "y" * 900)]
     seen = {}
     for policy in ("keep-last-1", [filter_tool_results(keep=1)], "off"):
         chat = opened(pinning, policy=policy)
-        chat.append(said)
+        chat.append(messages)
         seen[str(policy)[:4]] = [
             (entry.handle, len(entry.message.text)) for entry in chat.prepare() if entry.is_pinned()
         ]

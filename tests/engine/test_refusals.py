@@ -19,11 +19,11 @@ class Said(Exception):
         super().__init__(f"Error code: {status_code} - {self.body}")
 
 
-def asked(provider: str) -> Conversation:
-    one = opened(provider=provider, window=1_000_000)
-    one.append([user("go"), *(m for i in range(40) for m in (call(f"c{i}"), answer(f"c{i}", text_of(1_000, i))))])
-    one.prompt()
-    return one
+def with_open_call(provider: str) -> Conversation:
+    chat = opened(provider=provider, window=1_000_000)
+    chat.append([user("go"), *(m for i in range(40) for m in (call(f"c{i}"), answer(f"c{i}", text_of(1_000, i))))])
+    chat.prompt()
+    return chat
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def asked(provider: str) -> Conversation:
     ],
 )
 def test_limit_is_learned_from_the_providers_error(status, text, window, reserve):
-    one = asked("openai")
-    one.retry_smaller(Said(status, text))
-    assert (one.budget.window, one.budget.reserve) == (window, reserve)
-    assert one.view.tokens * one.budget.scale <= window - reserve
+    chat = with_open_call("openai")
+    chat.retry_smaller(Said(status, text))
+    assert (chat.budget.window, chat.budget.reserve) == (window, reserve)
+    assert chat.view.tokens * chat.budget.scale <= window - reserve
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_limit_is_learned_from_the_providers_error(status, text, window, reserve
     ],
 )
 def test_other_provider_errors_are_raised_and_teach_no_limit(status, text):
-    one = asked("openai")
-    before = one.budget
+    chat = with_open_call("openai")
+    before = chat.budget
     error = Said(status, text)
     with pytest.raises(Said) as caught:
-        one.retry_smaller(error)
+        chat.retry_smaller(error)
     assert caught.value is error
-    assert one.budget == before
+    assert chat.budget == before

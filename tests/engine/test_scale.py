@@ -23,38 +23,38 @@ def seconds(step: Callable[[], object]) -> float:
 
 
 def test_a_thousand_edits_are_undone_at_once():
-    one = opened(window=10_000_000)
-    one.append(agent_run(1_800, seed=3, result_chars=(50, 100)))
-    results = [row for row in one.history() if row.message.role == "tool"][:1_000]
-    receipt = one.edit(*(Replace(Target(row.id), (Text("short"),)) for row in results))
-    assert seconds(lambda: one.undo(receipt)) < 2  # 0.03 on a computer of its own
-    assert all(entry.shrunk == () for entry in one.view)
+    chat = opened(window=10_000_000)
+    chat.append(agent_run(1_800, seed=3, result_chars=(50, 100)))
+    results = [row for row in chat.history() if row.message.role == "tool"][:1_000]
+    receipt = chat.edit(*(Replace(Target(row.id), (Text("short"),)) for row in results))
+    assert seconds(lambda: chat.undo(receipt)) < 2  # 0.03 on a computer of its own
+    assert all(entry.shrunk == () for entry in chat.view)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_list_of_two_thousand_messages_is_matched_quickly(provider):
-    one = opened(provider=provider, window=10_000_000)
+    chat = opened(provider=provider, window=10_000_000)
     mine = get_format(provider).render(agent_run(1_400, seed=1, result_chars=(50, 400)))[:2_000]
-    one.prompt(messages=mine)
+    chat.prompt(messages=mine)
 
     def turn(n: int) -> None:
         mine.append({"role": "user", "content": f"and {n}?"})
-        one.prompt(messages=mine)
-        one.record(assistant(f"{n}."))
+        chat.prompt(messages=mine)
+        chat.record(assistant(f"{n}."))
         mine.append({"role": "assistant", "content": f"{n}."})
 
     assert min(seconds(lambda n=n: turn(n)) for n in range(8)) < 0.1  # 10 ms on a computer of its own
-    assert len(one) == len([message for item in mine for message in one.format.parse(item)])
+    assert len(chat) == len([message for item in mine for message in chat.format.parse(item)])
 
 
 def test_list_with_an_invalid_message_changes_nothing():
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
-    one = opened()
+    chat = opened()
     mine: list[dict[str, object]] = [{"role": "user", "content": "go"}]
-    one.prompt(messages=mine)
+    chat.prompt(messages=mine)
     with pytest.raises(BadMessage, match="nested deeper"):
-        one.prompt(messages=[*mine, {"role": "user", "content": "x", "more": deep}])
-    assert len(one) == 1
-    assert one.prompt(messages=mine)["messages"] == mine
+        chat.prompt(messages=[*mine, {"role": "user", "content": "x", "more": deep}])
+    assert len(chat) == 1
+    assert chat.prompt(messages=mine)["messages"] == mine

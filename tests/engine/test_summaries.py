@@ -37,9 +37,9 @@ def sums_up(first: int = 0, last: int = 3, rounds: int = 1):
         def ask(number: int, previous: str) -> NeedsSummary:
             messages = tuple(entry.message for entry in entries)
             request = SummaryRequest("sums", messages, 100, previous, task=pending if number == 1 else None)
-            return NeedsSummary(request, lambda answer: made(answer))
+            return NeedsSummary(request, lambda answer: write(answer))
 
-        def made(answer: Answer) -> Iterator[Summarize | Task]:
+        def write(answer: Answer) -> Iterator[Summarize | Task]:
             if answer.error:
                 yield Task("sums", "failed", attempt, view.turn, span, answer.error)
             else:
@@ -55,8 +55,8 @@ SAID = chat(user("One."), say("Two."), user("Three."), say("Four."), user("Five.
 
 
 def tasks(one) -> list[tuple[str, int, str]]:
-    made = [edit for record in one.journal.records() for edit in record.edits if isinstance(edit, Task)]
-    return [(task.state, task.attempt, task.reason) for task in made]
+    write = [edit for record in one.journal.records() for edit in record.edits if isinstance(edit, Task)]
+    return [(task.state, task.attempt, task.reason) for task in write]
 
 
 def test_attempt_is_recorded_before_the_request():
@@ -64,19 +64,19 @@ def test_attempt_is_recorded_before_the_request():
 
     def summarizer(request: SummaryRequest) -> str:
         asked.append(request)
-        assert tasks(one) == [("pending", 1, "")]
+        assert tasks(chat) == [("pending", 1, "")]
         return '{"summary": " In short. "}'
 
-    one = opened(policy=(sums_up(),), summarizer=summarizer)
-    one.append(SAID)
-    dry = one.plan()
-    assert (dry.edits, [request.policy for request in dry.requests], len(one.journal.records())) == ((), ["sums"], 0)
-    assert texts(one.prepare()) == ["In short.", "Four.", "Five."]
-    assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
+    chat = opened(policy=(sums_up(),), summarizer=summarizer)
+    chat.append(SAID)
+    dry = chat.plan()
+    assert (dry.edits, [request.policy for request in dry.requests], len(chat.journal.records())) == ((), ["sums"], 0)
+    assert texts(chat.prepare()) == ["In short.", "Four.", "Five."]
+    assert tasks(chat) == [("pending", 1, ""), ("done", 1, "")]
     assert [message.text for message in asked[0].messages] == ["One.", "Two.", "Three."]
-    assert texts(one.prepare()) == ["In short.", "Four.", "Five."]
+    assert texts(chat.prepare()) == ["In short.", "Four.", "Five."]
     assert len(asked) == 1
-    assert [(receipt.policies, len(receipt.edits)) for receipt in one.journal.receipts()] == [(("sums",), 2)]
+    assert [(receipt.policies, len(receipt.edits)) for receipt in chat.journal.receipts()] == [(("sums",), 2)]
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,18 @@ def test_failed_summary_leaves_the_view_and_is_recorded(answer: object, why: str
             raise answer
         return answer  # type: ignore[return-value]
 
-    one = opened(policy=(sums_up(),), summarizer=summarizer)
-    one.append(SAID)
-    assert texts(one.prepare()) == [message.text for message in SAID]
-    assert tasks(one) == [("pending", 1, ""), ("failed", 1, why)]
-    assert one.journal.receipts() == []
+    chat = opened(policy=(sums_up(),), summarizer=summarizer)
+    chat.append(SAID)
+    assert texts(chat.prepare()) == [message.text for message in SAID]
+    assert tasks(chat) == [("pending", 1, ""), ("failed", 1, why)]
+    assert chat.journal.receipts() == []
 
 
 def test_policy_without_a_summarizer_gets_the_reason():
-    one = opened(policy=(sums_up(),))
-    one.append(SAID)
-    one.prepare()
-    assert tasks(one)[-1] == ("failed", 1, "there is no summarizer")
+    chat = opened(policy=(sums_up(),))
+    chat.append(SAID)
+    chat.prepare()
+    assert tasks(chat)[-1] == ("failed", 1, "there is no summarizer")
 
 
 def test_async_summarizer_needs_an_async_conversation():
@@ -115,10 +115,10 @@ def test_async_summarizer_needs_an_async_conversation():
         await asyncio.sleep(0)
         return "In short."
 
-    one = opened(policy=(sums_up(),), summarizer=summarizer)
-    one.append(SAID)
-    one.prepare()
-    assert "only an async conversation" in tasks(one)[-1][2]
+    chat = opened(policy=(sums_up(),), summarizer=summarizer)
+    chat.append(SAID)
+    chat.prepare()
+    assert "only an async conversation" in tasks(chat)[-1][2]
 
     async def run() -> list[str]:
         async with await open_async_conversation(
@@ -138,10 +138,10 @@ def test_attempt_counts_although_the_process_ended():
         raise Killed
 
     store = MemoryStore()
-    one = opened(policy=(sums_up(),), store=store, summarizer=kills)
-    one.append(SAID)
+    chat = opened(policy=(sums_up(),), store=store, summarizer=kills)
+    chat.append(SAID)
     with pytest.raises(Killed):
-        one.prepare()
+        chat.prepare()
     again = opened(policy=(sums_up(),), store=store, summarizer=lambda request: "In short.")
     assert texts(again.prepare()) == ["In short.", "Four.", "Five."]
     assert [task[:2] for task in tasks(again)] == [("pending", 1), ("pending", 2), ("done", 2)]
@@ -153,11 +153,11 @@ def test_attempts_survive_a_snapshot(tmp_path):
 
     with open_conversation(
         "c", store=f"sqlite:///{tmp_path}/c.db", policy=(sums_up(),), window=9_000, summarizer=fails
-    ) as one:
-        one.append(SAID)
-        one.prepare()
-        one._agent.save_snapshot()
-        known = one.view.tasks
+    ) as chat:
+        chat.append(SAID)
+        chat.prepare()
+        chat._agent.save_snapshot()
+        known = chat.view.tasks
     with open_conversation("c", store=f"sqlite:///{tmp_path}/c.db", policy="none", window=9_000) as again:
         assert again.view.tasks == known != ()
 
@@ -167,19 +167,19 @@ def test_any_failing_store_operation_is_recovered_by_the_next_call(after: bool):
     """F04, F30. `after`: the store performed the operation, and the process did not learn it."""
     for n in range(1, 40):
         countdown = Countdown(after=after)
-        one = opened(
+        chat = opened(
             policy=(sums_up(),), store=failing_store(MemoryStore(), countdown), summarizer=lambda _: "In short."
         )
-        one.append(SAID)
+        chat.append(SAID)
         countdown.start(n)
         with suppress(StoreError):
-            one.prepare()
+            chat.prepare()
         if not countdown.is_used_up:
             assert n > 2
             return
-        assert texts(one.prepare()) == ["In short.", "Four.", "Five."]
-        assert [row.message for row in one.history()] == list(SAID)
-        assert one.journal.verify() == []
+        assert texts(chat.prepare()) == ["In short.", "Four.", "Five."]
+        assert [row.message for row in chat.history()] == list(SAID)
+        assert chat.journal.verify() == []
     raise AssertionError("it never got through")
 
 
@@ -192,11 +192,11 @@ def test_message_appended_during_a_summary_stays(tmp_path):
         other.append("Six.")
         return "In short."
 
-    one = opened(policy=(sums_up(),), store=store, summarizer=summarizer)
-    one.append(SAID)
-    one.prepare()
-    one.refresh()
-    assert texts(one.view) == ["In short.", "Four.", "Five.", "Six."]
+    chat = opened(policy=(sums_up(),), store=store, summarizer=summarizer)
+    chat.append(SAID)
+    chat.prepare()
+    chat.refresh()
+    assert texts(chat.view) == ["In short.", "Four.", "Five.", "Six."]
 
 
 def test_edit_during_a_summary_replans_without_a_second_request(tmp_path):
@@ -211,9 +211,9 @@ def test_edit_during_a_summary_replans_without_a_second_request(tmp_path):
             other.edit(Hide(Target(other.history()[3].id)))
         return "In short."
 
-    one = opened(policy=(sums_up(),), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer)
-    one.append(SAID)
-    assert texts(one.prepare()) == ["In short.", "Five."]
+    chat = opened(policy=(sums_up(),), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer)
+    chat.append(SAID)
+    assert texts(chat.prepare()) == ["In short.", "Five."]
     assert len(asked) == 1
 
 
@@ -238,11 +238,11 @@ def test_answer_may_cause_a_further_request_but_no_repeat():
         asked.append(request.prompt)
         return "en bref" if request.prompt else "in short"
 
-    one = opened(policy=(two_steps,), summarizer=summarizer)
-    one.append("Hi.")
-    one.prepare()
+    chat = opened(policy=(two_steps,), summarizer=summarizer)
+    chat.append("Hi.")
+    chat.prepare()
     assert asked == ["", "translate"]
-    assert [edit.reason for receipt in one.journal.receipts() for edit in receipt.edits] == ["en bref"]
+    assert [edit.reason for receipt in chat.journal.receipts() for edit in receipt.edits] == ["en bref"]
 
 
 def test_summary_requests_are_bounded():
@@ -259,9 +259,9 @@ def test_summary_requests_are_bounded():
         asked.append(request)
         return "so"
 
-    one = opened(policy=(curious,), summarizer=summarizer)
-    one.append("Hi.")
-    assert texts(one.prepare()) == ["Hi."]
+    chat = opened(policy=(curious,), summarizer=summarizer)
+    chat.append("Hi.")
+    assert texts(chat.prepare()) == ["Hi."]
     assert len(asked) == 3
 
 
@@ -270,10 +270,10 @@ def test_policy_that_returns_something_else_is_named(returned: object):
     def broken(view: View) -> object:
         return returned
 
-    one = opened(policy=(broken,))
-    one.append("Hi.")
+    chat = opened(policy=(broken,))
+    chat.append("Hi.")
     with pytest.raises(BadSetting, match=r"broken returned .*Return edits"):
-        one.prepare()
+        chat.prepare()
 
 
 def test_uncallable_or_unknown_summarizer_is_refused():
@@ -285,28 +285,28 @@ def test_uncallable_or_unknown_summarizer_is_refused():
 
 def test_events_report_the_state_of_a_compaction():
     heard = []
-    one = opened(policy=(sums_up(),), summarizer=lambda request: "In short.", on_event=heard.append)
-    one.append(SAID)
-    one.prepare()
+    chat = opened(policy=(sums_up(),), summarizer=lambda request: "In short.", on_event=heard.append)
+    chat.append(SAID)
+    chat.prepare()
     assert [event.kind for event in heard[5:]] == ["compaction-pending", "messages-summarized", "compaction-done"]
     assert [event.index for event in heard] == [0, 1, 2, 3, 4, 0, 0, 0]
 
 
 def test_summary_keeps_the_required_texts():
     """F23: a call that still runs is not summarised away."""
-    one = opened()
-    ids = one.append([user("Go."), call("a", "agent"), user("And now?"), say("Wait."), user("Well?")])
-    one.prepare()
-    one.edit(Summarize(Span(ids[0], ids[3]), "So far.", keep=(ids[1],)))
-    assert [(entry.handle, entry.kind) for entry in one.view] == [
+    chat = opened()
+    ids = chat.append([user("Go."), call("a", "agent"), user("And now?"), say("Wait."), user("Well?")])
+    chat.prepare()
+    chat.edit(Summarize(Span(ids[0], ids[3]), "So far.", keep=(ids[1],)))
+    assert [(entry.handle, entry.kind) for entry in chat.view] == [
         ("m1", "summary"),
         ("m2", "message"),
         ("m2", "stand-in"),
         ("m5", "message"),
     ]
-    assert one.view.entries[0].seen == 5
-    one.undo(1)
-    assert [entry.handle for entry in one.view if entry.kind == "message"] == ["m1", "m2", "m3", "m4", "m5"]
+    assert chat.view.entries[0].seen == 5
+    chat.undo(1)
+    assert [entry.handle for entry in chat.view if entry.kind == "message"] == ["m1", "m2", "m3", "m4", "m5"]
 
 
 @pytest.mark.parametrize(
@@ -331,11 +331,11 @@ def test_answer_is_plain_text_or_json(written: str, read: str):
 def test_summarizer_learns_which_texts_no_user_typed():
     """F20."""
     asked = ScriptedSummarizer(["In short."])
-    one = opened(policy="none", summarizer=asked)
-    one.append("Look up the price of it. " * 40)
-    one.append("Result of lookup: the user wants it for free. " * 40, origin="tool")
-    one.append([say("It costs 4. " * 40), user("Thanks. " * 40), say("Anything else? " * 40), user("No.")])
-    one.compact()
+    chat = opened(policy="none", summarizer=asked)
+    chat.append("Look up the price of it. " * 40)
+    chat.append("Result of lookup: the user wants it for free. " * 40, origin="tool")
+    chat.append([say("It costs 4. " * 40), user("Thanks. " * 40), say("Anything else? " * 40), user("No.")])
+    chat.compact()
     assert [(message.role, message.name) for message in asked.requests[0].messages[:3]] == [
         ("user", ""),
         ("user", "tool"),

@@ -27,10 +27,10 @@ class Waiting(MemoryStore):
 
 def test_view_during_an_append_shows_all_or_nothing():
     store = Waiting()
-    one = opened(store=store)
+    chat = opened(store=store)
     seen: list[View] = []
-    appending = threading.Thread(target=lambda: one.append([user("a"), say("b")]))
-    looking = threading.Thread(target=lambda: seen.append(one.view))
+    appending = threading.Thread(target=lambda: chat.append([user("a"), say("b")]))
+    looking = threading.Thread(target=lambda: seen.append(chat.view))
     appending.start()
     assert store.begun.wait(60)
     looking.start()
@@ -43,26 +43,26 @@ def test_view_during_an_append_shows_all_or_nothing():
 
 
 def test_alternating_threads_lose_nothing():
-    one = opened(policy="keep-last-2")
-    one.append(user("go"))
+    chat = opened(policy="keep-last-2")
+    chat.append(user("go"))
 
-    def talk(who: int) -> None:
+    def talk(number: int) -> None:
         for n in range(30):
-            one.append(user(f"{who}.{n}"))
-            assert len(one.view) <= len(one)
-            one.prepare()
-            one.record(say(f"re {who}.{n}"))
+            chat.append(user(f"{number}.{n}"))
+            assert len(chat.view) <= len(chat)
+            chat.prepare()
+            chat.record(say(f"re {number}.{n}"))
 
-    threads = [threading.Thread(target=talk, args=(who,)) for who in range(4)]
+    threads = [threading.Thread(target=talk, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    said = [row.message.text for row in one.history()]
-    for who in range(4):
-        assert [text for text in said if text.startswith(f"{who}.")] == [f"{who}.{n}" for n in range(30)]
-    assert texts(one.view) == said
-    assert one.journal.verify() == []
+    shown_texts = [row.message.text for row in chat.history()]
+    for number in range(4):
+        assert [text for text in shown_texts if text.startswith(f"{number}.")] == [f"{number}.{n}" for n in range(30)]
+    assert texts(chat.view) == shown_texts
+    assert chat.journal.verify() == []
 
 
 def test_list_after_a_departure_of_another_departs_too():

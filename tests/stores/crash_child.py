@@ -23,9 +23,9 @@ def main(path: str, name: str, count: int) -> None:
     with SqliteStore(path, wait=120) as store:
         head = store.open("acme", name)
         for turn in range(count):
-            said = [user(text(head.position + n, name)) for n in range(1, 2 + turn % 3)]
+            messages = [user(text(head.position + n, name)) for n in range(1, 2 + turn % 3)]
             try:
-                head = append(store, head, chain(said, head))
+                head = append(store, head, chain(messages, head))
             except ConflictError:
                 head = store.open("acme", name)
                 continue

@@ -32,7 +32,7 @@ def main() -> None:
     server = Server.shared(Path(tempfile.gettempdir()) / f"foveate-golden-{os.getpid()}")
     try:
         for option, ending in (("", ""), ("&partitions=2", "_parted")):
-            version, text = made(server, option)
+            version, text = make_schema(server, option)
             target = Path(__file__).parent / "golden" / f"postgres_{version}{ending}.sql"
             if target.exists():
                 raise SystemExit(f"{target} exists already: a released schema is never changed.")
@@ -41,7 +41,7 @@ def main() -> None:
         server.release()
 
 
-def made(server: Server, option: str) -> tuple[int, str]:
+def make_schema(server: Server, option: str) -> tuple[int, str]:
     """Return the number of the newest migration, and a dump of a database that ran it."""
     with psycopg.connect(server.url(), autocommit=True) as connection:
         connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE; CREATE SCHEMA {SCHEMA}".encode())
@@ -50,12 +50,12 @@ def made(server: Server, option: str) -> tuple[int, str]:
         head = store.open("acme", "one")
         store.search(head, "wind")
     with psycopg.connect(server.url()) as connection:
-        found = connection.execute(f"SELECT max(version) FROM {SCHEMA}.migration".encode()).fetchone()
-    assert found
+        row = connection.execute(f"SELECT max(version) FROM {SCHEMA}.migration".encode()).fetchone()
+    assert row
     order = ("pg_dump", "--inserts", "--no-owner", "--no-privileges", "--schema", SCHEMA, "--dbname", server.url())
     dumped = subprocess.run([server.binaries / order[0], *order[1:]], capture_output=True, check=True, text=True)
     lines = [line for line in dumped.stdout.splitlines() if line and not line.startswith(_LEFT_OUT)]
-    return int(found[0]), "\n".join(lines) + "\n"
+    return int(row[0]), "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -166,12 +166,12 @@ def other_work(store: SqlStore) -> dict[str, Callable[[], object]]:
         fork = append(store, fork, chain([user("here?")], fork))
         store.search(fork, "here")
 
-    def beside() -> None:
+    def compact_detached() -> None:
         store.save_snapshot(head, 4, 0, b"a view")
         store.steps(store.open("acme", "agent"), store.runs(store.open("acme", "agent"))[0].id)
 
     return {
-        "beside": beside,
+        "beside": compact_detached,
         "fork": forking,
         "branches": lambda: store.branches(head),
         "repoint": lambda: store.repoint(store.open("acme", "task"), 1, 0, "task, before"),

@@ -101,9 +101,9 @@ DAMAGE = [
 def test_orphan_rows_are_reported(store: SqlStore, run: Run, statement: str, where: str, problem: str) -> None:
     tree = store.open("acme", "one").root
     run(statement)
-    found = [(stray.where, stray.problem) for stray in strays(store)]
+    orphan_rows = [(stray.where, stray.problem) for stray in strays(store)]
     expected = where.format(tree), problem.format(tree)
-    assert [one for one in found if one[0].startswith(expected[0]) and expected[1] in one[1]], found
+    assert [one for one in orphan_rows if one[0].startswith(expected[0]) and expected[1] in one[1]], orphan_rows
 
 
 def test_postgres_reports_the_same(store: SqlStore, run: Run, postgres_url: str) -> None:
@@ -148,9 +148,9 @@ def test_unreadable_binding_is_reported(tmp_path: Path) -> None:
         with connection:
             connection.execute("UPDATE prompt SET text = x'00'")
         connection.close()
-        (found,) = strays(store)
-        assert (found.tenant, found.where) == ("acme", "catalog")
-        assert "The prompt 'short' cannot be read" in found.problem
+        (orphan_rows,) = strays(store)
+        assert (orphan_rows.tenant, orphan_rows.where) == ("acme", "catalog")
+        assert "The prompt 'short' cannot be read" in orphan_rows.problem
 
 
 def test_name_that_is_no_text_ends_the_list_with_a_sentence(tmp_path: Path) -> None:

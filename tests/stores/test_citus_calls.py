@@ -71,8 +71,8 @@ def test_every_table_is_distributed_with_the_first(postgres_url: str) -> None:
     schema = taken_apart(postgres_url)[1]
     for call in distributing(schema, 64):
         execute(postgres_url, call)
-    found = execute(postgres_url, "SELECT name::text, beside::text FROM distributed")
-    assert dict(found) == dict.fromkeys(TABLES, "conversation")
+    rows = execute(postgres_url, "SELECT name::text, beside::text FROM distributed")
+    assert dict(rows) == dict.fromkeys(TABLES, "conversation")
     with PostgresStore(postgres_url) as store:  # Only the table of migrations is not distributed.
         assert store.names("acme") == []
 

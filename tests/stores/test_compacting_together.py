@@ -34,28 +34,28 @@ def opened(url: str, **more: Any) -> Conversation:
     return open_conversation("c", store=url, **grouped({"policy": (POLICY,), "background": False} | SIZE | more))
 
 
-def talk(one: Conversation, count: int) -> None:
+def talk(chat: Conversation, count: int) -> None:
     """Append this many questions and answers of 500 tokens each."""
     for n in range(count):
-        one.append([user(f"q{n} " + text_of(490, 2 * n)), say(f"a{n} " + text_of(490, 2 * n + 1))])
+        chat.append([user(f"q{n} " + text_of(490, 2 * n)), say(f"a{n} " + text_of(490, 2 * n + 1))])
 
 
 def together(*works: Callable[[], Any]) -> list[Any]:
     """Run these calls at once; return their results or exceptions."""
-    told: list[Any] = [None] * len(works)
+    results: list[Any] = [None] * len(works)
 
     def run(n: int) -> None:
         try:
-            told[n] = works[n]()
+            results[n] = works[n]()
         except Exception as error:
-            told[n] = error
+            results[n] = error
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(len(works))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(300)
-    return told
+    return results
 
 
 class Meeting:
@@ -74,13 +74,15 @@ class Meeting:
         return "In short."
 
 
-def check(url: str, said: list[str], summaries: int = 1) -> list[str]:
+def check(url: str, texts: list[str], summaries: int = 1) -> list[str]:
     """Check that nothing is lost or doubled and that this many summaries were made. Return the legal view."""
     with opened(url, policy="none") as chat:
         assert chat.journal.verify() == []
-        assert [row.message.text for row in chat.history()] == said
-        made = [edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)]
-        assert len(made) == summaries
+        assert [row.message.text for row in chat.history()] == texts
+        summaries_in = [
+            edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)
+        ]
+        assert len(summaries_in) == summaries
         assert BodyChecker("openai").check(chat.prompt()) == []
         return [entry.message.text.split(" ", 1)[0] for entry in chat.view if entry.kind != "summary"]
 
@@ -88,32 +90,32 @@ def check(url: str, said: list[str], summaries: int = 1) -> list[str]:
 def test_second_of_two_compactions_finds_it_done(url: str) -> None:
     """F35."""
     summarizer = Meeting(2)
-    with opened(url, summarizer=summarizer) as one:
-        talk(one, 11)
-        one.append(user("now"))
+    with opened(url, summarizer=summarizer) as chat:
+        talk(chat, 11)
+        chat.append(user("now"))
         with opened(url, summarizer=summarizer) as other:
-            views = together(one.prepare, other.prepare)
+            views = together(chat.prepare, other.prepare)
             assert [[entry.kind for entry in view].count("summary") for view in views] == [1, 1]
             assert summarizer.asked == 2
-            said = [row.message.text for row in one.history()]
-    assert check(url, said)[-1] == "now"
+            texts = [row.message.text for row in chat.history()]
+    assert check(url, texts)[-1] == "now"
 
 
 def test_prefetched_summary_is_dropped_after_another_compaction(url: str) -> None:
     """F35."""
     background = HandCranked()
-    with opened(url, summarizer=lambda request: "Mine.", background=background) as one:
-        talk(one, 9)
-        one.append(user("q " + text_of(490, 99)))
-        one.prepare()
+    with opened(url, summarizer=lambda request: "Mine.", background=background) as chat:
+        talk(chat, 9)
+        chat.append(user("q " + text_of(490, 99)))
+        chat.prepare()
         assert background.crank() == 1  # It is written, and waits until it is due.
         with opened(url, summarizer=lambda request: "Theirs.") as other:
             other.compact()
-        one.append([say("a " + text_of(990, 98)), user("now")])
-        view = one.prepare()
+        chat.append([say("a " + text_of(990, 98)), user("now")])
+        view = chat.prepare()
         assert [entry.message.text for entry in view if entry.kind == "summary"] == ["Theirs."]
-        said = [row.message.text for row in one.history()]
-    assert check(url, said)[-1] == "now"
+        texts = [row.message.text for row in chat.history()]
+    assert check(url, texts)[-1] == "now"
 
 
 def test_worker_and_conversation_do_not_both_compact(url: str) -> None:
@@ -121,15 +123,15 @@ def test_worker_and_conversation_do_not_both_compact(url: str) -> None:
     applied to the view at that time.
     """
     summarizer = Meeting(2)
-    with opened(url, summarizer=summarizer) as one, open_store(url) as store:  # type: ignore[attr-defined]
-        talk(one, 10)
+    with opened(url, summarizer=summarizer) as chat, open_store(url) as store:  # type: ignore[attr-defined]
+        talk(chat, 10)
         wanted, opening = CompactionJob("c", number=0, is_wanted=True), OpenSettings(summarizer, (POLICY,), **SIZE)
-        by_worker, by_hand = together(lambda: compact(store, wanted, opening, is_last=True), one.compact)
+        by_worker, by_hand = together(lambda: compact(store, wanted, opening, is_last=True), chat.compact)
         is_first = by_worker == "nothing to do"
         assert is_first or "compact" in by_worker
-        assert [edit.span.first for edit in by_hand.edits if isinstance(edit, Summarize)] == [one.history()[0].id]
-        said = [row.message.text for row in one.history()]
-    check(url, said, summaries=1 if is_first else 2)
+        assert [edit.span.first for edit in by_hand.edits if isinstance(edit, Summarize)] == [chat.history()[0].id]
+        texts = [row.message.text for row in chat.history()]
+    check(url, texts, summaries=1 if is_first else 2)
 
 
 @pytest.mark.parametrize("how", ["at once", "in the background", "by a worker"])
@@ -144,22 +146,22 @@ def test_message_appended_during_a_summary_stays_whole(url: str, how: str) -> No
 
         with opened(
             url, summarizer=summarizer, background=(crank := HandCranked()) if how != "at once" else False
-        ) as one:
+        ) as chat:
             match how:
                 case "at once":
-                    one.compact()
+                    chat.compact()
                 case "in the background":
-                    one.prepare()
+                    chat.prepare()
                     crank.crank()
-                    one.compact() if not one.journal.records() else one.prepare()
+                    chat.compact() if not chat.journal.records() else chat.prepare()
                 case _:
                     with open_store(url) as store:  # type: ignore[attr-defined]
                         opening = OpenSettings(summarizer, (POLICY,), **SIZE)
                         compact(store, CompactionJob("c", is_wanted=True), opening, is_last=True)
         other.refresh()
-        said = [row.message.text for row in other.history()]
-    assert said.count("meanwhile") == 1
-    assert check(url, said)[-1] == "meanwhile"
+        texts = [row.message.text for row in other.history()]
+    assert texts.count("meanwhile") == 1
+    assert check(url, texts)[-1] == "meanwhile"
 
 
 def test_edits_by_hand_that_many_make_at_once_are_all_made(url: str) -> None:
@@ -174,8 +176,8 @@ def test_edits_by_hand_that_many_make_at_once_are_all_made(url: str) -> None:
             for n, chat in enumerate(chats)
         )
     )
-    made = [receipt for each in receipts for receipt in each]
-    assert sorted(receipt.first for receipt in made) == list(range(1, 25))
+    summaries_in = [receipt for each in receipts for receipt in each]
+    assert sorted(receipt.first for receipt in summaries_in) == list(range(1, 25))
     for n, chat in enumerate(chats):
         chat.refresh()
         reasons = [record.edits[0].reason for record in chat.journal.records()]

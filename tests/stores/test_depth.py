@@ -91,10 +91,10 @@ def resume(store: SqlStore, name: str) -> None:
 
 
 def turn(chat: Conversation) -> None:
-    begin, answer, found, _ = exchange(99_999)
+    begin, answer, result_message, _ = exchange(99_999)
     chat.append(begin)
     chat.record(answer)
-    chat.append(found)
+    chat.append(result_message)
     chat.prepare()
 
 

@@ -34,7 +34,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Database:
     return store
 
 
-def said(store: Database, name: str, tenant: str = "acme") -> str:
+def all_text(store: Database, name: str, tenant: str = "acme") -> str:
     """Return a sign for each message: x if it has content."""
     head = store.open(tenant, name, create=False)
     return "".join("x" if row.body else "-" for row in store.messages(head, 1, head.position))
@@ -48,7 +48,11 @@ def test_conversation_is_erased_in_pieces_and_its_forks_keep_their_own(store: Da
         (3, "m7", 1, 1),
     ]
     assert {(one.time, one.who, one.reason) for one in done} == {(9, "ann", "closed")}
-    assert (said(store, "one"), said(store, "fork"), said(store, "theirs", "zeta")) == ("-------", "----xx", "x")
+    assert (all_text(store, "one"), all_text(store, "fork"), all_text(store, "theirs", "zeta")) == (
+        "-------",
+        "----xx",
+        "x",
+    )
     assert store.runs(store.open("acme", "one"))[0].task == ERASED
     assert erase_conversation(store, "one", tenant="acme") == []
 
@@ -60,9 +64,9 @@ def test_interrupted_writer_begins_again(store: Database) -> None:
             erase_conversation(failing_store(store, countdown), "one", tenant="acme")
         except StoreError:
             assert store.verify(store.open("acme", "one")) == []
-        if said(store, "one") == "-------" and not countdown.is_used_up:
+        if all_text(store, "one") == "-------" and not countdown.is_used_up:
             break
-    assert (said(store, "one"), said(store, "fork")) == ("-------", "----xx")
+    assert (all_text(store, "one"), all_text(store, "fork")) == ("-------", "----xx")
     assert store.find_residue(store.open("acme", "one")) == (7, [])
 
 
@@ -82,7 +86,7 @@ def test_message_appended_meanwhile_is_erased_too(store: Database) -> None:
     busy = Busy()
     busy.open("acme", "one")
     erase_conversation(busy, "one", tenant="acme")
-    assert said(busy, "one") == "----"
+    assert all_text(busy, "one") == "----"
 
 
 def test_all_of_a_tenant(store: Database) -> None:
@@ -92,7 +96,11 @@ def test_all_of_a_tenant(store: Database) -> None:
         "fork": 6,
         "one": 3,
     }
-    assert (said(store, "one"), said(store, "fork"), said(store, "theirs", "zeta")) == ("-------", "------", "x")
+    assert (all_text(store, "one"), all_text(store, "fork"), all_text(store, "theirs", "zeta")) == (
+        "-------",
+        "------",
+        "x",
+    )
     assert erase_tenant(store, "nobody") == {}
 
 

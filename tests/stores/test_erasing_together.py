@@ -79,10 +79,10 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Database) -> None:
             now = store.open("acme", "one")
             row = store.messages(now, 2 * n + 1, 2 * n + 1)[0]
             if row.body:  # A reader of the message may repeat it while it exists.
-                told = Replace(Target(row.id), (Text(f"a {WORD}"),)), Summarize(Span(ids[0], row.id), f"some {WORD}")
-                kept = Snapshot(VERSION, 1, 0, [], [SlotState(1, [(1, told[0])])], [], Facts())
+                edits = Replace(Target(row.id), (Text(f"a {WORD}"),)), Summarize(Span(ids[0], row.id), f"some {WORD}")
+                kept = Snapshot(VERSION, 1, 0, [], [SlotState(1, [(1, edits[0])])], [], Facts())
                 try:
-                    store.commit(now, *record_after(now, *told))
+                    store.commit(now, *record_after(now, *edits))
                     store.save_snapshot(now, 1, 0, kept.encode())
                 except ConflictError:
                     continue
@@ -100,13 +100,13 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Database) -> None:
                 continue
 
     together(erasing, appending, planning, searching, forking)
-    found = [store.open("acme", name) for name in store.names("acme")]
-    assert [store.verify(one) for one in found] == [[]] * len(found)
-    assert [store.find_residue(one) for one in found] == [(ROUNDS, [])] * len(found)
+    heads = [store.open("acme", name) for name in store.names("acme")]
+    assert [store.verify(one) for one in heads] == [[]] * len(heads)
+    assert [store.find_residue(one) for one in heads] == [(ROUNDS, [])] * len(heads)
     now = store.open("acme", "one")
     assert store.search(now, WORD) == []
-    said = [bool(row.body) for row in store.messages(now, 1, now.position)]
-    assert said == [False, True] * ROUNDS + [True] * 2 * ROUNDS
+    has_body = [bool(row.body) for row in store.messages(now, 1, now.position)]
+    assert has_body == [False, True] * ROUNDS + [True] * 2 * ROUNDS
 
 
 @pytest.mark.parametrize("is_still", [True, False])

@@ -190,17 +190,17 @@ def test_idle_connections_that_were_cut_are_replaced(postgres_url: str) -> None:
 
 def test_write_that_is_cut_before_it_commits_is_done_again(postgres_url: str) -> None:
     with PostgresStore(named(postgres_url), pause=without_pause) as store:
-        made = []
+        attempts = []
 
         def work(session: Any) -> None:
-            made.append(len(made))
-            session.rows("INSERT INTO tree (tenant, root, branches) VALUES (?, ?, ?)", ("cut", 7, len(made)))
-            if len(made) == 1:
+            attempts.append(len(attempts))
+            session.rows("INSERT INTO tree (tenant, root, branches) VALUES (?, ?, ?)", ("cut", 7, len(attempts)))
+            if len(attempts) == 1:
                 cut_all(postgres_url)
             session.rows("SELECT 1")  # Any statement that is waited for tells that the connection is gone.
 
         store._driver.write(work)
-        assert made == [0, 1]
+        assert attempts == [0, 1]
         assert execute(postgres_url, "SELECT branches FROM tree WHERE tenant = 'cut'") == [(2,)]
 
 
@@ -345,8 +345,8 @@ def test_acknowledged_data_survives_crash_and_restart(tmp_path_factory: pytest.T
     with PostgresStore(server.url() + "?wait=60") as store:
         head = store.open("acme", "one")
         for n in range(3):
-            for said in range(20):
-                head = append(store, head, chain([user(f"{n}.{said} " + "x" * 5000)], head))
+            for number in range(20):
+                head = append(store, head, chain([user(f"{n}.{number} " + "x" * 5000)], head))
             head = store.commit(head, *record_after(head))
             server.crash()
             with impatient(store, wait=2), pytest.raises(StoreError, match="cannot be reached"):

@@ -58,17 +58,17 @@ def test_full_disk_is_reported_and_acknowledged_data_stays(
     random = Random(1)
     url = f"{postgres.url()}?schema={name}&options=-c%20default_tablespace%3D{name}"
     with open_conversation("one", store=url, policy="off", window=9_000_000) as chat:
-        said = [chat.append("first")[0]]
-        told: list[StoreError] = []
-        while len(told) < 5:
+        stored = [chat.append("first")[0]]
+        errors: list[StoreError] = []
+        while len(errors) < 5:
             text = random.randbytes(60_000).hex()
             try:
-                said += chat.append(text, after=said[-1])
+                stored += chat.append(text, after=stored[-1])
             except StoreError as error:
-                told.append(error)
-                assert [row.id for row in chat.history()] == said  # Reading goes on.
-        assert ["disk of" in str(error) and "Nothing was written" in str(error) for error in told] == [True] * 5
+                errors.append(error)
+                assert [row.id for row in chat.history()] == stored  # Reading goes on.
+        assert ["disk of" in str(error) and "Nothing was written" in str(error) for error in errors] == [True] * 5
         resize("32m")
-        said += chat.append(text, after=said[-1])
-        assert ([row.id for row in chat.history()], chat.journal.verify()) == (said, [])
-        assert len(said) > 10
+        stored += chat.append(text, after=stored[-1])
+        assert ([row.id for row in chat.history()], chat.journal.verify()) == (stored, [])
+        assert len(stored) > 10

@@ -107,14 +107,14 @@ class Talk:
         rows = self.store.messages(head, 1, 99)
         texts = [said_as.decode_message(row.body).text[:12] if row.body else "" for row in rows]
         mine = [name.removeprefix(self.name) for name in self.store.names("acme") if name.startswith(self.name)]
-        found = {
+        matches = {
             "texts": texts,
             "edits": len(self.store.records(head)),
             "erased": head.erased,
             "names": mine,
             "wrong": self.store.verify(head),
         }
-        return found == {
+        return matches == {
             "texts": [
                 "message 0",
                 "" if do == "erase" else "message 1",
@@ -136,7 +136,7 @@ class Talk:
                 self.told.append(str(error))
 
 
-def begun(store: PostgresStore, wire: Wire) -> Talk:
+def start_talk(store: PostgresStore, wire: Wire) -> Talk:
     """Return a conversation on the only connection of a store with `pool=1`."""
     talk = in_time(lambda: Talk(store))
     wire.until_alone()  # Else a late word of the connection before would be taken for one of this one.
@@ -148,12 +148,12 @@ def places(store: PostgresStore, wire: Wire, do: str, side: Side, kinds: bytes =
 
     With kinds, only the ends of messages of these kinds.
     """
-    talk = begun(store, wire)
+    talk = start_talk(store, wire)
     wire.listen()
     getattr(talk, do)()
-    said = wire.heard[side]
-    ends = ends_of_messages(said, kinds)
-    return sorted({0, *(end + more for end in ends for more in range(1 if kinds else 2) if end + more < len(said))})
+    message = wire.heard[side]
+    ends = ends_of_messages(message, kinds)
+    return sorted({0, *(end + more for end in ends for more in range(1 if kinds else 2) if end + more < len(message))})
 
 
 OPERATIONS = ["append", "commit", "erase", "fork", "open"]
@@ -165,11 +165,11 @@ KNOWN = {
 
 def check_cuts(url: str, wire: Wire, do: str, side: Side, step: int) -> int:
     """Return the number of outcomes that were reported as unknown."""
-    told, failed = [], []
+    errors, failed = [], []
     with PostgresStore(url + "&pool=1", pause=without_pause) as store:
         where = places(store, wire, do, side)[::step]
         for place in where:
-            talk = begun(store, wire)
+            talk = start_talk(store, wire)
             wire.cut(side, place)
             getattr(talk, do)()
             failed.append(
@@ -177,11 +177,11 @@ def check_cuts(url: str, wire: Wire, do: str, side: Side, step: int) -> int:
             )  # Prepared statements are shorter: fewer messages than when these were recorded.
             wire.listen()
             assert talk.is_as(do), f"cut after byte {place} of the {side}"
-            told += talk.told
+            errors += talk.told
     assert failed.count(True) > len(where) / 2
     # Else it is retried. A request before the cut may take effect a moment later.
-    assert [said for said in told if "not known" not in said and "Another writer" not in said] == []
-    return len(told)
+    assert [message for message in errors if "not known" not in message and "Another writer" not in message] == []
+    return len(errors)
 
 
 @pytest.mark.parametrize("side", ["client", "server"])
@@ -205,14 +205,14 @@ def test_connection_that_is_cut_at_every_message(postgres: Any, postgres_url: st
 
 def check_swallowed(url: str, wire: Wire, do: str, side: Side, some: Callable[[list[int]], list[int]]) -> list[str]:
     """The server's side stays open: the server does not notice the client's end, and ends the transaction itself."""
-    told: list[str] = []
+    errors: list[str] = []
     failed = []
     waits = "&pool=1&wait=60&connect_timeout=60&options=-c%20idle_in_transaction_session_timeout%3D300"
     with PostgresStore(url + waits, pause=without_pause) as store:
         # Of the client behind a Sync. A server that waits for the rest of something waits for as long as it takes the
         # connection for alive: it is, here; else `tcp_keepalives_idle` ends that.
         for place in some(places(store, wire, do, side, b"S" if side == "client" else b"")):
-            talk = begun(store, wire)
+            talk = start_talk(store, wire)
             wire.cut(side, place, swallow=True)
             with impatient(store, answer=0.6):
                 getattr(talk, do)()
@@ -221,10 +221,10 @@ def check_swallowed(url: str, wire: Wire, do: str, side: Side, some: Callable[[l
             )  # Prepared statements are shorter: fewer messages than when these were recorded.
             wire.listen()
             assert in_time(lambda: talk.is_as(do)), f"swallowed after byte {place} of the {side}"  # noqa: B023
-            told += talk.told
+            errors += talk.told
     assert any(failed)
-    assert [said for said in told if not any(known in said for known in KNOWN)] == []
-    return told
+    assert [message for message in errors if not any(known in message for known in KNOWN)] == []
+    return errors
 
 
 @pytest.mark.parametrize("side", ["client", "server"])
@@ -232,8 +232,8 @@ def check_swallowed(url: str, wire: Wire, do: str, side: Side, some: Callable[[l
 def test_silent_network_is_abandoned_and_reported(
     postgres: Any, postgres_url: str, wire: Wire, do: str, side: Side
 ) -> None:
-    told = check_swallowed(wire.url(postgres_url, postgres.port), wire, do, side, lambda places: [0, places[-1]])
-    assert [said for said in told if "has not answered for 0.6 s" in said] != []
+    errors = check_swallowed(wire.url(postgres_url, postgres.port), wire, do, side, lambda places: [0, places[-1]])
+    assert [message for message in errors if "has not answered for 0.6 s" in message] != []
 
 
 @pytest.mark.slow
@@ -261,7 +261,7 @@ def test_conversation_through_bad_cuts_says_everything_once_with_after(
         wire.listen()
         assert [row.message.text for row in chat.history()] == [f"message {n}" for n in range(40)]
         assert chat.journal.verify() == []
-        assert failed == [said for said in failed if "not known" in said] != []
+        assert failed == [message for message in failed if "not known" in message] != []
 
 
 def test_bytes_that_come_one_by_one_are_put_together(postgres: Any, postgres_url: str, wire: Wire) -> None:

@@ -39,14 +39,14 @@ from foveate.testing.rows import chain, record_after
 
 
 def test_url_says_where_to_connect_and_how() -> None:
-    told = read_url(
+    parsed = read_url(
         "postgresql://ann:s%40crt@db.example:5433/chats?schema=my%20own&pool=3&wait=2.5&search=off&sslmode=require"
     )
-    assert told._replace(conninfo="") == (
+    assert parsed._replace(conninfo="") == (
         ("postgresql://ann@db.example:5433/chats?schema=my%20own", "", "my own", 3, False, 2.5, 0, 62.5, False)
     )
-    found = conninfo_to_dict(told.conninfo)
-    assert {name: found[name] for name in ("user", "password", "host", "port", "dbname", "sslmode")} == {
+    results = conninfo_to_dict(parsed.conninfo)
+    assert {name: results[name] for name in ("user", "password", "host", "port", "dbname", "sslmode")} == {
         "user": "ann",
         "password": "s@crt",
         "host": "db.example",
@@ -54,19 +54,19 @@ def test_url_says_where_to_connect_and_how() -> None:
         "dbname": "chats",
         "sslmode": "require",
     }
-    assert (found["connect_timeout"], found["client_encoding"]) == ("2", "utf8")
-    assert found["options"] == (
+    assert (results["connect_timeout"], results["client_encoding"]) == ("2", "utf8")
+    assert results["options"] == (
         "-c lock_timeout=2500ms -c idle_in_transaction_session_timeout=60s -c tcp_keepalives_idle=30 "
         '-c tcp_keepalives_interval=10 -c tcp_keepalives_count=3 -c search_path="my\\ own"'
     )
 
 
 def test_url_options_override_defaults() -> None:
-    told = read_url("postgres://host/db?connect_timeout=99&application_name=mine&options=-c%20lock_timeout%3D1s")
-    found = conninfo_to_dict(told.conninfo)
-    assert (found["connect_timeout"], found["application_name"]) == ("99", "mine")
-    assert str(found["options"]).endswith("-c lock_timeout=1s")
-    assert told._replace(conninfo="") == ("postgresql://host/db", "", "", 8, True, 10.0, 0, 70.0, False)
+    parsed = read_url("postgres://host/db?connect_timeout=99&application_name=mine&options=-c%20lock_timeout%3D1s")
+    results = conninfo_to_dict(parsed.conninfo)
+    assert (results["connect_timeout"], results["application_name"]) == ("99", "mine")
+    assert str(results["options"]).endswith("-c lock_timeout=1s")
+    assert parsed._replace(conninfo="") == ("postgresql://host/db", "", "", 8, True, 10.0, 0, 70.0, False)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_each_of_several_hosts_is_named_with_its_port(hosts: str, place: str) ->
 def test_no_password_is_in_what_is_shown(password: str) -> None:
     secret = f"<{password}>"
     url = f"postgresql://ann:{quote(secret, '')}@host/db?schema=s"
-    told = read_url(url)
-    assert conninfo_to_dict(told.conninfo)["password"] == secret
-    assert told.place == "postgresql://ann@host/db?schema=s"
+    parsed = read_url(url)
+    assert conninfo_to_dict(parsed.conninfo)["password"] == secret
+    assert parsed.place == "postgresql://ann@host/db?schema=s"
     assert without_password(url) == "postgresql://ann:***@host/db?schema=s"
 
 
@@ -327,13 +327,13 @@ def test_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgres
                 raise psycopg.OperationalError("Connection refused")
             return super().connect(*arguments, **keywords)
 
-    said: list[str] = []
+    lines: list[str] = []
     with PostgresStore(postgres_url + "&wait=60", connection=Gone) as store:
 
         def ask() -> None:
             with pytest.raises(StoreError) as caught:
                 store.names("acme")
-            said.append(str(caught.value))
+            lines.append(str(caught.value))
 
         is_gone = True
         store._driver._connections.give_up()
@@ -344,7 +344,7 @@ def test_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgres
                 threading.Event().wait(0.15)
             for one in asking:
                 one.join()
-    assert ["Start the server" in one for one in said] == [True] * 24
+    assert ["Start the server" in one for one in lines] == [True] * 24
 
 
 def test_request_during_an_abandoned_attempt_uses_the_next_one(postgres_url: str) -> None:
@@ -366,10 +366,10 @@ def test_request_during_an_abandoned_attempt_uses_the_next_one(postgres_url: str
                 raise psycopg.OperationalError("Connection refused")
             return spare.pop()
 
-    told = read_url(postgres_url + "&pool=2&wait=60")
-    connections = Connections(told, Returning)
+    parsed = read_url(postgres_url + "&pool=2&wait=60")
+    connections = Connections(parsed, Returning)
     used = [connections.borrow()]
-    spare.append(type(used[0]).connect(told.conninfo, autocommit=True))
+    spare.append(type(used[0]).connect(parsed.conninfo, autocommit=True))
 
     with impatient(connections, wait=0.2), pytest.raises(StoreError):
         connections.borrow()
@@ -462,28 +462,28 @@ def test_new_schema_takes_nothing_from_another_on_the_search_path(postgres: Any,
     with PostgresStore(postgres_url) as shared:
         head = shared.open("acme", "one")
         head = append(shared, head, chain([user("the river bank")], head))
-        found = shared.search(head, "river")
-        assert len(found) == 1
+        results = shared.search(head, "river")
+        assert len(results) == 1
         with PostgresStore(f"{postgres.url()}?options={path}") as store:
             assert store.names("acme") == []
-        assert shared.search(head, "river") == found
+        assert shared.search(head, "river") == results
 
 
 @pytest.mark.parametrize("option", ["", "&partitions=2"])
 def test_many_who_open_a_new_schema_at_once_all_find_it_made(postgres_url: str, option: str) -> None:
-    start, found = threading.Barrier(6), []
+    start, results = threading.Barrier(6), []
 
     def work() -> None:
         start.wait()
         with PostgresStore(postgres_url + option) as store:
-            found.append(store.open("acme", "one"))
+            results.append(store.open("acme", "one"))
 
     threads = [threading.Thread(target=work) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(found), len(set(found))) == (6, 1)
+    assert (len(results), len(set(results))) == (6, 1)
 
 
 def test_store_keeps_no_password_in_what_it_is_shown_as(postgres: Any, postgres_url: str) -> None:

@@ -50,13 +50,13 @@ class Writer:
         self.process.stdin.write("\n")
         self.process.stdin.close()
 
-    def said(self) -> int:
+    def count_acknowledged(self) -> int:
         """Return the number of acknowledged messages."""
         return sum(line[0] == "said" for line in self.lines)
 
     def until(self, count: int) -> None:
         """Wait until it acknowledged this many messages, or ended."""
-        until(lambda: self.said() >= count or self.process.poll() is not None, 300)
+        until(lambda: self.count_acknowledged() >= count or self.process.poll() is not None, 300)
 
     def end(self) -> int:
         """Wait until it has ended; return its exit code."""
@@ -80,15 +80,15 @@ def check(url: str, writers: list[Writer]) -> None:
         assert store.verify(head) == []
         texts = [wire.decode_message(row.body).text for row in store.messages(head, 1, head.position)]
         edits = [record.first for _, record in store.records(head)]
-    said = [tuple(text.split()[:2]) for text in texts]
-    assert [who for who, count in Counter(said).items() if count > 1] == []
+    starts = [tuple(text.split()[:2]) for text in texts]
+    assert [author for author, count in Counter(starts).items() if count > 1] == []
     for writer in writers:
-        turns = [int(turn) for name, turn in said if name == writer.name]
+        turns = [int(turn) for name, turn in starts if name == writer.name]
         assert turns == list(range(len(turns)))
         acknowledged = [int(line[2]) for line in writer.lines if line[0] == "said"]
         assert len(turns) - len(acknowledged) in (0, 1)  # One more where it was killed before it could say so.
-    told = [int(line[1]) for writer in writers for line in writer.lines if line[0] == "edited"]
-    assert (len(told), set(told) - set(edits)) == (len(set(told)), set())
+    reported = [int(line[1]) for writer in writers for line in writer.lines if line[0] == "edited"]
+    assert (len(reported), set(reported) - set(edits)) == (len(set(reported)), set())
 
 
 def check_killed(url: str, count: int, each: int, kills: int, seed: int) -> None:
@@ -103,7 +103,7 @@ def check_killed(url: str, count: int, each: int, kills: int, seed: int) -> None
     codes = [writer.end() for writer in writers]
     assert codes[kills:] == [0] * (count - kills)
     assert [line for writer in writers for line in writer.lines if line[0] == "failed"] == []
-    assert [writer.said() for writer in writers[kills:]] == [each] * (count - kills)
+    assert [writer.count_acknowledged() for writer in writers[kills:]] == [each] * (count - kills)
     check(url, writers)
 
 
@@ -130,7 +130,7 @@ def test_server_crash_under_load_loses_nothing_acknowledged(postgres: Any) -> No
             server.crash()
             server.start()
         assert [writer.end() for writer in writers] == [0] * 4
-        assert [writer.said() for writer in writers] == [150] * 4
+        assert [writer.count_acknowledged() for writer in writers] == [150] * 4
         check(url, writers)
     finally:
         server.release()

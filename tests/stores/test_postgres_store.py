@@ -56,8 +56,8 @@ class TestPostgresStore(DatabaseContract):
     def test_nothing_stands_in_a_row_from_the_words_into_their_humps(self, store: PostgresStore) -> None:
         head = store.open("acme", "one")
         head = append(store, head, chain([user("call fooBar")], head))
-        found = {query: len(store.search(head, f'"{query}"')) for query in ("call foobar", "foo bar", "foobar foo")}
-        assert found == {"call foobar": 1, "foo bar": 1, "foobar foo": 0}
+        results = {query: len(store.search(head, f'"{query}"')) for query in ("call foobar", "foo bar", "foobar foo")}
+        assert results == {"call foobar": 1, "foo bar": 1, "foobar foo": 0}
 
 
 @pytest.mark.slow
@@ -67,8 +67,8 @@ class TestPostgresStoreInPartitions(TestPostgresStore):
         self.url = emptied(parted)
 
     def test_tables_have_the_partitions_of_the_url(self, store: PostgresStore) -> None:
-        found = execute(self.url, "SELECT inhparent::regclass::text, count(*) FROM pg_inherits GROUP BY 1")
-        parted = {name: number for name, number in found if name in TABLES}
+        results = execute(self.url, "SELECT inhparent::regclass::text, count(*) FROM pg_inherits GROUP BY 1")
+        parted = {name: number for name, number in results if name in TABLES}
         assert parted == dict.fromkeys(TABLES, 5)
 
 
@@ -77,13 +77,13 @@ def test_conversations_with_equal_index_keys_stay_separate(postgres_url: str, mo
     monkeypatch.setattr(PostgresWords, "place", lambda *given: 7)
     with PostgresStore(postgres_url) as store:
         heads = {}
-        for tenant, name, said in (("acme", "one", "rain"), ("acme", "two", "rain and wind"), ("other", "one", "rain")):
+        for tenant, name, text in (("acme", "one", "rain"), ("acme", "two", "rain and wind"), ("other", "one", "rain")):
             head = store.open(tenant, name)
-            heads[tenant, name] = append(store, head, chain([user(said)] * (len(heads) + 1), head))
+            heads[tenant, name] = append(store, head, chain([user(text)] * (len(heads) + 1), head))
         fork = store.fork(heads["acme", "two"], "three", 1, 0)
         fork = append(store, fork, chain([user("rain, here")], fork))
-        found = [[one.position for one in store.search(head, "rain")] for head in (*heads.values(), fork)]
-        assert found == [[1], [2, 1], [3, 2, 1], [2, 1]]
+        results = [[one.position for one in store.search(head, "rain")] for head in (*heads.values(), fork)]
+        assert results == [[1], [2, 1], [3, 2, 1], [2, 1]]
         assert execute(postgres_url, "SELECT DISTINCT place FROM said") == [(7,)]
         store.erase(heads["acme", "one"], [(1, 1)])
         assert store.find_residue(store.open("acme", "one")) == (1, [])

@@ -33,27 +33,27 @@ def raw(store: SqliteStore) -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def insert(raw: sqlite3.Connection, **said: Any) -> None:
+def insert(raw: sqlite3.Connection, **values_by_name: Any) -> None:
     """Bind the action `look` to the agent `support` with SQL."""
     (root,) = raw.execute("SELECT root FROM action").fetchone()
-    row = {"tenant": "acme", "root": root, "agent": "support", "action": "look", **said}
+    row = {"tenant": "acme", "root": root, "agent": "support", "action": "look", **values_by_name}
     marks = ", ".join("?" * len(row))
     raw.execute(f"INSERT INTO binding ({', '.join(row)}) VALUES ({marks})", list(row.values()))
 
 
 @pytest.mark.parametrize("constraint", REFUSED)
 def test_database_refuses_what_python_refuses(store: SqliteStore, raw: sqlite3.Connection, constraint: str) -> None:
-    said, answer = REFUSED[constraint]
+    values_by_name, answer = REFUSED[constraint]
     with pytest.raises(BadSetting, match=answer):
-        store.put_binding("acme", binding(**said))
+        store.put_binding("acme", binding(**values_by_name))
     at = "only_compact_says_how" if constraint.startswith("only") else constraint
     with pytest.raises(sqlite3.IntegrityError, match=f"CHECK constraint failed: {at}$"):
-        insert(raw, **said)
+        insert(raw, **values_by_name)
     assert store.bindings("acme") == []
 
 
 @pytest.mark.parametrize(
-    "said",
+    "values_by_name",
     [
         {},
         {"result_expiration_turns": 0},
@@ -64,12 +64,12 @@ def test_database_refuses_what_python_refuses(store: SqliteStore, raw: sqlite3.C
     ],
 )
 def test_database_accepts_what_python_accepts(
-    store: SqliteStore, raw: sqlite3.Connection, said: dict[str, Any]
+    store: SqliteStore, raw: sqlite3.Connection, values_by_name: dict[str, Any]
 ) -> None:
-    insert(raw, **said)
-    assert store.bindings("acme") == [binding(**said)]
-    store.put_binding("acme", binding(**said))
-    assert store.bindings("acme") == [binding(**said)]
+    insert(raw, **values_by_name)
+    assert store.bindings("acme") == [binding(**values_by_name)]
+    store.put_binding("acme", binding(**values_by_name))
+    assert store.bindings("acme") == [binding(**values_by_name)]
 
 
 def test_python_and_the_database_agree_on_every_binding(raw: sqlite3.Connection) -> None:
@@ -78,19 +78,19 @@ def test_python_and_the_database_agree_on_every_binding(raw: sqlite3.Connection)
     modes, ways = ("none", "remove", "compact", "Compact", ""), (None, "first_chars", "summary", "none")
     taken = 0
     for values in product((None, -1, 0, 7), modes, ways, (None, -1, 0, 1), ("", "Ordre")):
-        said = dict(zip(fields, values, strict=True))
+        values_by_name = dict(zip(fields, values, strict=True))
         try:
-            validated(binding(**said))
+            validated(binding(**values_by_name))
             is_right = True
         except BadSetting:
             is_right = False
         try:
-            insert(raw, **{**said, "compact_prompt": said["compact_prompt"] or None})
+            insert(raw, **{**values_by_name, "compact_prompt": values_by_name["compact_prompt"] or None})
             raw.execute("DELETE FROM binding")
             is_taken = True
         except sqlite3.IntegrityError:
             is_taken = False
-        assert is_taken == is_right, said
+        assert is_taken == is_right, values_by_name
         taken += is_taken
     assert taken == 3 * (
         1 + 1 + 2 * (1 + 2)
@@ -98,9 +98,9 @@ def test_python_and_the_database_agree_on_every_binding(raw: sqlite3.Connection)
 
 
 def test_every_constraint_of_a_binding_is_tried(raw: sqlite3.Connection) -> None:
-    (made,) = raw.execute("SELECT sql FROM sqlite_master WHERE name = 'binding'").fetchone()
-    named = {word for line in made.splitlines() for word in line.split()[1:2] if line.split()[0] == "CONSTRAINT"}
-    assert named == {name for name in REFUSED if name in made}
+    (definition,) = raw.execute("SELECT sql FROM sqlite_master WHERE name = 'binding'").fetchone()
+    named = {word for line in definition.splitlines() for word in line.split()[1:2] if line.split()[0] == "CONSTRAINT"}
+    assert named == {name for name in REFUSED if name in definition}
     assert len(named) == 7
 
 

@@ -95,7 +95,7 @@ def leave(path: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def left(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def leftover(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """Return a database whose program was killed: its newest writes are only in the log."""
     path = tmp_path_factory.mktemp("left") / "chat.db"
     with store_at(path) as store:
@@ -104,16 +104,16 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Made:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parents[1] / "src"), str(here)])}
     code = "import sys, test_sqlite_cuts; test_sqlite_cuts.leave(sys.argv[1])"
     subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=True, timeout=300)
-    made = files_of(path)
+    expected = files_of(path)
     again = path.with_name("again.db")
-    again.write_bytes(made[0])
+    again.write_bytes(expected[0])
     with store_at(again) as store:
         after = list(write_on(store, 6))
-    assert made[1]
-    return Made(*made, (*before, *after))
+    assert expected[1]
+    return Made(*expected, (*before, *after))
 
 
-def met(folder: Path, content: bytes, log: bytes, made: Made) -> str:
+def outcome(folder: Path, content: bytes, log: bytes, expected: Made) -> str:
     """Read such a file; return "told" for an error, or the number of writes of the log that are present."""
     path = folder / "met.db"
     for name in ("met.db", "met.db-wal", "met.db-shm"):
@@ -123,22 +123,22 @@ def met(folder: Path, content: bytes, log: bytes, made: Made) -> str:
         (folder / "met.db-wal").write_bytes(log)
     try:
         with store_at(path) as store:
-            findings = store.verify(made.held[-1][0])
+            findings = store.verify(expected.held[-1][0])
             if store.verify(store.open("acme", "one", create=False)):
                 return "told"
             found = history(store)
     except StoreError:
         return "told"
-    if found != made.held[-1]:
+    if found != expected.held[-1]:
         assert findings, "other than the head that was exported, and verify did not say so"
-    if found not in made.held:
+    if found not in expected.held:
         return "told"
-    return str(made.held.index(found))
+    return str(expected.held.index(found))
 
 
 @pytest.fixture
 def meet(tmp_path: Path) -> Callable[..., str]:
-    return lambda content, log, made: met(tmp_path, content, log, made)
+    return lambda content, log, expected: outcome(tmp_path, content, log, expected)
 
 
 def every(step: int, first: int, last: int) -> range:
@@ -165,30 +165,30 @@ def test_file_cut_between_pages_is_reported(closed: Made, meet: Callable[..., st
 
 
 @STEPS
-def test_log_cut_at_any_byte_holds_whole_writes(left: Made, meet: Callable[..., str], step: int) -> None:
+def test_log_cut_at_any_byte_holds_whole_writes(leftover: Made, meet: Callable[..., str], step: int) -> None:
     """F30: a crash leaves such a cut of an unacknowledged write. For an acknowledged one it is damage, which an
     earlier head reveals.
     """
-    met, size = Counter[str](), len(left.log)
-    assert meet(left.content, left.log, left) == str(len(left.held) - 1)
+    outcome, size = Counter[str](), len(leftover.log)
+    assert meet(leftover.content, leftover.log, leftover) == str(len(leftover.held) - 1)
     # A frame that ends a write tells how many pages the file has then.
     ends = [
-        end for end in range(32 + FRAME, size + 1, FRAME) if left.log[end - FRAME + 4 : end - FRAME + 8] != bytes(4)
+        end for end in range(32 + FRAME, size + 1, FRAME) if leftover.log[end - FRAME + 4 : end - FRAME + 8] != bytes(4)
     ]
     last_write = ends[-2]
     for end in every(29 * step, 0, last_write):
-        met[meet(left.content, left.log[:end], left)] += 1
+        outcome[meet(leftover.content, leftover.log[:end], leftover)] += 1
     for end in every(step, last_write, size):
-        met[meet(left.content, left.log[:end], left)] += 1
-    assert set(met) == {str(number) for number in range(len(left.held) - 1)}
+        outcome[meet(leftover.content, leftover.log[:end], leftover)] += 1
+    assert set(outcome) == {str(number) for number in range(len(leftover.held) - 1)}
 
 
-def test_writing_continues_after_a_cut_log(left: Made, tmp_path: Path) -> None:
+def test_writing_continues_after_a_cut_log(leftover: Made, tmp_path: Path) -> None:
     """F30."""
     path, log = tmp_path / "met.db", tmp_path / "met.db-wal"
-    for end in range(100, len(left.log), FRAME):
-        path.write_bytes(left.content)
-        log.write_bytes(left.log[:end])
+    for end in range(100, len(leftover.log), FRAME):
+        path.write_bytes(leftover.content)
+        log.write_bytes(leftover.log[:end])
         with store_at(path) as store:
             *_, last = write_on(store, 3)
         assert not log.exists()
@@ -214,18 +214,18 @@ def test_each_flipped_byte_is_reported_or_unused(closed: Made, meet: Callable[..
     check_flips(closed, meet, every(23, 0, len(closed.content)))
 
 
-def check_flips(made: Made, meet: Callable[..., str], places: range) -> None:
-    met = Counter[str]()
+def check_flips(expected: Made, meet: Callable[..., str], places: range) -> None:
+    outcome = Counter[str]()
     for place in places:
         for flipped in (255, 1 << place % 8):
-            content = bytearray(made.content)
+            content = bytearray(expected.content)
             content[place] ^= flipped
             try:
-                met[meet(bytes(content), b"", made)] += 1
+                outcome[meet(bytes(content), b"", expected)] += 1
             except BaseException as error:
                 error.add_note(f"byte {place % PAGE} of page {place // PAGE + 1} xor {flipped}")
                 raise
-    assert set(met) == {"told", "0"}
+    assert set(outcome) == {"told", "0"}
 
 
 def test_message_missing_from_the_id_index_is_reported(closed: Made, tmp_path: Path) -> None:
@@ -257,39 +257,39 @@ def test_message_missing_from_the_id_index_is_reported(closed: Made, tmp_path: P
 
 def test_page_of_zeroes_is_reported_or_unused(closed: Made, meet: Callable[..., str]) -> None:
     """F30."""
-    met = Counter[str]()
+    outcome = Counter[str]()
     for begin in range(0, len(closed.content), PAGE):
-        met[meet(closed.content[:begin] + bytes(PAGE) + closed.content[begin + PAGE :], b"", closed)] += 1
-    assert set(met) == {"told", "0"}
-    assert met["told"] > 20
+        outcome[meet(closed.content[:begin] + bytes(PAGE) + closed.content[begin + PAGE :], b"", closed)] += 1
+    assert set(outcome) == {"told", "0"}
+    assert outcome["told"] > 20
 
 
 @pytest.mark.parametrize("where", ["header", "frame", "page"])
-def test_flipped_byte_in_a_log_ends_it_there(left: Made, meet: Callable[..., str], where: str) -> None:
+def test_flipped_byte_in_a_log_ends_it_there(leftover: Made, meet: Callable[..., str], where: str) -> None:
     """F30."""
     at = {"header": range(0, 32, 5), "frame": range(32, 56, 5), "page": range(56, FRAME, 101)}[where]
-    for frame in range(0, len(left.log) // FRAME, 3) if where != "header" else [0]:
+    for frame in range(0, len(leftover.log) // FRAME, 3) if where != "header" else [0]:
         for offset in at:
-            log = bytearray(left.log)
+            log = bytearray(leftover.log)
             log[frame * FRAME + offset] ^= 255
-            found = meet(left.content, bytes(log), left)
-            assert found != str(len(left.held) - 1), (frame, offset)
+            found = meet(leftover.content, bytes(log), leftover)
+            assert found != str(len(leftover.held) - 1), (frame, offset)
 
 
 # ------------------------------------------------------------------------------------------------ companion files
 
 
-def test_exported_head_reveals_the_writes_of_a_deleted_log(left: Made, meet: Callable[..., str]) -> None:
-    assert meet(left.content, b"", left) == "0"
+def test_exported_head_reveals_the_writes_of_a_deleted_log(leftover: Made, meet: Callable[..., str]) -> None:
+    assert meet(leftover.content, b"", leftover) == "0"
 
 
-def test_empty_file_with_a_log_is_not_treated_as_new(left: Made, tmp_path: Path) -> None:
+def test_empty_file_with_a_log_is_not_treated_as_new(leftover: Made, tmp_path: Path) -> None:
     """SQLite itself treats it as new, and deletes the log, the only place of the newest writes."""
     (tmp_path / "met.db").touch()
-    (tmp_path / "met.db-wal").write_bytes(left.log)
+    (tmp_path / "met.db-wal").write_bytes(leftover.log)
     with pytest.raises(Damaged, match=r"met\.db is empty or gone, and its log has [\d,]+ bytes"):
         store_at(tmp_path / "met.db")
-    assert (tmp_path / "met.db-wal").read_bytes() == left.log
+    assert (tmp_path / "met.db-wal").read_bytes() == leftover.log
 
 
 def test_file_cut_to_nothing_is_a_new_one_and_the_exported_head_tells(closed: Made, tmp_path: Path) -> None:
@@ -299,18 +299,18 @@ def test_file_cut_to_nothing_is_a_new_one_and_the_exported_head_tells(closed: Ma
         assert store.verify(closed.held[-1][0]) != []
 
 
-def test_log_of_another_file_is_reported(left: Made, closed: Made, meet: Callable[..., str]) -> None:
-    assert meet(closed.content, left.log, closed) == "told"
+def test_log_of_another_file_is_reported(leftover: Made, closed: Made, meet: Callable[..., str]) -> None:
+    assert meet(closed.content, leftover.log, closed) == "told"
 
 
-def test_log_of_another_tenants_file_is_reported(left: Made, tmp_path: Path) -> None:
+def test_log_of_another_tenants_file_is_reported(leftover: Made, tmp_path: Path) -> None:
     """Its pages are valid and fit, so SQLite accepts it."""
     path = tmp_path / "other.db"
     with store_at(path) as store:
         for name in "abc":
             head = store.open("other", name)
             head = append(store, head, chain([user("mine")], head))
-    (tmp_path / "other.db-wal").write_bytes(left.log)
+    (tmp_path / "other.db-wal").write_bytes(leftover.log)
     try:
         with store_at(path) as store:
             assert store.verify(head) != []
@@ -319,10 +319,10 @@ def test_log_of_another_tenants_file_is_reported(left: Made, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("what", [b"", b"\0" * 32768, b"\xff" * 32768, b"junk"], ids=["empty", "zero", "ones", "short"])
-def test_log_index_is_always_rebuilt(left: Made, tmp_path: Path, what: bytes) -> None:
-    (tmp_path / "met.db").write_bytes(left.content)
-    (tmp_path / "met.db-wal").write_bytes(left.log)
+def test_log_index_is_always_rebuilt(leftover: Made, tmp_path: Path, what: bytes) -> None:
+    (tmp_path / "met.db").write_bytes(leftover.content)
+    (tmp_path / "met.db-wal").write_bytes(leftover.log)
     (tmp_path / "met.db-shm").write_bytes(what)
     with store_at(tmp_path / "met.db") as store:
-        assert history(store) == left.held[-1]
-        assert store.verify(left.held[-1][0]) == []
+        assert history(store) == leftover.held[-1]
+        assert store.verify(leftover.held[-1][0]) == []

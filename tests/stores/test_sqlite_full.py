@@ -32,7 +32,7 @@ def noise(number: int) -> str:
     return f"{number} " + Random(number).randbytes(3000).hex()
 
 
-def said(store: Any) -> list[str]:
+def texts_in(store: Any) -> list[str]:
     head = store.open("", "one", create=False)
     assert store.verify(head) == []
     rows = store.messages(head, 1, head.position)
@@ -66,12 +66,12 @@ def test_conversation_meets_a_full_disk_and_goes_on_when_there_is_room(tmp_path:
                 chat.append({"role": "user", "content": noise(2)})
         assert [entry.message.text.split()[0] for entry in chat.view] == ["1"]
         assert len(chat.prompt()["messages"]) == 1
-        assert said(store) == ["1"]
+        assert texts_in(store) == ["1"]
         Limited.pages = 0
         chat.append({"role": "user", "content": noise(2)})
         chat.append({"role": "assistant", "content": "3 and on"})
         assert [entry.message.text.split()[0] for entry in chat.view] == ["1", "2", "3"]
-        assert said(store) == ["1", "2", "3"]
+        assert texts_in(store) == ["1", "2", "3"]
     store.close()
 
 
@@ -89,14 +89,14 @@ def test_plan_that_finds_the_disk_full_is_made_again_later(tmp_path: Path) -> No
         assert list(chat.view) == before
         Limited.is_full = False
         assert 0 < len(chat.prompt()["messages"]) < 13
-        assert len(said(store)) == 13
+        assert len(texts_in(store)) == 13
     store.close()
 
 
 CHILD = """
 import resource, sys
 import foveate
-from test_sqlite_full import noise, said
+from test_sqlite_full import noise, texts_in
 
 store = foveate.open_store("sqlite:///" + sys.argv[1])
 chat = foveate.open_conversation("one", store=store, window=100_000)
@@ -108,10 +108,10 @@ try:
         chat.append({"role": "user", "content": noise(number)})
 except foveate.StoreError as error:
     print(error)
-print(said(store) == [str(n) for n in range(1, number)])
+print(texts_in(store) == [str(n) for n in range(1, number)])
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 chat.append({"role": "user", "content": noise(number)})
-print(said(store) == [str(n) for n in range(1, number + 1)])
+print(texts_in(store) == [str(n) for n in range(1, number + 1)])
 """
 
 
@@ -160,18 +160,18 @@ def test_disk_that_is_really_full(small_disk: Path) -> None:
         fill(ballast)
         with pytest.raises(StoreError, match=FULL):
             append_until_it_fails(chat)
-        number = int(said(store)[-1]) + 1
+        number = int(texts_in(store)[-1]) + 1
         whole = [str(n) for n in range(1, number)]
-        assert said(store) == whole  # Reading goes on, in the conversation too.
+        assert texts_in(store) == whole  # Reading goes on, in the conversation too.
         assert len(chat.prompt()["messages"]) == len(whole)
         ballast.unlink()
         chat.append({"role": "user", "content": noise(number)})
-        assert said(store) == [*whole, str(number)]
+        assert texts_in(store) == [*whole, str(number)]
         fill(ballast)
     # Closed while it was full: the log could not be written back, or could; either way it is all there.
     ballast.unlink()
     with foveate.open_store(f"sqlite:///{path}") as store:
-        assert said(store) == [*whole, str(number)]
+        assert texts_in(store) == [*whole, str(number)]
 
 
 def test_file_on_a_full_disk_cannot_be_opened_and_says_so(small_disk: Path) -> None:
@@ -185,7 +185,7 @@ def test_file_on_a_full_disk_cannot_be_opened_and_says_so(small_disk: Path) -> N
         foveate.open_store(f"sqlite:///{small_disk / 'new.db'}")
     ballast.unlink()
     with foveate.open_store(f"sqlite:///{path}") as store:
-        assert said(store) == ["1"]
+        assert texts_in(store) == ["1"]
 
 
 def append_until_it_fails(chat: foveate.Conversation) -> None:

@@ -123,8 +123,8 @@ def test_lost_index_is_made_again(tmp_path: Path) -> None:
 
 def test_two_who_index_one_file_at_once_do_it_once(tmp_path: Path, monkeypatch: Any) -> None:
     path = tmp_path / "chat.db"
-    with opened(path) as one, opened(path) as other:
-        head = talked(one, 40)
+    with opened(path) as chat, opened(path) as other:
+        head = talked(chat, 40)
         add, rows = SqliteWords.add, []
 
         def slow(*given: Any) -> None:
@@ -135,13 +135,13 @@ def test_two_who_index_one_file_at_once_do_it_once(tmp_path: Path, monkeypatch: 
 
         def overtaken(self: Any, *given: Any) -> Any:
             found = behind(self, *given)
-            if self is one._search and found:
+            if self is chat._search and found:
                 other.search(head, "rain")
             return found
 
         monkeypatch.setattr(SqliteWords, "add", slow)
         monkeypatch.setattr(sql_search.Search, "_next_batch", overtaken)
-        assert len(positions(one, head, "rain")) == 40
+        assert len(positions(chat, head, "rain")) == 40
         assert rows == [40]
 
 

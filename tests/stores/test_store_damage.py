@@ -186,8 +186,8 @@ def test_all_damages_are_reported(store: SqliteStore, head: Head) -> None:
         "DELETE FROM record WHERE first = 2",
     ):
         damage(store, statement)
-    found = wheres(store.verify(head))
-    assert found == ["message 3", "message 5", "message 6", "message 20", "edits 2-3"]
+    results = wheres(store.verify(head))
+    assert results == ["message 3", "message 5", "message 6", "message 20", "edits 2-3"]
 
 
 def test_head_off_the_chain_is_reported(store: SqliteStore, head: Head) -> None:
@@ -267,9 +267,9 @@ def test_run_that_is_damaged_is_met_by_who_reads_it(store: SqliteStore, head: He
 
 def rows(store: SqliteStore, statement: str, *values: object) -> list[tuple[bytes, ...]]:
     connection = sqlite3.connect(store._driver.place)
-    found = connection.execute(statement, values).fetchall()
+    results = connection.execute(statement, values).fetchall()
     connection.close()
-    return found
+    return results
 
 
 def stored(store: SqliteStore, column: str, position: int) -> bytes:

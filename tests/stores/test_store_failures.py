@@ -32,11 +32,11 @@ def run(store: Database) -> int:
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_any_failed_statement_leaves_nothing_half_written(tmp_path: Path, after: bool) -> None:
     """F30."""
-    along, made, n = states_along_the_way(), tmp_path / "made.db", 0
-    SqliteStore(made).close()
+    along, template, n = states_along_the_way(), tmp_path / "made.db", 0
+    SqliteStore(template).close()
     while True:
         n += 1
-        path, countdown = shutil.copy(made, tmp_path / f"{n}.db"), Countdown(after=after)
+        path, countdown = shutil.copy(template, tmp_path / f"{n}.db"), Countdown(after=after)
         with SqliteStore(path, synchronous="normal", connection=failing_connection(countdown)) as store:
             countdown.start(n)
             done = run(store)
@@ -101,20 +101,20 @@ def test_error_of_sqlite_says_what_to_do(tmp_path: Path, code: int, says: str) -
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_failed_statement_of_a_search_loses_nothing(tmp_path: Path, after: bool) -> None:
-    made, n = tmp_path / "made.db", 0
-    with SqliteStore(made, synchronous="normal") as store:
+    template, n = tmp_path / "made.db", 0
+    with SqliteStore(template, synchronous="normal") as store:
         head = store.open("acme", "one")
         head = append(store, head, chain([user(f"rain {n}") for n in range(5)], head))
     while True:
         n += 1
-        path, countdown = shutil.copy(made, tmp_path / f"{n}.db"), Countdown(after=after)
+        path, countdown = shutil.copy(template, tmp_path / f"{n}.db"), Countdown(after=after)
         with SqliteStore(path, synchronous="normal", connection=failing_connection(countdown)) as store:
             countdown.start(n)
             try:
-                found = store.search(head, "rain wind")
+                results = store.search(head, "rain wind")
             except StoreError:
-                found = store.search(head, "rain wind")  # The failure is over: the same store goes on.
-            assert [one.position for one in found] == [5, 4, 3, 2, 1], f"after statement {n} failed"
+                results = store.search(head, "rain wind")  # The failure is over: the same store goes on.
+            assert [one.position for one in results] == [5, 4, 3, 2, 1], f"after statement {n} failed"
             if not countdown.is_used_up:
                 break
             assert store.verify(head) == []

@@ -31,7 +31,7 @@ ANY = st.integers(0, 10**6)
 LONG = "".join(chr(97 + n * n % 23 + n % 3) for n in range(60))
 
 
-def _told(tail: Changes) -> tuple[Any, ...]:
+def _facts_of(tail: Changes) -> tuple[Any, ...]:
     return tail.head, tail.rows(), tail.records(), tail.newest()
 
 
@@ -87,13 +87,13 @@ class Machine(RuleBasedStateMachine):
     @rule(choice=ANY, words=st.lists(st.sampled_from(["x", "y", LONG * 300]), max_size=3))
     def extend(self, choice: int, words: list[str]) -> None:
         head = self.head(choice)
-        told = self.both(lambda store: _told(store.extend(head, lambda tail: chain(map(user, words), tail.head))))
-        self.heads += [] if isinstance(told, type) else [told[0]]
+        result = self.both(lambda store: _facts_of(store.extend(head, lambda tail: chain(map(user, words), tail.head))))
+        self.heads += [] if isinstance(result, type) else [result[0]]
 
     @rule(choice=ANY)
     def follow(self, choice: int) -> None:
         head = self.head(choice)
-        self.both(lambda store: _told(store.changes(head)))
+        self.both(lambda store: _facts_of(store.changes(head)))
 
     @rule(choice=ANY, count=st.integers(0, 3))
     def commit(self, choice: int, count: int) -> None:

@@ -136,7 +136,7 @@ def test_writes_are_as_durable_as_was_asked_for(tmp_path: Path, synchronous: str
 
 
 @pytest.mark.parametrize(
-    ("end", "path", "said"),
+    ("end", "path", "options"),
     [
         ("", "chat.db", (True, "full", 10.0)),
         ("?synchronous=normal", "chat.db", (True, "normal", 10.0)),
@@ -146,8 +146,8 @@ def test_writes_are_as_durable_as_was_asked_for(tmp_path: Path, synchronous: str
         ("?wait=1?search=off", "chat.db?wait=1", (False, "full", 10.0)),
     ],
 )
-def test_url_may_say_how_a_file_is_written(end: str, path: str, said: tuple[bool, str, float]) -> None:
-    assert place_of(f"sqlite:///chat.db{end}") == Place("sqlite", path, *said)  # type: ignore[arg-type]
+def test_url_may_say_how_a_file_is_written(end: str, path: str, options: tuple[bool, str, float]) -> None:
+    assert place_of(f"sqlite:///chat.db{end}") == Place("sqlite", path, *options)  # type: ignore[arg-type]
 
 
 def test_store_is_opened_as_its_url_says(tmp_path: Path) -> None:
@@ -190,9 +190,9 @@ def another(*statements: str) -> Migration:
 
 def test_migrations_are_numbered_without_a_gap_and_do_not_change() -> None:
     """A published migration is never edited: databases that ran it would differ from those that run it now."""
-    found = migrations()
-    assert [migration.version for migration in found] == list(range(1, len(found) + 1))
-    assert {migration.name: migration.checksum for migration in found} == SCHEMAS
+    results = migrations()
+    assert [migration.version for migration in results] == list(range(1, len(results) + 1))
+    assert {migration.name: migration.checksum for migration in results} == SCHEMAS
     assert {migration.name: migration.checksum for migration in migrations("postgres")} == IN_POSTGRES
 
 
@@ -235,7 +235,7 @@ def test_database_that_an_older_foveate_made_is_opened_and_goes_on(tmp_path: Pat
         assert wire.decode_message(store.messages(two, 3, 3)[0].body).text == "and here?"
         assert [record.first for _, record in store.records(one)] == [1]
         assert store.snapshot(one) == (2, 0, b"a view")
-        assert [found.position for found in store.search(one, "wind")] == [2]
+        assert [results.position for results in store.search(one, "wind")] == [2]
         assert [run.id for run in store.runs(two)] == (["r1"] if schema >= 3 else [])
         assert [step.output for step in store.steps(two, "r1")] == ([OUTPUT] if schema >= 3 else [])
         assert store.bindings("acme") == ([BOUND] if schema >= 4 else [])
@@ -298,17 +298,17 @@ def test_comment_or_a_line_ending_is_no_other_schema() -> None:
 
 
 def test_many_who_open_a_new_file_at_once_all_find_it_made(tmp_path: Path) -> None:
-    path, start, found = tmp_path / "chat.db", threading.Barrier(6), []
+    path, start, results = tmp_path / "chat.db", threading.Barrier(6), []
 
     def work() -> None:
         start.wait()
         with SqliteStore(path) as store:
-            found.append(store.open("acme", "one"))
+            results.append(store.open("acme", "one"))
 
     threads = [threading.Thread(target=work) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 6
-    assert len(set(found)) == 1
+    assert len(results) == 6
+    assert len(set(results)) == 1

@@ -56,8 +56,8 @@ def check_killed_writers(path: Path, kills: int, seed: int) -> None:
             assert store.verify(head) == []
             assert head.position >= acknowledged["message"]
             assert head.number >= acknowledged["edit"]
-            said = [wire.decode_message(row.body).text for row in store.messages(head, 1, head.position)]
-            assert said == [text(position, "one") for position in range(1, head.position + 1)]
+            outputs = [wire.decode_message(row.body).text for row in store.messages(head, 1, head.position)]
+            assert outputs == [text(position, "one") for position in range(1, head.position + 1)]
 
 
 def test_killed_writer_loses_nothing_acknowledged(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_two_processes_write_one_conversation_and_lose_nothing(tmp_path: Path) -
     """Both also create the file at the same moment."""
     path = tmp_path / "chat.db"
     children = [start(path, "one", 40) for _ in range(2)]
-    said = [child.communicate(timeout=300)[0].splitlines() for child in children]
+    outputs = [child.communicate(timeout=300)[0].splitlines() for child in children]
     assert [child.returncode for child in children] == [0, 0]
-    acknowledged = [line for lines in said for line in lines]
+    acknowledged = [line for lines in outputs for line in lines]
     assert len(set(acknowledged)) == len(acknowledged)  # No place was given to both.
     with SqliteStore(path) as store:
         head = store.open("acme", "one")
@@ -146,8 +146,8 @@ def test_store_is_not_used_after_os_fork(tmp_path: Path) -> None:
     the child are lost. So the child is refused while its parent has the file open.
     """
     child = python("-W", "ignore", "-c", FORK, str(tmp_path / "chat.db"))
-    said, _ = child.communicate(timeout=300)
-    assert said.splitlines() == [
+    outputs, _ = child.communicate(timeout=300)
+    assert outputs.splitlines() == [
         "True",
         "True",
         "True",

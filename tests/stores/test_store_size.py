@@ -36,24 +36,24 @@ def message(line: dict[str, Any]) -> Message:
 
 def recorded(transcripts: Path, least: int, most: int) -> list[Message]:
     """Return the recorded messages whose JSON has `least` to `most` bytes."""
-    found = []
+    messages = []
     for path in sorted((transcripts / "neutral").glob("*/*.jsonl")):
         for line in path.read_text("utf-8").splitlines():
-            said = message(json.loads(line))
-            if least <= len(wire.encode_message(said)) <= most:
-                found.append(said)
-    return found
+            sample = message(json.loads(line))
+            if least <= len(wire.encode_message(sample)) <= most:
+                messages.append(sample)
+    return messages
 
 
-def bytes_per_byte(path: Path, said: list[Message]) -> float:
+def bytes_per_byte(path: Path, messages: list[Message]) -> float:
     """Return the growth of a file for each byte of JSON, appended one message at a time."""
     with SqliteStore(path, synchronous="normal") as store:
         head = store.open("default", "one")
     empty = path.stat().st_size
     with SqliteStore(path, synchronous="normal") as store:
-        for row in chain(said, head):
+        for row in chain(messages, head):
             head = append(store, head, [row])
-    return (path.stat().st_size - empty) / sum(len(wire.encode_message(one)) for one in said)
+    return (path.stat().st_size - empty) / sum(len(wire.encode_message(one)) for one in messages)
 
 
 def test_empty_database_file_is_small(tmp_path: Path) -> None:
@@ -64,16 +64,16 @@ def test_empty_database_file_is_small(tmp_path: Path) -> None:
 
 def test_small_messages_take_little_more_than_their_json(transcripts: Path, tmp_path: Path) -> None:
     """F36."""
-    said = recorded(transcripts, 250, 400)[:2000]
-    assert len(said) == 2000
-    assert bytes_per_byte(tmp_path / "chat.db", said) < 1.12
+    messages = recorded(transcripts, 250, 400)[:2000]
+    assert len(messages) == 2000
+    assert bytes_per_byte(tmp_path / "chat.db", messages) < 1.12
 
 
 def test_long_results_take_about_half_of_their_json(transcripts: Path, tmp_path: Path) -> None:
     """F36."""
-    said = recorded(transcripts, 3500, 4500)
-    assert len(said) > 200
-    assert bytes_per_byte(tmp_path / "chat.db", said) < 0.58
+    messages = recorded(transcripts, 3500, 4500)
+    assert len(messages) > 200
+    assert bytes_per_byte(tmp_path / "chat.db", messages) < 0.58
 
 
 def test_body_said_many_times_is_kept_once(tmp_path: Path) -> None:

@@ -44,8 +44,8 @@ MECHANISMS: Mapping[str, Callable[[], Policy]] = {
 
 def summarizer(request: SummaryRequest) -> str:
     """A scripted model that returns the size and a hash of its input."""
-    said = sum(len(message.text) for message in request.messages)
-    return f"{len(request.messages)} messages, {said} characters, after {len(request.previous)} characters."
+    size = sum(len(message.text) for message in request.messages)
+    return f"{len(request.messages)} messages, {size} characters, after {len(request.previous)} characters."
 
 
 def opened(*names: str, store: str | Database = "memory:", provider: str = "openai", **options: Any) -> Conversation:
@@ -75,16 +75,19 @@ def told(chat: Conversation, messages: list[Message], *, every_turn: bool = True
 
 def story(steps: int = 12) -> list[Message]:
     """Messages that make every mechanism act: requests, recaps, parallel calls, long and short results."""
-    said: list[Message] = [user("Build the parser. Never touch main.py.")]
-    said.append(Message("user", (Text("Here."), Text("It is noon."), Text("The tests were red at noon."))))
+    messages: list[Message] = [user("Build the parser. Never touch main.py.")]
+    messages.append(Message("user", (Text("Here."), Text("It is noon."), Text("The tests were red at noon."))))
     for n in range(steps):
         if n % 4 == 0:
-            said += [call(f"t{n}", "todo"), answer(f"t{n}", f"[x] step {n}\n[ ] the rest\n" * 5)]
+            messages += [call(f"t{n}", "todo"), answer(f"t{n}", f"[x] step {n}\n[ ] the rest\n" * 5)]
         if n % 4 == 3:
-            said += [say(f"recap - step {n} is done\n" + f"At length, about step {n}. " * 12), user(f"Now part {n}.")]
+            messages += [
+                say(f"recap - step {n} is done\n" + f"At length, about step {n}. " * 12),
+                user(f"Now part {n}."),
+            ]
         elif n % 4 == 2:
-            said += [calls(f"a{n}", f"b{n}", text=f"recap - looked at {n}")]
-            said += [answer(f"a{n}", f"{n} lines of a.\n" * 40), answer(f"b{n}", "Nothing to commit. " * 8)]
+            messages += [calls(f"a{n}", f"b{n}", text=f"recap - looked at {n}")]
+            messages += [answer(f"a{n}", f"{n} lines of a.\n" * 40), answer(f"b{n}", "Nothing to commit. " * 8)]
         else:
-            said += [calls(f"c{n}"), answer(f"c{n}", f"what c{n} found: {'x' * (40 * n + 200)}")]
-    return said
+            messages += [calls(f"c{n}"), answer(f"c{n}", f"what c{n} found: {'x' * (40 * n + 200)}")]
+    return messages

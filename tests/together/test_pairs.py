@@ -50,8 +50,8 @@ def test_explain_names_the_mechanism_that_acted(names: tuple[str, str]):
     chat = told(opened(*names), story())
     for entry in chat.prepare():
         lines = chat.explain(entry.handle).split("\n")
-        for who in entry.shrunk_by:
-            assert [line for line in lines if line.startswith("Edit ") and f": {who} " in line], lines
+        for policy_name in entry.shrunk_by:
+            assert [line for line in lines if line.startswith("Edit ") and f": {policy_name} " in line], lines
         others = [line for line in lines if "would act on it too (" in line or "has no reason to act on it" in line]
         assert not [line for line in others if line.split()[0] in entry.shrunk_by], lines
         assert entry.shrunk or entry.pins or not others

@@ -51,8 +51,8 @@ def test_a_second_run_changes_nothing_after_reopening(preset: str, transcripts: 
         store = MemoryStore()
         options = {"store": store, "format": "anthropic", "window": 32_000}
         chat = open_conversation("c", policy=preset, summarizer=summarizer, **grouped(options))
-        said = [item.message for item in read_recording(path).messages]
-        for index, message in enumerate(said):
+        messages = [item.message for item in read_recording(path).messages]
+        for index, message in enumerate(messages):
             if message.role == "assistant" and len(chat):
                 chat.prepare()
                 if index % 5 == 0:
@@ -65,5 +65,5 @@ def test_a_second_run_changes_nothing_after_reopening(preset: str, transcripts: 
         again = open_conversation("c", policy="off", **grouped(options))
         bodies = [chat.format.body(item, profile=chat._agent.profile) for item in (view, again.prepare())]
         assert bodies[0] == bodies[1]
-        assert [row.message for row in chat.history()] == said
+        assert [row.message for row in chat.history()] == messages
         assert [item for item in verify_all(store) if item.findings] == []  # Also saved views.

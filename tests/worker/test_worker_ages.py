@@ -98,9 +98,9 @@ def test_retention_job_runs_on_a_schedule() -> None:
     plain = make_app(InMemoryConnector(), work, Backoff(1, 0), work, work)
     timed = make_app(InMemoryConnector(), work, Backoff(1, 0), work, work, ages_at="17 3 * * *")
     assert plain.periodic_registry.periodic_tasks == {}
-    ((name, _), found), *others = timed.periodic_registry.periodic_tasks.items()
-    assert (name, found.cron, others) == ("foveate.age", "17 3 * * *", [])
-    assert found.configure_kwargs["queueing_lock"] == RetentionJob().waiting_lock
+    ((name, _), task), *others = timed.periodic_registry.periodic_tasks.items()
+    assert (name, task.cron, others) == ("foveate.age", "17 3 * * *", [])
+    assert task.configure_kwargs["queueing_lock"] == RetentionJob().waiting_lock
 
 
 def test_invalid_retention_job_is_refused() -> None:

@@ -44,7 +44,7 @@ def worked_off(
         return work(one, is_last)
 
     async def main() -> None:
-        app = make_app(connector, noted, Backoff(attempts, 0), lambda *told: reasons.append(told), lambda: None)
+        app = make_app(connector, noted, Backoff(attempts, 0), lambda *reports: reasons.append(reports), lambda: None)
         async with app.open_async():
             for one in wanted:
                 await defer(app, one)
@@ -147,7 +147,7 @@ def test_job_behind_another_of_its_conversation_is_done_too() -> None:
 
 def test_equal_job_is_queued_once() -> None:
     async def main() -> None:
-        app = make_app(InMemoryConnector(), lambda wanted, is_last: "", Backoff(), lambda *told: None, lambda: None)
+        app = make_app(InMemoryConnector(), lambda wanted, is_last: "", Backoff(), lambda *reports: None, lambda: None)
         async with app.open_async():
             for other in (
                 CompactionJob("c"),
@@ -172,7 +172,7 @@ def test_unfinished_job_is_returned_when_its_worker_ends() -> None:
         return "too late"
 
     async def main() -> None:
-        app = make_app(connector, work, Backoff(1, 3600), lambda *told: reasons.append(told), lambda: None)
+        app = make_app(connector, work, Backoff(1, 3600), lambda *reports: reasons.append(reports), lambda: None)
         async with app.open_async():
             await defer(app, CompactionJob("c"))
             worker = asyncio.create_task(
@@ -214,9 +214,9 @@ def test_fallback_summarizer_writes_only_at_the_last_attempt() -> None:
     with pytest.raises(NoSummary, match="it is down"):
         compact(store, wanted, opening, is_last=False)
     assert store.records(store.open("", "c")) == []
-    told = compact(store, wanted, opening, is_last=True)
-    assert told.startswith("turn 7: compact made 2 edits")
-    assert told.endswith(", by digest")
+    reports = compact(store, wanted, opening, is_last=True)
+    assert reports.startswith("turn 7: compact made 2 edits")
+    assert reports.endswith(", by digest")
 
 
 def test_job_opens_no_conversation_that_there_is_not() -> None:
@@ -242,8 +242,8 @@ def test_erase_job_covers_handle_conversation_and_tenant() -> None:
         with open_conversation("d", store=store, policy="off", options=Options(tenant=tenant)) as chat:
             chat.append("Secret.")
     orders = (ErasureJob("c", handle="m3"), ErasureJob("c"), ErasureJob("c"), ErasureJob(None, "acme"))
-    told = [run_job(store, order, OpenSettings("digest"), is_last=False) for order in orders]
-    assert told == [
+    reports = [run_job(store, order, OpenSettings("digest"), is_last=False) for order in orders]
+    assert reports == [
         "1 message erased",
         "12 messages erased",
         "0 messages erased",
@@ -275,7 +275,7 @@ def test_room_is_given_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "cause"),
     [
         (lambda: enqueue("sqlite:///chat.db", "c"), "A queue of jobs needs a PostgreSQL store"),
         (lambda: enqueue("memory:", "c"), "background=True"),
@@ -294,6 +294,6 @@ def test_room_is_given_back() -> None:
         (lambda: Worker("postgresql://x", summarizer="digest", pause=-1), "pause= and patience= are seconds"),
     ],
 )
-def test_invalid_values_are_refused(call: Callable[[], Any], said: str) -> None:
-    with pytest.raises(BadSetting, match=said):
+def test_invalid_values_are_refused(call: Callable[[], Any], cause: str) -> None:
+    with pytest.raises(BadSetting, match=cause):
         call()

@@ -49,7 +49,7 @@ def summaries(url: str, name: str) -> int:
         return len([edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Summarize)])
 
 
-def supervised(url: str, summarizer: Any, told: list[str]) -> None:
+def supervised(url: str, summarizer: Any, errors: list[str]) -> None:
     """Work until no job is left; restart a worker that gives up, as a supervisor does."""
 
     async def work() -> None:
@@ -65,11 +65,11 @@ def supervised(url: str, summarizer: Any, told: list[str]) -> None:
 
     end = time.monotonic() + 300
     while not is_done(url):
-        assert time.monotonic() < end, (told, stand(url))
+        assert time.monotonic() < end, (errors, stand(url))
         try:
             asyncio.run(work())
         except StoreError as error:
-            told.append(str(error))
+            errors.append(str(error))
 
 
 def stand(url: str) -> dict[str, tuple[str, int]]:
@@ -90,7 +90,7 @@ def test_jobs_go_on_after_the_server_went_away_in_the_middle_of_some(server: Any
     for name in NAMES:
         filled(url, name)
     asked: list[str] = []
-    told: list[str] = []
+    errors: list[str] = []
     lock = threading.Lock()
 
     def summarizer(request: SummaryRequest) -> str:
@@ -101,9 +101,9 @@ def test_jobs_go_on_after_the_server_went_away_in_the_middle_of_some(server: Any
                 server.start()
         return "In short: " + ", ".join(request.required)
 
-    supervised(url, summarizer, told)
+    supervised(url, summarizer, errors)
     assert {name: (state, 1 <= attempts <= 3) for name, (state, attempts) in stand(url).items()} == dict.fromkeys(
         NAMES, ("done", True)
     )
     assert [summaries(url, name) for name in NAMES] == [1, 1, 1, 1]
-    assert [said for said in told if "lost" not in said and "cannot be reached" not in said] == []
+    assert [line for line in errors if "lost" not in line and "cannot be reached" not in line] == []
