@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from conversation.shells import opened, refusals, texts, wire
 from core.story import ANTHROPIC, OPENAI
-from engine.shells import opened, refusals, texts, wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace

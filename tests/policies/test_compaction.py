@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from conversation.shells import opened, refusals, texts
 from core.story import ANTHROPIC, OPENAI, Story
-from engine.shells import opened, refusals, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

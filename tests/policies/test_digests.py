@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from conversation.shells import opened, texts
 from core.story import ANTHROPIC, Story
-from engine.shells import opened, texts
 from hypothesis import given, settings
 
 from foveate.core.edits import Pin, Replace, Restore, Target

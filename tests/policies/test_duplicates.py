@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
+from conversation.shells import opened, texts
 from core.story import Story
-from engine.shells import opened, texts
 from hypothesis import given
 from hypothesis import strategies as st
 

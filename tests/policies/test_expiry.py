@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.shells import opened, refusals, texts
+from conversation.shells import opened, refusals, texts
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable
 
 import pytest
+from conversation.shells import opened, texts
 from core.story import ANTHROPIC, OPENAI, Story
-from engine.shells import opened, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from conversation.shells import opened
 from core.story import OPENAI, PLENTY, Story
-from engine.shells import opened
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from conversation.shells import opened, texts
 from core.story import Story
-from engine.shells import opened, texts
 
 from foveate.core.view import Entry
 from foveate.edits import Summarize

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 
 import pytest
+from conversation.shells import opened, refusals, texts
 from core.story import ANTHROPIC, OPENAI, Story
-from engine.shells import opened, refusals, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

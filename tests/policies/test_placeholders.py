@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from conversation.shells import opened, texts
 from core.story import Story
-from engine.shells import opened, texts
 from hypothesis import given
 from hypothesis import strategies as st
 

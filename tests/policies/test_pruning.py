@@ -6,8 +6,8 @@ A result has 4 tokens more than its text, so `result(10_000)` has exactly 10,000
 from __future__ import annotations
 
 import pytest
+from conversation.shells import opened, texts
 from core.story import ANTHROPIC, OPENAI, Story
-from engine.shells import opened, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

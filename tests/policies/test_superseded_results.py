@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from conversation.shells import opened, refusals
 from core.story import PLENTY, Story
-from engine.shells import opened, refusals
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from conversation.shells import opened, texts
 from core.story import ANTHROPIC, OPENAI, Story
-from engine.shells import opened, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

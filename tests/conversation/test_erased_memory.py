@@ -12,9 +12,9 @@ import pytest
 
 from foveate.summarizers import cached
 
-from .forgetting_child import opened, summarize, talk
+from .memory_child import opened, summarize, talk
 
-CHILD = Path(__file__).with_name("forgetting_child.py")
+CHILD = Path(__file__).with_name("memory_child.py")
 SRC = CHILD.parent.parent.parent / "src"
 
 

@@ -20,7 +20,7 @@ from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, calls, say, user
 from foveate.testing.faults import Countdown, failing_store
 
-from .expanding import LOG, SHORT, TOOLS
+from .expand_requests import LOG, SHORT, TOOLS
 from .shells import opened, shown, texts, wire
 
 

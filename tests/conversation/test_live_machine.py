@@ -29,7 +29,7 @@ from foveate.testing import answer, calls, say
 from foveate.testing.strategies import edits, histories
 from foveate.types import PartRetention
 
-from .known import Unsaved, differences, fields_in_memory, known
+from .memory_state import Unsaved, differences, fields_in_memory, known
 
 POLICIES: dict[str, tuple[Any, int]] = {
     "none": ("none", 1_500),

@@ -13,7 +13,7 @@ from foveate.errors import BadEdit
 from foveate.stores.memory import MemoryStore
 from foveate.testing import BodyChecker, answer, call, calls, say, user
 
-from .expanding import LOG, ROWS, SHORT, TOOLS
+from .expand_requests import LOG, ROWS, SHORT, TOOLS
 from .shells import opened, shown, texts
 
 HANDLES = st.integers(1, 20).map("m{}".format) | st.tuples(st.integers(1, 9), st.integers(1, 9)).map(

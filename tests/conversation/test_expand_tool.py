@@ -17,7 +17,7 @@ from foveate.open import grouped
 from foveate.testing import StubAnthropic, answer, call, calls, say, thought, user
 from foveate.types import Prices
 
-from .expanding import LOG, ROWS, SHORT, TOOLS, asked, client_for, result_of, run
+from .expand_requests import LOG, ROWS, SHORT, TOOLS, asked, client_for, result_of, run
 from .shells import opened, refusals, shown, wire
 
 BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])

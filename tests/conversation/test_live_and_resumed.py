@@ -15,7 +15,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import say, user
 
-from .known import Unsaved, differences, known, projected
+from .memory_state import Unsaved, differences, known, projected
 
 POLICIES: dict[str, Any] = {
     **{name: name for name in ("balanced", "frugal", "prune-and-compact", "recap", "expire")},

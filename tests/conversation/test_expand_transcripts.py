@@ -14,7 +14,7 @@ from foveate.expand.originals import text_of
 from foveate.stores.memory import MemoryStore
 from foveate.testing import BodyChecker, call, say
 
-from .expanding import TOOLS
+from .expand_requests import TOOLS
 from .shells import opened, wire
 
 RECORDED = [

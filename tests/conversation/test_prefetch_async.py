@@ -379,7 +379,7 @@ def test_kill_during_a_summary_leaves_no_trace(tmp_path: Path):
     """F30."""
     path = tmp_path / "chat.db"
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent.parent / "src")}
-    arguments = [sys.executable, str(HERE / "ahead_child.py"), str(path)]
+    arguments = [sys.executable, str(HERE / "prefetch_child.py"), str(path)]
     child = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     lines = []
