@@ -173,6 +173,14 @@ def test_url_safe_base64_of_the_sdk_becomes_standard_base64():
     assert parsed(said(part)) == [Message("user", (Media("image/png", "base64", "+/+/"),))]
 
 
+def test_a_signature_is_the_same_in_every_alphabet_and_as_bytes():
+    signed = {"text": "a", "thoughtSignature": "//79"}
+    assert parsed(model({**signed, "thoughtSignature": "__79"})) == parsed(model(signed))
+    assert parsed(model({**signed, "thoughtSignature": b"\xff\xfe\xfd"})) == parsed(model(signed))
+    [message] = parsed(model(call(signature=NO_SIGNATURE)))
+    assert get_format("gemini").render([message]) == [model(call(signature=NO_SIGNATURE))]
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -379,6 +387,20 @@ def test_the_type_of_an_address_follows_its_ending():
         {"fileData": {"mimeType": "image/png", "fileUri": "https://example.com/a.PNG?size=2"}},
         {"fileData": {"fileUri": "https://example.com/a"}},
     ]
+
+
+def test_a_list_that_comes_back_is_recognised():
+    """The caller's own list holds what the SDK's JSON makes of it."""
+    chat = open_conversation("list", format="gemini", window=100_000)
+    theirs: list[Any] = [said({"text": "go"})]
+    for number in range(3):
+        request = chat.prompt(messages=theirs)
+        assert check_body("gemini", request) == []
+        chat.record(reply(model(call(signature="//79", n=number), call(n=number))))
+        again = {"function_call": {"name": "look", "args": {"n": number}}, "thought_signature": "__79"}
+        theirs += [model(again, call(n=number)), said(answer("1"), answer("2"))]
+    chat.prompt(messages=theirs)
+    assert (chat.name, len(chat)) == ("list", 10)
 
 
 def test_names_of_tools_keep_dots_and_colons():

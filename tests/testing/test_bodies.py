@@ -582,6 +582,16 @@ def test_the_keywords_of_the_sdk_are_checked_like_the_body():
     assert [refusal.rule for refusal in check_body("gemini", keywords)] == ["tools", "tools"]
 
 
+def test_names_and_base64_of_the_sdk_are_accepted():
+    """The SDK sends names of both forms in one request, and base64 of the URL's alphabet."""
+    body = gemini()
+    body[K][0][P][1] = {"inline_data": {"mime_type": "image/png", "data": "__-_"}}
+    body[K][2][P][0]["functionResponse"][P] = [{"inline_data": {"mime_type": "image/png", "data": "__-_"}}]
+    body[K][1][P][2]["thought_signature"] = body[K][1][P][2].pop("thoughtSignature")
+    body["tools"] = [{"function_declarations": [{"name": "look", "parameters_json_schema": {}}]}]
+    assert check_body("gemini", {**body, K: body[K][:3]}) == []
+
+
 def test_orphaned_result_is_refused_and_the_pair_accepted():
     """F01: a cut after the call left its answer, and every later request was a 400."""
     body = anthropic()

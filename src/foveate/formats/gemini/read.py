@@ -22,7 +22,7 @@ from ...errors import BadMessage
 from ..blocks import as_dict, as_list, describe, get_string, make_extra, wrong_type
 from ..json import to_text
 
-__all__ = ["CALL", "FILES", "NAME", "RESPONSE", "SIGNATURE", "fields_of", "read", "read_parts", "read_reply"]
+__all__ = ["CALL", "NAME", "PLACEHOLDERS", "RESPONSE", "SIGNATURE", "fields_of", "read", "read_parts", "read_reply"]
 
 NAME = "gemini"
 
@@ -30,7 +30,10 @@ SIGNATURE = "thoughtSignature"
 CALL = "functionCall"
 RESPONSE = "functionResponse"
 
-FILES = re.compile(r"gs://|https://generativelanguage\.googleapis\.com/")
+PLACEHOLDERS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
+"""What Google documents in place of a signature, for a call that has none ("Thought signatures", 2025)."""
+
+_FILES = re.compile(r"gs://|https://generativelanguage\.googleapis\.com/")
 """Addresses of files that only Google can read."""
 
 _KINDS = ("text", "inlineData", "fileData", CALL, RESPONSE)
@@ -182,6 +185,8 @@ def _part(value: object, where: str, role: str) -> Part | None:
     part = fields_of(value, where)
     if None in part.values():  # The same as a missing field, if the API knows it.
         part = {key: item for key, item in part.items() if item is not None or key not in _KNOWN}
+    if SIGNATURE in part:
+        part = {**part, SIGNATURE: _signature(part[SIGNATURE], f"{where}.{SIGNATURE}")}
     kinds = [kind for kind in _KINDS if kind in part]
     match kinds:
         case ["text"]:
@@ -219,15 +224,23 @@ def _text(part: dict[str, Any], where: str, role: str) -> Part:
     # A signature can arrive in a part with an empty text. It is no text that the model said.
     own = {"thought": is_thought} if is_thought != (bool(text) or signature is None) else {}
     known = {"text", "thought", SIGNATURE}
-    return Reasoning(text, as_base64(signature, where) if signature else "", "", NAME, _extra(part, known, where, own))
+    return Reasoning(text, signature or "", "", NAME, _extra(part, known, where, own))
 
 
-def as_base64(value: object, where: str) -> str:
-    """Return bytes of a field as base64 text; text stays."""
+def _signature(value: object, where: str) -> str:
+    return value if isinstance(value, str) and value in PLACEHOLDERS else _base64(value, where)
+
+
+def _base64(value: object, where: str) -> str:
+    """Return bytes, or a base64 text, as text in the standard alphabet.
+
+    The SDK's JSON has `-` and `_`, which other providers do not read. Equal bytes must have equal texts, so that a
+    content that comes back is recognised.
+    """
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, str):
-        return value
+        return value.replace("-", "+").replace("_", "/")
     raise wrong_type(where, value, "base64 text or bytes")
 
 
@@ -242,12 +255,11 @@ def _media(part: dict[str, Any], kind: str, where: str) -> Media:
     known = {kind_of for kind_of, item in (("mimeType", mime), ("displayName", label)) if isinstance(item, str)}
     source: Literal["base64", "url", "file"] = "base64"
     if kind == "inlineData":
-        # The SDK writes its own base64 with `-` and `_`; other providers and their checks know only `+` and `/`.
-        data = as_base64(inner.get("data"), f"{where}.{kind}.data").replace("-", "+").replace("_", "/")
+        data = _base64(inner.get("data"), f"{where}.{kind}.data")
         known.add("data")
     else:
         data = get_string(inner, "fileUri", f"{where}.{kind}")
-        source = "file" if FILES.match(data) else "url"
+        source = "file" if _FILES.match(data) else "url"
         known.add("fileUri")
     extra = _extra(part, {kind}, where, _nested(kind, inner, known))
     if source == "file" and extra is None:

@@ -20,7 +20,7 @@ from ...core.system_messages import OPENING
 from ...core.view import Entry
 from ..blocks import Place, add_extra, extra_fields, hidden_media_text, is_sendable, media_label
 from ..json import parse_object
-from .read import CALL, NAME, RESPONSE, SIGNATURE
+from .read import CALL, NAME, PLACEHOLDERS, RESPONSE, SIGNATURE
 
 __all__ = ["NOTE", "NO_SIGNATURE", "SHOWN", "cut", "user_note", "write", "write_view"]
 
@@ -30,8 +30,8 @@ NOTE = "[System note]\n"
 SHOWN = "[From the function responses above]"
 """The first text of a user's content that shows the media of function responses."""
 
-NO_SIGNATURE = "skip_thought_signature_validator"
-"""The signature for a call that has none (Google, "Thought signatures", questions and answers, 2025)."""
+NO_SIGNATURE = PLACEHOLDERS[0]
+"""The signature for a call that has none."""
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
 _SOUNDS = frozenset(f"audio/{kind}" for kind in ("wav", "mp3", "mpeg", "aiff", "aac", "ogg", "flac", "mp4", "m4a"))

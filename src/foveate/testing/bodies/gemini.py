@@ -1,9 +1,9 @@
 """Rules of Gemini's `generateContent` for contents, tools and the system instruction.
 
-It takes the body of the REST API and the keyword arguments of the SDK, whose instruction and tools are in `config`. The
-names of fields are those of the REST API. The rules that depend on the model follow `model`, if the body names it, and
-are those of the newest models otherwise. Sources: Google's reference, its guide "Thought signatures", and the texts of
-its errors in public reports, 2026.
+It takes the body of the REST API and the keyword arguments of the SDK, whose instruction and tools are in `config`. As
+in the API, names of fields may be `inlineData` or `inline_data`, and base64 may have either alphabet. The rules that
+depend on the model follow `model`, if the body names it, and are those of the newest models otherwise. Sources:
+Google's reference, its guide "Thought signatures", and the texts of its errors in public reports, 2026.
 """
 
 from __future__ import annotations
@@ -56,6 +56,13 @@ Call = tuple[str, str | None]
 """The name of a function, and the id of its call."""
 
 
+def named(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields under the names of the REST API."""
+    if not any("_" in str(key) for key in value):
+        return dict(value)
+    return {re.sub("_([a-z])", lambda found: found[1].upper(), str(key)): item for key, item in value.items()}
+
+
 class GeminiFacts(Facts):
     """The facts of a content: its calls and responses, and whether its first call has a signature."""
 
@@ -103,6 +110,7 @@ class GeminiReader:
         if not isinstance(part, dict):
             facts.fault("shape", path, "expected an object")
             return
+        part = named(part)
         kinds = [key for key in part if key in DATA_ALL]
         if not kinds and not part.keys() - ABOUT:
             facts.fault("block", path, NO_DATA)
@@ -144,6 +152,7 @@ class GeminiReader:
         if not isinstance(inner, dict):
             facts.fault("shape", path, "expected an object")
             return
+        inner = named(inner)
         mime = inner.get("mimeType")
         facts.images += not isinstance(mime, str) or mime.startswith("image/")
         if kind == "fileData":
@@ -153,6 +162,8 @@ class GeminiReader:
         if not isinstance(mime, str) or not (mime in MIMES_OF_RESULTS if in_result else MIMES(mime)):
             facts.fault("media", f"{path}.mimeType", f"Unsupported MIME type: {mime}")
         data = inner.get("data")
+        if isinstance(data, str):
+            data = data.replace("-", "+").replace("_", "/")
         if not (isinstance(data, bytes) and data) and (fault := data_fault(data)):
             facts.fault("media", f"{path}.data", fault)
 
@@ -168,7 +179,7 @@ class GeminiReader:
         facts.calls.append(own)
         if not isinstance(call.get("args", {}), dict):
             facts.fault("arguments", f"{path}.args", "expected an object")
-        if "partialArgs" in call or call.get("willContinue"):
+        if named(call).keys() & {"partialArgs", "willContinue"}:
             facts.fault("arguments", path, "a call that is not complete")
 
     def _answer(self, answer: object, path: str, facts: GeminiFacts) -> None:
@@ -186,7 +197,7 @@ class GeminiReader:
             facts.fault("shape", f"{path}.parts", "expected a list")
             return
         for index, part in enumerate(parts):
-            inner = part.get("inlineData") if isinstance(part, dict) else None
+            inner = named(part).get("inlineData") if isinstance(part, dict) else None
             if inner is not None:
                 self._media(inner, "inlineData", f"{path}.parts[{index}].inlineData", facts, in_result=True)
             elif not isinstance(part, dict) or not part or "text" in part:
@@ -286,9 +297,10 @@ def _tools(tools: object) -> Iterator[Fault]:
         return
     names: list[str] = []
     for place, tool in enumerate(tools):
-        for number, function in enumerate(tool.get("functionDeclarations") or ()):
+        for number, declared in enumerate(named(tool).get("functionDeclarations") or ()):
             where = f"tools[{place}].functionDeclarations[{number}]"
-            name = function.get("name") if isinstance(function, dict) else None
+            function = named(declared) if isinstance(declared, dict) else {}
+            name = function.get("name")
             if not isinstance(name, str) or not TOOL(name):
                 yield "name", f"{where}.name", NO_TOOL
                 continue
