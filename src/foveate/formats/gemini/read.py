@@ -31,7 +31,7 @@ CALL = "functionCall"
 RESPONSE = "functionResponse"
 
 PLACEHOLDERS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
-"""What Google documents in place of a signature, for a call that has none ("Thought signatures", 2025)."""
+"""The values that Google documents for a call without a signature ("Thought signatures", 2025)."""
 
 _FILES = re.compile(r"gs://|https://generativelanguage\.googleapis\.com/")
 """Addresses of files that only Google can read."""
