@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from foveate import BadInput, Conversation, DoesNotFit, open_conversation
-from foveate.conversation import past, state
+from foveate.conversation import journal_search, past, state
 from foveate.core import snapshots
 from foveate.core.edits import Record
 from foveate.core.snapshots import Snapshot
@@ -35,7 +35,12 @@ def forget(chat: Conversation, kept: int) -> None:
 @contextmanager
 def in_small_pieces() -> Iterator[None]:
     """Set every limit on a length to two or three."""
-    sizes = ((state, "_SHORT_JOURNAL", 2), (state, "_WINDOW", 1), (state, "_ROWS", 3), (past, "_ROWS", 3))
+    sizes = (
+        (journal_search, "_SHORT_JOURNAL", 2),
+        (journal_search, "_WINDOW", 1),
+        (state, "_ROWS", 3),
+        (past, "_ROWS", 3),
+    )
     with ExitStack() as stack:
         for module, name, size in (*sizes, (state, "_LONG_GAP", 2)):
             stack.enter_context(patch.object(module, name, size))

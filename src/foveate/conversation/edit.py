@@ -29,6 +29,7 @@ from ..core.rendering import can_apply
 from ..core.snapshots import Cover
 from ..errors import BadEdit, BadInput, ConflictError, NotExpandable, UnknownHandle
 from ..ports import Erasure, StoredMessage
+from .journal_search import number_before, records_between, records_since
 from .state import PLANS, State, row_of
 
 __all__ = ["Editor", "Eraser"]
@@ -171,7 +172,7 @@ class Editor:
         state = self._state
         branch, first, number, ids = self._withheld
         if branch != state.head.branch or first > since:
-            records = state.records_since(since)
+            records = records_since(state.store, state.head, since)
             ids = {}
         else:
             records = [record for _, record in state.store.records(state.head, number)]
@@ -219,7 +220,7 @@ class Editor:
         unknown = 0  # Newer undos whose edits do not name what they undid: the next older changes.
         last = state.head.number
         while last > 0:
-            for record in reversed(state.records_between(max(1, last - _ROWS), last)):
+            for record in reversed(records_between(state.store, state.head, max(1, last - _ROWS), last)):
                 numbers = {number for number, edit in record.numbered() if not isinstance(edit, Task)}
                 last = record.first - 1
                 if numbers <= undone:
@@ -253,14 +254,14 @@ class Editor:
         same messages, which were made after these messages came.
         """
         state = self._state
-        records = state.records_between(first, state.head.number)
+        records = records_between(state.store, state.head, first, state.head.number)
         edits = [edit for record in records for number, edit in record.numbered() if first <= number <= last]
         cancelled = {number for edit in edits if isinstance(edit, Restore) for number in edit.edits}
         named = named_messages(edit for edit in edits if isinstance(edit, Restore | Pin | Unpin))
         since = min({first, *cancelled})
         if places := state.store.locate(state.head, named) if named else {}:
-            since = min(since, 1 + state.number_before(min(places.values())))
-        return records if since == first else state.records_between(since, state.head.number)
+            since = min(since, 1 + number_before(state.store, state.head, min(places.values())))
+        return records if since == first else records_between(state.store, state.head, since, state.head.number)
 
 
 def _targets_of_undo(record: Record) -> set[int]:

@@ -28,6 +28,7 @@ from .append import NO_FACTS, Appender, MessageFacts
 from .caller_history import CallerHistory
 from .calls import Caller
 from .instrumentation import Reporter
+from .journal_search import number_at
 from .plan import Planner
 from .plugins import Plugin, PluginRunner
 from .state import State
@@ -323,7 +324,7 @@ class Exchange:
     def depart(self, position: int) -> str:
         """Continue from an earlier message. The later ones are kept under a new name, which is returned."""
         state = self._state
-        number = state.number_at(position)
+        number = number_at(state.store, state.head, position)
         name = self._free_name(state.head.name[:_STEM])
         state.head = state.store.repoint(state.head, position, number, name)
         state.follow_head()

@@ -27,6 +27,7 @@ from .calls import Caller, SessionLock
 from .edit import Editor, Eraser
 from .exchange import Exchange
 from .instrumentation import Reporter
+from .journal_search import number_at
 from .past import Past
 from .plan import Planner
 from .plugins import Plugin
@@ -158,7 +159,7 @@ class Session:
         if not 0 <= position <= self.head.position:
             raise BadSetting(f"This conversation has {self.head.position} messages; it cannot be forked at {position}.")
         self.state.refresh()  # In a store that was rolled back, the fork would share another past.
-        return self.state.store.fork(self.head, name, position, self.state.number_at(position))
+        return self.state.store.fork(self.head, name, position, number_at(self.state.store, self.head, position))
 
     def _fork_position(self, at: str | int) -> int:
         if not isinstance(at, str):

@@ -23,6 +23,7 @@ from ..core.view import CallContext, Entry, View
 from ..errors import Damaged, NoSuchConversation, StoreError, StoreRolledBack
 from ..ports import Changes, Clock, Database, Format, Head, StoredMessage, TokenCounter
 from .calls import Caller
+from .journal_search import records_between, records_since
 from .limits import Limits
 from .prefetch import SummaryPrefetch
 from .request_model import ModelLookup, RequestModel
@@ -43,10 +44,6 @@ _LONG_GAP = 4_096
 """Messages since a snapshot above which they are read in pieces."""
 _ROWS = 1_000
 """Messages read at a time."""
-_SHORT_JOURNAL = 512
-"""Edits up to which a journal is read whole, since looking for a place in it costs as much."""
-_WINDOW = 32
-"""Edits in which the beginning of a record is looked for."""
 
 
 class State:
@@ -448,7 +445,7 @@ class State:
         missing = sorted({position for first, last in spans for position in projection.missing(first, last)})
         if missing:
             rows = self.store.get_many(self.head, missing)
-            earlier = self._records_since(missing[0], record.first - 1)
+            earlier = records_since(self.store, structs.replace(self.head, number=record.first - 1), missing[0])
             records = [*earlier, record]
             ends = named_messages(
                 Restore(edit.targets) for old in records for edit in old.edits if isinstance(edit, Restore)
@@ -498,57 +495,10 @@ class State:
 
     def _hid_whole(self, numbers: Sequence[int]) -> bool:
         """Return whether one of these edits, in ascending order, hid or summarised whole messages."""
-        records = self.records_between(numbers[0], numbers[-1])
+        records = records_between(self.store, self.head, numbers[0], numbers[-1])
         edits = {number: edit for record in records for number, edit in record.numbered()}
         wanted = [edits[number] for number in numbers if number in edits]
         return any(isinstance(edit, Summarize) or (isinstance(edit, Hide) and _is_whole(edit)) for edit in wanted)
-
-    def records_since(self, position: int) -> list[Record]:
-        """Return the records that may affect the message at `position`."""
-        return self._records_since(position, self.head.number)
-
-    def _records_since(self, position: int, number: int) -> list[Record]:
-        after = 0 if number <= _SHORT_JOURNAL else self.number_before(position, number)
-        rows = self.store.records(structs.replace(self.head, number=number), after)
-        return [record for _, record in rows if record.position >= position]
-
-    def number_at(self, position: int) -> int:
-        """Return the number of the newest edit that was made when `position` was the tip, or before."""
-        return self.head.number if position == self.head.position else self.number_before(position + 1)
-
-    def number_before(self, position: int, number: int | None = None) -> int:
-        """Return the newest edit, up to `number`, of a record that was made before a message was at `position`."""
-        low, high = 0, self.head.number if number is None else number
-        while high - low > _SHORT_JOURNAL:  # Positions grow along the journal, so a few reads find the place.
-            middle = (low + high) // 2
-            record = self._record_after(middle, high)
-            if record is not None and record.position < position:
-                low = record.last
-            else:
-                high = middle
-        rows = self.store.records(structs.replace(self.head, number=high), low)
-        return max((record.last for _, record in rows if record.position < position), default=low)
-
-    def records_between(self, first: int, last: int) -> list[Record]:
-        """Return the records that hold the edits first..last."""
-        window = _WINDOW
-        while True:
-            after = max(0, first - 1 - window)
-            rows = self.store.records(structs.replace(self.head, number=last), after)
-            records = [record for _, record in rows]
-            if not after or (records and records[0].first <= first):
-                return [record for record in records if record.last >= first]
-            window *= 4
-
-    def _record_after(self, number: int, last: int) -> Record | None:
-        """Return the first record that begins after edit `number`, up to `last`."""
-        size = _WINDOW
-        while True:
-            until = min(number + size, last)
-            rows = self.store.records(structs.replace(self.head, number=until), number)
-            if rows or until == last:
-                return rows[0][1] if rows else None
-            size *= 4
 
 
 def row_of(row: StoredMessage) -> Row:
