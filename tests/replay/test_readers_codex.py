@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from recorded_samples import item, message, rollout, tokens, write_document, write_lines
 
-from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, system, user
+from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, system
 from foveate.core.messages import tool_result as answer
 from foveate.core.stamps import Usage
 from foveate.errors import BadTranscript
@@ -29,6 +31,17 @@ def function_call(call_id: str, **fields: Any) -> tuple[str, dict[str, Any]]:
 
 def output(call_id: str, words: Any = "a.py") -> tuple[str, dict[str, Any]]:
     return item("function_call_output", call_id=call_id, output=words)
+
+
+def of_item(*field: str) -> Extra:
+    """Return what the first text of the model's message keeps of its item: another field, type and shape."""
+    fields = {"type": "message", **dict([field] if field else []), "content": "list"}
+    return Extra(FORMAT, json.dumps({"item": fields}, separators=(",", ":")))
+
+
+def of_message(**fields: str) -> Extra:
+    """Return what a message of another author keeps of its item."""
+    return Extra(FORMAT, json.dumps({**fields, "content": "list", "type": "message"}, separators=(",", ":")))
 
 
 def short_form(recording: Recording) -> list[str]:
@@ -63,7 +76,7 @@ def test_a_rollout_is_read_with_its_prompt_usage_and_tools(tmp_path: Path) -> No
     )
     at = 1767323040000
     thought = Reasoning("Hm.", "", "gAAA", FORMAT, Extra(FORMAT, '{"id":"rs1"}'))
-    words = Text("Let me look.", Extra(FORMAT, '{"phase":"commentary"}'))
+    words = Text("Let me look.", of_item("phase", "commentary"))
     calls = (
         ToolCall("c1", "exec", '{"cmd": "ls"}'),
         ToolCall("c2", "exec", '{"cmd": "ls"}', Extra(FORMAT, '{"id":"fc2"}')),
@@ -74,13 +87,13 @@ def test_a_rollout_is_read_with_its_prompt_usage_and_tools(tmp_path: Path) -> No
         messages=(
             RecordedMessage(system("Be brief."), 1, at),
             RecordedMessage(
-                Message("system", (Text("No secrets."),), extra=Extra(FORMAT, '{"role":"developer"}')), 2, at + 1000
+                Message("system", (Text("No secrets."),), extra=of_message(role="developer")), 2, at + 1000
             ),
-            RecordedMessage(user("Why?"), 3, at + 2000),
+            RecordedMessage(Message("user", (Text("Why?"),), extra=of_message()), 3, at + 2000),
             RecordedMessage(Message("assistant", (thought, words, *calls)), 5, at + 4000, Usage(10, 30, None, 10, 4)),
             RecordedMessage(answer("c1", "a.py"), 9, at + 8000),
             RecordedMessage(answer("c2", "see", Media("image/png", "base64", "iV")), 10, at + 9000),
-            RecordedMessage(Message("assistant", (Text("Because."),)), 12, at + 11000),
+            RecordedMessage(Message("assistant", (Text("Because.", of_item()),)), 12, at + 11000),
         ),
         model="gpt-x",
         tools=({"name": "t"},),
@@ -148,7 +161,7 @@ def test_a_bill_after_an_output_goes_to_the_call_before_it_once(tmp_path: Path) 
 )
 def test_every_kind_of_call_is_kept_in_its_response(tmp_path: Path, payload: dict[str, Any], part: Any) -> None:
     recording = read(tmp_path, message("assistant", "Now."), ("response_item", payload))
-    assert [entry.message for entry in recording.messages] == [Message("assistant", (Text("Now."), part))]
+    assert [entry.message for entry in recording.messages] == [Message("assistant", (Text("Now.", of_item()), part))]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +175,8 @@ def test_every_kind_of_call_is_kept_in_its_response(tmp_path: Path, payload: dic
 )
 def test_outputs_are_read_with_their_state(tmp_path: Path, words: Any, result: ToolResult) -> None:
     recording = read(tmp_path, function_call("c"), item("custom_tool_call_output", call_id="c", output=words))
-    assert recording.messages[1].message == Message("tool", (result,))
+    kept = structs.replace(recording.messages[1].message.result or result, extra=None)
+    assert kept == result
     assert recording.notes == ({"interrupted calls": 1} if result.state == "interrupted" else {})
 
 
@@ -230,7 +244,7 @@ def test_blocks_of_other_kinds_stay_unchanged(tmp_path: Path) -> None:
     )
     assert [entry.message.parts for entry in recording.messages] == [
         (Media("", "url", "https://example.com/a.png", extra=Extra(FORMAT, '{"detail":"low"}')),),
-        (Opaque(FORMAT, "refusal", '{"type":"refusal","refusal":"No."}'),),
+        (Text("No.", Extra(FORMAT, '{"item":{"type":"message"},"type":"refusal"}')),),
     ]
 
 
@@ -248,7 +262,7 @@ def test_an_item_that_cannot_be_read_is_damage(tmp_path: Path, payload: Any) -> 
         read_recording(path)
     assert (stopped.value.line, stopped.value.problem) == (
         2,
-        "A message has the role 'king'. It must be system, developer, user or assistant.",
+        "item.role is the string 'king'. It must be user, assistant, system or developer.",
     )
     assert (short_form(read_recording(path, lenient=True))) == ["u Hi.", "u Ho."]
 

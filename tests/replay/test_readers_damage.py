@@ -426,7 +426,7 @@ SOUND: dict[str, list[Any] | dict[str, Any]] = {
     ],
     "codex": [
         {"type": "session_meta", "payload": {"id": "s", "base_instructions": {"text": "x"}, "dynamic_tools": [{}]}},
-        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"type": "input_text"}]}},
+        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "x"}},
         {"type": "response_item", "payload": {"type": "reasoning", "summary": [{"text": "x"}], "content": None}},
         {"type": "response_item", "payload": {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}},
         {

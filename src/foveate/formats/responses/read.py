@@ -1,7 +1,7 @@
 """Reading of the items of OpenAI's Responses API.
 
 All items of one response form one assistant message: reasoning, texts, calls, and what the provider ran itself. So a
-list of items is grouped first (`group`). Calls that the caller answers become a ToolCall, whatever their kind; items of
+list of items is grouped first (`group`). Calls that the caller answers become a ToolCall, of any kind; items of
 other kinds are kept whole as Opaque. Unknown fields stay with their part.
 
 Source: the reference of the Responses API and the types of the `openai` SDK 3.54, November 2026.
@@ -26,16 +26,16 @@ NAME = "openai_responses"
 CONTENT = "content:"
 """Prefix for the kind of an Opaque that is a part of a content. Without it, an Opaque is an item of its own."""
 
-CALLS: dict[str, tuple[str, ...]] = {
-    "function_call": ("arguments",),
-    "custom_tool_call": ("input",),
-    "local_shell_call": ("action",),
-    "shell_call": ("action",),
-    "apply_patch_call": ("operation",),
-    "computer_call": ("action", "actions"),
-    "tool_search_call": ("arguments",),
+CALLS: dict[str, str] = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "local_shell_call": "action",
+    "shell_call": "action",
+    "apply_patch_call": "operation",
+    "computer_call": "action",
+    "tool_search_call": "arguments",
 }
-"""The calls that a caller answers, and the fields that hold their arguments."""
+"""The calls that a caller answers, and the field that holds their arguments."""
 
 _OF_MODEL = frozenset(
     {"reasoning", "program", "program_output", "mcp_list_tools", "mcp_approval_request", "item_reference"}
@@ -274,20 +274,23 @@ def _call(item: dict[str, Any], kind: str, where: str) -> ToolCall:
         call_id = ""  # Some servers send no id; the rules repair that when a view is made.
     elif not isinstance(call_id, str):
         raise wrong_type(f"{where}.call_id", call_id, "a string")
-    fields = CALLS.get(kind, ())
-    known = _ITEM | {"call_id", *fields}
+    field = CALLS.get(kind, "")
+    known = _ITEM | {"call_id"}
     own: dict[str, Any] = {} if kind == "function_call" else {"type": kind}
-    if kind in ("function_call", "custom_tool_call"):
-        known = known | {"name"} | ({"parsed_arguments"} if kind == "function_call" else set())
-        name = get_string(item, "name", where)
-    else:
-        name = kind.removesuffix("_call")
-    if kind == "function_call":
-        arguments = _arguments(item, where)
-    elif kind == "custom_tool_call":
-        arguments = to_text({"input": get_string(item, "input", where)}, where)
-    else:
-        arguments = to_text({field: item[field] for field in fields if field in item}, where)
+    name = kind.removesuffix("_call")
+    match kind:
+        case "function_call":
+            known = known | {"name", "arguments", "parsed_arguments"}
+            name, arguments = get_string(item, "name", where), _arguments(item, where)
+        case "custom_tool_call":
+            known = known | {"name", "input"}
+            name = get_string(item, "name", where)
+            arguments = to_text({"input": get_string(item, "input", where)}, where)
+        case _ if isinstance(payload := item.get(field), Mapping) and payload:
+            known = known | {field}
+            arguments = to_text(dict(payload), f"{where}.{field}")
+        case _:
+            arguments = "{}"
     return ToolCall(call_id, name, arguments, make_extra(NAME, item, known, where, own))
 
 

@@ -5,7 +5,7 @@ those of patches), foreign items and fields.
 
 The provider checks some items by their ids: reasoning needs the item that followed it, and a call the reasoning before
 it. So the items of a response keep their ids only as long as the response is shown unchanged. Without ids, and with its
-encrypted content, reasoning is accepted whatever follows.
+encrypted content, reasoning is accepted before any item.
 """
 
 from __future__ import annotations
@@ -195,12 +195,9 @@ def _call(part: ToolCall, strict: bool) -> dict[str, Any]:
             item |= {"name": part.name, "arguments": part.arguments}
         case "custom_tool_call":
             item |= {"name": part.name, "input": free_text(part.arguments)}
-        case _:
-            item |= parse_object(part.arguments) or {}
-    extra = extra_fields(part.extra, NAME)
-    if strict and kind == "function_call":
-        return item
-    return add_extra(item, {key: value for key, value in extra.items() if key not in CALLS.get(kind, ())})
+        case _ if kind in CALLS and part.arguments != "{}":
+            item[CALLS[kind]] = parse_object(part.arguments) or {}
+    return item if strict and kind == "function_call" else add_extra(item, extra_fields(part.extra, NAME))
 
 
 def _kind_of_output(result: ToolResult) -> str:
@@ -218,7 +215,7 @@ def _result(result: ToolResult, call: str, strict: bool, place: Place) -> list[d
     if extra.pop("type", "function_call_output") != kind or strict:  # The answer was written for another kind of call.
         extra = {}
     is_list = extra.pop("output", None) == "list"
-    text = ""  # What the item cannot show.
+    text = ""  # Content that the item cannot show.
     item: dict[str, Any] = {"type": kind, "call_id": result.call_id}
     match kind:
         case "computer_call_output":

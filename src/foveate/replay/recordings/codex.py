@@ -17,22 +17,10 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from ...core.messages import (
-    Content,
-    Extra,
-    Media,
-    Message,
-    Opaque,
-    Part,
-    Reasoning,
-    Role,
-    State,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from ...core.messages import Message, Part, Reasoning, Role, Text, ToolResult
 from ...core.stamps import Origin, Usage
 from ...errors import BadMessage
+from ...formats.responses.read import NAME, is_of_model, parts_of, read
 from .recording import (
     Reader,
     RecordedMessage,
@@ -42,14 +30,13 @@ from .recording import (
     collect_notes,
     make_usage,
     most_common_model,
-    to_json,
     to_milliseconds,
 )
 from .source import Sample, Source
 
 __all__ = ["FORMAT", "READER", "RESPONSES", "Items", "is_item"]
 
-FORMAT = "openai_responses"
+FORMAT = NAME
 
 _CONTEXT = (
     "<environment_context>",
@@ -95,28 +82,23 @@ class Items:
         if not isinstance(item, dict):
             raise BadMessage("An item is not a JSON object.")
         kind = str(item.get("type") or ("message" if "role" in item else ""))
-        role = item.get("role")
-        if kind == "message" and role != "assistant":
-            self._other(line, time, item, role)
+        if kind in ("compaction", "compaction_summary", "context_compaction"):
+            self.end()
+            self.counted["native compactions"] += 1
+        elif kind == "message" and item.get("role") != "assistant":
+            self._other(line, time, item)
         elif kind.endswith("_output") and "call_id" in item:
             self.end()
             self.done.append(RecordedMessage(Message("tool", (_result(item),)), line, time))
-        elif kind == "reasoning" and not _reasoning(item):
-            self.counted["other lines"] += 1  # Empty reasoning: it shows only that the model thought.
-        elif kind in ("compaction", "compaction_summary", "context_compaction"):
-            self.end()
-            self.counted["native compactions"] += 1
-        elif kind == "message" or kind == "reasoning" or kind.endswith("_call"):
+        elif kind in ("message", "reasoning") or (kind.endswith("_call") and is_of_model(item)):
+            parts = parts_of([item])
+            if parts and isinstance(parts[0], Reasoning) and not parts[0].text and not parts[0].encrypted:
+                self.counted["other lines"] += 1  # Empty reasoning: it shows only that the model thought.
+                return
             if self._usage is not None:
                 self.end()
             self._line, self._time = self._line or line, self._time or time
-            match kind:
-                case "message":
-                    self._parts += _content_of(item)
-                case "reasoning":
-                    self._parts += _reasoning(item)
-                case _:
-                    self._parts.append(_call(kind, item))
+            self._parts += parts
         else:
             self.counted["other lines"] += 1
 
@@ -153,95 +135,28 @@ class Items:
         place = starts[-turns:][0] if starts and turns > 0 else len(self.done)
         return self.done[:place], self.done[place:]
 
-    def _other(self, line: int, time: int | None, item: dict[str, Any], role: object) -> None:
+    def _other(self, line: int, time: int | None, item: dict[str, Any]) -> None:
         self.end()
-        if role not in ("system", "developer", "user"):
-            raise BadMessage(f"A message has the role {role!r}. It must be system, developer, user or assistant.")
-        # A developer's message is a system prompt; the extra field restores its role.
-        extra = Extra(FORMAT, '{"role":"developer"}') if role == "developer" else None
-        message = Message("user" if role == "user" else "system", _content_of(item), extra=extra)
-        origin: Origin | None = "plugin" if role == "user" and message.text.startswith(_CONTEXT) else None
-        self.done.append(RecordedMessage(message, line, time, origin=origin))
-
-
-def _content_of(item: dict[str, Any]) -> tuple[Content, ...]:
-    """Return the content of a message item. Fields of the item stay with its first text."""
-    parts = [_content(block) for block in _listed(item.get("content"))]
-    if (extra := _rest(item, "type", "role", "content")) and parts and isinstance(parts[0], Text):
-        parts[0] = structs.replace(parts[0], extra=extra)
-    return tuple(parts)
-
-
-def _content(block: Any) -> Content:
-    match block:
-        case str():
-            return Text(block)
-        case {"type": "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text", "text": str(text)}:
-            return Text(text)
-        case {"type": "input_image", "image_url": str(url)}:
-            head, comma, data = url.partition(",")
-            if comma and head.startswith("data:") and head.endswith(";base64"):
-                return Media(head[5:-7], "base64", data, extra=_rest(block, "type", "image_url"))
-            return Media("", "url", url, extra=_rest(block, "type", "image_url"))
-        case {"type": str(kind)}:
-            return Opaque(FORMAT, kind, to_json(block))
-        case _:
-            return Text(to_json(block))
-
-
-def _reasoning(item: dict[str, Any]) -> tuple[Part, ...]:
-    blocks = [block for field in ("summary", "content") for block in _listed(item.get(field))]
-    text = "\n\n".join(part.text for part in map(_content, blocks) if isinstance(part, Text))
-    encrypted = str(item.get("encrypted_content") or "")
-    if not text and not encrypted:
-        return ()
-    return (Reasoning(text, "", encrypted, FORMAT, _rest(item, "type", "summary", "content", "encrypted_content")),)
-
-
-def _call(kind: str, item: dict[str, Any]) -> Part:
-    """Return a call to answer. A call that the provider ran has no id to answer to, so it stays opaque."""
-    call_id = item.get("call_id")
-    if not isinstance(call_id, str):
-        return Opaque(FORMAT, kind, to_json(item))
-    if kind == "function_call":
-        arguments = item.get("arguments", "{}")
-        extra = _rest(item, "type", "call_id", "name", "arguments")
-        return ToolCall(call_id, str(item.get("name", "")), _json_text(arguments), extra)
-    if kind == "custom_tool_call":
-        # Its input is free text; other arguments are JSON.
-        arguments = to_json({"input": item.get("input", "")})
-        return ToolCall(call_id, str(item.get("name", "")), arguments, _rest(item, "call_id", "name", "input"))
-    arguments = to_json(item.get("action", item.get("arguments", {})))
-    return ToolCall(
-        call_id, str(item.get("name") or kind.removesuffix("_call")), arguments, _rest(item, "call_id", "action")
-    )
+        for message in read(item):
+            is_context = message.role == "user" and message.text.startswith(_CONTEXT)
+            origin: Origin | None = "plugin" if is_context else None
+            self.done.append(RecordedMessage(message, line, time, origin=origin))
 
 
 def _result(item: dict[str, Any]) -> ToolResult:
-    output = item.get("output")
-    state: State = "ok"
+    """Return a result. Early rollouts have an object with `content` and `success` in the place of the output."""
+    output, failed = item.get("output"), False
     if isinstance(output, dict) and "content" in output:
-        state = "error" if output.get("success") is False else "ok"
-        output = output["content"]
-    result = ToolResult(str(item.get("call_id")), tuple(_content(block) for block in _listed(output)), state)
+        failed = output.get("success") is False
+        item = {**item, "output": output["content"]}
+    if item.get("output") is None:
+        item = {**item, "output": []}
+    result = read(item)[0].result
+    if result is None:
+        raise BadMessage("An output answers no call.")
     if result.text == "aborted" or result.text.startswith("aborted by user"):
         return structs.replace(result, state="interrupted")
-    return result
-
-
-def _listed(value: Any) -> list[Any]:
-    """Return the blocks of a field that holds several, one, or none."""
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _json_text(value: object) -> str:
-    return value if isinstance(value, str) else to_json(value)
-
-
-def _rest(item: dict[str, Any], *known: str) -> Extra | None:
-    """Return the fields that the message values do not represent."""
-    rest = {key: value for key, value in item.items() if key not in known}
-    return Extra(FORMAT, to_json(rest)) if rest else None
+    return structs.replace(result, state="error") if failed else result
 
 
 _TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")

@@ -1,7 +1,7 @@
 """Rules of OpenAI's Responses API: single items, and the list of items with its tools.
 
 Source: the reference of the Responses API, and error messages that users report, as of November 2026. Reasoning is
-checked by its place: the provider also compares the ids of items that it stores, which nobody else can.
+checked by its place: the provider also compares the ids of items that it stores, which a client cannot do.
 """
 
 from __future__ import annotations
