@@ -79,6 +79,14 @@ def test_check_names_message_line_and_repair_of_each_problem(run, tmp_path, prov
     assert "      foveate repair " in text
 
 
+def test_check_of_the_responses_api_names_its_items_messages(run, tmp_path):
+    """This API takes a late answer, but no call id twice. Each message may be several items."""
+    path = write(tmp_path / "bad.jsonl", ILLEGAL)
+    code, out, _ = run("check", path, "--provider", "openai_responses", "--json")
+    places = [(one["message"], one["rule"]) for one in json.loads(out)["findings"]]
+    assert (code, places) == (1, [(5, "arguments"), (7, "call-id"), (8, "pairing")])
+
+
 def test_problem_in_a_packed_message_names_the_recorded_message(run, tmp_path):
     """Anthropic's user message has all results of a turn; the second result is wrong."""
     calls = call("a", "ls", {})

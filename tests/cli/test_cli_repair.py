@@ -20,7 +20,7 @@ def body_in(path, provider):
     return json.loads(text) if provider != "openai" else {"messages": [json.loads(line) for line in text.splitlines()]}
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "openai_responses", "gemini"])
 def test_copy_is_legal_and_changes_are_listed(run, tmp_path, provider):
     copy = tmp_path / "copy"
     code, out, err = run("repair", write(tmp_path / "bad.jsonl", ILLEGAL), "--provider", provider, "-o", copy)
@@ -34,7 +34,7 @@ def test_copy_is_legal_and_changes_are_listed(run, tmp_path, provider):
         assert word in copy.read_text()
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "openai_responses", "gemini"])
 def test_repaired_copy_needs_no_repair(run, tmp_path, provider):
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     run("repair", write(tmp_path / "bad.jsonl", ILLEGAL), "--provider", provider, "-o", one)
@@ -120,7 +120,7 @@ def test_full_disk_leaves_no_partial_file(run, recording, tmp_path, monkeypatch)
     assert err == f"foveate: {copy} cannot be written: No space left on device.\n"
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "openai_responses", "gemini"])
 @pytest.mark.parametrize("largest", [250_000, pytest.param(10**9, marks=pytest.mark.slow)])
 def test_copy_of_a_raw_recording_loses_no_text(run, transcripts, tmp_path, provider, largest):
     """The copy has every text of every message, its reasoning and results, and the name of every call."""

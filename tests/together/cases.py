@@ -170,6 +170,8 @@ class Case:
         self.checked[self.format] += 1
         problems = [str(violation) for violation in check(view, self.chat._agent.profile)]
         problems += [str(refusal) for refusal in check_body(self.format, self._with_model(body))]
+        if self.format == "openai_responses":  # Legal without storage too.
+            problems += [str(refusal) for refusal in check_body(self.format, b'{"store":false,' + body[1:])]
         if view.tokens > view.budget.usable:
             problems.append(f"{view.tokens} tokens, but {view.budget.usable} fit")
         for problem in problems:

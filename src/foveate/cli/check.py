@@ -42,7 +42,7 @@ def check(
     file
         A recording.
     provider
-        The rules: anthropic (default), openai or gemini.
+        The rules: anthropic (default), openai, openai_responses or gemini.
     as_json
         Print one JSON object.
     reader
@@ -242,7 +242,7 @@ def _print(recording: Recording, provider: str, findings: Sequence[Finding], spe
     )
 
 
-_PLACE = re.compile(r"(?:messages|contents)\[(\d+)\](?:\.(?:content|parts)\[(\d+)\])?")
+_PLACE = re.compile(r"(?:messages|contents|input)\[(\d+)\](?:\.(?:content|parts)\[(\d+)\])?")
 _FIELDS = {"gemini": ("contents", "parts")}
 """The names of the list of messages and of the content of a message, where they are not the usual ones."""
 
@@ -252,6 +252,8 @@ def body_of(provider: str, messages: Sequence[Message]) -> dict[str, Any]:
     wires = get_format(provider).render(messages)
     if provider == "openai":
         return {"messages": wires}
+    if provider == "openai_responses":
+        return {"input": wires}
     listed, content = _FIELDS.get(provider, ("messages", "content"))
     leading = next((at for at, wire in enumerate(wires) if wire["role"] != "system"), len(wires))
     system = [block for wire in wires[:leading] for block in wire[content]]
@@ -276,6 +278,8 @@ def positions_of(provider: str, messages: Sequence[Message], body: dict[str, Any
 def _starts(provider: str, messages: Sequence[Message], body: dict[str, Any]) -> list[list[int]]:
     """For each wire message, return the position of the recorded message of each of its blocks."""
     form = get_format(provider)
+    if provider == "openai_responses":  # A message is one item or several; none holds several messages.
+        return [[position] for position, message in enumerate(messages, 1) for _ in form.render([message])]
     listed, content_field = _FIELDS.get(provider, ("messages", "content"))
     blocks = [
         (position, wire[content_field])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Provider", "description", "handle_of", "policies_of", "prices_of", "settings_of", "store_file", "store_url"]
 
-Provider = Literal["anthropic", "openai", "gemini"]
+Provider = Literal["anthropic", "openai", "openai_responses", "gemini"]
 
 _URL = re.compile(r"memory:|sqlite:|postgres(ql)?[:+]|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 

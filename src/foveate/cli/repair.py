@@ -47,7 +47,7 @@ def repair(
     file
         A recording.
     provider
-        The provider of the copy: anthropic, openai or gemini.
+        The provider of the copy: anthropic, openai, openai_responses or gemini.
     output
         The file to write. It is written completely or not at all.
     force

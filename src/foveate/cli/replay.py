@@ -65,7 +65,7 @@ def replay(
     window
         The model's window in tokens (default: 200000).
     provider
-        The format and rules: anthropic (default), openai or gemini.
+        The format and rules: anthropic (default), openai, openai_responses or gemini.
     prices
         Prices of reading and writing a cached token, relative to plain input (default: 0.1,1.25).
     as_json

@@ -51,7 +51,7 @@ def show(
     window
         For a recording: the model's window in tokens (default: 200000).
     provider
-        The format and rules: anthropic (default), openai or gemini.
+        The format and rules: anthropic (default), openai, openai_responses or gemini.
     full
         Show the complete text of each message.
     reader
