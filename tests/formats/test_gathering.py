@@ -14,6 +14,8 @@ from foveate import Message, Reasoning, Text, ToolCall
 from foveate.errors import BadMessage, BrokenStream, UnknownFormat
 from foveate.formats import gather, get_format
 from foveate.ports import Delta
+from foveate.testing.openai_responses import response_events
+from foveate.testing.responses import split_words
 
 
 def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
@@ -323,6 +325,19 @@ def sent(stream: list[dict[str, Any]], end: str = "\n", done: bool = False) -> b
     return "".join([*lines, f"data: [DONE]{end}{end}" if done else ""]).encode()
 
 
+RESPONSE = {
+    "id": "resp_1",
+    "status": "completed",
+    "usage": {"input_tokens": 7},
+    "output": [
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm, 世界."}], "encrypted_content": "gAAAA"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Grüße 🙂\u2028"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "I won't."}]},
+        {"type": "function_call", "call_id": "a", "name": "look", "arguments": '{"at": "Tür"}'},
+        {"type": "custom_tool_call", "call_id": "b", "name": "patch", "input": "*** Begin"},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+    ],
+}
 ANSWERS: dict[str, list[dict[str, Any]]] = {
     "anthropic": events(
         [{"type": "text", "text": ""}, {"type": "tool_use", "id": "a", "name": "look", "input": {}}],
@@ -336,7 +351,14 @@ ANSWERS: dict[str, list[dict[str, Any]]] = {
         chunk(tool_calls=[call("a", "look", '{"at": "Tür"}', index=0)]),
         chunk("tool_calls"),
     ],
+    "openai_responses": list(response_events(RESPONSE, split_words)),
 }
+LAST = {
+    "anthropic": b'data: {"type": "message_stop',
+    "openai": b'"tool_calls"}',
+    "openai_responses": b'data: {"type": "response.completed',
+}
+"""The beginning of the last event of each answer."""
 
 
 @pytest.mark.parametrize("format", sorted(ANSWERS))
@@ -365,7 +387,7 @@ def test_bytes_one_by_one_give_the_same_as_all_at_once(format: str):
 def test_a_cut_stream_of_bytes_has_no_whole(format: str):
     body = sent(ANSWERS[format])
     gatherer = gather(format)
-    gatherer.feed(body[: body.rindex(b'data: {"type": "message_stop' if format == "anthropic" else b'"tool_calls"}')])
+    gatherer.feed(body[: body.rindex(LAST[format])])
     assert gatherer.whole() is None
 
 
@@ -409,6 +431,38 @@ def test_other_values_and_formats_are_refused():
         gather("openai").feed(3)
     with pytest.raises(UnknownFormat, match="'morse'"):
         gather("morse")
+
+
+def test_a_response_is_gathered_whole_and_in_pieces():
+    gatherer = gather("openai_responses")
+    pieces = [piece for event in ANSWERS["openai_responses"] for piece in gatherer.feed(event)]
+    assert gatherer.whole() == RESPONSE
+    assert "".join(piece.text for piece in pieces if piece.kind == "reasoning") == "Hm, 世界."
+    assert "".join(piece.text for piece in pieces if piece.kind == "text") == "Grüße 🙂\u2028I won't."
+    assert [piece.name for piece in pieces if piece.name] == ["look", "patch"]
+
+
+def test_items_of_a_response_are_kept_if_its_last_event_has_none():
+    """Some servers send the items only one by one."""
+    *events, last = ANSWERS["openai_responses"]
+    gatherer = gather("openai_responses")
+    for event in [*events, {**last, "response": {"id": "resp_1", "status": "completed"}}]:
+        gatherer.feed(event)
+    whole = gatherer.whole()
+    assert whole is not None
+    assert whole["output"] == RESPONSE["output"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "response.failed", "response": {"error": {"code": "server_error", "message": "Overloaded"}}},
+        {"type": "error", "code": "server_error", "message": "Overloaded", "param": None},
+    ],
+)
+def test_a_response_that_fails_raises_the_error_of_the_server(event: dict[str, Any]):
+    with pytest.raises(BrokenStream, match="server_error: Overloaded"):
+        gather("openai_responses").feed(event)
 
 
 def test_facts_beside_the_last_delta_stay_with_the_message():

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from .anthropic import AnthropicModel
     from .demo import DemoModel
     from .openai import OpenAIModel
+    from .responses import ResponsesModel
 
 __all__ = ["DEMO", "PROVIDERS", "get_model", "is_model_name"]
 
 DEMO = "demo"
 """The name of the demo program, which needs neither a key nor a network."""
 
-PROVIDERS = ("anthropic", *SERVERS)
+PROVIDERS = ("anthropic", "openai", "openai-responses", *(name for name in SERVERS if name != "openai"))
 """The part before the colon in a model's name."""
 
 
@@ -40,7 +41,7 @@ def get_model(
     max_retries: int | None = None,
     options: Mapping[str, Any] | None = None,
     api_key: str | None = None,
-) -> AnthropicModel | OpenAIModel | DemoModel:
+) -> AnthropicModel | OpenAIModel | ResponsesModel | DemoModel:
     """Return the model of this name, such as `anthropic:claude-haiku-4-5` or `google:gemini-2.5-flash`.
 
     The model reads its key when it sends its first request, from the variable that the provider's users set
@@ -72,6 +73,10 @@ def get_model(
         from .anthropic import anthropic_model
 
         return anthropic_model(model.strip(), asynchronous=asynchronous, **settings)
+    if provider == "openai-responses":
+        from .responses import responses_model
+
+        return responses_model(model.strip(), asynchronous=asynchronous, **settings)
     from .openai import openai_model
 
     return openai_model(model.strip(), server=provider, asynchronous=asynchronous, **settings)

@@ -39,6 +39,8 @@ def format_of_model(model: str) -> str | None:
     provider, colon, _ = model.partition(":")
     if colon and provider == "anthropic":
         return "anthropic"
+    if colon and provider == "openai-responses":
+        return "openai_responses"
     if colon and provider in SERVERS:
         return "openai"
     if "/" in model:  # A gateway's name for it; gateways choose their own format.
@@ -56,8 +58,9 @@ def prices_of_model(model: str) -> Prices:
 def check_model(model: str, format: str, window: int | None) -> None:
     """Raise BadSetting if the format or the window cannot be the model's."""
     spoken = format_of_model(model)
-    name = {"openai_chat": "openai", "openai_responses": "openai"}.get(format, format)
-    if spoken is not None and name in ("anthropic", "openai") and name != spoken:
+    name = "openai" if format == "openai_chat" else format
+    accepted = (spoken, "openai_responses") if spoken == "openai" else (spoken,)
+    if spoken is not None and name in ("anthropic", "openai", "openai_responses") and name not in accepted:
         raise BadSetting(
             f"Model {model!r} uses the format {spoken!r}, not {format!r}. Leave format= out, or name the model as your "
             f"gateway does, such as openrouter:anthropic/claude-haiku-4-5."

@@ -22,7 +22,8 @@ def cost_of(name: str) -> Cost | None:
     without a price for it are charged as input.
     """
     provider, colon, model = name.partition(":")
-    known = {"anthropic": "anthropic", **{key: server.prices for key, server in SERVERS.items()}}
+    known = {"anthropic": "anthropic", "openai-responses": "openai"}
+    known |= {key: server.prices for key, server in SERVERS.items()}
     if not colon or provider not in known:
         provider, model = "", name
     elif not known[provider]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..models.anthropic import AnthropicModel
     from ..models.demo import DemoModel
     from ..models.openai import OpenAIModel
+    from ..models.responses import ResponsesModel
 
 __all__ = [
     "cost_of",
@@ -66,7 +67,7 @@ def open_model(
     max_retries: int | None = None,
     options: Mapping[str, Any] | None = None,
     api_key: str | None = None,
-) -> AnthropicModel | OpenAIModel | DemoModel:
+) -> AnthropicModel | OpenAIModel | ResponsesModel | DemoModel:
     """Open a model by its name, through its provider's official SDK.
 
     `name`: such as `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini`, `google:gemini-2.5-flash` or `xai:grok-4.7`

@@ -16,6 +16,7 @@ from ..core.messages import Message, Text
 from ..errors import BrokenStream
 from ..ports import Delta, StreamEnd
 from .bodies import BodyChecker
+from .openai_responses import response_of
 from .responses import SIGNED, Reply, anthropic_response, as_reply, as_values, deltas, openai_response, sign
 from .script import (
     CutReply,
@@ -35,13 +36,26 @@ from .usage import Billed, Meter, tokens_of
 __all__ = ["ScriptedModel"]
 
 
+_MAKERS = {"anthropic": anthropic_response, "openai": openai_response, "openai_responses": response_of}
+
+
+def _stop(response: dict[str, Any], reason: str) -> None:
+    """Let a response end for this reason, in the words of its provider."""
+    if "output" in response:
+        response |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
+    elif "choices" in response:
+        response["choices"][0]["finish_reason"] = reason
+    else:
+        response["stop_reason"] = reason
+
+
 class ScriptedModel:
     """Answers requests by a script. `requests` holds a copy of each legal one, `billed` the cost of each.
 
     It is a `ports.StreamingModel`: `complete` and `stream` return the same content, `stream` word by word. `provider`:
-    "anthropic" or "openai", the format of requests and responses. With `asynchronous`, the result of `complete` is
-    awaitable, and `stream` returns an async iterator. Several threads may call it; they call a script that is a
-    function at the same time.
+    "anthropic", "openai" or "openai_responses", the format of requests and responses. With `asynchronous`, the result
+    of `complete` is awaitable, and `stream` returns an async iterator. Several threads may call it; they call a script
+    that is a function at the same time.
 
     Raises IllegalRequest for a request that the provider would refuse, and ProviderError if it exceeds the `window` (in
     tokens; None: no limit). `strict` also refuses unknown keys. With `binds_reasoning`, thinking signed here is
@@ -114,11 +128,9 @@ class ScriptedModel:
         if isinstance(answer, Mapping):
             return ScriptedReply(copy.deepcopy(dict(answer)), cut, seconds)
         message = Message("assistant", (Text(answer),)) if isinstance(answer, str) else answer
-        make_response = anthropic_response if self.provider == "anthropic" else openai_response
-        response = make_response(message, number, billed, copied)
+        response = _MAKERS[self.provider](message, number, billed, copied)
         if reason:
-            choice = response if self.provider == "anthropic" else response["choices"][0]
-            choice["stop_reason" if self.provider == "anthropic" else "finish_reason"] = reason
+            _stop(response, reason)
         return ScriptedReply(response, cut, seconds)
 
     async def _later(self, body: Mapping[str, Any]) -> Reply:

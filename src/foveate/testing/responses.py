@@ -1,4 +1,4 @@
-"""Responses of both providers: as JSON values, SDK objects, deltas and server-sent events.
+"""Responses of the providers: as JSON values, SDK objects, deltas and server-sent events.
 
 The content is a message, and the usage is an argument. The event sequences follow the references of both APIs.
 """
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ..core.messages import Message, Reasoning, Text
 from ..ports import Delta
+from .openai_responses import response_deltas, response_events
 from .usage import Billed, tokens_of, unmarked
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "as_values",
     "deltas",
     "error_event",
+    "events",
     "openai_events",
     "openai_response",
     "sign",
@@ -154,8 +156,10 @@ _WORD = re.compile(r"\s*\S+\s*|\s+")
 
 
 def deltas(response: Mapping[str, Any]) -> Iterator[Delta]:
-    """Yield the deltas of a response of either provider, in order."""
-    if "choices" in response:
+    """Yield the deltas of a response of any provider, in order."""
+    if "output" in response:
+        yield from response_deltas(response, split_words)
+    elif "choices" in response:
         for choice in response["choices"][:1]:
             yield from _of_openai(choice["message"])
     else:
@@ -222,6 +226,17 @@ def openai_events(response: Mapping[str, Any], *, usage: bool) -> Iterator[bytes
     if usage:
         yield _data({**head, "choices": [], "usage": response["usage"]})
     yield b"data: [DONE]\n\n"
+
+
+def events(response: Mapping[str, Any], *, usage: bool = True) -> Iterator[bytes]:
+    """Yield the server-sent events of a response of any provider. `usage`: as for `openai_events`."""
+    if "output" in response:
+        numbered = enumerate(response_events(response, split_words))
+        yield from (_event({**event, "sequence_number": number}) for number, event in numbered)
+    elif "choices" in response:
+        yield from openai_events(response, usage=usage)
+    else:
+        yield from anthropic_events(response)
 
 
 def error_event(body: Mapping[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""A local HTTP server for Anthropic's Messages API and OpenAI's chat completions, by script.
+"""A local HTTP server for Anthropic's Messages API, OpenAI's chat completions and its Responses API, by script.
 
 For tests of programs with the real SDK clients. A `ScriptedModel` decides on the reply. The server sends it over HTTP:
 whole or as server-sent events, with the provider's status and error texts.
@@ -19,12 +19,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from .model import ScriptedModel
-from .responses import anthropic_events, error_event, openai_events
+from .responses import error_event, events
 from .script import Failure, IllegalRequest, ProviderError, ScriptedReply, failure
 
 __all__ = ["ReceivedRequest", "StubServer"]
 
-_PATHS = {"anthropic": "/messages", "openai": "/chat/completions"}
+_PATHS = {"anthropic": "/messages", "openai": "/chat/completions", "openai_responses": "/responses"}
 """End of a request's path, by provider."""
 
 
@@ -167,18 +167,15 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
                 if not answered.cut:
                     self._whole(200, answered.response)
                 return
-            if "choices" in answered.response:
-                usage = bool((values.get("stream_options") or {}).get("include_usage"))
-                events = list(openai_events(answered.response, usage=usage))
-            else:
-                events = list(anthropic_events(answered.response))
-            half = len(events) // 2
+            usage = bool((values.get("stream_options") or {}).get("include_usage"))
+            sent = list(events(answered.response, usage=usage))
+            half = len(sent) // 2
             self._begin(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
-            self._chunks(events[:half])
+            self._chunks(sent[:half])
             stub.wait(answered.seconds)
             cut = answered.cut
             if cut is None:
-                self._chunks(events[half:])
+                self._chunks(sent[half:])
             elif cut.error is not None:
                 error = stub.model_at(request.path).cut(cut)
                 self._chunks([error_event(getattr(error, "body", {}))])

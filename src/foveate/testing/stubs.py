@@ -41,7 +41,7 @@ class StubAnthropic:
 
 
 class StubOpenAI:
-    """A stub of `openai.OpenAI`: `client.chat.completions.create(...)`.
+    """A stub of `openai.OpenAI`: `client.chat.completions.create(...)` and `client.responses.create(...)`.
 
     >>> client = StubOpenAI(["Hello."])
     >>> reply = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
@@ -50,16 +50,22 @@ class StubOpenAI:
     """
 
     def __init__(self, script: Script, **options: Any) -> None:
+        script = script if callable(script) else iter(script)  # Both APIs take their answers from one script.
         self.model = ScriptedModel(script, "openai", **options)
+        self._responses = ScriptedModel(script, "openai_responses", **options)
         self.chat = SimpleNamespace(completions=SimpleNamespace(create=self._create))
+        self.responses = SimpleNamespace(create=self._create_response)
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """Return the keyword arguments of each legal call, in order."""
-        return self.model.requests
+        """Return the keyword arguments of each legal call of the chat completions, in order; else of the responses."""
+        return self.model.requests or self._responses.requests
 
     def _create(self, **request: Any) -> Reply:
         return as_reply(self.model.reply(request))
+
+    def _create_response(self, **request: Any) -> Reply:
+        return as_reply(self._responses.reply(request))
 
 
 Answer = str | Summary | BaseException | Callable[[SummaryRequest], str | Summary]

@@ -73,8 +73,8 @@ class Meter:
 
     def _parts(self, body: Mapping[str, Any]) -> tuple[list[tuple[str, int]], int]:
         """Return the parts of a request as text and tokens, in cache order, and the number of cached parts."""
-        extras = [part for part in (body.get("tools"), body.get("system")) if part]
-        messages: Sequence[object] = body["messages"]
+        extras = [part for part in (body.get("tools"), body.get("system"), body.get("instructions")) if part]
+        messages: Sequence[object] = body["messages"] if "messages" in body else body["input"]
         parts = [(json.dumps(unmarked(part)), tokens_of(part) - MESSAGE_TOKENS) for part in extras]
         parts += [(json.dumps(unmarked(message)), tokens_of(message)) for message in messages]
         if not self._marks or body.get("cache_control"):
