@@ -26,8 +26,8 @@ from .mechanisms import MECHANISMS, summarizer
 MODELS = {
     "anthropic": ("", "claude-haiku-4-5", "claude-opus-5-5"),
     "openai": ("", "gpt-5.4", "gpt-4o"),
-    "openai_responses": ("", "gpt-5.6"),
-    "gemini": ("", "gemini-3.1-pro-preview", "gemini-2.5-flash"),
+    "openai_responses": ("", "gpt-5.4", "gpt-6"),
+    "gemini": ("", "gemini-2.5-flash", "gemini-3.1-pro-preview", "gemini-4-pro"),
 }
 """Models of each format: unknown, older, newer. A change of format and model opens the conversation again."""
 PRESETS = ("none", "balanced", "frugal", "coding", "keep-last-1", "prune-and-compact", "recap", "expire")
