@@ -81,7 +81,15 @@ def test_every_claude_since_5_1_binds_reasoning(family: str):
     for version in ("5-1", "5-5", "5-5-20260901", "6", "6-20270101", "7-2"):
         assert profile_for("anthropic", f"claude-{family}-{version}").binds_reasoning
     for version in ("4-5", "4-20250514", "5", "5-20260101"):
-        assert profile_for("anthropic", f"claude-{family}-{version}") == PROFILES["anthropic"]
+        assert not profile_for("anthropic", f"claude-{family}-{version}").binds_reasoning
+
+
+@pytest.mark.parametrize(
+    ("model", "is_last"),
+    [("claude-opus-4-6", True), ("claude-haiku-4-6", False), ("claude-haiku-5", True), ("claude-sonnet-4-5", False)],
+)
+def test_requests_to_claude_since_4_6_end_with_the_user(model: str, is_last: bool):
+    assert profile_for("anthropic", model).user_last is is_last
 
 
 def test_no_other_format_binds_reasoning():

@@ -22,7 +22,7 @@ from foveate.core.messages import (
     tool_result,
     user,
 )
-from foveate.core.profiles import PROFILES
+from foveate.core.profiles import PROFILES, profile_for
 from foveate.core.stamps import Usage
 from foveate.errors import BadMessage
 from foveate.formats import get_format
@@ -532,3 +532,23 @@ def test_foreign_reasoning_and_blocks_are_not_written():
 def test_an_entry_without_content_for_the_provider_has_no_message():
     nothing = Message("assistant", (Opaque("openai", "k", '{"type":"k"}'),))
     assert Anthropic().body(view(user("u"), nothing), profile=PROFILE).count(b"role") == 1
+
+
+@pytest.mark.parametrize(("model", "role"), [("claude-haiku-4-5", "assistant"), ("claude-opus-4-6", "user")])
+def test_request_ends_with_the_user_for_models_without_prefill(model: str, role: str) -> None:
+    """Claude since 4.6 refuses a request that ends with the assistant."""
+    format, profile = Anthropic(), profile_for("anthropic", model)
+    shown = view(user("Hello."), assistant("Hi."))
+    prompt = format.prompt(shown, profile=profile)
+    assert prompt["messages"][-1]["role"] == role
+    assert json.loads(format.body(shown, profile=profile))["messages"][-1]["role"] == role
+    assert check_body("anthropic", {**prompt, "model": model}) == []
+
+
+def test_paused_turn_of_a_server_tool_is_continued_without_a_user() -> None:
+    format, profile = Anthropic(), profile_for("anthropic", "claude-opus-4-6")
+    use = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "tram"}}
+    (paused,) = format.parse({"role": "assistant", "content": [use]})
+    assert format.prompt(view(user("Find it."), paused), profile=profile)["messages"][-1]["content"][0]["type"] == (
+        "server_tool_use"
+    )

@@ -68,7 +68,9 @@ class Profile(Struct, frozen=True):
     signed_calls: bool = False
     """The first call of a message needs a signature (Gemini since version 3)."""
     user_last: bool = False
-    """A request must end with the user's side (Gemini since version 3.2: no answer can be begun for the model)."""
+    """A request must end with the user's side, because no answer can be begun for the model (Claude since 4.6, Gemini
+    since 3.2).
+    """
     binds_reasoning: bool = False
     """The provider checks reasoning against everything before it. After an edit, all later reasoning must be removed
     (since Fable 5.1).
@@ -189,8 +191,7 @@ def window_of(model: str) -> int | None:
     """
     name = bare_model_name(model)
     if version := claude_version(model):
-        is_large = version >= (5, 0) or (version >= (4, 6) and "-haiku" not in name)
-        return 1_000_000 if is_large else 200_000
+        return 1_000_000 if _is_claude_since_4_6(name, version) else 200_000
     if prefix := window_prefix(model):
         return WINDOWS[prefix]
     return _NEXT_GPT if _is_next_gpt(name) else None
@@ -235,12 +236,21 @@ def adjusted_to_model(profile: Profile, model: str) -> Profile:
     if profile.format == "gemini":
         return _gemini_profile(profile, bare_model_name(model))
     version = claude_version(model)
-    binds = version is not None and version >= _CLAUDE_BINDING and profile.signed_reasoning
-    if version is not None and profile.system_places != "any":
-        name = bare_model_name(model)
+    if version is None:
+        return replace(profile, binds_reasoning=False)
+    name = bare_model_name(model)
+    if profile.system_places != "any":
         since = next((v for family, v in _CLAUDE_SYSTEMS_LATER.items() if name.startswith(family)), _CLAUDE_SYSTEMS)
         profile = replace(profile, system_places="after_user" if version >= since else "first")
-    return profile if profile.binds_reasoning == binds else replace(profile, binds_reasoning=binds)
+    if not profile.signed_reasoning:  # A Claude behind another format.
+        return replace(profile, binds_reasoning=False)
+    is_new = _is_claude_since_4_6(name, version)
+    return replace(profile, binds_reasoning=version >= _CLAUDE_BINDING, user_last=is_new)
+
+
+def _is_claude_since_4_6(name: str, version: tuple[int, int]) -> bool:
+    """Return whether this is a Claude since 4.6; the Haiku of this generation is older."""
+    return version >= (5, 0) or (version >= (4, 6) and "-haiku" not in name)
 
 
 def _gemini_profile(profile: Profile, model: str) -> Profile:

@@ -20,7 +20,7 @@ from ..memo import Memo
 from ..stops import anthropic_stop
 from ..tools import for_anthropic
 from .read import NAME, read, read_reply
-from .write import cut, mark, write, write_view
+from .write import cut, mark, user_note, write, write_view
 
 __all__ = ["Anthropic"]
 
@@ -70,6 +70,8 @@ class Anthropic:
         blocks = _system(system) + [copy_json(block) for wire in wires[:leading] for block in wire["content"]]
         defined = for_anthropic(tools)
         messages = [copy_json(wire) for wire in wires[leading:]]
+        if _needs_user(wires, profile):
+            messages.append(user_note())
         mark(blocks, defined, messages)
         return _request(blocks, defined, messages)
 
@@ -94,6 +96,8 @@ class Anthropic:
         blocks = _system(system) + [block for wire in self._memo.wires[:leading] for block in wire["content"]]
         head = encode(_request(blocks, for_anthropic(tools), []))[:-2]  # Ends before the "]}" of the empty messages.
         bodies = self._memo.bodies[leading:]
+        if _needs_user(self._memo.wires, profile):
+            bodies.append(encode(user_note()))
         if not bodies:
             return head + b"]}"
         # Joined once, after the ends are added: the messages may be megabytes.
@@ -119,6 +123,24 @@ def _leading(wires: Sequence[dict[str, Any]]) -> int:
     while count < len(wires) and wires[count]["role"] == "system" and wires[count]["content"]:
         count += 1
     return count
+
+
+def _needs_user(wires: Sequence[dict[str, Any]], profile: Profile) -> bool:
+    """Return whether the request would end with the assistant, which newer models refuse unless a turn was paused."""
+    if not profile.user_last or not wires or wires[-1]["role"] != "assistant":
+        return False
+    if wires[-1]["content"][-1]["type"].endswith(("_tool_result", "compaction")):
+        return False
+    answered: set[str] = set()
+    for wire in reversed(wires):
+        if wire["role"] != "assistant" and any(block["type"] != "tool_result" for block in wire["content"]):
+            break  # Only results of calls may stand between the use of a server tool and its result.
+        for block in reversed(wire["content"]):
+            if block["type"].endswith("_tool_result"):
+                answered.add(block["tool_use_id"])
+            elif block["type"].endswith("_tool_use") and block["id"] not in answered:
+                return False  # A server tool's use that waits for its result; `tool_use` is the client's.
+    return True
 
 
 def _system(system: object) -> list[dict[str, Any]]:

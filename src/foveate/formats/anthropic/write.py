@@ -18,12 +18,13 @@ from typing import Any
 
 from ...core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.profiles import Profile
+from ...core.system_messages import OPENING
 from ...core.view import Entry
 from ..blocks import IMAGES, Place, add_extra, extra_fields, hidden_media_text, is_sendable, sent_fields
 from ..json import parse_object
 from .read import NAME
 
-__all__ = ["MESSAGE_KEYS", "MOST", "NO_OUTPUT", "STEP", "cut", "mark", "write", "write_view"]
+__all__ = ["MESSAGE_KEYS", "MOST", "NO_OUTPUT", "STEP", "cut", "mark", "user_note", "write", "write_view"]
 
 MESSAGE_KEYS = {
     "user": frozenset({"output_config"}),
@@ -117,6 +118,11 @@ def write_view(
     # Results come first in their message; otherwise the API does not find them.
     blocks.sort(key=lambda block: block.get("type") != "tool_result")
     return [(add_extra({"role": role, "content": blocks}, extra), entries)]
+
+
+def user_note() -> dict[str, Any]:
+    """Return a user's message that ends a request, for models that refuse one that ends with the assistant."""
+    return {"role": "user", "content": [{"type": "text", "text": OPENING}]}
 
 
 def _system(message: Message, profile: Profile, *, is_prompt: bool) -> dict[str, Any]:

@@ -202,13 +202,22 @@ def _ends(messages: Messages, model: str) -> Iterator[Fault]:
     text = messages[last].last_text
     if text and text[-1].isspace():
         yield "trailing", f"messages[{last}].content", "final assistant content cannot end with trailing whitespace"
-    last_kind = messages[last].kinds[-1:]
-    # A paused turn of server tools continues, and so does one that was paused after a compaction.
-    if model.startswith(NO_PREFILL) and not messages[last].served and last_kind != ["compaction"]:
+    if model.startswith(NO_PREFILL) and not _is_paused(messages):
         problem = (
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
         yield "prefill", f"messages[{last}]", problem
+
+
+def _is_paused(messages: Messages) -> bool:
+    """Return whether the provider continues here: after a block of a server tool or a compaction."""
+    waiting: set[str] = set()
+    for facts in messages:
+        if facts.role == "user" and any(kind != "tool_result" for kind in facts.kinds):
+            waiting.clear()
+        for kind, use, _ in facts.served:
+            waiting.add(use) if kind in SERVER_USES else waiting.discard(use)
+    return bool(waiting or messages[-1].served or messages[-1].kinds[-1:] == ["compaction"])
 
 
 def _continues(messages: Messages, position: int) -> bool:
