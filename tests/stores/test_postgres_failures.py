@@ -152,7 +152,7 @@ def test_cut_at_each_statement_leaves_nothing_half_written(postgres_url: str) ->
     check_every_cut(postgres_url, step=1)
 
 
-def test_new_schema_whose_making_failed_is_made_by_the_next_who_opens_it(postgres: Any) -> None:
+def test_next_opening_creates_a_schema_whose_creation_failed(postgres: Any) -> None:
     for n in range(1, 99, 9):
         name = f"t{uuid.uuid4().hex[:12]}"
         execute(postgres.url(), f"CREATE SCHEMA {name}")

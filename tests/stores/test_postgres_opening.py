@@ -243,7 +243,7 @@ def test_vacuum_without_privilege_is_reported(other_user: str) -> None:
         store.vacuum()
 
 
-def test_user_who_may_only_read_reads(postgres_url: str, other_user: str) -> None:
+def test_user_with_read_privileges_can_read(postgres_url: str, other_user: str) -> None:
     with PostgresStore(postgres_url) as store:
         head = store.open("acme", "one")
         rows = chain([user("hi")], head)
@@ -470,7 +470,7 @@ def test_new_schema_takes_nothing_from_another_on_the_search_path(postgres: Any,
 
 
 @pytest.mark.parametrize("option", ["", "&partitions=2"])
-def test_many_who_open_a_new_schema_at_once_all_find_it_made(postgres_url: str, option: str) -> None:
+def test_concurrent_opening_creates_a_new_schema_once(postgres_url: str, option: str) -> None:
     start, results = threading.Barrier(6), []
 
     def work() -> None:

@@ -214,7 +214,7 @@ def test_every_connection_that_writes_syncs_in_full(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("opened", ["open_store", "open_conversation"])
-def test_durability_is_what_everyone_gets_who_does_not_ask_for_less(tmp_path: Path, opened: str) -> None:
+def test_writes_survive_a_power_cut_unless_less_is_requested(tmp_path: Path, opened: str) -> None:
     url = f"sqlite:///{tmp_path / 'chat.db'}"
     if opened == "open_conversation":
         chat = foveate.open_conversation("one", store=url, window=10_000)

@@ -121,7 +121,7 @@ def test_lost_index_is_made_again(tmp_path: Path) -> None:
         assert positions(store, head, "rain 7", 1) == [8]
 
 
-def test_two_who_index_one_file_at_once_do_it_once(tmp_path: Path, monkeypatch: Any) -> None:
+def test_concurrent_indexing_of_a_file_is_done_once(tmp_path: Path, monkeypatch: Any) -> None:
     path = tmp_path / "chat.db"
     with opened(path) as chat, opened(path) as other:
         head = talked(chat, 40)

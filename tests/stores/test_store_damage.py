@@ -147,13 +147,13 @@ def test_record_that_was_changed(store: SqliteStore, head: Head) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 1])
-def test_records_that_are_gone_are_met_by_who_reads(store: SqliteStore, head: Head, after: int) -> None:
+def test_missing_records_are_reported_on_reading(store: SqliteStore, head: Head, after: int) -> None:
     damage(store, "DELETE FROM record WHERE first >= 2")
     with pytest.raises(Damaged, match="Edit 2 of 'one' is damaged: its record is missing"):
         store.records(head, after)
 
 
-def test_messages_that_are_gone_are_met_by_who_reads(store: SqliteStore, head: Head) -> None:
+def test_missing_messages_are_reported_on_reading(store: SqliteStore, head: Head) -> None:
     damage(store, "DELETE FROM message WHERE position = 7")
     with pytest.raises(Damaged, match="Message 7 of 'one' is damaged: it is missing"):
         store.messages(head, 5, 20)
@@ -241,7 +241,7 @@ def test_any_flipped_bit_is_reported_or_unused(store: SqliteStore, head: Head, t
     assert silent > 10
 
 
-def test_run_that_is_damaged_is_met_by_who_reads_it(store: SqliteStore, head: Head) -> None:
+def test_damaged_run_is_reported_on_reading(store: SqliteStore, head: Head) -> None:
     """Runs are not hashed: a readable one is accepted. The conversation is not affected."""
     store.put_run(head, run_of("r1"))
     for number in (1, 2):

@@ -297,7 +297,7 @@ def test_comment_or_a_line_ending_is_no_other_schema() -> None:
     assert migrate._read("0001_a.sql", text.replace("TEXT", "BLOB")).checksum != plain.checksum
 
 
-def test_many_who_open_a_new_file_at_once_all_find_it_made(tmp_path: Path) -> None:
+def test_concurrent_opening_creates_a_new_file_once(tmp_path: Path) -> None:
     path, start, results = tmp_path / "chat.db", threading.Barrier(6), []
 
     def work() -> None:

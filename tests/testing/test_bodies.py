@@ -699,7 +699,7 @@ def test_messages_that_are_no_list_are_refused_in_bytes_too(messages):
     assert [refusal.rule for refusal in check_body("openai", b'{"messages":' + messages + b"}")] == ["messages"]
 
 
-def test_refusal_says_where_what_who_and_why():
+def test_refusal_names_place_rule_provider_and_reason():
     refusal = check_body("openai", {"messages": [{"role": "user", "content": []}]})[0]
     assert refusal == Refusal(
         "empty",
