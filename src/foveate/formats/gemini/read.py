@@ -36,7 +36,7 @@ PLACEHOLDERS = ("skip_thought_signature_validator", "context_engineering_is_the_
 _FILES = re.compile(r"gs://|https://generativelanguage\.googleapis\.com/")
 """Addresses of files that only Google can read."""
 
-_KINDS = ("text", "inlineData", "fileData", CALL, RESPONSE)
+_KINDS = frozenset({"text", "inlineData", "fileData", CALL, RESPONSE})
 _NOT_KINDS = frozenset(
     {SIGNATURE, "thought", "videoMetadata", "mediaResolution", "partMetadata", "mediaProcessing", "speechMetadata"}
     | {"documentMetadata", "spreadsheetMetadata", "audioMetadata", "audioTranscription"}
@@ -69,7 +69,7 @@ _HINT = ' If this message is from another provider, open the conversation with f
 
 def fields_of(value: object, where: str) -> dict[str, Any]:
     """Return the fields of an object by their names in the REST API. Bytes stay bytes. Raises BadMessage."""
-    if not isinstance(value, Mapping) and hasattr(value, "model_dump") and not isinstance(value, type):
+    if type(value) is not dict and not isinstance(value, Mapping | type) and hasattr(value, "model_dump"):
         # With mode="json", the SDK would write bytes in an alphabet that other providers do not read. If it fails,
         # `as_dict` tries the other options and raises the error that names the problem.
         with suppress(Exception):
@@ -187,25 +187,22 @@ def _part(value: object, where: str, role: str) -> Part | None:
         part = {key: item for key, item in part.items() if item is not None or key not in _KNOWN}
     if SIGNATURE in part:
         part = {**part, SIGNATURE: _signature(part[SIGNATURE], f"{where}.{SIGNATURE}")}
-    kinds = [kind for kind in _KINDS if kind in part]
-    match kinds:
-        case ["text"]:
+    kinds = _KINDS.intersection(part)
+    match next(iter(kinds)) if len(kinds) == 1 else "":
+        case "text":
             return _text(part, where, role)
-        case ["inlineData" | "fileData" as kind]:
+        case "inlineData" | "fileData" as kind:
             return _media(part, kind, where)
-        case ["functionCall"]:
+        case "functionCall":
             _only("model", role, CALL, where)
             return _call(part, where)
-        case ["functionResponse"]:
+        case "functionResponse":
             if role == "model":
                 _only("user", role, RESPONSE, where)
             return _result(part, where)
-        case []:
-            if not part:
-                return None
-            if part.keys() == {SIGNATURE} and role == "model":
-                return _text({**part, "text": ""}, where, role)
-    return _opaque(part, where)
+    if part.keys() == {SIGNATURE} and role == "model":
+        return _text({**part, "text": ""}, where, role)
+    return _opaque(part, where) if part else None
 
 
 def _only(wanted: str, role: str, kind: str, where: str) -> None:

@@ -9,7 +9,6 @@ Google's reference, its guide "Thought signatures", and the texts of its errors 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -98,9 +97,9 @@ class GeminiReader:
         if facts.answers and facts.speaks:
             facts.fault("order", ".parts", "function responses share a content with other parts")
         for each, where in ((facts.calls, "functionCall"), (facts.answers, "functionResponse")):
-            twice = [call_id for call_id, count in Counter(own for _, own in each if own).items() if count > 1]
-            if twice:
-                facts.fault("call-id", ".parts", f"{where} ids are not unique: {', '.join(twice)}")
+            ids = [own for _, own in each if own]
+            if len(set(ids)) < len(ids):
+                facts.fault("call-id", ".parts", f"{where} ids are not unique: {', '.join(ids)}")
         if self.strict:
             for key in unknown_keys(content, ("role", "parts")):
                 facts.fault("keys", f".{key}", f"Unknown name {key!r}: Cannot find field.")
