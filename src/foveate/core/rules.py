@@ -68,7 +68,7 @@ class _Alone:
 class CallsAreAnswered:
     """Every call is answered once, directly after its message, and every answer follows its call."""
 
-    provider = "anthropic, openai"
+    provider = "anthropic, openai, gemini"
     breaks = (
         "tool_use ids were found without tool_result blocks immediately after; the conversation is refused for ever"
     )
@@ -162,7 +162,7 @@ class ServerToolsArePaired:
 class NothingIsEmpty(_Alone):
     """No message without content, no blank text, no error without content."""
 
-    provider = "anthropic"
+    provider = "anthropic, gemini"
     breaks = (
         "messages must have non-empty content; text content blocks must contain non-whitespace text; content cannot be "
         "empty if is_error is true"
@@ -181,7 +181,7 @@ class NothingIsEmpty(_Alone):
 class ArgumentsAreObjects(_Alone):
     """The arguments of every call are a JSON object."""
 
-    provider = "anthropic; most servers that speak OpenAI's protocol"
+    provider = "anthropic, gemini; most servers that speak OpenAI's protocol"
     breaks = "tool_use.input: Input should be a valid dictionary; cut JSON is refused for ever"
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
@@ -197,7 +197,7 @@ class ArgumentsAreObjects(_Alone):
 class UserSpeaksFirst:
     """The first message that is not a system prompt is a user's."""
 
-    provider = "anthropic"
+    provider = "anthropic, gemini"
     breaks = "messages: first message must use the user role"
 
     def __init__(self) -> None:

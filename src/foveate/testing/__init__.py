@@ -9,7 +9,7 @@ from .bodies import BodyChecker, Refusal, check_body
 from .builders import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
 from .model import ScriptedModel
 from .script import CutReply, Failure, IllegalRequest, ProviderError, SlowReply, StoppedReply
-from .stubs import StubAnthropic, StubOpenAI
+from .stubs import StubAnthropic, StubGemini, StubOpenAI
 
 __all__ = [
     "BodyChecker",
@@ -22,6 +22,7 @@ __all__ = [
     "SlowReply",
     "StoppedReply",
     "StubAnthropic",
+    "StubGemini",
     "StubOpenAI",
     "agent_run",
     "answer",

@@ -16,8 +16,19 @@ from ..core.messages import Message, Text
 from ..errors import BrokenStream
 from ..ports import Delta, StreamEnd
 from .bodies import BodyChecker
+from .gemini import gemini_response
 from .openai_responses import response_of
-from .responses import SIGNED, Reply, anthropic_response, as_reply, as_values, deltas, openai_response, sign
+from .responses import (
+    SIGNED,
+    Reply,
+    anthropic_response,
+    as_reply,
+    as_values,
+    deltas,
+    gemini_reply,
+    openai_response,
+    sign,
+)
 from .script import (
     CutReply,
     Failure,
@@ -35,8 +46,8 @@ from .usage import Billed, Meter, tokens_of
 
 __all__ = ["ScriptedModel"]
 
-
 _MAKERS = {"anthropic": anthropic_response, "openai": openai_response, "openai_responses": response_of}
+_MAKERS |= {"gemini": gemini_response}
 
 
 def _stop(response: dict[str, Any], reason: str) -> None:
@@ -45,6 +56,8 @@ def _stop(response: dict[str, Any], reason: str) -> None:
         response |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
     elif "choices" in response:
         response["choices"][0]["finish_reason"] = reason
+    elif "candidates" in response:
+        response["candidates"][0]["finishReason"] = reason
     else:
         response["stop_reason"] = reason
 
@@ -53,9 +66,9 @@ class ScriptedModel:
     """Answers requests by a script. `requests` holds a copy of each legal one, `billed` the cost of each.
 
     It is a `ports.StreamingModel`: `complete` and `stream` return the same content, `stream` word by word. `provider`:
-    "anthropic", "openai" or "openai_responses", the format of requests and responses. With `asynchronous`, the result
-    of `complete` is awaitable, and `stream` returns an async iterator. Several threads may call it; they call a script
-    that is a function at the same time.
+    "anthropic", "openai", "openai_responses" or "gemini", the format of requests and responses. With `asynchronous`,
+    the result of `complete` is awaitable, and `stream` returns an async iterator. Several threads may call it; they
+    call a script that is a function at the same time.
 
     Raises IllegalRequest for a request that the provider would refuse, and ProviderError if it exceeds the `window` (in
     tokens; None: no limit). `strict` also refuses unknown keys. With `binds_reasoning`, thinking signed here is
@@ -86,7 +99,7 @@ class ScriptedModel:
 
     def complete(self, body: Mapping[str, Any]) -> Any:
         """Return the response as an object of the SDK, a Reply, or an awaitable of it if this model is asynchronous."""
-        return self._later(body) if self._asynchronous else as_reply(self.reply(body))
+        return self._later(body) if self._asynchronous else self._as_object(self.reply(body))
 
     def stream(self, body: Mapping[str, Any]) -> Any:
         """Return an iterator over the parts of the response, and last the whole. A cut reply yields half of its
@@ -134,7 +147,10 @@ class ScriptedModel:
         return ScriptedReply(response, cut, seconds)
 
     async def _later(self, body: Mapping[str, Any]) -> Reply:
-        return as_reply(self.reply(body))
+        return self._as_object(self.reply(body))
+
+    def _as_object(self, response: Mapping[str, Any]) -> Reply:
+        return gemini_reply(response) if self.provider == "gemini" else as_reply(response)
 
     def _pieces(self, body: Mapping[str, Any]) -> Iterator[Delta | StreamEnd]:
         answered = self.answer(body)
@@ -142,7 +158,7 @@ class ScriptedModel:
         yield from parts[: len(parts) // 2] if answered.cut else parts
         if answered.cut:
             raise self.cut(answered.cut)
-        yield StreamEnd(as_reply(answered.response))
+        yield StreamEnd(self._as_object(answered.response))
 
     async def _pieces_later(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | StreamEnd]:
         for piece in self._pieces(body):

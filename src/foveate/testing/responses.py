@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ..core.messages import Message, Reasoning, Text
 from ..ports import Delta
+from .gemini import gemini_deltas, gemini_events, sdk_fields
 from .openai_responses import response_deltas, response_events
 from .usage import Billed, tokens_of, unmarked
 
@@ -28,6 +29,7 @@ __all__ = [
     "deltas",
     "error_event",
     "events",
+    "gemini_reply",
     "openai_events",
     "openai_response",
     "sign",
@@ -126,14 +128,22 @@ def openai_response(reply: Message, number: int, billed: Billed, request: Mappin
 
 
 def as_reply(value: Mapping[str, Any]) -> Reply:
-    """Return plain values as an object. A tool's input stays a dict, as in the SDK."""
+    """Return plain values as an object. A tool's input and result stay dicts, as in the SDKs."""
 
     def inner(key: str, item: Any) -> Any:
-        if isinstance(item, Mapping) and key != "input":
+        if isinstance(item, Mapping) and key not in ("input", "args", "response"):
             return as_reply(item)
         return [inner(key, element) for element in item] if isinstance(item, list) else item
 
     return Reply(**{key: inner(key, item) for key, item in value.items()})
+
+
+def gemini_reply(response: Mapping[str, Any]) -> Reply:
+    """Return a response of Gemini as its SDK gives it: with the SDK's names, and with `text`."""
+    reply = as_reply(sdk_fields(response))
+    parts = [part for candidate in reply.candidates[:1] for part in candidate.content.parts or ()]
+    reply.text = "".join(part.text for part in parts if part.text and not part.thought) or None
+    return reply
 
 
 def _dumped(value: Any, exclude_none: bool) -> Any:
@@ -157,7 +167,9 @@ _WORD = re.compile(r"\s*\S+\s*|\s+")
 
 def deltas(response: Mapping[str, Any]) -> Iterator[Delta]:
     """Yield the deltas of a response of any provider, in order."""
-    if "output" in response:
+    if "candidates" in response:
+        yield from gemini_deltas(response, split_words)
+    elif "output" in response:
         yield from response_deltas(response, split_words)
     elif "choices" in response:
         for choice in response["choices"][:1]:
@@ -230,7 +242,9 @@ def openai_events(response: Mapping[str, Any], *, usage: bool) -> Iterator[bytes
 
 def events(response: Mapping[str, Any], *, usage: bool = True) -> Iterator[bytes]:
     """Yield the server-sent events of a response of any provider. `usage`: as for `openai_events`."""
-    if "output" in response:
+    if "candidates" in response:
+        yield from gemini_events(response, split_words)
+    elif "output" in response:
         numbered = enumerate(response_events(response, split_words))
         yield from (_event({**event, "sequence_number": number}) for number, event in numbered)
     elif "choices" in response:

@@ -109,6 +109,9 @@ def failure(provider: str, fails: Failure) -> ProviderError:
     headers = {} if fails.retry_after is None else {"retry-after": f"{fails.retry_after:g}"}
     if provider == "anthropic":
         error: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": fails.message}}
+    elif provider == "gemini":
+        status = _STATUSES.get(fails.status, "INTERNAL")
+        error = {"error": {"code": fails.status, "message": fails.message, "status": status}}
     else:
         error = {"error": {"message": fails.message, "type": kind, "param": None, "code": None}}
     return ProviderError(fails.status, error, headers)
@@ -118,6 +121,9 @@ def too_long(provider: str, size: int, window: int, tools: int) -> ProviderError
     """Return the error for a prompt of `size` tokens, `tools` of them in its tools, that exceeds the window."""
     if provider == "anthropic":
         return failure(provider, Failure(400, message=f"prompt is too long: {size} tokens > {window} maximum"))
+    if provider == "gemini":
+        message = f"The input token count ({size}) exceeds the maximum number of tokens allowed ({window})."
+        return failure(provider, Failure(400, message=message))
     split = f" ({size - tools} in the messages, {tools} in the functions)" if tools else ""
     message = (
         f"This model's maximum context length is {window} tokens. However, your messages resulted in {size} tokens"
@@ -142,3 +148,14 @@ _KINDS: Final = {
     529: "overloaded_error",
 }
 """Anthropic's error types by status; the type of other errors is `api_error`."""
+
+_STATUSES: Final = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+"""Google's names of errors by status; the name of other errors is `INTERNAL`."""

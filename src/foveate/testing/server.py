@@ -1,4 +1,4 @@
-"""A local HTTP server for Anthropic's Messages API, OpenAI's chat completions and its Responses API, by script.
+"""A local HTTP server for the APIs of Anthropic, OpenAI (chat completions and Responses) and Gemini, by script.
 
 For tests of programs with the real SDK clients. A `ScriptedModel` decides on the reply. The server sends it over HTTP:
 whole or as server-sent events, with the provider's status and error texts.
@@ -24,8 +24,13 @@ from .script import Failure, IllegalRequest, ProviderError, ScriptedReply, failu
 
 __all__ = ["ReceivedRequest", "StubServer"]
 
-_PATHS = {"anthropic": "/messages", "openai": "/chat/completions", "openai_responses": "/responses"}
-"""End of a request's path, by provider."""
+_PATHS = {
+    "anthropic": ("/messages",),
+    "openai": ("/chat/completions",),
+    "openai_responses": ("/responses",),
+    "gemini": (":generateContent", ":streamGenerateContent"),
+}
+"""Ends of a request's path, by provider."""
 
 
 class ReceivedRequest(NamedTuple):
@@ -123,7 +128,7 @@ class StubServer:
         path = request.path
         model = self.model_at(path)
         try:
-            return model.answer(request.values)
+            return model.answer({**request.values, **_named_in(path)})
         except IllegalRequest as illegal:
             self.illegal.append(illegal)
             raise _refusal(path, 400, "; ".join(map(str, illegal.refusals))) from illegal
@@ -161,7 +166,7 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
 
         def _say(self, request: ReceivedRequest, answered: ScriptedReply) -> None:
             values = request.values
-            if not values.get("stream"):
+            if not (values.get("stream") or ":streamGenerateContent" in request.path):
                 stub.wait(answered.seconds)
                 self.close_connection = answered.cut is not None
                 if not answered.cut:
@@ -207,7 +212,13 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+def _named_in(path: str) -> dict[str, str]:
+    """Return the model that a path of Gemini names, such as `/v1beta/models/gemini-3.8-flash:generateContent`."""
+    name, colon, _ = path.rpartition("/models/")[2].rpartition(":")
+    return {"model": name} if colon and "/models/" in path else {}
+
+
 def _refusal(path: str, status: int, message: str) -> ProviderError:
     """Return an error in the words of the provider whose path this is."""
-    provider = "anthropic" if path.endswith(_PATHS["anthropic"]) else "openai"
+    provider = next((name for name, ends in _PATHS.items() if path.partition("?")[0].endswith(ends)), "openai")
     return failure(provider, Failure(status, message=message))

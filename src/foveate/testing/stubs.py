@@ -8,11 +8,11 @@ from typing import Any
 
 from ..core.summaries import Summary, SummaryRequest
 from .model import ScriptedModel
-from .responses import Reply, as_reply
+from .responses import Reply, as_reply, gemini_reply
 from .script import Script
 from .usage import Meter
 
-__all__ = ["ScriptedSummarizer", "StubAnthropic", "StubOpenAI"]
+__all__ = ["ScriptedSummarizer", "StubAnthropic", "StubGemini", "StubOpenAI"]
 
 
 class StubAnthropic:
@@ -66,6 +66,28 @@ class StubOpenAI:
 
     def _create_response(self, **request: Any) -> Reply:
         return as_reply(self._responses.reply(request))
+
+
+class StubGemini:
+    """A stub of `google.genai.Client`: `client.models.generate_content(...)`.
+
+    >>> client = StubGemini(["Hello."])
+    >>> reply = client.models.generate_content(model="m", contents=[{"role": "user", "parts": [{"text": "hi"}]}])
+    >>> reply.candidates[0].finish_reason, reply.text, reply.usage_metadata.prompt_token_count
+    ('STOP', 'Hello.', 5)
+    """
+
+    def __init__(self, script: Script, **options: Any) -> None:
+        self.model = ScriptedModel(script, "gemini", **options)
+        self.models = SimpleNamespace(generate_content=self._generate)
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """Return the keyword arguments of each legal call, in order."""
+        return self.model.requests
+
+    def _generate(self, **request: Any) -> Reply:
+        return gemini_reply(self.model.reply(request))
 
 
 Answer = str | Summary | BaseException | Callable[[SummaryRequest], str | Summary]

@@ -16,6 +16,7 @@ IMAGE_TOKENS: Final = 1_500
 MESSAGE_TOKENS: Final = 4
 SILENT: Final = frozenset(
     {"type", "role", "id", "tool_call_id", "tool_use_id", "cache_control", "signature", "media_type"}
+    | {"thoughtSignature", "mimeType"}
 )
 """Fields that are not counted: the program needs them, not the model."""
 
@@ -73,8 +74,8 @@ class Meter:
 
     def _parts(self, body: Mapping[str, Any]) -> tuple[list[tuple[str, int]], int]:
         """Return the parts of a request as text and tokens, in cache order, and the number of cached parts."""
-        extras = [part for part in (body.get("tools"), body.get("system"), body.get("instructions")) if part]
-        messages: Sequence[object] = body["messages"] if "messages" in body else body["input"]
+        tools, system, messages = _fields(body)
+        extras = [part for part in (tools, system) if part]
         parts = [(json.dumps(unmarked(part)), tokens_of(part) - MESSAGE_TOKENS) for part in extras]
         parts += [(json.dumps(unmarked(message)), tokens_of(message)) for message in messages]
         if not self._marks or body.get("cache_control"):
@@ -93,14 +94,23 @@ class Meter:
         return Billed(read, written, sum(tokens for _, tokens in parts[cached_to:]))
 
 
+def _fields(body: Mapping[str, Any]) -> tuple[object, object, Sequence[object]]:
+    """Return the tools, the system prompt and the messages of a request."""
+    if "contents" not in body:
+        system = body.get("system") or body.get("instructions")
+        return body.get("tools"), system, body["messages"] if "messages" in body else body["input"]
+    config = body.get("config", body)  # The SDK of Gemini takes them in `config`.
+    return config.get("tools"), config.get("system_instruction", config.get("systemInstruction")), body["contents"]
+
+
 def _weigh(value: object) -> tuple[int, int]:
     """Return the characters and images of a value."""
     match value:
         case str():
             return (0, 1) if value.startswith("data:") else (len(value), 0)
-        case {"type": "base64"}:
+        case {"type": "base64"} | {"inlineData": _}:
             return 0, 1
-        case {"type": "tool_use", "name": name, "input": arguments}:
+        case {"type": "tool_use", "name": name, "input": arguments} | {"name": name, "args": arguments}:
             written = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
             return len(str(name)) + len(written), 0
         case Mapping():
