@@ -169,7 +169,7 @@ def test_a_model_is_named_by_its_provider():
     for wrong in ("gpt", "", None, 7, "anthropic"):
         with pytest.raises(
             BadSetting,
-            match=r"Model .* is unknown. Write PROVIDER:MODEL, with one of these providers: anthropic, openai, google",
+            match=r"Model .* is unknown. Write PROVIDER:MODEL, .*: anthropic, openai, openai-responses, google",
         ):
             get_model(wrong)  # type: ignore[arg-type]
 
