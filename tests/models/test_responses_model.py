@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from foveate import Message, Reasoning, Text, ToolCall, open_conversation, open_model
+from foveate import ChatAgent, Message, Reasoning, Text, ToolCall, open_conversation, open_model
 from foveate.core.stamps import Stop
 from foveate.errors import BadSetting, BrokenStream
 from foveate.formats import get_format
@@ -140,3 +140,20 @@ def test_the_stub_client_answers_responses():
     chat.record(reply)
     assert (reply.status, chat.history()[-1].message.text) == ("completed", "Rain.")
     assert len(client.requests) == 2
+
+
+def test_an_agent_runs_on_the_responses_api():
+    def weather(city: str) -> str:
+        """Return the weather of a city."""
+        return f"rain in {city}"
+
+    script = [Message("assistant", (*REPLY.parts[:2], ToolCall("a", "weather", '{"city":"Oslo"}'))), "Rain."]
+    model = ScriptedModel(script, "openai_responses")
+    with ChatAgent(model, tools=[weather], window=50_000, expand=True) as agent:
+        assert agent.send("Weather?").text == "Rain."
+    sent = model.requests[-1]
+    assert [tool["name"] for tool in sent["tools"]] == ["weather", "expand"]
+    assert [item.get("type", "user") for item in sent["input"]] == [
+        *("user", "reasoning", "message", "function_call", "function_call_output")
+    ]
+    assert sent["input"][-1]["output"] == "rain in Oslo"
