@@ -54,7 +54,7 @@ def test_the_example_reader_reads_and_reports_damage(tmp_path):
 def test_the_example_rule_reports_violations():
     rule = example("core/rules.py")["CallsAreFew"]()
     many = [f"c{number}" for number in range(129)]
-    with foveate.open_conversation("try", window=100_000) as chat:
+    with foveate.open_conversation("try", window=100_000, format="anthropic") as chat:  # It splits no calls.
         chat.append([user("hi"), calls(*many), *map(answer, many), call("last"), answer("last"), say("so")])
         results = [says for entry in chat.view for says in rule.read(entry, profile_for("openai"))]
     assert results + list(rule.end()) == ["makes 129 calls at once"]

@@ -173,7 +173,7 @@ def test_copy_that_is_put_back_is_the_database_again(path: Path, tmp_path: Path)
 
 def child(*arguments: object) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    program = [sys.executable, str(Path(__file__).with_name("backing_child.py")), *map(str, arguments)]
+    program = [sys.executable, str(Path(__file__).with_name("backup_child.py")), *map(str, arguments)]
     return subprocess.Popen(program, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 

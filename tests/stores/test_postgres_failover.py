@@ -17,9 +17,9 @@ from foveate.ports import append
 
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
-from leading import TOLD, Leaders, check
-from patience import impatient
+from leaders import TOLD, Leaders, check
 from postgres_schemas import execute
+from short_waits import impatient
 from waiting import until
 
 from foveate import open_conversation

@@ -16,8 +16,8 @@ from foveate.ports import append
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
-from patience import impatient
 from postgres_schemas import alone, emptied, execute, named, taken_apart
+from short_waits import impatient
 from store_states import state, states_along_the_way
 from test_store_failures import run
 from waiting import until

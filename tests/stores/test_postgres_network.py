@@ -12,8 +12,8 @@ from foveate.ports import append
 
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
-from patience import impatient, in_time
 from postgres_schemas import execute
+from short_waits import impatient, in_time
 from wires import Side, Wire, ends_of_messages
 
 from foveate import open_conversation

@@ -19,9 +19,9 @@ from foveate.ports import append
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
-from patience import impatient
 from postgres_schemas import execute
 from psycopg.conninfo import conninfo_to_dict
+from short_waits import impatient
 from waiting import until
 
 from foveate import open_store

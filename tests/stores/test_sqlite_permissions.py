@@ -37,7 +37,7 @@ def python(*arguments: str, **options: Any) -> subprocess.Popen[str]:
 
 def told(*paths: Path) -> list[list[str]]:
     """Return the results of opening, reading and writing these files as a user who is not root."""
-    child = python(str(HERE / "refused_child.py"), str(NOBODY if IS_ROOT else 0), *map(str, paths))
+    child = python(str(HERE / "permissions_child.py"), str(NOBODY if IS_ROOT else 0), *map(str, paths))
     found: list[list[str]] = []
     for line in child.communicate(timeout=300)[0].splitlines():
         if line.startswith("file: "):

@@ -1,9 +1,9 @@
 """Child processes of the backup tests: writers that print acknowledgements, and copies without enough space.
 
-`python backing_child.py write FILE NAME` appends to a conversation until its standard input ends, then prints the
+`python backup_child.py write FILE NAME` appends to a conversation until its standard input ends, then prints the
 number of acknowledged messages.
 
-`python backing_child.py backup|export FILE TARGET BYTES` makes a copy where no file may exceed this many bytes, and
+`python backup_child.py backup|export FILE TARGET BYTES` makes a copy where no file may exceed this many bytes, and
 prints the error.
 """
 

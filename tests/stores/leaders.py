@@ -31,7 +31,7 @@ class Leader:
         self.name, self.conversation, self.count = name, conversation, count
         self.lines: list[list[str]] = []
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "leading_child.py"), url, name, conversation, str(count)],
+            [sys.executable, str(HERE / "leader_child.py"), url, name, conversation, str(count)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SRC), str(HERE)])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
