@@ -135,8 +135,10 @@ def _stored(url: str, title: str, name: str, provider: Provider) -> Iterator[Con
         if name not in store.names(""):
             title = without_password(title)
             raise NoSuchConversation(name, f"{title}; foveate show {title} lists the conversations")
-        # `off`: plan and write nothing.
-        yield open_conversation(name, store=store, format=provider, policy="off", options=Options(tenant=""))
+        # `off`: plan and write nothing. `expand`: show the texts of the newest request.
+        yield open_conversation(
+            name, store=store, format=provider, policy="off", expand=True, options=Options(tenant="")
+        )
 
 
 @contextmanager
@@ -153,7 +155,7 @@ def _replayed(
     with closing(open_store("memory:")) as store:
         replay(recording, policy=policy, window=window, provider=provider, store=store, name="shown")
         yield open_conversation(
-            "shown", store=store, format=provider, policy="off", window=window, options=Options(tenant="")
+            "shown", store=store, format=provider, policy="off", window=window, expand=True, options=Options(tenant="")
         )
 
 

@@ -54,7 +54,7 @@ class AgentAccess:
     @property
     def answers_expand(self) -> bool:
         """Whether the model is offered the tool `expand`, and the conversation answers its calls."""
-        return self.session.expander.options.is_on
+        return self.session.exchange.answers_expand
 
     def observe(self, observer: Observer) -> None:
         """Report to this observer from now on; only the newest one gets reports."""

@@ -2,7 +2,8 @@
 
 The whole list comes with every call. Messages equal to those of the last call are recognised without being parsed
 again. A reply that was recorded and then appended to the list by the caller is recognised by its content, although the
-SDK wrote it with other fields. The list lacks what plugins added; that is skipped.
+SDK wrote it with other fields. The list lacks what plugins and the tool `expand` added; that is skipped. A loop that
+runs every call by itself also answers the calls of `expand`: these results are skipped too, since there are others.
 """
 
 from __future__ import annotations
@@ -20,14 +21,21 @@ __all__ = ["CallerHistory"]
 class CallerHistory:
     """The history as the caller's list shows it."""
 
-    def __init__(self, history: Sequence[Message | None], tip: str) -> None:
-        """`history`: every message as it was passed in; None where only plugins added something."""
+    def __init__(self, history: Sequence[tuple[Message | None, Message]], tip: str) -> None:
+        """`history`: every message as it was passed in, None where only foveate added it, and as it is stored."""
         self.tip = tip
         """Id of the newest message that is known here."""
-        own = [(position, message) for position, message in enumerate(history, 1) if message is not None]
-        self._messages = [_comparable(message) for _, message in own]
-        self._places = [position for position, _ in own]
-        self._end = len(history)
+        self._messages: list[Message] = []
+        self._places: list[int] = []
+        self._answered: dict[int, set[str]] = {}  # calls whose results the list lacks, by the number of messages before
+        self._end = 0
+        for position, (message, stored) in enumerate(history, 1):
+            if message is None:
+                self.added(stored, tip, position)
+            else:
+                self._messages.append(_comparable(message))
+                self._places.append(position)
+                self._end = position
         self._items: list[tuple[object, int]] = []  # a copy of each item of the list, and its number of messages
 
     def compare(self, items: Sequence[object], read: Callable[[object], list[Message]]) -> tuple[int, list[Message]]:
@@ -40,28 +48,57 @@ class CallerHistory:
             if old[0] != item or shared + old[1] > len(self._messages):
                 break
             known, shared = known + 1, shared + old[1]
+        del self._items[known:]
         parsed = [(item, read(item)) for item in items[known:]]  # Parse all before copying one: some may be malformed.
         fresh = [(copy.deepcopy(item), messages) for item, messages in parsed]
-        tail = [message for _, messages in fresh for message in messages]
-        while tail and shared < len(self._messages) and _comparable(tail[0]) == self._messages[shared]:
-            shared += 1
-            del tail[0]
-        self._items[known:] = [(item, len(messages)) for item, messages in fresh]
+        tail: list[Message] = []
+        for item, messages in fresh:
+            count = 0
+            for message in messages:
+                is_shared = not tail and shared < len(self._messages) and _comparable(message) == self._messages[shared]
+                if not is_shared and self._is_answered(message, shared, tail):
+                    continue
+                count += 1
+                if is_shared:
+                    shared += 1
+                else:
+                    tail.append(message)
+            self._items.append((item, count))
         agreed = self._agreed(shared, tail)
+        if shared < len(self._messages):
+            self._answered = {number: calls for number, calls in self._answered.items() if number <= shared}
         self._messages[shared:] = [_comparable(message) for message in tail]
         self._places[shared:] = range(agreed + 1, agreed + 1 + len(tail))
         return agreed, tail
 
+    def _is_answered(self, message: Message, shared: int, tail: Sequence[Message]) -> bool:
+        """Return whether a message answers a call of the newest reply before it that has its result already."""
+        if message.result is None or not self._answered or any(before.role == "assistant" for before in tail):
+            return False
+        for number in range(shared, 0, -1):
+            if message.result.call_id in self._answered.get(number, ()):
+                return True
+            if self._messages[number - 1].role == "assistant":
+                return False
+        return False
+
     def _agreed(self, shared: int, tail: Sequence[Message]) -> int:
         if shared == len(self._messages):
             return self._end
-        if not tail or tail[0].role == "assistant":  # It answers the call for which plugins added something.
+        # The first new message replies to the call for which plugins added something, or a result is already there.
+        if not tail or tail[0].role == "assistant" or shared in self._answered:
             return self._places[shared] - 1
         return self._places[shared - 1] if shared else 0
 
     def advance(self, tip: str, position: int) -> None:
         """Note that the tail of `compare`, or what plugins add, is appended, up to `tip` at `position`."""
         self.tip, self._end = tip, position
+
+    def added(self, message: Message, tip: str, position: int) -> None:
+        """Note a message of foveate that the list lacks: an addition of a plugin, or the result of an expansion."""
+        if message.result is not None:
+            self._answered.setdefault(len(self._messages), set()).add(message.result.call_id)
+        self.advance(tip, position)
 
     def recorded(self, message: Message, tip: str, position: int) -> None:
         """Note that a reply was recorded, which the next list may or may not hold."""

@@ -22,7 +22,7 @@ from ..core.view import View
 from ..errors import BadInput, BadMessage, ConflictError, NoSuchConversation, StoreError
 from ..expand.expander import Expander
 from ..expand.originals import decoded
-from ..expand.tool import with_instruction, with_tool
+from ..expand.tool import TOOL, has_tool, offers_expand, with_instruction, with_tool
 from . import validate
 from .append import NO_FACTS, Appender, MessageFacts
 from .caller_history import CallerHistory
@@ -69,6 +69,7 @@ class Exchange:
         self._caller_history: CallerHistory | None = None
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
         self._choice: ModelChoice = (None, None)  # model and window of the last request
+        self._has_offer = False  # Whether there was a request yet
 
     @contextmanager
     def owned_by(self, owner: str) -> Iterator[None]:
@@ -90,7 +91,14 @@ class Exchange:
         validate.retention_fits(facts.kept.get(0, ()), messages)
         if facts.kept:
             self._warn_without_retention()
-        return self._add(messages, after, facts)
+        answers = self.expander.answers() if any(message.result for message in messages) else {}
+        if not answers:
+            return self._add(messages, after, facts)
+        # A loop that runs every call by itself answers those of `expand` too, which have their results already.
+        known = [answers.get(message.result.call_id) if message.result else None for message in messages]
+        rest = [message for message, answer in zip(messages, known, strict=True) if answer is None]
+        added = iter(self._add(rest, after, facts) if rest else ())
+        return tuple(next(added) if answer is None else answer.id for answer in known)
 
     def say(self, message: Message, facts: MessageFacts) -> None:
         """Append a message that the caller's own list lacks."""
@@ -98,7 +106,7 @@ class Exchange:
         is_in_step = history is not None and history.tip == self._state.head.tip
         self._add([message], None, facts)
         if history is not None and is_in_step:
-            history.advance(self._state.head.tip, self._state.head.position)
+            history.added(message, self._state.head.tip, self._state.head.position)
 
     def _add(self, messages: Sequence[Message], after: str | None, facts: MessageFacts) -> tuple[str, ...]:
         before = self._state.head.position
@@ -150,8 +158,8 @@ class Exchange:
         self.weigh(system, tools)
         if messages is not None:
             self._follow(messages)
-        self._offer = (system, tools or ())  # SDKs pass None for no tools.
-        self.expander.answer_open(self._offer[1])  # For replies that were appended, or after a crash.
+        self._offer, self._has_offer = (system, tools or ()), True  # SDKs pass None for no tools.
+        self._answer_expand()  # For replies that were appended, or after a crash.
         self._add_to_results()
         return self._planned()
 
@@ -170,11 +178,13 @@ class Exchange:
 
     def plan(self, system: object, tools: Sequence[Mapping[str, Any]], choice: ModelChoice) -> Plan:
         """Return the plan of the next request. Changes nothing."""
+        offers_expand = self._state.offers_expand
         try:
             self.use_model(choice)
             self.weigh(system, tools)
             return self._planner.plan()
         finally:
+            self._state.offers_expand = offers_expand
             self._state.use_model(*self._choice)
 
     def needs(self) -> Needs:
@@ -198,8 +208,10 @@ class Exchange:
         return view
 
     def weigh(self, system: object, tools: Sequence[Mapping[str, Any]]) -> None:
-        """Note the size of system prompt and tools."""
-        self._state.limits.weigh(*self._with_expand(system, tools or ()), self._state.counter)
+        """Note the size of system prompt and tools, and whether they offer `expand`."""
+        system, tools = self._with_expand(system, tools or ())
+        self._state.offers_expand = offers_expand(tools)
+        self._state.limits.weigh(system, tools, self._state.counter)
 
     def tool_tokens(self) -> int:
         """Return the tokens of the tools of the last request."""
@@ -210,10 +222,29 @@ class Exchange:
     def _with_expand(
         self, system: object, tools: Sequence[Mapping[str, Any]]
     ) -> tuple[object, Sequence[Mapping[str, Any]]]:
-        """Return the caller's system prompt and tools, with the tool `expand` if it is on."""
-        if not self.expander.options.is_on:
+        """Return the caller's system prompt and tools, with the tool `expand` if this request offers it."""
+        offer = self.expander.options.offer
+        if offer is None:
+            offer = bool(tools) and not has_tool(TOOL, tools)
+        if not offer:
             return system, tools
         return with_instruction(system), with_tool(tools, self._state.format.name)
+
+    @property
+    def answers_expand(self) -> bool:
+        """Whether the conversation answers the calls of `expand` in the reply to the last request.
+
+        Before the first request: whether it may have been offered.
+        """
+        offer = self.expander.options.offer
+        if offer is None:
+            tools = self._offer[1]
+            return not self._has_offer or (bool(tools) and not has_tool(TOOL, tools))
+        return offer
+
+    def _answer_expand(self) -> None:
+        if self.answers_expand:
+            self.expander.answer_open(self._offer[1])
 
     def _add_to_results(self) -> None:
         """Append what plugins add to tool results that the coming call is the first to show."""
@@ -279,7 +310,7 @@ class Exchange:
         """Answer the calls of `expand`, and let policies plan. The reply is stored even if that fails."""
         name = self._state.head.name
         try:
-            self.expander.answer_open(self._offer[1])
+            self._answer_expand()
         except StoreError as error:
             _log.warning("%s: the next prompt answers the calls of expand: %s", name, error)
         before, places = self._state.head.number, self._reporter.places()
@@ -310,8 +341,8 @@ class Exchange:
         state = self._state
         history, self._caller_history = self._caller_history, None  # Read again if anything below fails.
         if history is None or history.tip != state.head.tip:
-            rows = state.store.messages(state.head, 1, state.head.position)
-            history = CallerHistory([own_message(decoded(row), row.stamp) for row in rows], state.head.tip)
+            rows = [(row, decoded(row)) for row in state.store.messages(state.head, 1, state.head.position)]
+            history = CallerHistory([(own_message(body, row.stamp), body) for row, body in rows], state.head.tip)
         shared, tail = history.compare(state.format.group(messages), self._read)
         if shared < state.head.position:
             kept = self.depart(shared)

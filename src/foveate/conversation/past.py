@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from ..core.edits import Record
+from ..core.plain_handles import PlainEntries
 from ..core.projection import Projection
 from ..core.totals import Tally, Totals
 from ..core.view import View
@@ -38,7 +39,8 @@ class Past:
         records = [record for _, record in rows if record.turn <= turn]
         past = Projection(state.profile, state.counter)
         state.fold_all(past, state.head.position, records, before_turn=turn)
-        return View(past.entries(), turn, state.limits.budget(), newest_input=past.facts.last_input)
+        entries = past.entries() if past.offers_expand else PlainEntries().of(past.entries(), state.counter)
+        return View(entries, turn, state.limits.budget(), newest_input=past.facts.last_input)
 
     def totals(self) -> Totals:
         """Return the sums over all model calls. Reads the whole history once, then what came since."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ..core.budget import occupied_tokens
-from ..core.edits import INTERRUPTED, Record, Summarize, Task
+from ..core.edits import INTERRUPTED, NOT_OFFERED, Record, Summarize, Task
 from ..core.legalize import ANSWER_ERASED
 from ..core.planner import OpenRequest, Plan, Policy, Stage, make_plan
 from ..core.rules import Checker
@@ -94,6 +94,7 @@ class Planner:
                     self._drop(pending, "no policy asks for it any more")
                 view = state.view() if draft.plan else draft.plan.before
                 self._note_stand_ins(view)
+                self._note_offer(view)
             except ConflictError:
                 state.refresh()
                 continue
@@ -140,12 +141,28 @@ class Planner:
         state = self._state
         if not _shows_stand_in(view, state.projection.interrupted):
             return
+        mark = Task(INTERRUPTED, "done", turn=view.turn)
+        self._commit_mark(mark, view, "%s: a call without its answer could not be recorded as shown: %s")
+
+    def _note_offer(self, view: View) -> None:
+        """Record that texts in this view no longer name the tool `expand`, or name it again.
+
+        A process that opens the conversation, and `as_of`, show the same texts then.
+        """
+        state = self._state
+        is_plain = not state.offers_expand and (not state.projection.offers_expand or state.shows_plain_handles())
+        if is_plain == state.projection.offers_expand:
+            mark = Task(NOT_OFFERED, "done" if is_plain else "skipped", turn=view.turn)
+            self._commit_mark(mark, view, "%s: the form of its handles could not be recorded: %s")
+
+    def _commit_mark(self, mark: Task, view: View, problem: str) -> None:
+        """Record a fact about the coming call. A reader without the right to write sees the same view without it."""
         try:
-            state.commit([Task(INTERRUPTED, "done", turn=view.turn)], "prompt", view, view)
+            self._state.commit([mark], "prompt", view, view)
         except ConflictError:
             raise
-        except StoreError as error:  # A reader without the right to write sees the same view.
-            _log.warning("%s: a call without its answer could not be recorded as shown: %s", state.head.name, error)
+        except StoreError as error:
+            _log.warning(problem, self._state.head.name, error)
 
     def _apply(self, draft: _Draft, attempts: Attempts) -> None:
         """Commit a plan, and start its open requests in the background."""

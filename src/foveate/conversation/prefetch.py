@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
 from ..core.messages import Message, Text
+from ..core.plain_handles import plain_message
 from ..core.planner import OpenRequest, Plan, answer_edits
 from ..core.sizes import tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
@@ -301,7 +302,8 @@ def _is_unchanged(old: Entry, new: Entry, is_exact: bool) -> bool:
 def _identity(entry: Entry) -> tuple[object, ...]:
     """Return what must not change: the message, manual edits of it, pins, restores and whether it is expandable."""
     by_hand = {path for path, policy in zip(entry.shrunk, entry.shrunk_by, strict=False) if not policy}
-    text = entry.message if by_hand or entry.source is None else None
+    is_text_fixed = by_hand or entry.source is None
+    text = plain_message(entry.message, entry.source) if is_text_fixed else None
     return entry.id, entry.kind, text, entry.pins, entry.renewed, entry.expandable, by_hand
 
 

@@ -98,6 +98,7 @@ class Session:
             state, self.editor, expand, add=self.exchange.say, expand=self.show_again, has_floor=bool(planner.floor)
         )
         self.exchange.expander = self.expander
+        state.offers_expand = expand.offer is not False
 
     @property
     def head(self) -> Head:
@@ -207,11 +208,14 @@ class Session:
                 return self.expander.show(handle, where, validate.text("reason=", reason))
 
     def answer(self, call: object) -> ToolResult:
-        """Answer one open call of the tool `expand`."""
+        """Answer one open call of the tool `expand`. A call that was answered before keeps its answer."""
         wanted = _id_of(call)
         for open_call in self.expander.open_calls():
             if open_call.call_id == wanted:
                 return self.expander.answer(open_call)
+        answered = self.expander.answers().get(wanted) if isinstance(wanted, str) else None
+        if answered is not None and answered.result is not None:
+            return answered.result
         raise BadInput(f"The newest reply has no open call {wanted!r:.80}. See open_calls().")
 
     # ------------------------------------------------------------------------------------------------------- erasing

@@ -16,6 +16,7 @@ from ..core.caches import clear_caches
 from ..core.edits import Edit, Hide, Record, Restore, Span, Summarize, Task, named_messages
 from ..core.ids import redacted_record
 from ..core.messages import Message
+from ..core.plain_handles import PlainEntries, plain_edits
 from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.snapshots import Row, Snapshot
@@ -71,6 +72,8 @@ class State:
         self._limits: dict[str, Limits] = {}
         self.head: Head
         self.projection = Projection(model.profile, model.counter)
+        self.offers_expand = True
+        """Whether the coming request offers the tool `expand`. Otherwise no text names it."""
         self.last_view: View | None = None
         """The view that was made last."""
         self._store = store
@@ -80,6 +83,7 @@ class State:
         self._pending: tuple[str, int] | None = None  # tip and newest edit that the last, unanswered call saw
         self._requested: dict[str, int] = {}  # time of the last request of each model
         self._prepared: tuple[Entry, ...] | None = None  # entries of the view that was prepared last
+        self._plain = PlainEntries()
         self._branch: int | None = None  # branch that the projection shows
         self._erased = 0  # newest erasure that the projection reflects
         self._saved = 0  # position + number at the last snapshot
@@ -133,6 +137,7 @@ class State:
         """Resume from the newest snapshot, or from the beginning. Raises Damaged if rows are missing."""
         self.head = self.store.open(tenant, name, create=create)
         self._load()
+        self.offers_expand &= self.projection.offers_expand
 
     def _load(self) -> None:
         self._erased, self._saved = self.head.erased, 0
@@ -312,7 +317,7 @@ class State:
     @property
     def prepared(self) -> tuple[Entry, ...]:
         """Entries of the view that was prepared last; before there was one, all visible entries."""
-        return self.projection.entries() if self._prepared is None else self._prepared
+        return self._shown(self.projection.entries()) if self._prepared is None else self._prepared
 
     def frame(self, entries: tuple[Entry, ...]) -> View:
         """Return entries as a view with the facts of this moment."""
@@ -333,7 +338,7 @@ class State:
         call = CallContext(now, idle, model.prices, model.name, profile.binds_reasoning)
         preparing = self._prefetch.policies if self._prefetch else ()
         return View(
-            entries,
+            self._shown(entries),
             turn,
             self.limits.budget(),
             call,
@@ -342,6 +347,15 @@ class State:
             preparing,
             newest_input=facts.last_input,
         )
+
+    def _shown(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Return entries as the coming request shows them: without the tool `expand`, with plain handles."""
+        return entries if self.offers_expand else self._plain.of(entries, self.counter)
+
+    def shows_plain_handles(self) -> bool:
+        """Return whether the coming request shows other texts because it does not offer `expand`."""
+        entries = self.projection.entries()
+        return any(shown is not entry for shown, entry in zip(self._shown(entries), entries, strict=True))
 
     def view(self) -> View:
         """Return what the model would see without any new edit."""
@@ -385,7 +399,12 @@ class State:
         return record
 
     def marked(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
-        """Return the edits as they are committed: after an erasure, summaries marked as written without its content."""
+        """Return the edits as they are committed.
+
+        After an erasure, summaries are marked as written without its content. If the tool `expand` is not offered,
+        texts of policies do not name it: they stay so when the tool is offered later.
+        """
+        edits = tuple(edits) if self.offers_expand else plain_edits(edits)
         if not self.head.erased:
             return tuple(edits)
         return tuple(structs.replace(edit, outlives=True) if isinstance(edit, Summarize) else edit for edit in edits)

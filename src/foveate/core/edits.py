@@ -199,6 +199,14 @@ class Task(Struct, frozen=True, gc=False, tag="task", omit_defaults=True):
 INTERRUPTED = "interrupted calls"
 """The policy of the Task that notes, at a model call, that calls were shown to it without their answers."""
 
+NOT_OFFERED = "expand is not offered"
+"""The policy of the Task that notes, at a model call, whether it got plain handles, because it has no tool `expand`:
+`done` if it did, `skipped` if it is offered the tool again.
+"""
+
+MARKS = frozenset({INTERRUPTED, NOT_OFFERED})
+"""The policies of Tasks that note a fact about a model call, and no compaction."""
+
 Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task
 
 

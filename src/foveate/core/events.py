@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .edits import (
-    INTERRUPTED,
+    MARKS,
     Edit,
     Hide,
     Pin,
@@ -118,7 +118,7 @@ def _event_facts(edit: Edit) -> Iterator[tuple[EventKind, str, int]]:
     """Yield kind, reason and saved tokens of each event of an edit. Only one event has the saved tokens."""
     match edit:
         case Task(policy=policy):
-            if policy != INTERRUPTED:
+            if policy not in MARKS:
                 yield _TASKS[edit.state], edit.reason, 0
         case Pin() | Unpin():
             yield ("message-pinned" if isinstance(edit, Pin) else "message-unpinned"), edit.reason, 0

@@ -14,6 +14,7 @@ import msgspec
 
 from .edits import (
     INTERRUPTED,
+    NOT_OFFERED,
     Edit,
     Hide,
     Path,
@@ -114,6 +115,12 @@ class Projection:
         """The newest model call that was shown a call without its answer; 0 if there was none."""
         task = self.tasks.get(INTERRUPTED)
         return task.turn if task else 0
+
+    @property
+    def offers_expand(self) -> bool:
+        """Whether the newest model call got texts that name the tool `expand`, as far as there are any."""
+        task = self.tasks.get(NOT_OFFERED)
+        return task is None or task.state != "done"
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the visible entries in legal order. Unchanged entries are the same objects as before."""

@@ -51,8 +51,8 @@ LEAST_ROOM = 0.05
 class ExpandOptions(Struct, frozen=True):
     """How a conversation expands."""
 
-    is_on: bool = False
-    """Whether prompts offer the tool to the model, and its calls are answered."""
+    offer: bool | None = False
+    """Whether prompts offer the tool to the model, and its calls are answered. None: if the request has tools."""
     where: Place = "auto"
     """The place of a whole original that a model asked for."""
     find: Find | None = None
@@ -60,7 +60,7 @@ class ExpandOptions(Struct, frozen=True):
 
 
 NOT_EXPANDING = ExpandOptions()
-"""Models do not get the tool; programs expand as they like, except by patterns."""
+"""No request offers the tool; programs expand as they like, except by patterns."""
 
 
 class _Original(NamedTuple):
@@ -156,10 +156,20 @@ class Expander:
                 )
         return ()
 
+    def answers(self) -> dict[str, Entry]:
+        """Return the results that were made here for calls of the newest reply, by the ids of the calls."""
+        if not any(message.result and stamp.expanded for message, stamp in self._state.projection.since_reply()):
+            return {}
+        results: dict[str, Entry] = {}
+        for entry in reversed(self._state.projection.entries()):
+            if entry.result is not None and entry.stamp.expanded is not None:
+                results.setdefault(entry.result.call_id, entry)
+            elif entry.source is not None and entry.source.role == "assistant":
+                break
+        return results
+
     def answer_open(self, tools: Sequence[Any]) -> None:
         """Answer the calls of the newest reply that are for this tool. `tools`: the host's own."""
-        if not self.options.is_on:
-            return
         self._state.follow_head()
         for call in self.open_calls():
             if call.name in NAMES and not has_tool(call.name, tools):
@@ -186,7 +196,7 @@ class Expander:
                 try:
                     hits = self.search(words, limit)
                 except StoreError as error:  # Some stores keep no index of words.
-                    raise BadInput(f"Words cannot be searched for now: {error} Expand a handle instead.") from error
+                    raise BadInput(f"Words cannot be searched for now: {error} Pass a handle instead.") from error
                 if not hits:
                     raise BadInput(f"Nothing that is not shown whole holds {words[:80]!r}. Try fewer or other words.")
                 return _Answer((Text(describe_hits(hits, words)),), Expansion("search"))

@@ -110,7 +110,7 @@ def hit_in(
 def describe_hits(hits: Sequence[Hit], words: str) -> str:
     """Return the result of a search as the model reads it."""
     places = "1 place" if len(hits) == 1 else f"{len(hits)} places"
-    head = f"[{places} for {words[:80]!r} in what is not shown whole, best first; expand a handle to see more]"
+    head = f"[{places} for {words[:80]!r} in what is not shown whole, best first, each with its handle]"
     return "\n".join([head, *map(str, hits)])
 
 

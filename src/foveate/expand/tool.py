@@ -1,7 +1,8 @@
 """The tool `expand`: its definition, the instruction in the system prompt, and the arguments of its calls.
 
-Definition and instruction are always the same bytes, since they stand at the front of every prompt. Arguments come from
-a model, so they are read with tolerance: numbers as text, blank for absent, names that other systems use.
+Definition and instruction are always the same bytes, since they stand at the front of every prompt. The definition has
+only the arguments that work with the installed packages. Arguments come from a model, so they are read with tolerance:
+numbers as text, blank for absent, names that other systems use.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import msgspec
@@ -30,6 +33,7 @@ __all__ = [
     "Whole",
     "expand_tool",
     "has_tool",
+    "offers_expand",
     "read_arguments",
     "with_instruction",
     "with_tool",
@@ -46,44 +50,35 @@ NAMES = frozenset({TOOL, "expand-message", "expand_message", "ExpandMessage"})
 """Names under which models call the tool: they repeat names that they learned elsewhere."""
 
 EXPAND_INSTRUCTION = (
-    'Parts of this conversation are shown shortened, each with a note such as expand("m12"). Nothing of it is lost. '
-    "When you need what was left out, call the tool `expand` with that handle; ask for lines, items or a pattern where "
-    "a part is enough, and use `search` to find words in everything that is not shown. Do that rather than guess, or "
-    "run a tool again."
+    "Parts of this conversation are shortened or hidden. A note stands for each of them, with a handle such as "
+    'expand("m12"), and nothing is lost. If you need such a part, call the tool `expand` with its handle, or with '
+    "`search` to find words in everything that is not shown. Do this instead of guessing or running a tool again."
 )
 """The instruction for the system prompt."""
 
 _DESCRIPTION = (
-    "Shows what was shortened or left out of this conversation: the original behind a handle, whole or in part, or "
-    "where in all that is not shown some words stand. Give `handle` alone for the whole, `handle` and one of `lines`, "
-    "`items` and `pattern` for a part, or `search` alone."
+    "Show content of this conversation that is shortened or hidden. Pass a handle alone for all of the content, a "
+    "handle and one of {parts} for a part of it, or search alone."
 )
 _PROPERTIES: dict[str, Any] = {
     "handle": {
         "type": "string",
-        "description": "The handle in the note that stands for what was left out: m12, a part of it (m12.1) or a run "
-        "(m3-m17).",
+        "description": "The handle in the note: m12, one part of it (m12.1), or a range (m3-m17).",
     },
-    "lines": {"type": "string", "description": 'Only these lines: "40-80", "40-" (to the end), "-20" (the last 20).'},
+    "lines": {"type": "string", "description": 'The lines to show: "40-80", "40-" (to the end), "-20" (the last 20).'},
     "items": {
         "type": "string",
-        "description": 'Only these items, such as "1-20": elements of a JSON list, rows of a table, records between '
-        "blank lines.",
+        "description": 'The items to show, such as "1-20": elements of a JSON list, rows of a table, or records '
+        "between blank lines.",
     },
     "pattern": {
         "type": "string",
-        "description": "Only lines that match this regular expression, with their numbers and the lines around them.",
+        "description": "A regular expression; shows the lines that match it, with their numbers and some lines around.",
     },
     "search": {
         "type": "string",
-        "description": 'Words to find in everything that is not shown; "in quotation marks" they stand together.',
+        "description": 'Words to find in everything that is not shown; words "in quotation marks" stand together.',
     },
-}
-_SCHEMA: dict[str, Any] = {"type": "object", "properties": _PROPERTIES, "additionalProperties": False}
-_ANTHROPIC: dict[str, Any] = {"name": TOOL, "description": _DESCRIPTION, "input_schema": _SCHEMA}
-_OPENAI: dict[str, Any] = {
-    "type": "function",
-    "function": {"name": TOOL, "description": _DESCRIPTION, "parameters": _SCHEMA},
 }
 
 
@@ -138,11 +133,32 @@ Request = Whole | Lines | Items | Matches | Search
 def expand_tool(format: str = "openai") -> dict[str, Any]:
     """Return the definition of the tool for `openai` or `anthropic`, in new containers, always the same bytes.
 
-    Raises BadSetting for another format.
+    It has the argument `pattern` only if the package `regex` (extra `expand`) is installed. Raises BadSetting for
+    another format.
     """
     if format not in ("openai", "anthropic"):
         raise BadSetting(f"The tool exists in the formats openai and anthropic, not {format!r:.60}.")
-    return copy.deepcopy(_ANTHROPIC if format == "anthropic" else _OPENAI)
+    description, schema = copy.deepcopy(_definition(has_patterns=_has_patterns()))
+    if format == "anthropic":
+        return {"name": TOOL, "description": description, "input_schema": schema}
+    return {"type": "function", "function": {"name": TOOL, "description": description, "parameters": schema}}
+
+
+@cache
+def _has_patterns() -> bool:
+    return find_spec("regex") is not None
+
+
+@cache
+def _definition(*, has_patterns: bool) -> tuple[str, dict[str, Any]]:
+    """Return the description of the tool, and the schema of its arguments."""
+    properties = {name: value for name, value in _PROPERTIES.items() if has_patterns or name != "pattern"}
+    parts = "lines, items and pattern" if has_patterns else "lines and items"
+    return _DESCRIPTION.format(parts=parts), {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
 
 
 def with_tool(tools: Sequence[Any], format: str) -> list[Any]:
@@ -150,15 +166,16 @@ def with_tool(tools: Sequence[Any], format: str) -> list[Any]:
 
     Raises BadSetting if another tool has its name: handles in placeholders would lead to that one.
     """
-    for tool in tools:
-        if _name_of(tool) == TOOL:
-            if not _is_ours(tool):
-                raise BadSetting(
-                    f"One of your tools is named {TOOL}, which expand=True adds. Rename it, or leave expand= out and "
-                    "answer its calls yourself: chat.answer(call)."
-                )
-            return list(tools)
+    if has_tool(TOOL, tools):
+        raise BadSetting(f"One of your tools is named {TOOL}, which expand=True adds. Rename it, or pass expand=False.")
+    if offers_expand(tools):
+        return list(tools)
     return [*tools, expand_tool("anthropic" if format == "anthropic" else "openai")]
+
+
+def offers_expand(tools: Sequence[Any]) -> bool:
+    """Return whether these tools, of a request, hold the tool `expand`."""
+    return any(_name_of(tool) == TOOL and _is_ours(tool) for tool in tools)
 
 
 def has_tool(name: str, tools: Sequence[Any]) -> bool:
@@ -204,7 +221,7 @@ def read_arguments(arguments: str) -> Request:
     if words is not None:
         return Search(_text("search", words))
     if handle is None:
-        raise BadInput('What is to be expanded? Give a `handle` such as "m12", or `search` for words.')
+        raise BadInput('The call names no content. Pass a `handle` such as "m12", or `search` for words.')
     if len(asked) > 1:
         raise BadInput(
             f"Give one of `lines`, `items` and `pattern`, not {' and '.join(f'`{name}`' for name in asked)}."
@@ -221,20 +238,25 @@ def read_arguments(arguments: str) -> Request:
 
 
 def _name_of(tool: object) -> object:
-    match _plain(tool):
-        case {"name": name}:
-            return name
-        case {"type": str(kind), **rest} if isinstance(inner := rest.get(kind), Mapping):
-            return inner.get("name")
+    return _function_in(tool).get("name")
+
+
+def _function_in(tool: object) -> Mapping[str, Any]:
+    """Return the part of a definition with the name, the description and the schema of the tool."""
+    match plain := _plain(tool):
+        case Mapping() if "name" in plain:
+            return plain
+        case {"type": str(kind), **rest} if isinstance(function := rest.get(kind), Mapping):
+            return function
         case _:
-            return None
+            return {}
 
 
 def _is_ours(tool: object) -> bool:
-    plain = _plain(tool)
-    if isinstance(plain, Mapping):
-        plain = {key: value for key, value in plain.items() if key != "cache_control"}
-    return plain in (_ANTHROPIC, _OPENAI)
+    function = _function_in(tool)
+    schema = function.get("input_schema", function.get("parameters"))
+    ours = [_definition(has_patterns=has_patterns) for has_patterns in (True, False)]
+    return function.get("name") == TOOL and (function.get("description"), schema) in ours
 
 
 def _instructs(part: object) -> bool:

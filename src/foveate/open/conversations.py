@@ -48,8 +48,9 @@ def open_conversation(
     automatically. `summarizer`: writes the summaries that policies request. A function, or a name: `digest` and
     `first-characters` need no model; `anthropic:claude-haiku-4-5` names one.
 
-    `expand`: offer the model the tool `expand`, and answer its calls (default: no). `plugins`: add context to the
-    user's messages and to tool results. `options`: everything else, see `Options`.
+    `expand`: offer the model the tool `expand`, which shows originals, and answer its calls: True always, False never,
+    by default in requests with other tools. In a request without it, no text names the tool. `plugins`: add context to
+    the user's messages and to tool results. `options`: everything else, see `Options`.
 
     A value that is None comes from the environment (`FOVEATE_WINDOW`), `foveate.toml` in the current folder, the preset
     or the default, in this order. Raises BadSetting for values that are not allowed or do not go together.

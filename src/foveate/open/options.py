@@ -78,7 +78,8 @@ class ResolvedOptions(NamedTuple):
     window: int | None
     reserve: int | None
     tenant: str
-    expand: bool
+    expand: bool | None
+    """Whether requests offer the tool `expand`; None: those with tools."""
     expand_where: Place
     summarizer: str | Summarizer
     """A name, "" for none, or the summarizer itself."""
@@ -102,9 +103,12 @@ def resolve(
     policies = merged.policies()
     if plugins and not merged.has_preset:
         policies = _with_retention(policies)
+    values = {key: merged[key] for key in keywords}
     if merged["policy"] != "off":  # One switch for everything automatic.
         policies = (*plugin_policies(plugins), *policies)
-    return ResolvedOptions(policies, merged.floor(), **{key: merged[key] for key in keywords})
+    elif values["expand"] is None:
+        values["expand"] = False
+    return ResolvedOptions(policies, merged.floor(), **values)
 
 
 def _resolve_keywords(policy: PolicyChoice, keywords: Mapping[str, Any]) -> ResolvedOptions:
@@ -114,10 +118,11 @@ def _resolve_keywords(policy: PolicyChoice, keywords: Mapping[str, Any]) -> Reso
         "store": "memory:",
         "model": "",
         "tenant": "",
-        "expand": False,
         "expand_where": "auto",
         "summarizer": load_summarizer_name(policy) if isinstance(policy, str) else "",
     }
+    if policy == "off":
+        defaults["expand"] = False
     values = {**keywords} | {key: defaults[key] for key in defaults if keywords[key] is None}
     if values["format"] is None:
         model = values["model"]

@@ -126,7 +126,8 @@ class Parts(NamedTuple):
         if not isinstance(resolved.format, str):
             validate.has_methods("format=", resolved.format, ("parse", "prompt"), "the name of a format or a Format")
         validate.text("model=", resolved.model)
-        validate.instance("expand=", resolved.expand, bool, "True or False")
+        if resolved.expand is not None:
+            validate.instance("expand=", resolved.expand, bool, "True or False")
         if resolved.expand_where not in get_args(Place):
             raise BadSetting(
                 f"expand_where= is {resolved.expand_where!r:.60}. Pass one of {', '.join(get_args(Place))}."

@@ -11,13 +11,13 @@ the same at every later call, and is folded once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Any
 
 import msgspec
 
-from ..core.caches import cached
+from ..core.caches import register
 from ..core.edits import Edit, Span, Summarize
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.planner import Policy
@@ -53,6 +53,8 @@ _RESULT_MAX = 120
 """Characters of a result that is kept whole."""
 _LINE_MAX = 160
 """Characters of a line of a result."""
+_FOLDS_MAX = 65_536
+"""Folds that are remembered."""
 _WHITE_SPACE = re.compile(r"\s+")
 _ESCAPES = {"\n": "\\n", "\t": "\\t"}
 
@@ -83,23 +85,23 @@ def fold(
     if "{steps}" not in framing:
         raise BadSetting(f"framing of fold is {framing!r:.80}. It must contain {{steps}}, the text of the steps.")
 
+    memo = _Memo()
+
     def policy(view: View) -> Iterator[Edit]:
         window = window_tokens(protect, view)
         old = count_older(view, window)
         if not old:
             return
         named: set[str] = set()
-        at = 0
+        at, node = 0, 0
         for start, end in _closed_stretches(view, old, stretch):
-            for entry in view.entries[at:start]:
-                named |= _entry_names(entry)
+            between, entries = view.entries[at:start], view.entries[start:end]
             at = end
-            entries = view.entries[start:end]
-            steps = _folded_steps(entries, frozenset(named))
+            node, steps, names = memo.fold(node, between, entries, named)
+            named |= names
             first, last = entries[0], entries[-1]
             text = _fill_framing(framing, first.position, max(entry.position for entry in entries), steps)
             before = sum([entry.tokens for entry in entries])
-            named |= names_of(steps)
             if before - len(text) // 4 >= min_share * before:
                 yield Summarize(Span(first.id, last.id), text, _NAME, f"older than the newest {window:,} tokens")
 
@@ -111,14 +113,35 @@ def _fill_framing(framing: str, first: int, last: int, steps: str) -> str:
     return text.replace("{steps}", steps)
 
 
-@cached(8_192)
-def _entry_names(entry: Entry) -> frozenset[str]:
-    return names_of(entry.message.text)
+class _Memo:
+    """The folds of earlier calls. A fold depends on all entries before it, so folds form a tree, from node 0 on."""
 
+    def __init__(self) -> None:
+        self._folds: dict[tuple[int, tuple[Entry, ...], tuple[Entry, ...]], tuple[int, str, frozenset[str]]] = {}
+        self._newest = 0
+        register(self)
 
-@cached(1_024)
-def _folded_steps(entries: Sequence[Entry], named: frozenset[str]) -> str:
-    return fold_steps(entries, named)
+    def cache_clear(self) -> None:
+        """Forget all folds, after messages were erased."""
+        self._folds.clear()
+
+    def fold(
+        self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...], named: Set[str]
+    ) -> tuple[int, str, frozenset[str]]:
+        """Return the node of a fold, its text, and the names up to its end that are new.
+
+        `node`: of the fold before; `between`: the entries since then; `named`: the names up to that fold.
+        """
+        key = node, between, entries
+        known = self._folds.get(key)
+        if known is None:
+            names = frozenset[str]().union(*(names_of(entry.message.text) for entry in between))
+            steps = fold_steps(entries, named, names)
+            self._newest += 1
+            if len(self._folds) >= _FOLDS_MAX:
+                self._folds.clear()
+            known = self._folds[key] = self._newest, steps, (names | names_of(steps)) - named
+        return known
 
 
 def _closed_stretches(view: View, old: int, least: int) -> Iterator[tuple[int, int]]:
@@ -154,13 +177,14 @@ def _is_scattered(entries: Sequence[Entry], start: int, end: int) -> bool:
 # --------------------------------------------------------------------------------------------------- the text of a fold
 
 
-def fold_steps(entries: Sequence[Entry], named: Iterable[str] = ()) -> str:
+def fold_steps(entries: Sequence[Entry], named: Set[str] = frozenset(), further: Iterable[str] = ()) -> str:
     """Return the text for the messages of whole units, one paragraph for each message of the model.
 
     Made from the appended messages, so the same steps give the same text. Each name (a path, an id, an identifier)
-    appears on one line only. `named`: names that later messages hold already.
+    appears on one line only. `named`, `further`: names that need no line, since earlier messages hold them. `named` may
+    be large: it is neither copied nor iterated over.
     """
-    writer = _StepWriter(set(named))
+    writer = _StepWriter(named, set(further))
     answers: dict[str, Entry] = {}
     for entry in entries:
         if entry.result is not None:
@@ -173,10 +197,13 @@ def fold_steps(entries: Sequence[Entry], named: Iterable[str] = ()) -> str:
 
 
 class _StepWriter:
-    """Writes the lines of steps, and remembers the names in them."""
+    """Writes the lines of steps, and remembers the names in them.
 
-    def __init__(self, named: set[str]) -> None:
-        self._named = named
+    `named`: names that need no line. `written`: further ones, to which the names in the lines are added.
+    """
+
+    def __init__(self, named: Set[str], written: set[str]) -> None:
+        self._named, self._written = named, written
 
     def step_lines(self, entry: Entry, message: Message, answers: Mapping[str, Entry]) -> Iterator[str]:
         """Yield the lines of one message of the model, and of the results of its calls."""
@@ -193,7 +220,7 @@ class _StepWriter:
                 yield from self._result_lines(answer, answer.result)
 
     def _write(self, line: str) -> str:
-        self._named |= names_of(line)
+        self._written |= names_of(line)
         return line
 
     def _text_lines(self, text: str) -> Iterator[str]:
@@ -240,7 +267,7 @@ class _StepWriter:
         lines: list[str] = []
         for line in _without_header(short):
             shown = _on_one_line(f"\n{line}") if keeps_indent else line.strip()
-            if names_of(shown) - self._named:
+            if any(name not in self._named and name not in self._written for name in names_of(shown)):
                 lines.append(self._write(shown[:_LINE_MAX]))
         return lines
 

@@ -14,6 +14,7 @@ from itertools import accumulate
 from msgspec.structs import replace
 
 from ..core.messages import Content, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, user
+from ..core.plain_handles import plain_text
 from ..core.rules import cut_points
 from ..core.sizes import tokens_of
 from ..core.view import Entry
@@ -39,15 +40,26 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
     units are left out, with a note. `level`: 0 to 2, the first cut to try; higher for a further attempt. Returns no
     messages if not even the newest unit fits.
     """
-    tokens = sum(tokens_of(entry.message) for entry in entries)
-    scale = sum(entry.tokens for entry in entries) / max(1, tokens)
+    tokens = sum([tokens_of(entry.message) for entry in entries])
+    scale = sum([entry.tokens for entry in entries]) / max(1, tokens)
+    longest = [_longest_text(entry.message) for entry in entries]
     messages: list[Message] = []
+    sizes: list[int] = []
+    before = -1
     for keep, cuts_all in _CUTS[_FIRST_CUTS[min(level, len(_FIRST_CUTS) - 1)] :]:
-        messages = [_cut_message(entry, keep, cuts_all) for entry in entries]
-        size = scale * sum(map(tokens_of, messages))
+        if before <= 0:
+            messages = [_cut_message(entry, keep, cuts_all) for entry in entries]
+            sizes = [tokens_of(message) for message in messages]
+        else:  # Only messages with a longer text change.
+            for index, entry in enumerate(entries):
+                if longest[index] > keep:
+                    messages[index] = _cut_message(entry, keep, cuts_all)
+                    sizes[index] = tokens_of(messages[index])
+        before = keep
+        size = scale * sum(sizes)
         if size <= room:
             return tuple(message for message in messages if message.parts), int(size)
-    return _newest_units(messages, cut_points(entries), room, scale)
+    return _newest_units(messages, sizes, cut_points(entries), room, scale)
 
 
 def frame_summary(framing: str, handle: str, summary: str) -> str:
@@ -57,8 +69,10 @@ def frame_summary(framing: str, handle: str, summary: str) -> str:
 
 def unframe_summary(text: str, framing: str) -> str:
     """Return the summary in a framed text. Returns any other text unchanged."""
-    match = _frame_pattern(framing).fullmatch(text)
-    return match["summary"] if match else text
+    for form in (framing, plain_text(framing)):
+        if match := _frame_pattern(form).fullmatch(text):
+            return match["summary"]
+    return text
 
 
 @cache
@@ -68,11 +82,24 @@ def _frame_pattern(framing: str) -> re.Pattern[str]:
     return re.compile("".join(fields.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)
 
 
+def _longest_text(message: Message) -> int:
+    """Return the length of the longest text or arguments in a message, which a cut may shorten."""
+    lengths = [0]
+    for part in message.parts:
+        for content in part.content if isinstance(part, ToolResult) else (part,):
+            match content:
+                case Text(text=text) | ToolCall(arguments=text):
+                    lengths.append(len(text))
+                case _:
+                    pass
+    return max(lengths)
+
+
 def _newest_units(
-    messages: Sequence[Message], points: Sequence[int], room: int, scale: float
+    messages: Sequence[Message], tokens: Sequence[int], points: Sequence[int], room: int, scale: float
 ) -> tuple[tuple[Message, ...], int]:
     """Return the newest units that fit, after a note with the number of missing messages."""
-    sizes = [0.0, *accumulate(scale * tokens_of(message) for message in messages)]
+    sizes = [0.0, *accumulate(scale * size for size in tokens)]
     note_size = scale * tokens_of(user(_LEFT_OUT.format(count=len(messages))))
     for point in points:
         size = sizes[-1] - sizes[point] + note_size

@@ -411,6 +411,7 @@ def _open(
             window=window,
             policy=policy,
             summarizer=summarizer,
+            expand=True,  # Replays count what an agent would expand.
             # A recording may pair a model with another provider: only the model's rules count here.
             options=Options(
                 profile=profile_for(provider, model), prices=prices, clock=clock, background=ImmediateCall, tenant=""

@@ -44,7 +44,9 @@ class General(Struct, frozen=True, kw_only=True):
     reserve: Annotated[int, Meta(ge=0, le=MOST, description="Tokens kept free for the answer")] | None = None
     tenant: Annotated[str, Meta(description="The owner of the conversation in a shared store")] = ""
     summarizer: Annotated[str, Meta(description="The writer of summaries: digest, first-characters or a model")] = ""
-    expand: Annotated[bool, Meta(description="Whether the model is offered the tool `expand`")] = False
+    expand: (
+        Annotated[bool, Meta(description="Whether to offer the tool `expand`; default: with other tools")] | None
+    ) = None
     expand_where: Annotated[
         Literal["view", "tail", "auto"], Meta(description="Where an expanded original is shown")
     ] = "auto"
