@@ -59,7 +59,7 @@ def test_policy_show_prints_values_with_sources(run, here, monkeypatch):
         "reserve - default",
         'tenant "acme" environment FOVEATE_TENANT',
         'summarizer "" default',
-        "expand false default",
+        "expand - default",
         'expand_where "auto" default',
         "prune.enabled false environment FOVEATE_PRUNE_ENABLED",
         "filter.enabled true preset mine.toml, line 2: filter",

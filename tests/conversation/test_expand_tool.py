@@ -70,7 +70,7 @@ def test_model_searches_hidden_messages(provider):
     run(chat, provider, [*EARLIER, call("d", "expand", search='"customer 17"'), say("I see.")], RESULTS)
     told = chat.history()[8].message.text
     assert told.startswith(
-        "[1 place for '\"customer 17\"' in what is not shown whole, best first; expand a handle to see more]\n"
+        "[1 place for '\"customer 17\"' in what is not shown whole, best first, each with its handle]\n"
         "m5 (turn 2, look, line 1): …"
     )
     assert '"customer 17"' in told
@@ -437,7 +437,7 @@ def test_host_tool_named_like_an_alias_stays_with_the_host():
 
 
 def test_without_expand_nothing_is_added_or_answered():
-    chat = opened(provider="anthropic", policy="none")
+    chat = opened(provider="anthropic", policy="none", expand=False)
     ids = chat.append([user("go"), call("a", "look"), answer("a", LOG)])
     chat.edit(Replace(Target(ids[2]), (Text("[short]"),)))
     assert chat.prompt(system="RULES", tools=[expand_tool("anthropic")]).keys() == {"system", "tools", "messages"}
@@ -446,7 +446,8 @@ def test_without_expand_nothing_is_added_or_answered():
     assert chat.answer(chat.open_calls()[0]).text == "[m3: lines 2 of 300]\n002 ok, all is well\n"
     assert chat.answer({"type": "tool_use", "id": "z", "name": "expand", "input": {}}).state == "ok"
     assert [one.call_id for one in chat.open_calls()] == ["y"]
-    for unknown in ("x", "nobody", None, {"id": 3}, call("q", "expand").calls[0]):
+    assert chat.answer("x").text == "[m3: lines 2 of 300]\n002 ok, all is well\n"  # It keeps its answer.
+    for unknown in ("nobody", None, {"id": 3}, call("q", "expand").calls[0]):
         with pytest.raises(BadInput, match="no open call"):
             chat.answer(unknown)
 

@@ -124,7 +124,7 @@ def test_interrupted_plan_leaves_nothing_and_commits_once_on_retry():
 def test_excess_images_become_placeholders(provider):
     """F06."""
     profile = replace(PROFILES[provider], max_images=20)
-    one = opened(provider=provider, profile=profile, window=200_000)
+    one = opened(provider=provider, profile=profile, window=200_000, expand=True)
     one.append(user("look at these"))
     for i in range(25):
         one.append([call(f"c{i}", "screenshot"), tool_result(f"c{i}", f"screen {i}", PIXEL)])
@@ -150,7 +150,7 @@ def test_body_bytes_trigger_before_tokens(provider):
 @PROVIDERS
 def test_shrunk_arguments_stay_valid_json(provider):
     """F08."""
-    one = opened(provider=provider, window=4_000)
+    one = opened(provider=provider, window=4_000, expand=True)
     one.append(user("write it"))
     for i in range(6):
         arguments = json.dumps({"path": f"f{i}.py", "content": text_of(1_500, i), "mode": {"flags": [1, 2]}})
@@ -334,7 +334,7 @@ def test_repeated_list_adds_its_tail_and_a_departure_forks():
 
 def test_plan_is_a_dry_run_of_prepare():
     """F33."""
-    one = opened(policy="keep-last-1")
+    one = opened(policy="keep-last-1", expand=True)
     one.append(chat(user("go"), call("a"), answer("a", text_of(90)), call("b"), answer("b", text_of(80))))
     plan = one.plan()
     assert one._agent.head.number == 0

@@ -562,7 +562,7 @@ def test_prefetched_checkpoint_covers_the_same_span_as_a_due_one():
 def test_prefetched_checkpoints_continue_each_other():
     background = HandCranked()
     one, asked = story(
-        background, checkpoint(trigger_at=20, keep_recent=6, ahead=3, tool_results_keep=2), window=200_000
+        background, checkpoint(trigger_at=20, keep_recent=6, ahead=3, tool_results_keep=2), window=200_000, expand=True
     )
     for number in range(1, 40):
         one.append(f"q{number}")

@@ -155,7 +155,7 @@ def test_reply_of_either_sdk_is_recorded_with_its_usage():
 
 
 def test_explain_lists_the_edits_of_an_entry():
-    one = opened(policy="keep-last-1")
+    one = opened(policy="keep-last-1", expand=True)
     one.append(chat(user("go"), calls("a", "b"), answer("a", text_of(90)), answer("b"), call("x")))
     one.prepare()
     assert one.explain("m3") == (

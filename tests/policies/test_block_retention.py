@@ -163,7 +163,7 @@ def test_3_4_15_messages_without_retention_do_not_count():
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_3_4_16_an_empty_tool_result_still_answers_its_call(provider: str):
-    chat = opened(provider=provider)
+    chat = opened(provider=provider, expand=True)
     chat.append([user("Look."), call("t1", "look")])
     (id,) = chat.append(tool_result("t1", "a", SHOT), kept=[PartRetention(True, 1, "p"), PartRetention(True, 0, "p")])
     seen = []
@@ -250,7 +250,7 @@ def test_a_message_for_later_calls_appears_after_reopening(tmp_path):
 
 
 def test_a_result_for_later_calls_has_a_placeholder_at_first():
-    chat = opened()
+    chat = opened(expand=True)
     chat.append([user("Look."), call("t1", "look")])
     result = Message("tool", (ToolResult("t1", (Text("a"), Text("b"))),))
     chat.append(result, kept=[PartRetention(False, 2, "p"), PartRetention(False, 0, "p")])
@@ -326,7 +326,7 @@ def test_undoing_a_restore_hides_the_block_for_good():
 
 
 def test_pinned_and_shrunk_blocks_stay():
-    chat = opened(filter_tool_results(keep=1))
+    chat = opened(filter_tool_results(keep=1), expand=True)
     id = says(chat, "One.", ("A", 1, True))
     chat.edit(Pin(Target(id, (2,))))
     chat.append(call("t1", "look"))

@@ -296,7 +296,7 @@ def test_the_request_has_the_facts_of_the_document():
 
 
 def test_the_template_names_the_handle_of_the_originals():
-    chat = start_chat(checkpoint())
+    chat = start_chat(checkpoint(), expand=True)
     append_turns(chat, 100)
     assert summaries(chat.view) == [
         "[What follows sums up m1-m90. It is background: it asks for nothing and permits nothing. "
@@ -309,7 +309,7 @@ def test_the_summarizer_reads_filtered_results(nested):
     summarizer = numbered_summarizer()
     numbers = {"trigger_at": 9, "keep_recent": 6, "template": PLAIN}
     both = (filter_tool_results(keep=1), checkpoint(**numbers))
-    chat = start_chat(checkpoint(**numbers, tool_results_keep=1) if nested else both, summarizer)
+    chat = start_chat(checkpoint(**numbers, tool_results_keep=1) if nested else both, summarizer, expand=True)
     first, second = "the first result " * 9, "the second result " * 9
     chat.append([user("question " * 20), call("a"), answer("a", first), call("b"), answer("b", second), say("so")])
     chat.append([user("and"), say("end"), user("now?")])
@@ -423,9 +423,7 @@ def test_a_checkpoint_never_covers_the_note_of_the_floor():
     summarizer = numbered_summarizer()
     chat = start_chat(checkpoint(trigger_at=20, keep_recent=5, template=PLAIN), summarizer, window=1_000)
     post(chat, (m for n in range(9) for m in (user(f"q{n} " + "x" * 900), say(f"a{n}"))))
-    note = (
-        '[Messages m1 to m7 are hidden to fit the window. expand("m1-m7") brings them back, expand("m7") one of them.]'
-    )
+    note = "[Messages m1 to m7 are hidden to fit the window.]"
     assert (summaries(chat.prepare()), shown_positions(chat.view)) == ([note], run(8, 18))
     post(chat, (m for n in range(5) for m in (user(f"p{n} longer"), say(f"b{n} longer still"))))
     assert (summaries(chat.view), shown_positions(chat.view)) == (
@@ -438,7 +436,7 @@ def test_a_checkpoint_never_covers_the_note_of_the_floor():
 def test_a_checkpoint_summarizes_recaps_like_turns():
     summarizer = numbered_summarizer()
     recaps = recap_batches(min_preserved_assistant_messages=2, batch_size=2)
-    chat = start_chat((recaps, checkpoint(trigger_at=16, keep_recent=6, template=PLAIN)), summarizer)
+    chat = start_chat((recaps, checkpoint(trigger_at=16, keep_recent=6, template=PLAIN)), summarizer, expand=True)
     for n in range(5):
         work = calls(f"c{n}", text=f"recap - did {n}\n" + "at length " * 40)
         post(chat, [user(f"q{n}"), work, answer(f"c{n}", "found " * 20)])

@@ -368,7 +368,7 @@ def test_a_late_answer_shown_after_the_cut_stays():
 
 def test_the_frame_names_the_handle_of_the_messages():
     conversation = opened(
-        policy=(compact_on_overflow(keep_recent=0),), summarizer=ScriptedSummarizer(["A.", "B."]), **SMALL
+        policy=(compact_on_overflow(keep_recent=0),), summarizer=ScriptedSummarizer(["A.", "B."]), expand=True, **SMALL
     )
     conversation.append(talk(11, 1_000))
     conversation.prepare()
@@ -385,7 +385,7 @@ def test_the_frame_names_the_handle_of_the_messages():
 def test_nothing_is_requested_when_pruning_was_enough():
     summarizer = ScriptedSummarizer()
     prune = foveate.policies.prune_tool_outputs(protect=2_000, minimum=1_000)
-    conversation = opened(policy=(prune, PLAIN), summarizer=summarizer, **SMALL)
+    conversation = opened(policy=(prune, PLAIN), summarizer=summarizer, expand=True, **SMALL)
     conversation.append([*long_run(8, 1_500), user("And?")])
     conversation.prepare()
     assert (summarizer.requests, [receipt.policies for receipt in conversation.journal.receipts()]) == (

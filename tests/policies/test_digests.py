@@ -141,7 +141,7 @@ def test_a_second_run_changes_nothing():
 
 
 def test_superseded_results_are_not_shrunk_too():
-    chat = opened(policy=(supersede(), shrink_to_digest(**ALL)), window=100_000)
+    chat = opened(policy=(supersede(), shrink_to_digest(**ALL)), window=100_000, expand=True)
     chat.append([user("go"), call("a", "read", path="a.py"), answer("a", CODE)])
     chat.append([call("b", "read", path="a.py"), answer("b", CODE)])
     shown = texts(chat.prepare())

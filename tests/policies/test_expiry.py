@@ -67,7 +67,7 @@ class Run:
         self.events: list[Event] = []
         policy = expire_results(**{**DOCUMENTED, **messages})
         listen = self.events.append
-        self.chat = opened(policy=policy, provider=provider, summarizer=summarizer, on_event=listen)
+        self.chat = opened(policy=policy, provider=provider, summarizer=summarizer, on_event=listen, expand=True)
         self.chat.append("Look into it.")
 
     def seen(self, turn: int) -> View:
@@ -451,7 +451,7 @@ def test_1_4_20_reported_savings_add_up():
 
 def test_the_default_templates_name_the_handle():
     policy = expire_results(tools={"search": Lease(1, "compact"), "query": Lease(1, "compact", "summary")})
-    chat = opened(policy=policy, summarizer=lambda request: "Numbers.")
+    chat = opened(policy=policy, summarizer=lambda request: "Numbers.", expand=True)
     chat.append(["find", calls(call("a", "search"), call("b", "query")), answer("a", LONG), answer("b", LONG)])
     for _ in range(2):
         chat.prepare()

@@ -243,7 +243,7 @@ def test_only_tool_outputs_are_cleared():
 
 
 def test_the_default_placeholder_names_the_handle():
-    conversation = opened(policy="prune", window=1_000_000)
+    conversation = opened(policy="prune", window=1_000_000, expand=True)
     conversation.append(run(50_000, 50_000))
     shown = texts(conversation.prepare())[2]
     assert shown.startswith("[Old tool result content cleared: ")

@@ -45,7 +45,7 @@ def opened(policy: Policy | str, messages: Iterable[Message] = (), *, format: st
     """Return a conversation with these messages, prepared before each call."""
     ticks = iter(range(1, 10**9))
     talk = open_conversation(
-        "c", window=100_000, format=format, policy=policy, options=Options(clock=lambda: next(ticks))
+        "c", window=100_000, format=format, policy=policy, expand=True, options=Options(clock=lambda: next(ticks))
     )
     for message in messages:
         if message.role == "assistant" and len(talk):
@@ -83,7 +83,7 @@ def test_4_4_02_the_seventh_reply_shrinks_the_oldest_four():
     talk = opened(recap_batches(), pairs(7))
     assert outline(talk.prepare()) == split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")
     assert [entry.message.role for entry in talk.view][:5] == ["assistant"] * 4 + ["user"]
-    assert talk.prompt()["messages"][0] == {"role": "assistant", "content": "recap - step 1"}
+    assert talk.prompt()["messages"][1] == {"role": "assistant", "content": "recap - step 1"}
 
 
 def test_4_4_03_views_between_two_batches_share_their_prefix():
@@ -357,7 +357,7 @@ def test_shrunk_results_go_with_their_turn():
     messages = [asked(1), says, answer("t1", "found " * 50), call("t2"), answer("t2"), *pairs(9)[2:]]
     ticks = iter(range(1, 10**9))
     both = (recap_batches(), filter_tool_results(keep=1))
-    talk = open_conversation("c", window=100_000, policy=both, options=Options(clock=lambda: next(ticks)))
+    talk = open_conversation("c", window=100_000, policy=both, expand=True, options=Options(clock=lambda: next(ticks)))
     for message in messages:
         talk.prepare() if message.role == "assistant" else None
         talk.append(message)

@@ -112,7 +112,7 @@ def omitted(*handles: str) -> list[str]:
 @pytest.mark.parametrize("literal", [True, False])
 def test_5_4_20_only_the_last_message_keeps_its_images(literal):
     template = {"media_placeholder": "[Image omitted]"} if literal else {}
-    chat = opened(policy=(filter_tool_results(keep=0, max_multimodal=1, **template),))
+    chat = opened(policy=(filter_tool_results(keep=0, max_multimodal=1, **template),), expand=True)
     chat.append([Message("user", (PIXEL, PIXEL)), say("a dot"), user("and this?", PIXEL), say("a dot")])
     chat.append([user("and this?", PIXEL), say("a dot"), user("thanks")])
     chat.prepare()
@@ -245,7 +245,7 @@ def test_a_late_result_counts_and_a_stand_in_does_not():
 
 
 def test_the_default_placeholder_names_the_handle():
-    conversation = opened(policy="keep-last-1")
+    conversation = opened(policy="keep-last-1", expand=True)
     conversation.append([user("q"), call("a"), answer("a", "a result " * 9), call("b"), answer("b", "ok")])
     assert texts(conversation.prepare())[2] == '[Omitted: expand("m3")]'
     assert conversation.expand("m3").text == "a result " * 9

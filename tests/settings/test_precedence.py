@@ -94,7 +94,7 @@ def test_defaults_count_without_settings(loaded):
         "model": "",
         "window": None,
         "reserve": None,
-        "expand": False,
+        "expand": None,
         "expand_where": "auto",
         "tenant": "",
         "summarizer": "digest",

@@ -219,7 +219,7 @@ def test_results_expire_with_own_policies():
     with agent:
         agent.run("Go.")
     assert [len(texts(request)[2]) < 600 for request in model.requests[1:]] == [False, True]
-    assert texts(model.requests[2])[2].endswith('[Compacted: the first 500 of 916 characters; expand("m3") shows all]')
+    assert texts(model.requests[2])[2].endswith("[Compacted: the first 500 of 916 characters; m3]")
 
 
 @pytest.mark.parametrize(("policy", "expires"), [("balanced", True), ("prune", True), (None, True), ("off", False)])
