@@ -8,6 +8,7 @@ unknown content, and edits without an effect.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -131,7 +132,7 @@ def make_plan(
                 wanted = [edit for edit in wanted if not isinstance(edit, Restore)]
                 continue
             after = seen(trial)
-            change = _Change(view, after, was, _touched(after, wanted), trial)
+            change = _Change(view, after, was, _touched(after, wanted), trial, {})
             effective = [edit for edit in wanted if change.is_made_by(edit)]
             if len(effective) == len(wanted):
                 return trial, after, [change.measured(edit) for edit in wanted]
@@ -273,6 +274,8 @@ class _Change(NamedTuple):
     old_entries: dict[str, Entry]
     new_entries: dict[str, Entry]
     trial: Projection
+    placed: dict[int, tuple[list[int], list[Entry]]]
+    """For each of the two views, by identity: its entries by position. Filled when a span is looked up."""
 
     def is_made_by(self, edit: Edit) -> bool:
         """Return whether the edit contributed to the change. If several edits may have, all of them did."""
@@ -304,7 +307,15 @@ class _Change(NamedTuple):
 
     def _within(self, view: View, span: Target | Span) -> list[Entry]:
         first, last = self.trial.range_of(span) or (1, 0)
-        return [entry for entry in view.entries if first <= entry.position <= last]
+        if id(view) not in self.placed:
+            entries = sorted(view.entries, key=_position)
+            self.placed[id(view)] = list(map(_position, entries)), entries
+        positions, entries = self.placed[id(view)]
+        return entries[bisect_left(positions, first) : bisect_right(positions, last)]
+
+
+def _position(entry: Entry) -> int:
+    return entry.position
 
 
 def _look(entry: Entry | None) -> tuple[object, ...] | None:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from .caches import cached
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried, is_directive
@@ -416,7 +417,11 @@ def cut_points(view: View | Sequence[Entry]) -> list[int]:
     Messages between a server tool's use and its result belong to one unit. Both ends (0 and the number of entries) are
     included.
     """
-    entries = view.entries if isinstance(view, View) else view
+    return list(_cut_points(tuple(view.entries if isinstance(view, View) else view)))
+
+
+@cached(8)  # Several policies and stages look at one view.
+def _cut_points(entries: tuple[Entry, ...]) -> tuple[int, ...]:
     points: list[int] = []
     waiting: set[str] = set()
     uses: set[str] = set()
@@ -434,4 +439,4 @@ def cut_points(view: View | Sequence[Entry]) -> list[int]:
             continue
         for _, block in server_blocks(message):
             (uses.add if block.is_use else uses.discard)(block.id)
-    return [*points, len(entries)]
+    return (*points, len(entries))

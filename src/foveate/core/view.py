@@ -200,7 +200,7 @@ class View(Struct, frozen=True, eq=False):
     """Position of the last user input, even if it was erased and shows nothing; 0: unknown."""
     is_trial: bool = False
     """Whether the plan for this view is only a trial. Policies then log nothing."""
-    _sizes: tuple[int, int, int] | None = None
+    _memo: tuple[tuple[Entry, ...], tuple[int, int, int, int]] | None = None
 
     def __str__(self) -> str:
         """Return one short line, such as `turn 7: 12 entries, 8,210 of 152,000 usable tokens`."""
@@ -218,8 +218,7 @@ class View(Struct, frozen=True, eq=False):
     @property
     def last_input(self) -> int:
         """Return the position of the last visible user input, which no edit may change; 0 if there is none."""
-        inputs = (entry.position for entry in reversed(self.entries) if entry.is_input)
-        return next(inputs, 0)
+        return self._measured()[3]
 
     def task_of(self, policy: str) -> Task | None:
         """Return the newest compaction attempt of this policy, or None."""
@@ -240,11 +239,13 @@ class View(Struct, frozen=True, eq=False):
         """Return the number of images in all entries."""
         return self._measured()[2]
 
-    def _measured(self) -> tuple[int, int, int]:
-        sizes = self._sizes
-        if sizes is None:
-            entries = self.entries
+    def _measured(self) -> tuple[int, int, int, int]:
+        """Return tokens, bytes and images of all entries, and the position of the last input."""
+        memo, entries = self._memo, self.entries
+        if memo is None or memo[0] is not entries:
             tokens = sum([entry.tokens for entry in entries])
-            sizes = (tokens, sum([entry.bytes for entry in entries]), sum([entry.images for entry in entries]))
-            force_setattr(self, "_sizes", sizes)  # A memo: the value does not change.
-        return sizes
+            bytes, images = sum([entry.bytes for entry in entries]), sum([entry.images for entry in entries])
+            last = next((entry.position for entry in reversed(entries) if entry.is_input), 0)
+            memo = entries, (tokens, bytes, images, last)
+            force_setattr(self, "_memo", memo)  # The values do not change.
+        return memo[1]

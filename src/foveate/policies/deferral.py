@@ -10,7 +10,7 @@ edits they would have returned at earlier calls, for the part of the view that e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 
 from msgspec.structs import replace
@@ -198,7 +198,7 @@ class _PastEdits:
         entries = tuple([entry for entry in view.entries if entry.stamp.turn < turn])
         known = self._known.get(turn)
         if known is None or known[0] != entries:  # Entries compare by identity: equal means that nothing changed.
-            edits = _collect_edits(self._policies, replace(view, entries=entries, turn=turn, _sizes=None))
+            edits = _collect_edits(self._policies, replace(view, entries=entries, turn=turn))
             known = entries, frozenset(key for edit in edits if (key := _key(edit)) is not None)
             if len(self._known) >= 2 * _PROBES:
                 self._known.clear()
@@ -260,22 +260,23 @@ def _collect_edits(policies: Sequence[Policy], view: View) -> list[Edit | NeedsS
         return list(policies[0](view))
     edits: list[Edit | NeedsSummary] = []
     taken: set[str] = set()
+    indexes = {entry.id: index for index, entry in enumerate(view.entries)}
     for policy in policies:
         new = [edit for edit in policy(view) if (key := _key(edit)) is None or key[0] not in taken]
         for edit in new:
             if _key(edit) is not None:
-                taken |= _edited_ids(edit, view)
+                taken |= _edited_ids(edit, view, indexes)
         edits += new
     return edits
 
 
-def _edited_ids(edit: Edit | NeedsSummary, view: View) -> set[str]:
-    """Return the ids of the messages that an edit changes."""
+def _edited_ids(edit: Edit | NeedsSummary, view: View, indexes: Mapping[str, int]) -> set[str]:
+    """Return the ids of the messages that an edit changes. `indexes`: of the entries, by id."""
     ends = _end_ids(edit)
     if len(ends) < 2:
         return set(ends)
-    indexes = [index for index, entry in enumerate(view.entries) if entry.id in ends]
-    return {entry.id for entry in view.entries[indexes[0] : indexes[-1] + 1]} if indexes else set(ends)
+    known = sorted(indexes[id] for id in ends if id in indexes)
+    return {entry.id for entry in view.entries[known[0] : known[-1] + 1]} if known else set(ends)
 
 
 def _key(edit: Edit | NeedsSummary) -> EditKey | None:

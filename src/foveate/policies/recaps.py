@@ -177,6 +177,7 @@ class _Batches:
         self._view, self._due, self._trigger, self._form = view, due, trigger, form
         sources = ((turn.id, turn.source) for turn in due if turn.source is not None)
         self._expanded = [entry for entry in view.entries if entry.renewed]
+        self._indexes = {entry: index for index, entry in enumerate(view.entries)}
         self._lines = {id: line for id, source in sources if (line := form.find_line(source))}
 
     def hide_inputs(self, keep_first: bool) -> Iterator[_Step]:
@@ -218,7 +219,8 @@ class _Batches:
             return []
         answers: list[Entry] = []
         others: list[Entry] = []
-        for entry in self._view.entries[self._view.entries.index(turn) + 1 :]:
+        for index in range(self._indexes[turn] + 1, len(self._view.entries)):
+            entry = self._view.entries[index]
             if entry.message.role == "assistant":
                 break
             (answers if entry.message.result else others).append(entry)

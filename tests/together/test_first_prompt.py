@@ -1,0 +1,123 @@
+"""The first prompt over a long unshrunk history takes work and memory in proportion to its length."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from foveate import Message, Text, ToolCall, open_conversation
+from foveate.policies import PRESET_NAMES, fold
+from foveate.testing import answer, call, say, user
+
+from .mechanisms import MECHANISMS, opened
+
+PRESETS = [name.replace("-N", "-2") for name in PRESET_NAMES]
+NEEDS_SUMMARIES = ("checkpoint", "prune-and-compact")
+
+
+def steps(count: int) -> list[Message]:
+    """Return one request and many short steps, each with names of its own."""
+    messages = [user("Go on until it works.")]
+    for number in range(count // 2):
+        path = json.dumps({"path": f"src/module_{number}.py"})
+        said = (Text(f"Now module_{number}."), ToolCall(f"c{number}", "read_file", path))
+        messages += [
+            Message("assistant", said),
+            answer(f"c{number}", f"def function_{number}(): return value_{number}"),
+        ]
+    return messages
+
+
+def turns(count: int) -> list[Message]:
+    """Return many short turns, each with a tool call and a recap line."""
+    messages: list[Message] = []
+    for number in range(count // 4):
+        messages += [
+            user(f"Do {number}."),
+            call(f"c{number}", "bash", command=f"cat src/module_{number}.py"),
+            answer(f"c{number}", f"def function_{number}(): return value_{number}"),
+            say(f"recap - did {number} in src/module_{number}.py"),
+        ]
+    return [*messages, user("And now?")]
+
+
+def work_of(chat: Any, messages: list[Message]) -> int:
+    """Return the number of function calls that the first prompt over these messages makes."""
+    chat.append(messages)
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        chat.prepare()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def first_prompt(policy: str) -> Any:
+    return open_conversation(
+        "c", window=12_000, policy=policy, summarizer="digest" if policy in NEEDS_SUMMARIES else None
+    )
+
+
+@pytest.mark.parametrize("policy", PRESETS)
+def test_first_prompt_of_a_preset_is_linear(policy: str):
+    small, large = (work_of(first_prompt(policy), turns(count)) for count in (1_000, 2_000))
+    assert large < 3 * small
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_first_prompt_of_a_mechanism_is_linear(name: str):
+    small, large = (work_of(opened(name, window=12_000), steps(count)) for count in (1_000, 2_000))
+    assert large < 3 * small
+
+
+def test_folds_copy_no_names_of_earlier_folds():
+    """The names of a long history are many: a copy of them for each fold would make the first prompt quadratic."""
+    sizes = []
+    for count in (1_000, 2_000):
+        chat = open_conversation("c", window=12_000, policy=(fold(protect=200, stretch=100),))
+        chat.append(steps(count))
+        tracemalloc.start()
+        chat.prepare()
+        sizes.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert sizes[1] < 2.6 * sizes[0]
+
+
+SCRIPT = """
+import resource, sys, time
+from together.test_first_prompt import first_prompt, steps, turns
+history = {"steps": steps, "turns": turns}[sys.argv[2]](100_000)
+chat = first_prompt(sys.argv[1])
+chat.append(history)
+began = time.process_time()
+chat.prepare()
+print(time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("history", ["steps", "turns"])
+@pytest.mark.parametrize("policy", PRESETS)
+def test_first_prompt_over_100_000_messages(policy: str, history: str, request: pytest.FixtureRequest):
+    """The limits are generous: a calm core takes a third of the time."""
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, policy, history],
+        cwd=request.config.rootpath / "tests",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seconds, megabytes = map(float, run.stdout.split())
+    assert seconds < 30
+    assert megabytes < 500
