@@ -16,6 +16,7 @@ from foveate.core.edits import Task
 from foveate.expand import EXPAND_INSTRUCTION, expand_tool
 from foveate.policies import PRESET_NAMES
 from foveate.stores.memory import MemoryStore
+from foveate.testing import answer, call, user
 from foveate.testing.bodies import check_body
 
 from .mechanisms import MECHANISMS, story, told
@@ -228,3 +229,25 @@ def test_plan_is_made_for_its_own_tools_and_changes_nothing():
         assert "expand(" not in json.dumps([entry.message.text for entry in plan.after])
         assert [entry.message for entry in chat.view] == before
         assert "expand(" in json.dumps([message.text for message in before])
+
+
+@pytest.mark.parametrize(
+    ("provider", "look"),
+    [
+        ("openai", {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}),
+        ("anthropic", TOOLS[0]),
+        ("openai_responses", {"type": "function", "name": "look", "parameters": {"type": "object"}}),
+        ("gemini", {"functionDeclarations": [{"name": "look", "parameters": {"type": "object"}}]}),
+    ],
+)
+def test_tool_is_offered_and_answered_in_every_format(provider: str, look: Any):
+    with open_conversation("c", format=provider, window=50_000, policy="keep-last-1") as chat:
+        chat.append([user("Go."), call("a", "look"), answer("a", "one " * 300), call("b", "look"), answer("b", "two")])
+        bare, offered = json.dumps(chat.prompt()), json.dumps(chat.prompt(tools=[look]))
+        assert ('expand(\\"m3' in bare, '"expand"' in bare) == (False, False)
+        assert '"name": "expand"' in offered
+        chat.record(call("x", "expand", handle="m3", lines="1"))
+        assert chat.open_calls() == ()
+        own = json.loads(json.dumps(look).replace('"look"', '"expand"'))
+        chat.append("And now?")
+        assert "Show content of this conversation" not in json.dumps(chat.prompt(tools=[own]))

@@ -175,12 +175,13 @@ def with_tool(tools: Sequence[Any], format: str) -> list[Any]:
 
 def offers_expand(tools: Sequence[Any]) -> bool:
     """Return whether these tools, of a request, hold the tool `expand`."""
-    return any(_name_of(tool) == TOOL and _is_ours(tool) for tool in tools)
+    return any(_is_ours(function) for tool in tools for function in _functions_in(tool))
 
 
 def has_tool(name: str, tools: Sequence[Any]) -> bool:
     """Return whether one of the host's own tools has this name."""
-    return any(_name_of(tool) == name and not _is_ours(tool) for tool in tools)
+    functions = (function for tool in tools for function in _functions_in(tool))
+    return any(function.get("name") == name and not _is_ours(function) for function in functions)
 
 
 def with_instruction(system: object) -> object:
@@ -237,26 +238,29 @@ def read_arguments(arguments: str) -> Request:
             return Whole(handle, reason[:_LONGEST_REASON] if isinstance(reason := present.get("reason"), str) else "")
 
 
-def _name_of(tool: object) -> object:
-    return _function_in(tool).get("name")
+def _functions_in(tool: object) -> Sequence[Mapping[str, Any]]:
+    """Return the parts of a definition with the name, the description and the schema of a tool.
 
-
-def _function_in(tool: object) -> Mapping[str, Any]:
-    """Return the part of a definition with the name, the description and the schema of the tool."""
+    Gemini has several in one definition.
+    """
     match plain := _plain(tool):
         case Mapping() if "name" in plain:
-            return plain
+            return [plain]
+        case {"functionDeclarations": list(group)} | {"function_declarations": list(group)}:
+            return [function for one in group if isinstance(function := _plain(one), Mapping)]
         case {"type": str(kind), **rest} if isinstance(function := rest.get(kind), Mapping):
-            return function
+            return [function]
         case _:
-            return {}
+            return []
 
 
-def _is_ours(tool: object) -> bool:
-    function = _function_in(tool)
-    schema = function.get("input_schema", function.get("parameters"))
+def _is_ours(function: Mapping[str, Any]) -> bool:
+    if function.get("name") != TOOL:
+        return False
+    schemas = ("input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema")
+    schema = next((function[key] for key in schemas if key in function), None)
     ours = [_definition(has_patterns=has_patterns) for has_patterns in (True, False)]
-    return function.get("name") == TOOL and (function.get("description"), schema) in ours
+    return (function.get("description"), schema) in ours
 
 
 def _instructs(part: object) -> bool:
