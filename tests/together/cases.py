@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -153,23 +153,34 @@ class Case:
             case _:
                 chat.privacy.erase(f"m{position}")
 
-    def _with_model(self, body: bytes) -> bytes:
+    def _with_model(self, body: bytes, model: str) -> bytes:
         """Return the body with the model, which Gemini takes in the address and not in the body."""
         if self.format != "gemini":
             return body
-        return b'{"model":' + msgspec.json.encode(self.model) + b"," + body[1:]
+        return b'{"model":' + msgspec.json.encode(model) + b"," + body[1:]
+
+    def _request(self) -> dict[str, Any]:
+        """Sometimes name another model, or another window, for one request."""
+        models = [name for name in MODELS[self.format] if name]
+        request: dict[str, Any] = {}
+        if self.random.random() < 0.3:
+            request["model"] = self.random.choice(models)
+        if "model" in request or self.random.random() < 0.1:
+            request["window"] = self.random.choice(WINDOWS)
+        return request
 
     def _check_body(self) -> None:
         try:
-            view = self.chat.prepare(tools=self.tools)
-            body = self.chat.body(tools=self.tools)
+            request = self._request()
+            view = self.chat.prepare(tools=self.tools, **request)
+            body = self.chat.body(tools=self.tools, **request)
         except (BadInput, DoesNotFit, CompactionFailed):
             self.without += 1
             return
         self.bodies += 1
         self.checked[self.format] += 1
         problems = [str(violation) for violation in check(view, self.chat._agent.profile)]
-        problems += [str(refusal) for refusal in check_body(self.format, self._with_model(body))]
+        problems += [str(refusal) for refusal in check_body(self.format, self._with_model(body, view.call.model))]
         if self.format == "openai_responses":  # Legal without storage too.
             problems += [str(refusal) for refusal in check_body(self.format, b'{"store":false,' + body[1:])]
         if view.tokens > view.budget.usable:
