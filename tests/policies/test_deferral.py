@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 import pytest
-from core.story import PLENTY, Story
+from core.story import ANTHROPIC, PLENTY, Story
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate.core.economy import break_even, flush_cost, is_cold, saving
+from foveate.core.economy import break_even, flush_cost, is_cold, reasoning_cost, saving
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target
-from foveate.core.messages import Media, Message, Text
+from foveate.core.messages import Media, Message, Reasoning, Text, ToolCall
 from foveate.core.planner import Policy
 from foveate.core.summaries import NeedsSummary, SummaryRequest
 from foveate.core.view import Budget, CallContext, Prices, View
@@ -110,6 +110,31 @@ def test_removing_new_messages_costs_nothing():
     """The end of the view is written in any case, so waiting gains nothing."""
     view = warm(Story(*steps(1_000, 9_000, 1_000)))
     assert [handles(view, when_it_pays(clears(at))(view)) for at in (7, 5, 3)] == [["m7"], ["m5"], []]
+
+
+def test_edits_that_invalidate_reasoning_wait_longer():
+    """Each of the 4 messages after m3 thinks 100 tokens: losing them costs 4 x 100 x 5 / 2 = 1,000 tokens."""
+
+    def built(call: CallContext) -> int:
+        story, patient = Story(*steps(1_000, 500), profile=ANTHROPIC), when_it_pays(clears(3, after=7))
+        for n in range(3, 200):
+            thought = Reasoning(text_of(100) if n < 7 else "", "c2ln", format="anthropic")
+            story.say(Message("assistant", (thought, ToolCall(f"c{n}", "t"))), result(f"c{n}", 20))
+            if patient(warm(story, call=call)):
+                return n
+        return 200
+
+    free, bound = built(WARM), built(replace(WARM, binds_reasoning=True))
+    assert 7 < free < bound < 200
+
+
+def test_edits_behind_the_reasoning_do_not_pay_for_it():
+    thought = Message("assistant", (Reasoning(text_of(9_000), "c2ln", format="anthropic"), Text("Well.")))
+    story = Story(user("u"), thought, *steps(3_000, 40, 40)[1:], profile=ANTHROPIC)
+    view = replace(warm(story), call=replace(WARM, binds_reasoning=True))
+    assert reasoning_cost(9_000, PRICES) == 22_500
+    edits = when_it_pays(clears(4))
+    assert edits(view) == edits(warm(story))
 
 
 def test_an_edit_without_savings_waits_until_it_is_free():

@@ -6,7 +6,12 @@ from math import inf
 
 from .view import Prices, View
 
-__all__ = ["break_even", "flush_cost", "is_cold", "saving"]
+__all__ = ["REASONING_AGAIN", "break_even", "flush_cost", "is_cold", "reasoning_cost", "saving"]
+
+REASONING_AGAIN = 0.5
+"""Share of lost reasoning that the model is assumed to write again. Measured on recorded conversations with reasoning
+added: with all of it, edits wait so long that the waiting costs more than the reasoning.
+"""
 
 
 def saving(tokens: int, prices: Prices) -> float:
@@ -17,6 +22,11 @@ def saving(tokens: int, prices: Prices) -> float:
 def flush_cost(rewritten: int, prices: Prices) -> float:
     """Return the cost of writing this many tokens instead of reading them, in tokens at the input price."""
     return max(0.0, prices.write - prices.read) * max(0, rewritten)
+
+
+def reasoning_cost(tokens: int, prices: Prices) -> float:
+    """Return the cost of losing this much reasoning, in tokens at the input price: the model writes it again."""
+    return prices.output * REASONING_AGAIN * tokens
 
 
 def break_even(saved: int, rewritten: int, prices: Prices) -> float:

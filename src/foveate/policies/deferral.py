@@ -16,9 +16,9 @@ from heapq import heappop, heappush
 from msgspec.structs import replace
 
 from ..core.budget import measure_excess
-from ..core.economy import flush_cost, is_cold, saving
+from ..core.economy import flush_cost, is_cold, reasoning_cost, saving
 from ..core.edits import Edit, Hide, Path, Replace, Span, Summarize, Target
-from ..core.messages import Message, Part, ToolResult
+from ..core.messages import Message, Part, Reasoning, ToolResult
 from ..core.planner import Policy
 from ..core.sizes import MESSAGE_TOKENS, tokens_of
 from ..core.summaries import NeedsSummary
@@ -58,6 +58,9 @@ def when_it_pays(
     tokens; use the threshold of compaction, so that summaries may become needless), or if they save more than
     `max_deferred` (a share of the usable tokens, or tokens if above 1). Pins, restores, tasks and summary requests
     never wait.
+
+    If the model binds reasoning to everything before it, edits also cost the reasoning that they would invalidate: the
+    model may have to think it again. So edits behind the last reasoning come first.
 
     All policies see the same view. If two of them edit the same message, the first one wins. `prices`: default those of
     the view. Raises BadSetting for values out of range.
@@ -108,7 +111,8 @@ class _WhenItPays:
         return [edit for edit in edits if (key := _key(edit)) is None or key in paying]
 
     def _pays(self, waiting: _WaitingEdits, prices: Prices) -> bool:
-        cost = flush_cost(waiting.rewritten_tokens(), prices) * self._patience
+        lost = waiting.lost_reasoning()
+        cost = flush_cost(waiting.rewritten_tokens() - lost, prices) * self._patience + reasoning_cost(lost, prices)
         return _has_wasted(waiting, self._past, cost, prices)
 
     @property
@@ -146,6 +150,7 @@ class _WaitingEdits:
             if entry.span is not None and entry.span.last in ids:
                 indexes.setdefault(entry.span.last, index)
         self._first_index: dict[EditKey, int] = {}
+        self._last_index: dict[EditKey, int] = {}
         for key, edit in soft:
             ends = [indexes[id] for id in _end_ids(edit) if id in indexes]
             if not ends:
@@ -153,7 +158,7 @@ class _WaitingEdits:
             entries = view.entries[min(ends) : max(ends) + 1]
             self.saved[key] = max(0, _saved_tokens(edit, entries))
             self.since[key] = max(max(entry.stamp.turn, entry.renewed) for entry in entries)
-            self._first_index[key] = min(ends)
+            self._first_index[key], self._last_index[key] = min(ends), max(ends)
 
     @property
     def total(self) -> int:
@@ -166,7 +171,7 @@ class _WaitingEdits:
             part = _WaitingEdits(self.view, ())
             for key in keys:
                 part.saved[key], part.since[key] = self.saved[key], self.since[key]
-                part._first_index[key] = self._first_index[key]
+                part._first_index[key], part._last_index[key] = self._first_index[key], self._last_index[key]
             yield part
 
     def rewritten_tokens(self) -> int:
@@ -175,6 +180,15 @@ class _WaitingEdits:
         first = min(self._first_index.values(), default=len(self.view.entries))
         behind = sum([entry.tokens for entry in self.view.entries[first:] if entry.stamp.turn < last])
         return behind - self.total
+
+    def lost_reasoning(self) -> int:
+        """Return the tokens of reasoning that these edits would invalidate, in messages that they do not edit."""
+        if not self.view.call.binds_reasoning or not self._first_index:
+            return 0
+        edited = {i for key, first in self._first_index.items() for i in range(first, self._last_index[key] + 1)}
+        first = min(self._first_index.values())
+        entries = enumerate(self.view.entries[first:], first)
+        return sum([_reasoning_tokens(entry.message) for i, entry in entries if i not in edited])
 
     def wasted_at_most(self) -> int:
         """Return the tokens that were read in vain if each edit was due as soon as its entries existed."""
@@ -316,6 +330,11 @@ def _saved_tokens(edit: Edit | NeedsSummary, entries: Sequence[Entry]) -> int:
             return before - kept - MESSAGE_TOKENS - (len(text) + 3) // 4
         case _:
             return before
+
+
+def _reasoning_tokens(message: Message) -> int:
+    parts = [part for part in message.parts if isinstance(part, Reasoning)]
+    return _tokens(parts) - MESSAGE_TOKENS if parts else 0
 
 
 def _tokens(parts: Sequence[Part]) -> int:
