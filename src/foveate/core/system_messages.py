@@ -62,7 +62,7 @@ class SystemMessages:
         self._made: dict[tuple[Entry, str], Entry] = {}  # by the entry and the reason
 
     def copy(self) -> SystemMessages:
-        """Return an independent copy. What was made stays shared, since it never changes."""
+        """Return an independent copy. The entries stay shared, because they never change."""
         twin = SystemMessages(self._profile, self._count)
         twin._later, twin._made = list(self._later), self._made
         return twin
