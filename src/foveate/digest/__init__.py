@@ -50,7 +50,7 @@ def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
             left,
             floor=floor_for(about.kind, len(text), room),
             musts=room_for_musts(about.kind, left),
-            fill=min(left // 2, max(_LEAST_FILLED, int(_FILLED * len(text)))),
+            fill=left if about.kind == "listing" else min(left // 2, max(_LEAST_FILLED, int(_FILLED * len(text)))),
         )
     return Digest(f"{header}\n{body}"[:room], about)
 

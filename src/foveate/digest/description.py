@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .readers import BAD, DECLARES, MATCHED, TOTAL, skeleton
+from .listings import MATCHED, UNNUMBERED
+from .logs import BAD, TOTAL
 from .source import Source, read_source
+from .tables import skeleton
 from .values import Description
 
 __all__ = ["describe_text", "detect_kind"]
@@ -34,7 +36,13 @@ _PROSE = re.compile(r"[^{}=<>|]{0,60}?(?:[A-Za-z']+[,;:]?\s){4}")
 _DIFF = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+|--- [^\s-]")
 _PAGE = re.compile(r"\s*(?:<!doctype html|<html|<body|<head\b)", re.IGNORECASE)
 _SNAPSHOT = re.compile(r"\s*-? ?(?:\w+ )?.{0,200}\[ref=\w+\]|\s*(?:uid=|\[\d+\])\w*")
-_PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\)")
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9()%/_ -]*(?:\s{2,}[A-Z%][A-Z0-9()%/_ -]*){2,}\Z")
+_DECLARES = re.compile(
+    r"\s*(?:(?:export|default|async|pub(?:\(\w+\))?|public|private|protected|internal|static|abstract|final|override"
+    r"|unsafe|extern)\s+)*"
+    r"(func|function|def|class|interface|struct|enum|impl|fn|type|const|let|var|trait|module|namespace|package)"
+    r"\b[ *]+(?:\([^)\n]{0,80}\) ?)?([A-Za-z_$][\w$]*)"
+)
 
 
 def detect_kind(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = False) -> str:
@@ -56,7 +64,7 @@ def detect_kind(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = Fal
             return "diff"
     if sum(1 for line in sample if _SNAPSHOT.match(line)) > 0.4 * count and "ref=" in "".join(sample):
         return "page"
-    if sum(1 for line in sample if _MATCH.match(line)) > 0.6 * count:
+    if sum(1 for line in sample if _MATCH.match(line) or UNNUMBERED.match(line)) > 0.6 * count:
         return "matches"
     if (
         sum(1 for line in sample if _PATH.match(line.strip()) or _LS.match(line) or _TREE.match(line.lstrip()))
@@ -90,8 +98,10 @@ def _looks_json(some: Sequence[str]) -> bool:
 def _table(sample: Sequence[str]) -> bool:
     if len(sample) < 3:
         return False
+    if _CAPITALS.match(sample[0].strip()) and sum([1 for line in sample if len(line.split()) > 2]) > 0.85 * len(sample):
+        return True
     for mark in ("\t", "|", ",", ";"):
-        counts = [line.count(mark) for line in sample]
+        counts = [line.strip().count(mark) for line in sample]
         usual = max(set(counts), key=counts.count)
         if usual >= 2 and counts.count(usual) > 0.85 * len(counts) and counts[0] == usual:
             return True
@@ -177,7 +187,7 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
 
 
 def _declared(some: Sequence[str]) -> str:
-    names = [f"{match[1]} {match[2]}" for match in map(DECLARES.match, some) if match]
+    names = [f"{match[1]} {match[2]}" for match in map(_DECLARES.match, some) if match]
     outer = [name for name in names if not name.startswith(("const ", "let ", "var ", "package "))]
     return ", ".join((outer or names)[:4])
 

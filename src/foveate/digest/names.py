@@ -27,6 +27,7 @@ _GLUED_NUMBER = re.compile(r".*/.*[-:]\d+\Z")
 _CLOCK = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T_]?\d|\d\d?\.\d+s?\Z|\d+(?:\.\d+)?(?:ms|s|KB|MB|GB|%)?\Z")
 _LONG_HASH = re.compile(r"[0-9a-fA-F]{24,}\Z|[A-Za-z0-9_/\-]{60,}\Z")
 _FILE = re.compile(r"[\w\-@./]*\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
+_ATTRIBUTE = re.compile(r"[A-Za-z_]\w+\.[a-z_]\w*\Z")
 _EVERYWHERE = re.compile(
     r"(?:t|require|assert|fmt|strings|strconv|os|io|errors|filepath|context|err|console|Math|JSON|Object|Array|Promise"
     r"|process|self|np|pd|re|sys|json|time|sync|bytes|testing|expect|vi|jest|log)\.[A-Za-z]+\Z"
@@ -72,4 +73,6 @@ def _worth(name: str) -> float:
         return 0.5
     if dots and _EVERYWHERE.match(name):
         return 0.85
-    return 1.0
+    if dots == 1:
+        return 1.3 if name[1] == "." else 0.65 if _ATTRIBUTE.match(name) else 1.0
+    return 0.85 if name.isalpha() and name[0].isupper() else 1.0

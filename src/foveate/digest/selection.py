@@ -1,8 +1,7 @@
 """Selection: the lines of a text that are worth most for the characters they take, in their order.
 
-A kept line is abridged to its kept identifiers and the text between them where that is short; `…` marks an omission in
-a line, a number before a line marks omitted lines. No identifier is kept twice, and none stands alone: a line with one
-identifier keeps a short word next to it.
+A line is shown whole, with its number, or only its names are listed. A line that begins with `…` lists names of the
+lines that are left out there. No identifier is listed twice.
 
 The weights come from recorded agents. Later calls use little of diffs, logs, tables and searches: most of it was known
 before, or is read once. The larger a text, the smaller the share of it that is used.
@@ -15,20 +14,24 @@ import re
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from .names import RUN, RUN_CHARACTER, rate
+from .names import RUN, names_in, rate
 from .values import Line
 
-__all__ = ["floor_for", "room_for", "room_for_musts", "select_lines"]
+__all__ = ["clip", "floor_for", "room_for", "room_for_musts", "select_lines"]
 
 _LARGEST = 16_000
-_FLOOR = 0.0019
-_GROWS = 0.3
-_ONE_LINE = {"json": 60, "log": 80, "output": 80, "prose": 40}
+_FLOOR = 0.0039
+_GROWS = 0.25
+_MUSTS_MIN = {"json": 60, "log": 80, "output": 80, "prose": 40}
 _MUSTS = {
-    "diff": 0.15, "json": 0.2, "log": 0.5, "matches": 0.2, "output": 0.05, "prose": 0.05, "table": 0.6,
+    "code": 0.28, "diff": 0.08, "edit": 0.3, "json": 0.4, "listing": 0.5, "log": 0.6, "matches": 0.3, "output": 0.2,
+    "page": 0.3, "prose": 0.15, "table": 0.8,
 }  # fmt: skip
+_OUTLINE_GROWS = 2_500
+"""In a small room the outline takes a smaller share, since one signature may fill it."""
 _USED = {
-    "diff": 0.4, "edit": 0.2, "listing": 3.0, "log": 0.25, "matches": 0.6, "table": 0.3,
+    "code": 1.14, "diff": 0.5, "edit": 0.2, "json": 1.1, "listing": 3.0, "log": 0.25, "matches": 0.6, "output": 0.91,
+    "prose": 0.91, "table": 0.3,
 }  # fmt: skip
 """How often identifiers of a kind of text are used later, compared with other kinds."""
 
@@ -49,42 +52,25 @@ def floor_for(kind: str, characters: int, room: int) -> float:
 
 def room_for_musts(kind: str, room: int) -> int:
     """Return the part of the room for lines that must stay: enough for a total or an error."""
-    share = _MUSTS.get(kind, 0.1)
-    least = _ONE_LINE.get(kind, 0)
-    return max(int(room * share), min(least, room // 2))
+    share = _MUSTS.get(kind, 0.2)
+    if kind == "code":
+        share = min(share, room / _OUTLINE_GROWS)
+    return max(int(room * share), min(_MUSTS_MIN.get(kind, 0), room // 2))
 
 
-_WORDS = re.compile(r"[^\W\d_]\w+")
-_NEAR = 60
-_NUMBER = re.compile(r"(?<![\w.])\d[\w.]{0,9}(?![\w.])")
 _DIGIT = re.compile(r"[0-9]+")
 _SAMPLES = 5
 _MORE_ALIKE = 0.4
-_BREAK = 1.5
-_SHORT = 3
-_EMPTY = frozenset(["of", "in", "to", "is", "on", "at", "by", "an", "as", "or", "be", "it", "we", "so", "the", "and"])
-_LONGEST_MUST = 120
-_MOST_MUSTS = 400
-_LEAST_MUST = 30
-_FIRST = 3
+_LIST_BEGINS = 1
+_LONGEST_WHOLE = 160
+_LONGEST_LIST = 150
+_MOST_MUSTS = 1_000
 _APART = 0.4
 _AGAIN = 1.15
 _CALLED = 1.2
 _BEGINS = 0.8
-
-Name = tuple[str, int, int]
-"""An identifier, and its beginning and end in its line."""
-
-
-class _Open:
-    """A line that is shown."""
-
-    __slots__ = ("shown", "spans", "whole")
-
-    def __init__(self, shown: str, spans: list[tuple[int, int]], whole: bool) -> None:
-        self.shown = shown
-        self.spans = spans
-        self.whole = whole
+_WHOLE = 1.0
+_WHOLE_MORE = 3
 
 
 def select_lines(lines: Sequence[Line], room: int, *, floor: float = 0.0, musts: int = 0, fill: int = 0) -> str:
@@ -93,40 +79,41 @@ def select_lines(lines: Sequence[Line], room: int, *, floor: float = 0.0, musts:
     `floor`: the least worth per character of a line that need not stay. `musts`: the characters for lines that must
     stay whole. `fill`: the characters that whole lines fill if identifiers take less.
     """
-    return _Selection(lines, room, floor).run(musts, fill)
+    selection = _Selection(lines, room, floor)
+    selection.open_musts(musts)
+    selection.cover()
+    selection.fill(fill)
+    return selection.text()
 
 
 class _Selection:
     def __init__(self, lines: Sequence[Line], room: int, floor: float) -> None:
         self.lines = lines
         self.room = room
-        self.floor = floor
-        self.used = 0.0
-        self.open: dict[int, _Open] = {}
+        self.floor = max(floor, 1e-9)
+        self.used = 0
+        self.whole: dict[int, str] = {}
+        """The lines that are shown whole, by index."""
+        self.listed: dict[int, list[str]] = {}
+        """The names that are listed instead of a line, by its index."""
         self.kept: set[str] = set()
         self.value: dict[str, float] = {}
-        self.names: list[list[Name]] = []
-
-    def run(self, musts: int, fill: int) -> str:
+        self.names: list[list[str]] = []
         self._find_names()
-        self._open_musts(musts)
-        self._cover()
-        self._fill(fill)
-        return self._text()
 
     def _find_names(self) -> None:
-        value, names = self.value, self.names
+        value = self.value
         alike: dict[str, int] = {}
         for line in self.lines:
-            here: list[Name] = []
+            here: list[str] = []
             text, weight = line.text, line.weight
             for match in RUN.finditer(text):
                 name, offset, each = rate(match.group())
                 if not each:
                     continue
                 start = match.start() + offset
-                end = start + len(name)
                 each *= weight if start else weight * _BEGINS
+                end = start + len(name)
                 if text[end : end + 1] == "(":
                     each *= _CALLED
                 known = value.get(name)
@@ -140,188 +127,187 @@ class _Selection:
                     value[name] = each
                 elif each * _AGAIN > known:
                     value[name] = each * _AGAIN
-                here.append((name, start, end))
-            names.append(here)
+                here.append(name)
+            self.names.append(here)
 
-    def _open_musts(self, room: int) -> None:
-        must = sorted([(-line.must, index) for index, line in enumerate(self.lines) if line.must])
-        for _, index in must[:_MOST_MUSTS]:
-            line = self.lines[index]
-            left = int(room - self.used - self._break(line))
-            if len(_clip(line.text)) <= left:
-                self._show_whole(index)
-            elif line.must >= _FIRST and left >= _LEAST_MUST:
-                self._show_whole(index, left)
+    def open_musts(self, room: int) -> None:
+        """Show the lines with a rank, in brief if there is no room for their texts."""
+        lines = self.lines
+        must = sorted([(-line.must, index) for index, line in enumerate(lines) if line.must])[:_MOST_MUSTS]
+        is_brief = sum([len(lines[index].text) + 4 for _, index in must]) > room
+        for _, index in must:
+            line = lines[index]
+            text = clip(line.brief if is_brief and line.brief else line.text, _LONGEST_WHOLE)
+            if self.used + self._cost(index, text) <= room:
+                self._show(index, text)
 
-    def _show_whole(self, index: int, most: int = _LONGEST_MUST) -> None:
-        opened = self.open.get(index)
-        if opened and opened.whole:
-            return
-        line = self.lines[index]
-        if line.above >= 0 and line.above not in self.open:
-            self._show_whole(line.above)
-        shown = _clip(line.text, most)
-        self.used += len(shown) - len(opened.shown) if opened else len(shown) + self._break(line)
-        self.open[index] = _Open(shown, [], True)
-        self.kept.update([name for name, _, end in self.names[index] if end <= len(shown)])
-
-    # ---------------------------------------------------------------------------------------------------- what is kept
-
-    def _cover(self) -> None:
-        """Open lines until the room is full, those first whose new identifiers are worth most per character."""
+    def cover(self) -> None:
+        """Show lines or list their names until the room is full, the best new identifiers per character first."""
         waiting = []
         for index, names in enumerate(self.names):
             if names:
-                ratio = self._at_best(index, names)
-                if ratio >= self.floor and ratio > 0:
+                ratio = self._at_best(names)
+                if ratio >= self.floor:
                     waiting.append((-ratio, index))
         heapify(waiting)
-        floor = max(self.floor, 1e-9)
         while waiting:
             estimate, index = heappop(waiting)
-            bundle = self._bundle(index)
-            if bundle is None:
+            if index in self.whole:
                 continue
-            ratio, cost, new, shown, spans = bundle
-            if ratio < floor:
+            names, worth = self._next_names(index)
+            if not names:
+                continue
+            text, cost = self._form(index, names)
+            ratio = worth / cost
+            if ratio < self.floor:
                 continue
             if waiting and -waiting[0][0] > ratio and -estimate > ratio * 1.02:
                 heappush(waiting, (-ratio, index))
                 continue
             if self.used + cost > self.room:
                 continue
-            above = self.lines[index].above
-            if above >= 0 and above not in self.open:
-                self._show_whole(above)
-                cost -= len(self.open[above].shown) + self._break(self.lines[above])
-            self.open[index] = _Open(shown, spans, False)
-            self.used += cost
-            self.kept.update(new)
-            if len(new) < len(self.names[index]):
+            if text:
+                self._show(index, text)
+            else:
+                self._show_above(index)
+                self.listed.setdefault(index, []).extend(names)
+                self.kept.update(names)
+                self.used += cost
                 heappush(waiting, (-ratio, index))
 
-    def _break(self, line: Line) -> float:
-        """Return the characters of a line besides its words: its end, its mark, and every few lines a number."""
-        return _BREAK + len(line.mark)
-
-    def _at_best(self, index: int, names: list[Name]) -> float:
+    def _at_best(self, names: list[str]) -> float:
         """Return an upper bound of the worth of a line per character."""
         value = self.value
-        if len(names) == 1:
-            name = names[0][0]
-            return value[name] / (len(name) + _BREAK + 3)
-        best = 0.0
-        total, length = 0.0, _BREAK
-        for name, _, _ in names:
-            total += value[name]
-            length += len(name) + 1
-            best = max(best, value[name] / (len(name) + 1 + _BREAK * 0.5))
-        return max(best, total / length)
+        return max([value[name] / (len(name) + 1) for name in names])
 
-    def _bundle(self, index: int) -> tuple[float, float, list[str], str, list[tuple[int, int]]] | None:
-        """Return the part of a line to show next: its worth per character, cost, names, text and spans."""
-        opened = self.open.get(index)
-        if opened and opened.whole:
-            return None
-        line = self.lines[index]
+    def _next_names(self, index: int) -> tuple[list[str], float]:
+        """Return the names of a line to show next, short ones first, and their worth."""
         value, kept = self.value, self.kept
-        new: dict[str, tuple[int, int]] = {}
-        best = 0.0
-        for name, start, end in self.names[index]:
-            if name not in kept and name not in new:
-                new[name] = (start, end)
-                best = max(best, value[name] / (end - start + 1))
+        new = [name for name in dict.fromkeys(self.names[index]) if name not in kept]
         if not new:
-            return None
-        # Short names of a line come first.
+            return new, 0.0
+        best = max([value[name] / (len(name) + 1) for name in new])
         names = [name for name in new if value[name] >= _APART * best * (len(name) + 1)]
-        spans = sorted([*(opened.spans if opened else ()), *[new[name] for name in names]])
-        shown = _abridged(line.text, spans)
-        cost = len(shown) - len(opened.shown) if opened else len(shown) + self._break(line)
-        if line.above >= 0 and line.above not in self.open:
-            cost += len(_clip(self.lines[line.above].text)) + self._break(self.lines[line.above])
-        cost = max(cost, 1)
-        return sum([value[name] for name in names]) / cost, cost, names, shown, spans
+        return names, sum([value[name] for name in names])
 
-    def _fill(self, room: int) -> None:
+    def _form(self, index: int, names: list[str]) -> tuple[str, int]:
+        """Return the line and its cost, or "" and the cost of a list of these names, if it is much shorter."""
+        line = self.lines[index]
+        cost = sum([len(name) + 1 for name in names]) + (0 if index in self.listed else _LIST_BEGINS)
+        if index in self.listed and not line.item:
+            return "", cost
+        whole = self._cost(index, line.text)
+        if line.item or (len(line.text) <= _LONGEST_WHOLE and whole <= cost * _WHOLE + _WHOLE_MORE):
+            return clip(line.text, _LONGEST_WHOLE), whole
+        if line.above >= 0 and line.above not in self.whole:
+            cost += self._cost(line.above, self._headline(line.above))
+        return "", cost
+
+    def _cost(self, index: int, text: str) -> int:
+        """Return the characters that a line takes, with the line above it if that is not shown yet."""
+        line = self.lines[index]
+        cost = len(text) + 1 + len(line.mark) + line.depth + (len(str(line.number)) + 1 if line.number else 0)
+        if line.above >= 0 and line.above not in self.whole:
+            cost += self._cost(line.above, self._headline(line.above))
+        return cost
+
+    def _headline(self, index: int) -> str:
+        line = self.lines[index]
+        return line.brief or clip(line.text, _LONGEST_WHOLE)
+
+    def _show_above(self, index: int) -> None:
+        above = self.lines[index].above
+        if above >= 0 and above not in self.whole:
+            self._show(above, self._headline(above))
+
+    def _show(self, index: int, text: str) -> None:
+        self.used += self._cost(index, text)
+        above = self.lines[index].above
+        if above >= 0 and above not in self.whole:
+            self.used -= self._cost(above, self._headline(above))
+            self._show_above(index)
+        self.whole[index] = text
+        names = self.listed.pop(index, None)
+        if names:
+            self.used -= sum([len(name) + 1 for name in names])
+        self.kept.update(self.names[index] if text == self.lines[index].text else names_in(text))
+
+    def fill(self, room: int) -> None:
         """Show whole lines, those with the largest weight first."""
         if self.used + 20 > room:
             return
-        order = sorted(range(len(self.lines)), key=lambda index: (-self.lines[index].weight, index))
         seen: set[str] = set()
+        order = sorted(range(len(self.lines)), key=lambda index: (-self.lines[index].weight, index))
         for index in order[:400]:
-            opened = self.open.get(index)
             text = self.lines[index].text
-            if text in seen or (opened and opened.whole):
+            if text in seen or index in self.whole:
                 continue
             seen.add(text)
-            cost = len(_clip(self.lines[index].text)) - (
-                len(opened.shown) if opened else -self._break(self.lines[index])
-            )
-            if 0 < cost <= room - self.used:
-                self._show_whole(index)
+            text = clip(text, _LONGEST_WHOLE)
+            if self._cost(index, text) <= room - self.used:
+                self._show(index, text)
                 if self.used + 20 > room:
                     return
 
-    def _text(self) -> str:
+    def text(self) -> str:
+        """Return the lines and lists in their order."""
         out: list[str] = []
-        left = self.room
-        previous, silent = -99, 99
-        for index in sorted(self.open):
-            number, shown = self.lines[index].number, self.lines[index].mark + self.open[index].shown
-            if number and silent >= (5 if number - previous > 6 else 14):
-                shown = f"{number} {shown}"
-                silent = 0
-            else:
-                silent += 1
-            previous = number or previous
-            if len(shown) + 1 > left:
+        left = self.room + 1
+        words: list[str] = []
+        begin, kind, last = "", "", -1
+        for index in sorted([*self.whole, *self.listed]):
+            line = self.lines[index]
+            indent = " " * line.depth
+            if index in self.listed or line.item:
+                here = f"{line.above} {line.depth}" if line.item else "…"
+                if here != kind:
+                    left = _write_words(out, words, begin, left)
+                    kind = here
+                    begin = indent if line.item else f"{indent}… "
+                    if line.item and line.above == last and out:
+                        begin = out.pop() + ": "
+                        left += len(begin) - 1
+                words.extend(self.listed.get(index) or [self.whole[index]])
                 continue
-            left -= len(shown) + 1
-            out.append(shown)
+            left = _write_words(out, words, begin, left)
+            kind = ""
+            number = f"{line.number} " if line.number else ""
+            shown = f"{number}{indent}{line.mark}{self.whole[index]}"
+            if len(shown) < left:
+                out.append(shown)
+                left -= len(shown) + 1
+                last = index
+        _write_words(out, words, begin, left)
         return "\n".join(out)
 
 
-def _clip(text: str, most: int = _LONGEST_MUST) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _write_words(out: list[str], words: list[str], begin: str, left: int) -> int:
+    """Add lines of these words to `out`, empty `words`, and return the characters that are left."""
+    indent = begin if begin.endswith("… ") else " " * (len(begin) - len(begin.lstrip(" ")) + bool(begin.strip()))
+    line = begin
+    for word in words:
+        longer = f"{line}{word}" if line.endswith(" ") or not line else f"{line} {word}"
+        if len(longer) > _LONGEST_LIST and line != begin:
+            out.append(line)
+            left -= len(line) + 1
+            line, longer = indent, indent + word
+        if len(longer) >= left:
+            break
+        line = longer
+    if words and line.strip(" …"):
+        out.append(line.rstrip(" :"))
+        left -= len(line) + 1
+    words.clear()
+    return left
 
 
-def _abridged(text: str, spans: list[tuple[int, int]]) -> str:
-    """Return the spans of a line with the text between them, if it is short."""
-    if len(spans) == 1:
-        spans = _with_neighbour(text, *spans[0])
-        if len(spans) == 1 and len(text) <= spans[0][1] - spans[0][0] + _SHORT:
-            return text
-    pieces = []
-    last = -1
-    for start, end in spans:
-        if last >= 0:
-            gap = text[last:start].strip()
-            if not gap:
-                pieces.append(" ")
-            elif len(gap) <= 2 and not RUN_CHARACTER.search(gap):
-                pieces.append(gap)
-            else:
-                pieces.append("…")
-        pieces.append(text[start:end])
-        last = end
-    return "".join(pieces)
-
-
-def _with_neighbour(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the span and a short word near it, so that the name does not stand alone."""
-    best, least = None, 99
-    for word in _WORDS.finditer(text, max(0, start - _NEAR), end + _NEAR):
-        first, last = word.span()
-        if last > start and first < end:
-            continue
-        far = start - last if last <= start else first - end + 2
-        cost = last - first + (0 if far <= 3 else 1 + far // 12)
-        if word[0].lower() in _EMPTY:
-            cost += 3
-        if cost < least:
-            best, least = (first, last), cost
-    if best is None:
-        number = _NUMBER.search(text, end, end + _NEAR)
-        return [(start, end), number.span()] if number else [(start, end)]
-    return [best, (start, end)] if best[0] < start else [(start, end), best]
+def clip(text: str, most: int) -> str:
+    """Return a text of at most `most` characters: a longer one ends at a word, with the number of characters left out."""
+    if len(text) <= most:
+        return text
+    room = most - 22
+    if room < 20:
+        return text[:most]
+    begin = text[:room]
+    begin = begin[: max(begin.rfind(" "), room * 2 // 3)].rstrip()
+    return f"{begin} … {len(text) - len(begin):,} more characters"

@@ -19,7 +19,7 @@ _LONG_LINE = 400
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_VIEWED = re.compile(r"[ ]*(\d+)(?:→|\t|: |:|\|)")
+_VIEWED = re.compile(r"[ ]*(\d+)(?:→|\t|: |:|-|\| ?)")
 _CODEX = re.compile(
     r"(?:Command: [^\n]*\n)?(?:Script (?:completed|running)[^\n]*\n)?(?:Chunk ID: [^\n]*\n)?(?:Wall time:? [^\n]*\n)?"
     r"(?:Process (?:exited with code (\d+)|running with session ID (\d+))[^\n]*\n)?"
@@ -32,7 +32,8 @@ class Source(Struct):
     """A text to read."""
 
     rows: list[tuple[int, str]]
-    """Lines with their numbers in the text, from 1; a long line as pieces with the same number."""
+    """Lines with the numbers that a file viewer printed, else with those in the text, from 1. A long line becomes
+    pieces with the same number."""
     lines: int
     """The number of lines of the text."""
     note: str = ""
@@ -148,9 +149,13 @@ def _unnumber(source: Source) -> None:
         first, last = first or shown, shown
     if steady < 2:
         return
-    for index, (number, line) in enumerate(rows):
+    begins = rows[0][0]
+    shown = first
+    for index, (_, line) in enumerate(rows):
         match = _VIEWED.match(line)
         if match:
-            rows[index] = (number, line[match.end() :])
-    if first != rows[0][0]:
+            shown = int(match[1][:12])
+            line = line[match.end() :]
+        rows[index] = (shown, line)
+    if first > 1 and first != begins:
         source.viewed = f"{first}-{last}"

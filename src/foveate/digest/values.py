@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["Description", "Digest", "Line", "Reading"]
+__all__ = ["Declaration", "Description", "Digest", "Line", "Reading"]
 
 
 class Description(Struct, frozen=True):
@@ -13,7 +13,9 @@ class Description(Struct, frozen=True):
     kind: str
     """For example `json`, `listing`, `log`, `diff`, `code`, `table`, `matches`, `page`, `prose`, `binary`."""
     characters: int
+    """The length of the text."""
     lines: int
+    """The number of its lines."""
     items: int = 0
     """The number of its items; 0 if it has none."""
     item: str = ""
@@ -30,31 +32,57 @@ class Digest(Struct, frozen=True):
     """The short form of a text."""
 
     text: str
+    """The digest."""
     description: Description
+    """The facts about the whole text."""
     is_whole: bool = False
     """Whether the text is complete, because it is not longer than its digest."""
 
 
 class Line(Struct, gc=False):
-    """A line that a digest may keep, whole or abridged."""
+    """A line that a digest may show: whole, or by its names only."""
 
     number: int
-    """Its number in the text, from 1; 0 for a line that stands for several."""
+    """The number that is shown before it; 0 for none."""
     text: str
     """Its text without indentation."""
     weight: float = 1.0
     """How much likelier than others its identifiers are used later."""
     must: int = 0
-    """Its rank among the lines that stay whole while there is room: 4 before 3 before 2 before 1; 0 for the others."""
+    """Its rank among the lines that stay whole while there is room, the highest first; 0 for the others."""
+    brief: str = ""
+    """A shorter text for a line with a rank, if there is no room for all texts; "" if there is none."""
     mark: str = ""
-    """A text that is always shown before it: its number in another file."""
+    """A text that is shown before it: `+` of a diff, or its number in another file."""
+    depth: int = 0
+    """The number of levels that it is indented."""
     above: int = -1
     """Index of the line that is shown above it, such as a file name or a heading; -1 for none."""
+    item: bool = False
+    """Whether it is one of many short entries, which are shown several in a line."""
+
+
+class Declaration(Struct, gc=False):
+    """A declaration in source code."""
+
+    row: int
+    """Index of its first row."""
+    last: int
+    """Index of the last row of its signature."""
+    rank: int
+    """4 for classes and functions, 3 for methods, 2 for constants, 1 for imports."""
+    depth: int
+    """The number of declarations around it."""
+    text: str
+    """Its signature in one line."""
+    brief: str = ""
+    """Its keyword and name."""
 
 
 class Reading(Struct):
     """The lines that the reader of a kind returns."""
 
     lines: list[Line]
+    """The lines in their order."""
     note: str = ""
     """A fact for the first line of the digest, after kind and size."""

@@ -1,0 +1,210 @@
+"""Programming languages: how to recognise one, and the forms of its declarations.
+
+The forms are regular expressions for single lines. They need neither a whole file nor correct code, since results of
+tools are often stretches of files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+__all__ = ["LANGUAGES", "Language", "detect_language"]
+
+_MODIFIERS = (
+    r"(?:(?:export|default|declare|async|pub(?:\([\w :]+\))?|public|private|protected|internal|static|abstract|final"
+    r"|override|open|sealed|data|partial|unsafe|extern|virtual|inline|readonly|suspend|fileprivate|mutating|inner"
+    r"|synchronized|const|final)\s+)*"
+)
+_METHOD = rf"\s+{_MODIFIERS}(?:get |set |\*\s*)?#?[A-Za-z_$][\w$]*\s*(?:<[^<>()]*>)?\((?:[^;]*\{{|[^();]*)\s*\Z"
+_TYPED = (
+    r"\s*(?!return\b|else\b|throw\b|new\b|case\b|delete\b|using\b|typedef\b|await\b|yield\b|package\b|import\b|goto\b)"
+    r"(?:@\w+\s+)*(?:[A-Za-z_][\w:<>,\[\]?.]*[\s*&]+)+~?[A-Za-z_][\w:~]*\s*\([^;={]*(?:\)[^;=]*\{?|,)?\s*\Z"
+)
+_CONTROL = (
+    r"(?!\s*(?:\}\s*)?(?:if|for|while|switch|catch|return|else|do|try|await|throw|new|with|using|lock|foreach|assert|match"
+    r"|super|this|function|elif|unless|yield|delete|typeof|void|expect|guard|defer|sizeof)\b)"
+)
+
+
+class Language(Struct):
+    """The forms of one language."""
+
+    name: str
+    """For example `go`."""
+    signs: re.Pattern[str]
+    """A line that is usual in this language and rare in others."""
+    types: re.Pattern[str]
+    """The first line of a class, or of another declaration that holds declarations."""
+    functions: re.Pattern[str]
+    """The first line of a function or method."""
+    constants: re.Pattern[str]
+    """A line at the top level that declares a constant or a variable."""
+    imports: re.Pattern[str]
+    """A line that imports."""
+
+
+def _language(name: str, signs: str, types: str, functions: str, constants: str = "", imports: str = "") -> Language:
+    never = r"(?!)"
+    return Language(
+        name,
+        re.compile(signs),
+        re.compile(types or never),
+        re.compile(functions or never),
+        re.compile(constants or never),
+        re.compile(imports or never),
+    )
+
+
+LANGUAGES = (
+    _language(
+        "python",
+        r"\s*(?:async )?def \w+\(.*:\s*(?:#.*)?\Z|\s*class \w+.*:\s*\Z|from [\w.]+ import |import [\w.]+(?: as \w+)?\s*\Z"
+        r"|\s*(?:elif|except|with|for|if|while) .*:\s*\Z|.*\bself\.|\s*(?:else|try):\s*\Z|.*\b(?:None|True|False)\b|\s*@\w+",
+        r"\s*class\s+\w",
+        r"\s*(?:async\s+)?def\s+\w",
+        r"[A-Z_][A-Z0-9_]+\s*(?::[^=]+)?=\s*\S",
+        r"import\s+\w|from\s+\S+\s+import\b",
+    ),
+    _language(
+        "go",
+        r"package \w+\s*\Z|func[ (]|.*:=|import \(|\s*(?:if|for) .*\{\s*\Z(?<!\) \{)|type \w+ (?:struct|interface)|.*\bnil\b",
+        r"type\s+\w+(?:\[.*?\])?\s+(?:struct|interface)\b|type\s+\w+",
+        r"func\b",
+        r"(?:const|var)\s+\w+.*=|\t[A-Z]\w*\s+[\w.]*\s*=\s*\S",
+        r"import\s+[\"\w(]|package\s+\w+\s*\Z",
+    ),
+    _language(
+        "typescript",
+        r"import .* from ['\"]|import [{*]|export |\s*(?:const|let) [\w${[].*=|.*=>|.*===|\s*(?:async )?function\b"
+        r"|\s*(?:readonly |private |public )?\w+\??: [\w<>\[\]{}| ']+[;,]?\s*\Z|.*\);\s*\Z|\}\);?\s*\Z",
+        rf"\s*{_MODIFIERS}(?:class|interface|enum|namespace|module)\s+\w|\s*{_MODIFIERS}type\s+\w+.*="
+        r"|\s*(?:describe|context|suite)(?:\.\w+)*\(\s*[\"'`]",
+        rf"\s*{_MODIFIERS}function\b|\s*{_MODIFIERS}(?:let|var)?\s*[\w$]+(?:\s*:[^=]+)?\s*=\s*(?:async\s*)?(?:function\b"
+        rf"|\([^()]*\)\s*(?::[^=]+)?=>|\w+\s*=>|\(\s*\Z)|{_CONTROL}{_METHOD}|\s*(?:it|test)(?:\.\w+)*\(\s*[\"'`]",
+        r"(?:export\s+)?(?:const|let|var)\s+[\w$]+\s*(?::[^=]+)?=\s*\S",
+        r"import\b|export\s+(?:\*|\{[^}]*\}|type\s*\{).*\bfrom\b|(?:const|let|var)\s+[\w${},\s]+=\s*require\(",
+    ),
+    _language(
+        "rust",
+        r"\s*(?:pub(?:\([\w :]+\))? )?(?:fn|struct|enum|impl|trait|mod|use) |\s*let mut |.*\bself\.|.*::<|#\[|.*->.*\{|.*&mut ",
+        rf"\s*{_MODIFIERS}(?:struct|enum|trait|impl|mod|union)\b",
+        rf"\s*{_MODIFIERS}(?:fn|macro_rules!)\s*\w",
+        r"(?:pub(?:\([\w :]+\))?\s+)?(?:const|static)\s+\w+\s*:|(?:pub\s+)?type\s+\w+",
+        r"(?:pub\s+)?use\s+\w|extern crate",
+    ),
+    _language(
+        "java",
+        r"\s*(?:public|private|protected) (?:static |final |class |interface |abstract |void |[A-Z]\w*)|import [\w.]+;"
+        r"|package [\w.]+;|\s*@\w+|\s*(?:final )?[A-Z]\w*(?:<.*>)? \w+ = .*;|.*\bnew [A-Z]",
+        rf"\s*{_MODIFIERS}(?:class|interface|enum|record|@interface)\s+\w",
+        rf"{_CONTROL}{_TYPED}|{_CONTROL}\s+(?:public|private|protected)\s+[A-Z]\w*\([^;]*\{{?\s*\Z",
+        r"\s*(?:public |private |protected )?static final\s+.*=",
+        r"import\s+(?:static\s+)?[\w.*]+;|package\s+[\w.]+;",
+    ),
+    _language(
+        "csharp",
+        r"using [\w.]+;|namespace [\w.]+|.*\{ get;|\s*(?:public|private|protected|internal) (?:async |static |override |class "
+        r"|readonly |void |string |int |bool |Task)|.*\bvar \w+ = |\s*\[\w+.*\]\s*\Z|\s*\{\s*\Z",
+        rf"\s*{_MODIFIERS}(?:class|interface|enum|record|struct|namespace)\s+\w",
+        rf"{_CONTROL}{_TYPED}|\s+(?:public|private|protected|internal)\s+[A-Z]\w*\([^;]*\s*\Z",
+        r"\s*(?:public |private |protected |internal )?(?:const|static readonly)\s+.*=",
+        r"using\s+[\w.= ]+;",
+    ),
+    _language(
+        "kotlin",
+        r"\s*(?:override |private |suspend |internal )*fun |\s*va[lr] \w+|import [\w.]+\s*\Z|package [\w.]+\s*\Z|data class"
+        r"|.*\?\.|.*\bwhen\b.*\{",
+        rf"\s*{_MODIFIERS}(?:class|interface|enum class|object|companion object|typealias)\b",
+        rf"\s*{_MODIFIERS}fun\s",
+        rf"(?:{_MODIFIERS})(?:const )?va[lr]\s+\w+.*=",
+        r"import\s+[\w.]+|package\s+[\w.]+",
+    ),
+    _language(
+        "swift",
+        r"import (?:Foundation|UIKit|SwiftUI|XCTest|\w+)\s*\Z|\s*(?:guard|if) let |\s*(?:public |private |static |override "
+        r"|mutating )*func \w+.*\{?\s*\Z|\s*(?:let|var) \w+(?:: [\w\[\]?<>.]+)?(?: =|\s*\Z| \{)|\s*(?:struct|extension|protocol) \w+",
+        rf"\s*{_MODIFIERS}(?:class|struct|enum|protocol|extension|actor)\s+\w",
+        rf"\s*{_MODIFIERS}(?:func\s|init[?]?\(|deinit\b|subscript\()",
+        r"(?:public |private )?(?:let|var)\s+\w+.*=",
+        r"import\s+\w+",
+    ),
+    _language(
+        "c",
+        r"#\s*(?:include|define|ifdef|ifndef|endif|pragma)|.*\w->\w|.*\bstd::|\s*(?:int|char|void|struct|static|unsigned|size_t"
+        r"|double|float|bool|uint\d+_t|const) .*[;{(]|.*\bNULL\b|template ?<",
+        rf"\s*(?:typedef\s+)?{_MODIFIERS}(?:class|struct|enum|union|namespace)\b(?:\s+class)?\s+\w+[^;()]*\Z",
+        rf"{_CONTROL}{_TYPED}|{_CONTROL}\s*~?[A-Z]\w*(?:::~?\w+)?\([^;]*\)[^;]*\{{\s*\Z",
+        r"#\s*define\s+\w+\s+\S|(?:static\s+)?(?:const|constexpr)\s+.*=",
+        r"#\s*include\b|using\s+(?:namespace\s+)?[\w:]+;",
+    ),
+    _language(
+        "ruby",
+        r"\s*def [\w.?!=]+(?:\(.*\))?\s*\Z|\s*end\s*\Z|require(?:_relative)? ['\"]|.*\bdo(?: \|.*\|)?\s*\Z|\s*(?:unless|elsif) "
+        r"|\s*@\w+ = |\s*attr_\w+ |.*\.(?:each|nil\?|empty\?)|\s*(?:class|module) [A-Z]\w*(?: < [\w:]+)?\s*\Z",
+        r"\s*(?:class|module)\s+[A-Z]|\s*(?:describe|context|RSpec\.describe)\b.*\bdo\b",
+        r"\s*def\s+\S|\s*(?:it|test|specify|scenario)\s+[\"'].*\bdo\b|\s*attr_\w+ ",
+        r"\s*[A-Z][A-Z0-9_]+\s*=\s*\S",
+        r"require(?:_relative)?\b|\s*(?:include|extend)\s+[A-Z]",
+    ),
+    _language(
+        "php",
+        r"<\?php|.*\$this->|\s*\$\w+ = |.*\$\w+->|use [\w\\]+;|namespace [\w\\]+;|\s*(?:public|private|protected) (?:static )?function ",
+        rf"\s*{_MODIFIERS}(?:class|interface|trait|enum)\s+\w",
+        rf"\s*{_MODIFIERS}function\s+&?\w",
+        r"\s*(?:public |private |protected )?const\s+\w+.*=|define\(",
+        r"use\s+[\w\\]+|(?:require|include)(?:_once)?\b|namespace\s+[\w\\]+;",
+    ),
+    _language(
+        "shell",
+        r"#!.*\b(?:ba|z|)sh\b|\s*(?:fi|done|esac)\s*\Z|\s*(?:if|while) \[|.*; (?:then|do)\s*\Z|\s*(?:echo|export|local|set) |.*\$[{(\w]"
+        r"|\w+\(\) ?\{",
+        "",
+        r"\s*(?:function\s+[\w:.-]+|[\w:.-]+\s*\(\))\s*(?:\(\))?\s*\{?",
+        r"(?:export |readonly |declare -r )?[A-Z][A-Z0-9_]+=",
+        r"(?:source|\.)\s+\S",
+    ),
+    _language(
+        "sql",
+        r"(?i)\s*(?:create (?:or replace |temp|unique |table|index|view|type|function|trigger|schema)|alter table|insert into|select |from "
+        r"|where |drop |update \w+ set|(?:left |inner )?join |\w+ (?:text|integer|bigint|varchar|timestamp|boolean|uuid)\b)",
+        r"(?i)\s*create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unlogged\s+|virtual\s+|materialized\s+)?(?:table|type|schema)\b",
+        r"(?i)\s*(?:create\s+(?:or\s+replace\s+)?(?:unique\s+|materialized\s+)?(?:view|index|function|procedure|trigger|policy|extension)\b"
+        r"|alter\s+table\b|drop\s+\w+|insert\s+into\b)",
+    ),
+    _language(
+        "css",
+        r"[.#&@:]?[\w*:.#\[\]=\"'>~+(), -]+\{\s*\Z|\s+[a-z-]+:\s[^;{]+;\s*\Z|\s*--[\w-]+:|@(?:media|import|font-face|keyframes)",
+        r"\s*@(?:media|supports|layer|keyframes|font-face|container)\b",
+        r"\s*[.#&:*a-zA-Z\[][^;{}]*\{\s*\Z",
+        r"\s*--[\w-]+:|\$[\w-]+:",
+        r"@(?:import|use|tailwind)\b",
+    ),
+    _language(
+        "lua",
+        r"\s*local (?:function )?\w+|\s*end[,)]?\s*\Z|.*\bthen\s*\Z|\s*function [\w.:]+\(|--\[\[|.*~=",
+        "",
+        r"\s*(?:local\s+)?function\s+[\w.:]+|\s*(?:local\s+)?[\w.]+\s*=\s*function\b",
+        r"(?:local\s+)?[A-Z][A-Z0-9_]+\s*=",
+        r"(?:local\s+\w+\s*=\s*)?require\b",
+    ),
+)
+"""The languages that are known, those first that win a tie."""
+
+_LOOKED_AT = 200
+_SAMPLES = 40
+
+
+def detect_language(rows: Sequence[str]) -> Language | None:
+    """Return the language in which most of a sample of the first lines are usual, or None if none fits."""
+    some = [row for row in rows[:_LOOKED_AT] if len(row) > 2 and not row.isspace()]
+    some = some[:8] + some[8 :: max(1, len(some) // _SAMPLES)]
+    best, most = None, max(1, len(some) // 8)
+    for language in LANGUAGES:
+        matches = language.signs.match
+        count = sum([1 for row in some if matches(row)])
+        if count > most:
+            best, most = language, count
+    return best
