@@ -24,7 +24,8 @@ _TYPED = (
     r"(?:@\w+\s+)*(?:[A-Za-z_][\w:<>,\[\]?.]*[\s*&]+)+~?[A-Za-z_][\w:~]*\s*\([^;={]*(?:\)[^;=]*\{?|,)?\s*\Z"
 )
 _CONTROL = (
-    r"(?!\s*(?:\}\s*)?(?:if|for|while|switch|catch|return|else|do|try|await|throw|new|with|using|lock|foreach|assert|match"
+    r"(?!\s*(?:\}\s*)?(?:if|for|while|switch|catch|return|else|do|try|await|throw|new|with|using|lock|foreach"
+    r"|assert|match"
     r"|super|this|function|elif|unless|yield|delete|typeof|void|expect|guard|defer|sizeof)\b)"
 )
 
@@ -61,8 +62,10 @@ def _language(name: str, signs: str, types: str, functions: str, constants: str 
 LANGUAGES = (
     _language(
         "python",
-        r"\s*(?:async )?def \w+\(.*:\s*(?:#.*)?\Z|\s*class \w+.*:\s*\Z|from [\w.]+ import |import [\w.]+(?: as \w+)?\s*\Z"
-        r"|\s*(?:elif|except|with|for|if|while) .*:\s*\Z|.*\bself\.|\s*(?:else|try):\s*\Z|.*\b(?:None|True|False)\b|\s*@\w+",
+        r"\s*(?:async )?def \w+\(.*:\s*(?:#.*)?\Z|\s*class \w+.*:\s*\Z|from [\w.]+ import "
+        r"|import [\w.]+(?: as \w+)?\s*\Z"
+        r"|\s*(?:elif|except|with|for|if|while) .*:\s*\Z|.*\bself\.|\s*(?:else|try):\s*\Z|.*\b(?:None|True|False)\b"
+        r"|\s*@\w+",
         r"\s*class\s+\w",
         r"\s*(?:async\s+)?def\s+\w",
         r"[A-Z_][A-Z0-9_]+\s*(?::[^=]+)?=\s*\S",
@@ -70,7 +73,8 @@ LANGUAGES = (
     ),
     _language(
         "go",
-        r"package \w+\s*\Z|func[ (]|.*:=|import \(|\s*(?:if|for) .*\{\s*\Z(?<!\) \{)|type \w+ (?:struct|interface)|.*\bnil\b",
+        r"package \w+\s*\Z|func[ (]|.*:=|import \(|\s*(?:if|for) .*\{\s*\Z(?<!\) \{)|type \w+ (?:struct|interface)"
+        r"|.*\bnil\b",
         r"type\s+\w+(?:\[.*?\])?\s+(?:struct|interface)\b|type\s+\w+",
         r"func\b",
         r"(?:const|var)\s+\w+.*=|\t[A-Z]\w*\s+[\w.]*\s*=\s*\S",
@@ -82,14 +86,16 @@ LANGUAGES = (
         r"|\s*(?:readonly |private |public )?\w+\??: [\w<>\[\]{}| ']+[;,]?\s*\Z|.*\);\s*\Z|\}\);?\s*\Z",
         rf"\s*{_MODIFIERS}(?:class|interface|enum|namespace|module)\s+\w|\s*{_MODIFIERS}type\s+\w+.*="
         r"|\s*(?:describe|context|suite)(?:\.\w+)*\(\s*[\"'`]",
-        rf"\s*{_MODIFIERS}function\b|\s*{_MODIFIERS}(?:let|var)?\s*[\w$]+(?:\s*:[^=]+)?\s*=\s*(?:async\s*)?(?:function\b"
+        rf"\s*{_MODIFIERS}function\b|\s*{_MODIFIERS}(?:let"
+        rf"|var)?\s*[\w$]+(?:\s*:[^=]+)?\s*=\s*(?:async\s*)?(?:function\b"
         rf"|\([^()]*\)\s*(?::[^=]+)?=>|\w+\s*=>|\(\s*\Z)|{_CONTROL}{_METHOD}|\s*(?:it|test)(?:\.\w+)*\(\s*[\"'`]",
         r"(?:export\s+)?(?:const|let|var)\s+[\w$]+\s*(?::[^=]+)?=\s*\S",
         r"import\b|export\s+(?:\*|\{[^}]*\}|type\s*\{).*\bfrom\b|(?:const|let|var)\s+[\w${},\s]+=\s*require\(",
     ),
     _language(
         "rust",
-        r"\s*(?:pub(?:\([\w :]+\))? )?(?:fn|struct|enum|impl|trait|mod|use) |\s*let mut |.*\bself\.|.*::<|#\[|.*->.*\{|.*&mut ",
+        r"\s*(?:pub(?:\([\w :]+\))? )?(?:fn|struct|enum|impl|trait|mod|use) |\s*let mut |.*\bself\.|.*::<|#\["
+        r"|.*->.*\{|.*&mut ",
         rf"\s*{_MODIFIERS}(?:struct|enum|trait|impl|mod|union)\b",
         rf"\s*{_MODIFIERS}(?:fn|macro_rules!)\s*\w",
         r"(?:pub(?:\([\w :]+\))?\s+)?(?:const|static)\s+\w+\s*:|(?:pub\s+)?type\s+\w+",
@@ -106,7 +112,8 @@ LANGUAGES = (
     ),
     _language(
         "csharp",
-        r"using [\w.]+;|namespace [\w.]+|.*\{ get;|\s*(?:public|private|protected|internal) (?:async |static |override |class "
+        r"using [\w.]+;|namespace [\w.]+|.*\{ get;|\s*(?:public|private|protected|internal) (?:async |static "
+        r"|override |class "
         r"|readonly |void |string |int |bool |Task)|.*\bvar \w+ = |\s*\[\w+.*\]\s*\Z|\s*\{\s*\Z",
         rf"\s*{_MODIFIERS}(?:class|interface|enum|record|struct|namespace)\s+\w",
         rf"{_CONTROL}{_TYPED}|\s+(?:public|private|protected|internal)\s+[A-Z]\w*\([^;]*\s*\Z",
@@ -115,7 +122,8 @@ LANGUAGES = (
     ),
     _language(
         "kotlin",
-        r"\s*(?:override |private |suspend |internal )*fun |\s*va[lr] \w+|import [\w.]+\s*\Z|package [\w.]+\s*\Z|data class"
+        r"\s*(?:override |private |suspend |internal )*fun |\s*va[lr] \w+|import [\w.]+\s*\Z|package [\w.]+\s*\Z"
+        r"|data class"
         r"|.*\?\.|.*\bwhen\b.*\{",
         rf"\s*{_MODIFIERS}(?:class|interface|enum class|object|companion object|typealias)\b",
         rf"\s*{_MODIFIERS}fun\s",
@@ -124,8 +132,10 @@ LANGUAGES = (
     ),
     _language(
         "swift",
-        r"import (?:Foundation|UIKit|SwiftUI|XCTest|\w+)\s*\Z|\s*(?:guard|if) let |\s*(?:public |private |static |override "
-        r"|mutating )*func \w+.*\{?\s*\Z|\s*(?:let|var) \w+(?:: [\w\[\]?<>.]+)?(?: =|\s*\Z| \{)|\s*(?:struct|extension|protocol) \w+",
+        r"import (?:Foundation|UIKit|SwiftUI|XCTest|\w+)\s*\Z|\s*(?:guard|if) let |\s*(?:public |private |static "
+        r"|override "
+        r"|mutating )*func \w+.*\{?\s*\Z|\s*(?:let|var) \w+(?:: [\w\[\]?<>.]+)?(?: =|\s*\Z| \{)|\s*(?:struct"
+        r"|extension|protocol) \w+",
         rf"\s*{_MODIFIERS}(?:class|struct|enum|protocol|extension|actor)\s+\w",
         rf"\s*{_MODIFIERS}(?:func\s|init[?]?\(|deinit\b|subscript\()",
         r"(?:public |private )?(?:let|var)\s+\w+.*=",
@@ -133,7 +143,8 @@ LANGUAGES = (
     ),
     _language(
         "c",
-        r"#\s*(?:include|define|ifdef|ifndef|endif|pragma)|.*\w->\w|.*\bstd::|\s*(?:int|char|void|struct|static|unsigned|size_t"
+        r"#\s*(?:include|define|ifdef|ifndef|endif|pragma)|.*\w->\w|.*\bstd::|\s*(?:int|char|void|struct|static"
+        r"|unsigned|size_t"
         r"|double|float|bool|uint\d+_t|const) .*[;{(]|.*\bNULL\b|template ?<",
         rf"\s*(?:typedef\s+)?{_MODIFIERS}(?:class|struct|enum|union|namespace)\b(?:\s+class)?\s+\w+[^;()]*\Z",
         rf"{_CONTROL}{_TYPED}|{_CONTROL}\s*~?[A-Z]\w*(?:::~?\w+)?\([^;]*\)[^;]*\{{\s*\Z",
@@ -142,7 +153,8 @@ LANGUAGES = (
     ),
     _language(
         "ruby",
-        r"\s*def [\w.?!=]+(?:\(.*\))?\s*\Z|\s*end\s*\Z|require(?:_relative)? ['\"]|.*\bdo(?: \|.*\|)?\s*\Z|\s*(?:unless|elsif) "
+        r"\s*def [\w.?!=]+(?:\(.*\))?\s*\Z|\s*end\s*\Z|require(?:_relative)? ['\"]|.*\bdo(?: \|.*\|)?\s*\Z"
+        r"|\s*(?:unless|elsif) "
         r"|\s*@\w+ = |\s*attr_\w+ |.*\.(?:each|nil\?|empty\?)|\s*(?:class|module) [A-Z]\w*(?: < [\w:]+)?\s*\Z",
         r"\s*(?:class|module)\s+[A-Z]|\s*(?:describe|context|RSpec\.describe)\b.*\bdo\b",
         r"\s*def\s+\S|\s*(?:it|test|specify|scenario)\s+[\"'].*\bdo\b|\s*attr_\w+ ",
@@ -151,7 +163,8 @@ LANGUAGES = (
     ),
     _language(
         "php",
-        r"<\?php|.*\$this->|\s*\$\w+ = |.*\$\w+->|use [\w\\]+;|namespace [\w\\]+;|\s*(?:public|private|protected) (?:static )?function ",
+        r"<\?php|.*\$this->|\s*\$\w+ = |.*\$\w+->|use [\w\\]+;|namespace [\w\\]+;|\s*(?:public|private"
+        r"|protected) (?:static )?function ",
         rf"\s*{_MODIFIERS}(?:class|interface|trait|enum)\s+\w",
         rf"\s*{_MODIFIERS}function\s+&?\w",
         r"\s*(?:public |private |protected )?const\s+\w+.*=|define\(",
@@ -159,7 +172,8 @@ LANGUAGES = (
     ),
     _language(
         "shell",
-        r"#!.*\b(?:ba|z|)sh\b|\s*(?:fi|done|esac)\s*\Z|\s*(?:if|while) \[|.*; (?:then|do)\s*\Z|\s*(?:echo|export|local|set) |.*\$[{(\w]"
+        r"#!.*\b(?:ba|z|)sh\b|\s*(?:fi|done|esac)\s*\Z|\s*(?:if|while) \[|.*; (?:then|do)\s*\Z|\s*(?:echo|export"
+        r"|local|set) |.*\$[{(\w]"
         r"|\w+\(\) ?\{",
         "",
         r"\s*(?:function\s+[\w:.-]+|[\w:.-]+\s*\(\))\s*(?:\(\))?\s*\{?",
@@ -168,15 +182,20 @@ LANGUAGES = (
     ),
     _language(
         "sql",
-        r"(?i)\s*(?:create (?:or replace |temp|unique |table|index|view|type|function|trigger|schema)|alter table|insert into|select |from "
-        r"|where |drop |update \w+ set|(?:left |inner )?join |\w+ (?:text|integer|bigint|varchar|timestamp|boolean|uuid)\b)",
-        r"(?i)\s*create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unlogged\s+|virtual\s+|materialized\s+)?(?:table|type|schema)\b",
-        r"(?i)\s*(?:create\s+(?:or\s+replace\s+)?(?:unique\s+|materialized\s+)?(?:view|index|function|procedure|trigger|policy|extension)\b"
+        r"(?i)\s*(?:create (?:or replace |temp|unique |table|index|view|type|function|trigger|schema)|alter table"
+        r"|insert into|select |from "
+        r"|where |drop |update \w+ set|(?:left |inner )?join |\w+ (?:text|integer|bigint|varchar|timestamp|boolean"
+        r"|uuid)\b)",
+        r"(?i)\s*create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unlogged\s+|virtual\s+|materialized\s+)?(?:table"
+        r"|type|schema)\b",
+        r"(?i)\s*(?:create\s+(?:or\s+replace\s+)?(?:unique\s+|materialized\s+)?(?:view|index|function|procedure"
+        r"|trigger|policy|extension)\b"
         r"|alter\s+table\b|drop\s+\w+|insert\s+into\b)",
     ),
     _language(
         "css",
-        r"[.#&@:]?[\w*:.#\[\]=\"'>~+(), -]+\{\s*\Z|\s+[a-z-]+:\s[^;{]+;\s*\Z|\s*--[\w-]+:|@(?:media|import|font-face|keyframes)",
+        r"[.#&@:]?[\w*:.#\[\]=\"'>~+(), -]+\{\s*\Z|\s+[a-z-]+:\s[^;{]+;\s*\Z|\s*--[\w-]+:|@(?:media|import"
+        r"|font-face|keyframes)",
         r"\s*@(?:media|supports|layer|keyframes|font-face|container)\b",
         r"\s*[.#&:*a-zA-Z\[][^;{}]*\{\s*\Z",
         r"\s*--[\w-]+:|\$[\w-]+:",

@@ -60,10 +60,7 @@ def read_listing(source: Source) -> Reading:
             lines.append(Line(0, f"{inner} ({len(names)})", must=2, depth=depth, above=parent))
             parent, depth = len(lines) - 1, depth + 1
         lines.extend(
-            [
-                Line(0, f"{name} {size}" if size else name, depth=depth, above=parent, item=True)
-                for name, size in names
-            ]
+            [Line(0, f"{name} {size}" if size else name, depth=depth, above=parent, item=True) for name, size in names]
         )
     return Reading(lines, _note(entries, total))
 
@@ -105,7 +102,9 @@ def _root(folders: list[str]) -> str:
     if not folders:
         return ""
     first, last = min(folders), max(folders)
-    length = next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(min(first, last, key=len)))
+    length = 0
+    while length < len(first) and first[length : length + 1] == last[length : length + 1]:
+        length += 1
     cut = max(first.rfind("/", 0, length), first.rfind("\\", 0, length)) + 1
     return first[:cut] if cut > 3 else ""
 

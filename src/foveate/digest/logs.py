@@ -23,7 +23,8 @@ TOTAL = re.compile(
 )
 """A line that sums up."""
 _COUNTED = re.compile(
-    r"\b\d+ (?:passed|failed|errors?|files? changed)\b|^Ran \d|^Tests run: \d+.*(?<![\d.] s)\Z|^Tests: |^BUILD ", re.IGNORECASE
+    r"\b\d+ (?:passed|failed|errors?|files? changed)\b|^Ran \d|^Tests run: \d+.*(?<![\d.] s)\Z|^Tests: |^BUILD ",
+    re.IGNORECASE,
 )
 _STATE = re.compile(
     r"(?:---? |\[)?(ok|FAIL|PASS(?:ED)?|FAILED|SKIP|ERROR|WARN(?:ING)?|INFO|DEBUG)\b"
@@ -91,7 +92,11 @@ def read_output(source: Source) -> Reading:
 
 def _without_sections(names: list[str]) -> list[str]:
     """Return the names of failed tests; pytest names each twice, as the title of its section and with its file."""
-    return [name for name in names if not any(other != name and other.endswith(f"::{name.replace('.', '::')}") for other in names)]
+    return [
+        name
+        for name in names
+        if not any(other != name and other.endswith(f"::{name.replace('.', '::')}") for other in names)
+    ]
 
 
 def _failed_line(names: list[str]) -> Line:

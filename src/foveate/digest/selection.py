@@ -65,6 +65,7 @@ _LIST_BEGINS = 1
 _LONGEST_WHOLE = 160
 _LONGEST_LIST = 150
 _MOST_MUSTS = 1_000
+_NUMBERED = 5
 _APART = 0.4
 _AGAIN = 1.15
 _CALLED = 1.2
@@ -134,10 +135,15 @@ class _Selection:
         """Show the lines with a rank, in brief if there is no room for their texts."""
         lines = self.lines
         must = sorted([(-line.must, index) for index, line in enumerate(lines) if line.must])[:_MOST_MUSTS]
-        is_brief = sum([len(lines[index].text) + 4 for _, index in must]) > room
+        left = room - sum([len(lines[index].brief or lines[index].text) + _NUMBERED for _, index in must])
         for _, index in must:
             line = lines[index]
-            text = clip(line.brief if is_brief and line.brief else line.text, _LONGEST_WHOLE)
+            text = clip(line.text, _LONGEST_WHOLE)
+            if line.brief and len(text) > len(line.brief):
+                left -= len(text) - len(line.brief)
+                if left < 0:
+                    left += len(text) - len(line.brief)
+                    text = line.brief
             if self.used + self._cost(index, text) <= room:
                 self._show(index, text)
 
@@ -302,7 +308,7 @@ def _write_words(out: list[str], words: list[str], begin: str, left: int) -> int
 
 
 def clip(text: str, most: int) -> str:
-    """Return a text of at most `most` characters: a longer one ends at a word, with the number of characters left out."""
+    """Return a text of at most `most` characters. A longer one ends at a word and counts those left out."""
     if len(text) <= most:
         return text
     room = most - 22

@@ -74,7 +74,9 @@ def _shape(value: Any, depth: int, typed: bool) -> str:
             return f"{{{', '.join(fields)}{more}}}"
         case list():
             first = value[0] if value else None
-            inner = f" of {_shape(first, depth - 1, typed)}" if depth and isinstance(first, dict | list) and first else ""
+            inner = (
+                f" of {_shape(first, depth - 1, typed)}" if depth and isinstance(first, dict | list) and first else ""
+            )
             return f"[{len(value)}{inner}]"
         case bool():
             return "bool" if typed else ""
@@ -158,7 +160,7 @@ def read_table(source: Source) -> Reading:
     if not rows:
         return Reading(lines)
     rows[0].must, rows[-1].must = 4, 3
-    facts = []
+    facts: list[Line] = []
     for column, name in enumerate(columns):
         values = []
         for line in rows[:20_000]:
@@ -172,4 +174,7 @@ def read_table(source: Source) -> Reading:
             continue
         facts.append(Line(0, f"{name.strip()} {low[2]} to {high[2]}", must=4))
         low[1].must, high[1].must = max(low[1].must, 1), max(high[1].must, 2)
-    return Reading([lines[0], *facts, *[line for line in lines[1:] if line is not lines[1] or not ruled]], f"{len(columns)} columns")
+    return Reading(
+        [lines[0], *facts, *[line for line in lines[1:] if line is not lines[1] or not ruled]],
+        f"{len(columns)} columns",
+    )
