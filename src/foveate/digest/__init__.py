@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from ..core.caches import cached
 from .description import describe_text
+from .listings import unfold_paths
 from .names import names_in
 from .readers import read_lines
 from .selection import floor_for, room_for, room_for_musts, select_lines
 from .source import Source, read_source
 from .values import Description, Digest
 
-__all__ = ["Description", "Digest", "describe", "digest", "names_in", "room_for"]
+__all__ = ["Description", "Digest", "describe", "digest", "names_in", "room_for", "unfold_paths"]
 
 _LEAST_FILLED = 60
 _FILLED = 0.005

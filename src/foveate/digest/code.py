@@ -22,6 +22,7 @@ _LONGEST_CONSTANT = 80
 
 _DECLARED = 1.4
 _IMPORTED = 0.9
+_NO_DECLARATION = frozenset("})]>|&+-=?:\"'`,;")
 _COMMENT = ("//", "#", "*", "/*", "--", "<!--", '"""', "'''")
 
 
@@ -31,7 +32,10 @@ def read_code(source: Source) -> Reading:
     language = detect_language(rows)
     if language is None:
         return Reading([Line(number, row.strip()) for number, row in source.rows if row.strip()])
-    outline = outline_python(rows) if language.name == "python" else outline_by_grammar(rows, language.name)
+    outline = None
+    if not source.viewed:
+        # A stretch of a file does not parse.
+        outline = outline_python(rows) if language.name == "python" else outline_by_grammar(rows, language.name)
     if outline is None:
         outline = outline_by_forms(rows, language)
     by_row = {declaration.row: declaration for declaration in outline if declaration.rank > 1}
@@ -89,7 +93,7 @@ def outline_by_forms(rows: Sequence[str], language: Language) -> list[Declaratio
     types, functions = language.types.match, language.functions.match
     constants, imports = language.constants.match, language.imports.match
     for index, row in enumerate(rows):
-        if index <= skip or not row:
+        if index <= skip or not row or row.isspace():
             continue
         text = row.lstrip()
         if quoted:
@@ -104,6 +108,10 @@ def outline_by_forms(rows: Sequence[str], language: Language) -> list[Declaratio
             if not (text.startswith("#") and (language.name in ("c", "css", "rust"))):
                 continue
         indent = len(row) - len(text)
+        if text[0] in _NO_DECLARATION:
+            if not indent and open_:
+                open_.clear()
+            continue
         if not indent and imports(row):
             last, modules = read_import(rows, index, language.name)
             found.append(Declaration(index, last, 1, 0, modules))
@@ -125,6 +133,4 @@ def outline_by_forms(rows: Sequence[str], language: Language) -> list[Declaratio
             skip = last
         elif constants(row) and (not open_ or (open_[-1][1] and language.name in ("java", "csharp", "ruby", "php"))):
             found.append(Declaration(index, index, 2, min(len(open_), 1), clip_text(text, _LONGEST_CONSTANT)))
-        elif not indent and open_ and text[0] in "})]":
-            open_.clear()
     return found

@@ -112,6 +112,15 @@ _IMPORTS = frozenset(
         "package_clause",
     ]
 )
+_CONTAINERS = frozenset(
+    """
+    export_statement type_declaration const_declaration var_declaration declaration_list class_body interface_body
+    enum_body enum_class_body field_declaration_list body_statement template_declaration preproc_ifdef preproc_if
+    linkage_specification ambient_declaration namespace_body decorated_definition statement_block program arguments
+    arrow_function call_expression block do_block
+    """.split()
+)
+"""Nodes that may hold declarations."""
 _VALUES = frozenset(["arrow_function", "function_expression", "function"])
 
 
@@ -161,7 +170,7 @@ def _declarations(node: Any, rows: Sequence[str], language: str, depth: int) -> 
             yield Declaration(row, row, 4 if is_group else 3, depth, title, title)
             if is_group:
                 yield from _declarations(child, rows, language, depth + 1)
-        elif kind not in ("block", "statement_block", "compound_statement") or depth:
+        elif kind in _CONTAINERS:
             yield from _declarations(child, rows, language, depth)
 
 

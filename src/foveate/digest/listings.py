@@ -130,7 +130,12 @@ _FOLDER = re.compile(r"( *)(.*[/\\]) \(\d+(?: entries)?\)(?::(.*))?\Z")
 
 
 def unfold_paths(text: str) -> list[str]:
-    """Return the paths that the entries of a listing's digest have together with the folders above them."""
+    """Return the paths that the entries of a listing's digest have together with the folders above them.
+
+    The digest of another kind of text has none.
+    """
+    if not text.startswith("[listing, "):
+        return []
     paths: list[str] = []
     above: list[tuple[int, str]] = []
     for line in text.split("\n"):

@@ -22,15 +22,15 @@ __all__ = ["clip", "floor_for", "room_for", "room_for_musts", "select_lines"]
 _LARGEST = 16_000
 _FLOOR = 0.0039
 _GROWS = 0.25
-_MUSTS_MIN = {"json": 60, "log": 80, "output": 80, "prose": 40}
+_MUSTS_MIN = {"diff": 200, "json": 60, "log": 160, "output": 160, "prose": 40}
 _MUSTS = {
-    "code": 0.28, "diff": 0.08, "edit": 0.3, "json": 0.4, "listing": 0.5, "log": 0.6, "matches": 0.3, "output": 0.2,
+    "code": 0.5, "diff": 0.06, "edit": 0.2, "json": 0.4, "listing": 0.5, "log": 0.6, "matches": 0.3, "output": 0.2,
     "page": 0.3, "prose": 0.15, "table": 0.8,
 }  # fmt: skip
-_OUTLINE_GROWS = 2_500
+_OUTLINE_GROWS = 1_000
 """In a small room the outline takes a smaller share, since one signature may fill it."""
 _USED = {
-    "code": 1.14, "diff": 0.5, "edit": 0.2, "json": 1.1, "listing": 3.0, "log": 0.25, "matches": 0.6, "output": 0.91,
+    "code": 1.17, "diff": 0.5, "edit": 0.2, "json": 1.1, "listing": 3.0, "log": 0.25, "matches": 0.6, "output": 0.91,
     "prose": 0.91, "table": 0.3,
 }  # fmt: skip
 """How often identifiers of a kind of text are used later, compared with other kinds."""
@@ -55,7 +55,7 @@ def room_for_musts(kind: str, room: int) -> int:
     share = _MUSTS.get(kind, 0.2)
     if kind == "code":
         share = min(share, room / _OUTLINE_GROWS)
-    return max(int(room * share), min(_MUSTS_MIN.get(kind, 0), room // 2))
+    return max(int(room * share), min(_MUSTS_MIN.get(kind, 0), int(room * 0.7)))
 
 
 _DIGIT = re.compile(r"[0-9]+")
@@ -66,6 +66,7 @@ _LONGEST_WHOLE = 160
 _LONGEST_LIST = 150
 _MOST_MUSTS = 1_000
 _NUMBERED = 5
+_SIGNED = 0.25
 _APART = 0.4
 _AGAIN = 1.15
 _CALLED = 1.2
@@ -129,13 +130,13 @@ class _Selection:
                 elif each * _AGAIN > known:
                     value[name] = each * _AGAIN
                 here.append(name)
-            self.names.append(here)
+            self.names.append(list(dict.fromkeys(here)) if len(here) > 1 else here)
 
     def open_musts(self, room: int) -> None:
         """Show the lines with a rank, in brief if there is no room for their texts."""
         lines = self.lines
         must = sorted([(-line.must, index) for index, line in enumerate(lines) if line.must])[:_MOST_MUSTS]
-        left = room - sum([len(lines[index].brief or lines[index].text) + _NUMBERED for _, index in must])
+        left = room * _SIGNED - sum([len(lines[index].brief or lines[index].text) + _NUMBERED for _, index in must])
         for _, index in must:
             line = lines[index]
             text = clip(line.text, _LONGEST_WHOLE)
@@ -184,14 +185,18 @@ class _Selection:
     def _at_best(self, names: list[str]) -> float:
         """Return an upper bound of the worth of a line per character."""
         value = self.value
+        if len(names) == 1:
+            return value[names[0]] / (len(names[0]) + 1)
         return max([value[name] / (len(name) + 1) for name in names])
 
     def _next_names(self, index: int) -> tuple[list[str], float]:
         """Return the names of a line to show next, short ones first, and their worth."""
         value, kept = self.value, self.kept
-        new = [name for name in dict.fromkeys(self.names[index]) if name not in kept]
+        new = [name for name in self.names[index] if name not in kept]
         if not new:
             return new, 0.0
+        if len(new) == 1:
+            return new, value[new[0]]
         best = max([value[name] / (len(name) + 1) for name in new])
         names = [name for name in new if value[name] >= _APART * best * (len(name) + 1)]
         return names, sum([value[name] for name in names])

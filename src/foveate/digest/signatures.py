@@ -14,7 +14,7 @@ _MOST_IMPORT_ROWS = 80
 _TITLE = re.compile(
     r"((?:describe|context|suite|it|test|specify|scenario|RSpec\.describe)(?:\.\w+)*)[ (]\s*([\"'`])(.*?)\2"
 )
-_NAME = re.compile(r"func\s+\([^)]*\)\s*\w+|[^(<\[{=]+")
+_NAME = re.compile(r"func\s+\([^)]*\)\s*\w+|[^({=]+")
 _QUOTED = re.compile(r"[\"'`<]([^\"'`<>]+)[\"'`>]")
 _FROM = re.compile(r"from\s+(\S+)\s+import\s+\(?(.*)")
 _NAMED = re.compile(r"(?:import|export)\b.*?\bfrom\s*[\"']([^\"']+)[\"']")

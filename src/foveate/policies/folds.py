@@ -23,7 +23,7 @@ from ..core.messages import Message, ToolCall, ToolResult
 from ..core.planner import Policy
 from ..core.rules import cut_points
 from ..core.view import Entry, View
-from ..digest import describe, digest, room_for
+from ..digest import describe, digest, room_for, unfold_paths
 from ..errors import BadSetting
 from .names import keep_naming_lines, names_of
 from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
@@ -265,6 +265,10 @@ class _StepWriter:
     def _new_lines(self, short: str, *, keeps_indent: bool = False) -> list[str]:
         """Return the lines of a digest that hold a new name. `keeps_indent`: with the white space before them."""
         lines: list[str] = []
+        paths = names_of("\n".join(unfold_paths(short)))
+        if paths and paths <= self._named:
+            return lines
+        self._named |= paths
         for line in _without_header(short):
             shown = _on_one_line(f"\n{line}") if keeps_indent else line.strip()
             if any(name not in self._named and name not in self._written for name in names_of(shown)):

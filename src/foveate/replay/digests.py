@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from ..core.messages import Message
-from ..digest import digest
+from ..digest import digest, unfold_paths
 from .measure import share
 from .references import References, identifiers
 
@@ -99,10 +99,15 @@ def _of_result(text: str, position: int, used: set[str]) -> DigestFigures:
         size,
         size / len(text),
         len(used),
-        len(used & identifiers(short.text)),
+        len(used & _readable(short.text)),
         len(used & identifiers(text[:size])),
         len(used & identifiers(f"{text[: size // 2]}\n{text[len(text) - size // 2 :]}")),
     )
+
+
+def _readable(text: str) -> frozenset[str]:
+    """Return the identifiers in a digest, and the paths that its entries have together with the folders above them."""
+    return identifiers(text) | identifiers("\n".join(unfold_paths(text)))
 
 
 def _by_name(figures: Iterable[DigestFigures]) -> tuple[DigestFigures, ...]:
