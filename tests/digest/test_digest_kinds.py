@@ -85,7 +85,7 @@ def test_a_description_reads_as_one_line():
 
 
 def test_code_keeps_declarations_with_their_line_numbers():
-    assert digest(GO, handle="m12").text.startswith('[code, 36 lines; expand("m12")]\n')
+    assert digest(GO, handle="m12").text.startswith('[code, 36 lines, go; expand("m12")]\n')
     for name in ("LoadUser", "LoadOrder", "LoadInvoice", "LoadSession", "LoadToken", "LoadBasket"):
         assert name in digest(GO).text
 
@@ -94,13 +94,17 @@ def test_line_numbers_of_a_file_viewer_are_removed_and_reported():
     viewed = "".join(
         [f"{number:6}\t    const value_{number} = readSetting('part.{number}');\n" for number in range(200, 260)]
     )
-    assert digest(viewed, handle="m3").text.split("\n")[0] == '[code, 60 lines, file lines 200-259; expand("m3")]'
+    assert (
+        digest(viewed, handle="m3").text.split("\n")[0]
+        == '[code, 60 lines, typescript, file lines 200-259; expand("m3")]'
+    )
 
 
 def test_a_table_keeps_its_columns_and_whole_rows():
     lines = digest(CSV, handle="m1").text.split("\n")
-    assert lines[:3] == ['[table, 41 lines; expand("m1")]', "1 id,customer_email,total", "ord_0,c0@example.com,0.50"]
-    assert lines[-1].endswith("ord_39,c39@example.com,117.50")
+    assert lines[0] == '[table, 41 lines, 3 columns; expand("m1")]'
+    assert lines[1:4] == ["1 id,customer_email,total", "total 0.50 to 117.50", "2 ord_0,c0@example.com,0.50"]
+    assert lines[-1] == "41 ord_39,c39@example.com,117.50"
 
 
 def test_a_log_keeps_its_errors_and_collapses_repetitions():
@@ -118,20 +122,22 @@ def test_totals_and_errors_of_a_test_run_stay():
 
 def test_a_diff_keeps_paths_and_changed_lines():
     text = digest(DIFF, handle="m1").text
-    assert text.startswith('[diff, 19 lines, +1 -1; expand("m1")]\n1 src/auth/session.py:\n')
-    assert re.search(r"^\+.*make_cookie.*user\.session_id", text, re.MULTILINE)
+    assert text.startswith('[diff, 19 lines, +1 -1; expand("m1")]\nsrc/auth/session.py (+1 -1)\n')
+    assert " @@ 10 def log_in(user):\n … make_cookie user.session_id" in digest(DIFF, 300).text
 
 
 def test_matches_name_a_file_once_and_keep_the_numbers_of_its_lines():
     text = digest(MATCHES).text
     assert text.count("src/app/main.go") == 1
     assert text.count("src/app/test.go") == 1
-    assert re.search(r"^2\d .*NewServer", text, re.MULTILINE)
+    assert "src/app/main.go (10)\n" in text
+    assert "src/app/main.go (10): 20 21 22 23 24 25 26 27 …\n" in digest(MATCHES, 500).text
 
 
 def test_json_shows_its_keys_and_counts():
     text = digest(USERS, handle="m1").text
     assert "\n[30 of {user_id, address: {city, zip_code}}]\n" in text
+    assert "[30 of {user_id: text, address: {city: text, zip_code: text}}]" in digest(USERS, 1_000).text
     assert "usr_12" in text
 
 
@@ -157,25 +163,31 @@ def test_the_wrapping_of_a_tool_is_no_text():
         f"Chunk ID: 0a2e42\nWall time: 0.1 seconds\nProcess exited with code 1\nOriginal token count: 99\nOutput:\n{GO}"
     )
     first = digest(wrapped, handle="m1").text.split("\n")[0]
-    assert first == '[code, 41 lines, exit code 1; expand("m1")]'
+    assert first == '[code, 41 lines, go, exit code 1; expand("m1")]'
     opencode = "<path>/home/me/store.go</path>\n<type>file</type>\n<content>" + "".join(
         [f"{number}: {line}\n" for number, line in enumerate(GO.split("\n"), 1)]
     )
-    assert digest(opencode).text.startswith("[code, 39 lines, store.go, file lines 1-37]\n")
+    assert digest(opencode).text.startswith("[code, 39 lines, go, store.go]\n")
 
 
-def test_names_do_not_stand_alone():
-    """Each name has a word of its line next to it, a mark, or the structure of its kind above it."""
-    for text in (GO, MATCHES, PYTEST, PROSE):
-        short = digest(text)
-        for line in short.text.split("\n")[1:]:
-            words = re.findall(r"[A-Za-z]\w+", line)
-            assert len(words) > 1 or line.endswith(":") or line.lstrip("0123456789 ") in text, line
+@pytest.mark.parametrize("text", [GO, CSV, LOG, DIFF, MATCHES, PYTEST, PROSE, PAGE, SNAPSHOT, USERS])
+@pytest.mark.parametrize("room", [None, 500])
+def test_every_line_is_whole_or_a_list_of_names(text, room):
+    """A line of the text is never shown in fragments: it is whole, or `…` stands before the names in it."""
+    short = digest(text, room)
+    whole = {" ".join(line.split()) for line in text.split("\n")}
+    for line in short.text.split("\n")[1:]:
+        assert not re.search(r"\w…\w", line), line
+        if line.lstrip().startswith("…"):
+            assert all(name in text for name in line.split()[1:]), line
+        elif short.description.kind in ("code", "log", "output") and not re.match(r"\d+ imports ", line):
+            shown = re.sub(r"^\d+ +| \(×\d+\)$", "", line)
+            assert any(" ".join(shown.split()) in each for each in whole), line
 
 
 def test_a_large_text_offers_to_expand_a_part():
     first = digest(GO * 20, handle="m12").text.split("\n")[0]
-    assert first == f'[code, 720 lines of {len(GO) * 20:,} characters; expand("m12") or ("m12", lines="1-40")]'
+    assert first == f'[code, 720 lines of {len(GO) * 20:,} characters, go; expand("m12") or ("m12", lines="1-40")]'
 
 
 def test_escaped_line_breaks_are_line_breaks():
@@ -185,7 +197,7 @@ def test_escaped_line_breaks_are_line_breaks():
     )
     text = digest(f"content=[TextContent(text='matched_tools:{tools}')]").text
     assert len(re.findall(r"make_chart_\d+", text)) >= 4
-    assert max(map(len, text.split("\n"))) < 80
+    assert max(map(len, text.split("\n"))) <= 150
 
 
 @pytest.mark.parametrize("line", ["Error: boom", "some log line here at src/a.py", "The same was said once more."])

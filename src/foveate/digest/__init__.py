@@ -11,7 +11,7 @@ from .description import describe_text
 from .listings import unfold_paths
 from .names import names_in
 from .readers import read_lines
-from .selection import floor_for, room_for, room_for_musts, select_lines
+from .selection import floor_for, room_for, room_for_musts, room_for_texts, select_lines
 from .source import Source, read_source
 from .values import Description, Digest
 
@@ -51,6 +51,7 @@ def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
             left,
             floor=floor_for(about.kind, len(text), room),
             musts=room_for_musts(about.kind, left),
+            texts=room_for_texts(about.kind, left),
             fill=left if about.kind == "listing" else min(left // 2, max(_LEAST_FILLED, int(_FILLED * len(text)))),
         )
     return Digest(f"{header}\n{body}"[:room], about)

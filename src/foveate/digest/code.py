@@ -114,8 +114,9 @@ def outline_by_forms(rows: Sequence[str], language: Language) -> list[Declaratio
             continue
         if not indent and imports(row):
             last, modules = read_import(rows, index, language.name)
-            found.append(Declaration(index, last, 1, 0, modules))
-            skip = last
+            if modules:
+                found.append(Declaration(index, last, 1, 0, modules))
+                skip = last
             continue
         is_type = types(row)
         if is_type or functions(row):

@@ -113,12 +113,33 @@ _IMPORTS = frozenset(
     ]
 )
 _CONTAINERS = frozenset(
-    """
-    export_statement type_declaration const_declaration var_declaration declaration_list class_body interface_body
-    enum_body enum_class_body field_declaration_list body_statement template_declaration preproc_ifdef preproc_if
-    linkage_specification ambient_declaration namespace_body decorated_definition statement_block program arguments
-    arrow_function call_expression block do_block
-    """.split()
+    [
+        "export_statement",
+        "type_declaration",
+        "const_declaration",
+        "var_declaration",
+        "declaration_list",
+        "class_body",
+        "interface_body",
+        "enum_body",
+        "enum_class_body",
+        "field_declaration_list",
+        "body_statement",
+        "template_declaration",
+        "preproc_ifdef",
+        "preproc_if",
+        "linkage_specification",
+        "ambient_declaration",
+        "namespace_body",
+        "decorated_definition",
+        "statement_block",
+        "program",
+        "arguments",
+        "arrow_function",
+        "call_expression",
+        "block",
+        "do_block",
+    ]
 )
 """Nodes that may hold declarations."""
 _VALUES = frozenset(["arrow_function", "function_expression", "function"])
@@ -155,8 +176,8 @@ def _declarations(node: Any, rows: Sequence[str], language: str, depth: int) -> 
         kind = child.type
         row = child.start_point[0]
         if kind in _IMPORTS:
-            if not depth:
-                yield Declaration(row, child.end_point[0], 1, 0, read_import(rows, row, language)[1])
+            if not depth and (modules := read_import(rows, row, language)[1]):
+                yield Declaration(row, child.end_point[0], 1, 0, modules)
         elif kind in _TYPES:
             yield _declaration(child, rows, 4, depth)
             yield from _declarations(child, rows, language, depth + 1)

@@ -20,6 +20,8 @@ _LS = re.compile(r"[dl\-cbps][rwxsStT-]{9}[@+.]?\s+\d+\s+\S+\s+\S+\s+([\d.,]+[KM
 _DU = re.compile(r"(\d[\d.,]*[KMGT]?)\s+(\S.*)")
 _TREE = re.compile(r"((?:[│|] {1,3}|[│|]\xa0{2} | {4})*)(?:[├└]──|[|`]--) (.*)")
 _TOTAL = re.compile(r"total \d|\d+ director(?:y|ies), \d+ files?|Found \d+ files?")
+_NUMBERS = 8
+"""Line numbers of matches that stand next to the path of their file."""
 _UNITS = {"K": 1_000, "M": 1_000_000, "G": 1_000_000_000, "T": 1_000_000_000_000}
 
 
@@ -167,7 +169,11 @@ def read_matches(source: Source) -> Reading:
     lines = others
     for path, rows in groups.items():
         above = len(lines)
-        lines.append(Line(0, f"{path} ({len(rows)})", must=1))
+        numbers = [line.mark.strip() for line in rows if line.mark]
+        places = (
+            f": {' '.join(numbers[:_NUMBERS])}{' …' if len(numbers) > _NUMBERS else ''}" if len(numbers) > 1 else ""
+        )
+        lines.append(Line(0, f"{path} ({len(rows)}){places}", must=1, brief=f"{path} ({len(rows)})"))
         for line in rows:
             line.above = above
         lines.extend(rows)

@@ -49,7 +49,8 @@ def _add_body(
                 last, signature = read_signature(rows, row)
                 found.append(Declaration(row, last, 3 if depth else 4, depth, signature, f"def {node.name}"))
             case ast.Assign(targets=[ast.Name()]) | ast.AnnAssign(target=ast.Name()) if in_class or not depth:
-                text = clip_text(rows[row].strip(), _LONGEST_CONSTANT)
+                last = (node.end_lineno or node.lineno) - 1
+                text = clip_text(" ".join(rows[row : min(last, row + 9) + 1]), _LONGEST_CONSTANT)
                 found.append(Declaration(row, row, 2, depth, text))
             case ast.If() | ast.Try() if not depth:
                 _add_body(found, node.body, rows, depth, False)

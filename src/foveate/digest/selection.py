@@ -17,20 +17,21 @@ from heapq import heapify, heappop, heappush
 from .names import RUN, names_in, rate
 from .values import Line
 
-__all__ = ["clip", "floor_for", "room_for", "room_for_musts", "select_lines"]
+__all__ = ["clip", "floor_for", "room_for", "room_for_musts", "room_for_texts", "select_lines"]
 
 _LARGEST = 16_000
 _FLOOR = 0.0039
 _GROWS = 0.25
 _MUSTS_MIN = {"diff": 200, "json": 60, "log": 160, "output": 160, "prose": 40}
 _MUSTS = {
-    "code": 0.5, "diff": 0.06, "edit": 0.2, "json": 0.4, "listing": 0.5, "log": 0.6, "matches": 0.3, "output": 0.2,
+    "code": 0.75, "diff": 0.06, "edit": 0.2, "json": 0.4, "listing": 0.5, "log": 0.6, "matches": 0.3, "output": 0.2,
     "page": 0.3, "prose": 0.15, "table": 0.8,
 }  # fmt: skip
+_SIGNATURES = 0.125
 _OUTLINE_GROWS = 1_000
 """In a small room the outline takes a smaller share, since one signature may fill it."""
 _USED = {
-    "code": 1.17, "diff": 0.5, "edit": 0.2, "json": 1.1, "listing": 3.0, "log": 0.25, "matches": 0.6, "output": 0.91,
+    "code": 1.19, "diff": 0.5, "edit": 0.2, "json": 1.1, "listing": 3.0, "log": 0.25, "matches": 0.6, "output": 0.91,
     "prose": 0.91, "table": 0.3,
 }  # fmt: skip
 """How often identifiers of a kind of text are used later, compared with other kinds."""
@@ -58,6 +59,11 @@ def room_for_musts(kind: str, room: int) -> int:
     return max(int(room * share), min(_MUSTS_MIN.get(kind, 0), int(room * 0.7)))
 
 
+def room_for_texts(kind: str, room: int) -> int:
+    """Return the part of the room for full texts of lines that must stay: few signatures, but all other texts."""
+    return int(room * _SIGNATURES) if kind == "code" else room_for_musts(kind, room)
+
+
 _DIGIT = re.compile(r"[0-9]+")
 _SAMPLES = 5
 _MORE_ALIKE = 0.4
@@ -66,7 +72,6 @@ _LONGEST_WHOLE = 160
 _LONGEST_LIST = 150
 _MOST_MUSTS = 1_000
 _NUMBERED = 5
-_SIGNED = 0.25
 _APART = 0.4
 _AGAIN = 1.15
 _CALLED = 1.2
@@ -75,14 +80,17 @@ _WHOLE = 1.0
 _WHOLE_MORE = 3
 
 
-def select_lines(lines: Sequence[Line], room: int, *, floor: float = 0.0, musts: int = 0, fill: int = 0) -> str:
+def select_lines(
+    lines: Sequence[Line], room: int, *, floor: float = 0.0, musts: int = 0, texts: int = 0, fill: int = 0
+) -> str:
     """Return the best lines in at most `room` characters.
 
     `floor`: the least worth per character of a line that need not stay. `musts`: the characters for lines that must
-    stay whole. `fill`: the characters that whole lines fill if identifiers take less.
+    stay whole. `texts`: how many of these the full texts may take; further lines are shown in brief. `fill`: the
+    characters that whole lines fill if identifiers take less.
     """
     selection = _Selection(lines, room, floor)
-    selection.open_musts(musts)
+    selection.open_musts(musts, texts)
     selection.cover()
     selection.fill(fill)
     return selection.text()
@@ -132,11 +140,11 @@ class _Selection:
                 here.append(name)
             self.names.append(list(dict.fromkeys(here)) if len(here) > 1 else here)
 
-    def open_musts(self, room: int) -> None:
+    def open_musts(self, room: int, texts: int) -> None:
         """Show the lines with a rank, in brief if there is no room for their texts."""
         lines = self.lines
         must = sorted([(-line.must, index) for index, line in enumerate(lines) if line.must])[:_MOST_MUSTS]
-        left = room * _SIGNED - sum([len(lines[index].brief or lines[index].text) + _NUMBERED for _, index in must])
+        left = texts - sum([len(lines[index].brief or lines[index].text) + _NUMBERED for _, index in must])
         for _, index in must:
             line = lines[index]
             text = clip(line.text, _LONGEST_WHOLE)
@@ -261,35 +269,38 @@ class _Selection:
                     return
 
     def text(self) -> str:
-        """Return the lines and lists in their order."""
+        """Return the lines and lists in their order. Lists get the room that the lines leave."""
+        rows = {index: self._row(index) for index in sorted(self.whole) if not self.lines[index].item}
+        left = self.room + 1 - sum([len(row) + 1 for row in rows.values()])
+        while left < 0:
+            left += len(rows.popitem()[1]) + 1
         out: list[str] = []
-        left = self.room + 1
         words: list[str] = []
         begin, kind, last = "", "", -1
         for index in sorted([*self.whole, *self.listed]):
             line = self.lines[index]
-            indent = " " * line.depth
             if index in self.listed or line.item:
                 here = f"{line.above} {line.depth}" if line.item else "…"
                 if here != kind:
                     left = _write_words(out, words, begin, left)
                     kind = here
-                    begin = indent if line.item else f"{indent}… "
+                    begin = " " * line.depth if line.item else f"{' ' * line.depth}… "
                     if line.item and line.above == last and out:
                         begin = out.pop() + ": "
                         left += len(begin) - 1
                 words.extend(self.listed.get(index) or [self.whole[index]])
-                continue
-            left = _write_words(out, words, begin, left)
-            kind = ""
-            number = f"{line.number} " if line.number else ""
-            shown = f"{number}{indent}{line.mark}{self.whole[index]}"
-            if len(shown) < left:
-                out.append(shown)
-                left -= len(shown) + 1
+            elif index in rows:
+                left = _write_words(out, words, begin, left)
+                kind = ""
+                out.append(rows[index])
                 last = index
         _write_words(out, words, begin, left)
         return "\n".join(out)
+
+    def _row(self, index: int) -> str:
+        line = self.lines[index]
+        number = f"{line.number} " if line.number else ""
+        return f"{number}{' ' * line.depth}{line.mark}{self.whole[index]}"
 
 
 def _write_words(out: list[str], words: list[str], begin: str, left: int) -> int:
