@@ -65,9 +65,5 @@ def _header(about: Description, source: Source, note: str, handle: str) -> str:
     facts += [fact for fact in (note, source.note, f"file lines {source.viewed}" if source.viewed else "") if fact]
     if source.sampled:
         facts.append("read in part")
-    hint = ""
-    if handle:
-        hint = f'; expand("{handle}")'
-        if about.characters > _LARGE and about.lines > 1:
-            hint = f'; expand("{handle}") or ("{handle}", lines="1-40")'
+    hint = f'; expand("{handle}")' if handle else ""
     return f"[{', '.join(facts)}{hint}]"

@@ -40,7 +40,7 @@ _FAILED = re.compile(
 _FINE = re.compile(r"\b(?:0|no) (?:errors?|fail\w*)|\bPASS|nolint|errors?\.(?:go|ts|py)|\bsuccess", re.IGNORECASE)
 _PLACE = re.compile(r"[\w/.\\-]+\.\w+(?::\d+|\(\d+|\", line \d+)")
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
-_LONGEST_FAILED = 400
+_LONGEST_FAILED = 145
 
 
 def read_output(source: Source) -> Reading:
@@ -100,10 +100,10 @@ def _without_sections(names: list[str]) -> list[str]:
 
 
 def _failed_line(names: list[str]) -> Line:
-    """Return a line with the names of failed tests, and in brief their number."""
+    """Return a line with the number and the names of failed tests."""
     text = f"failed ({len(names)}): "
     for count, name in enumerate(names):
         if len(text) + len(name) > _LONGEST_FAILED and count:
-            return Line(0, f"{text[:-2]} … {len(names) - count} more", 1.3, 5, f"failed: {len(names)} tests")
+            return Line(0, f"{text[:-2]} … {len(names) - count} more", 1.3, 5)
         text += f"{name}, "
-    return Line(0, text[:-2], 1.3, 5, f"failed: {len(names)} tests")
+    return Line(0, text[:-2], 1.3, 5)
