@@ -31,6 +31,7 @@ EXCEPTIONS = {("cli", "foveate.testing.bodies")}
 """No part imports `testing`, except the command line: `foveate check` uses the independent checker of bodies."""
 
 PACKAGES: dict[str, set[str]] = {
+    "digest": {"tree_sitter"},
     "expand": {"regex"},
     "stores": {"zstandard", "psycopg", "psycopg_pool"},
     "counters": {"toktok_rs"},
