@@ -88,6 +88,7 @@ class Planner:
         attempts: Attempts = {}
         for _ in range(PLANS):
             try:
+                self._record_compaction()
                 draft = self._draft(self.policies, self.floor, answers, attempts, sends=True)
                 self._apply(draft, attempts)
                 for pending in list(self._prefetch.unwanted(draft.plan)):
@@ -118,16 +119,29 @@ class Planner:
 
         There is no floor, since nothing is sent.
         """
-        if not self.policies or self._state.limits.window is None:
-            return
+        has_window = self._state.limits.window is not None
         counting = [policy for policy in self.policies if not getattr(policy, "before_calls_only", False)]
-        if not counting:
-            return
         try:
+            self._record_compaction()
+            if not counting or not has_window:
+                return
             attempts: Attempts = {}
             self._apply(self._draft(counting, (), {}, attempts, sends=False), attempts)
         except ConflictError:  # Another writer has planned; the next call plans again.
             self._state.refresh()
+
+    def _record_compaction(self) -> None:
+        """Record a compaction by the provider as an edit. It comes before all policies, whichever they are."""
+        state = self._state
+        edit = state.projection.compaction_edit()
+        if edit is None:
+            return
+        before, draft = state.view(), state.projection.copy()
+        edits = [replace(edit, tokens_before=before.tokens)]
+        draft.apply(
+            Record(state.head.number + 1, state.marked(edits), before.turn, before.call.now, "", draft.position)
+        )
+        state.commit(edits, "provider", before, state.frame(draft.entries()))
 
     def _require_window(self) -> None:
         if self.floor:

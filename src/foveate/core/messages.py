@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 __all__ = [
@@ -106,6 +107,10 @@ class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", omit_defaults=Tru
     """Unknown fields of the provider's block."""
 
 
+_COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
+"""Anthropic's block, and the items of OpenAI's Responses API and of Codex."""
+
+
 class Opaque(Struct, frozen=True, gc=False, tag="opaque", omit_defaults=True):
     """A block of a kind that this model does not know. It returns, byte-equal, only to the format it came from."""
 
@@ -115,6 +120,17 @@ class Opaque(Struct, frozen=True, gc=False, tag="opaque", omit_defaults=True):
     """The provider's name of the kind."""
     body: str
     """The whole block as JSON text."""
+
+    @property
+    def is_compaction(self) -> bool:
+        """Return whether the provider reads this block in place of everything before it.
+
+        A failed compaction of Anthropic has no content and replaces nothing.
+        """
+        if self.kind not in _COMPACTIONS:
+            return False
+        fields = msgspec.json.decode(self.body)
+        return isinstance(fields, dict) and bool(fields.get("content") or fields.get("encrypted_content"))
 
 
 Content = Text | Media | Opaque

@@ -7,11 +7,12 @@ and unknown ids are skipped, so any journal over any history gives a view.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from .compactions import PROVIDER, compaction_edit, compaction_of, is_active
 from .edits import (
     INTERRUPTED,
     NOT_OFFERED,
@@ -54,6 +55,7 @@ from .snapshots import (
     topmost,
 )
 from .stamps import Stamp
+from .system_messages import last_prompt
 from .view import Entry, PinnedPart
 from .wire import encode_message
 
@@ -68,6 +70,8 @@ class Projection:
         self._count = count
         self._slots: list[Slot] = []
         self._by_id: dict[str, Slot] = {}
+        self._compactions: list[int] = []  # positions of messages with a compaction by the provider, ascending
+        self._compacted: tuple[int, int] | None = None  # position of the active one, and slots before it that are sent
         self._retained: dict[str, None] = {}  # ids of the visible messages with retention
         self._covers: list[Cover] = []
         self._gone: list[ForgottenRange] = []  # ranges that only forgotten covers hide
@@ -91,6 +95,7 @@ class Projection:
         twin = Projection(self._profile, self._count)
         twin._slots = list(self._slots)
         twin._by_id, twin._retained = dict(self._by_id), dict(self._retained)
+        twin._compactions, twin._compacted = list(self._compactions), self._compacted
         twin._covers, twin._gone, twin._forgotten = list(self._covers), list(self._gone), self._forgotten
         twin._legalizer = self._legalizer.copy()
         twin._dirty, twin._entries, twin._current = self._dirty, self._entries, self._current
@@ -125,9 +130,48 @@ class Projection:
     def entries(self) -> tuple[Entry, ...]:
         """Return the visible entries in legal order. Unchanged entries are the same objects as before."""
         if not self._current:
-            self._entries = self._legalizer.entries(self._slots, self._dirty)
+            self._entries = self._legalizer.entries(*self._sent_slots())
             self._dirty, self._current = len(self._slots), True
         return self._entries
+
+    def _sent_slots(self) -> tuple[list[Slot], int]:
+        """Return the slots that may be sent, and the index of the first that changed.
+
+        An active compaction by the provider leaves out everything before it, except system prompts at the beginning.
+        """
+        if not self._compactions:
+            return self._slots, self._dirty
+        before, index = self._compacted, self._active_compaction()
+        prompts = last_prompt(self._slots)
+        self._compacted = None if index is None else (self._slots[index].position, prompts)
+        for position in {key[0] for key in (before, self._compacted) if key}:
+            at = self._index((position, 1))
+            if at is not None and self._slots[at].compacts != (at == index):
+                self._slots[at] = self._by_id[self._slots[at].id] = twin = self._slots[at].copy()
+                twin.compacts = at == index
+                self._dirty = min(self._dirty, at)
+        if index is None:
+            return self._slots, 0 if before else self._dirty
+        is_same = before == self._compacted and self._dirty > index
+        sent = [*self._slots[:prompts], *self._slots[index:]]
+        return sent, self._dirty - index + prompts if is_same else 0
+
+    def _active_compaction(self) -> int | None:
+        """Return the index of the newest message whose compaction stands for what is before it."""
+        prompts = last_prompt(self._slots)
+        for position in reversed(self._compactions):
+            index = self._index((position, 1))
+            if index is not None and is_active(self._slots, index, prompts, self._profile.format):
+                return index
+        return None
+
+    def compaction_edit(self) -> Summarize | None:
+        """Return the edit that records the provider's newest compaction; None if there is none to record."""
+        for position in reversed(self._compactions):
+            index = self._index((position, 1))
+            if index is not None:
+                return compaction_edit(self._slots, index, last_prompt(self._slots), self._profile.format)
+        return None
 
     def withheld(self) -> tuple[Entry, ...]:
         """Return empty entries for the messages with retention that show nothing now."""
@@ -242,6 +286,8 @@ class Projection:
 
     def _hold(self, slot: Slot) -> None:
         self._by_id[slot.id] = slot
+        if compaction_of(slot.message) and slot.position not in self._compactions:
+            insort(self._compactions, slot.position)
         if slot.stamp.retention:
             self._retained[slot.id] = None
 
@@ -398,7 +444,13 @@ class Projection:
         self._covers.append(cover)
         self._mark_dirty(low)
         self._show_summary(cover)
-        self._void_after((first - 1, 1))
+        if not self._is_compacted(cover):
+            self._void_after((first - 1, 1))
+
+    def _is_compacted(self, cover: Cover) -> bool:
+        """Return whether this only records a compaction by the provider: nothing that is sent changes."""
+        index = self._active_compaction() if cover.edit.policy == PROVIDER else None
+        return index is not None and self._slots[index].position > cover.last
 
     def _show_summary(self, cover: Cover) -> None:
         if not isinstance(cover.edit, Summarize):

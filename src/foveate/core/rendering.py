@@ -198,10 +198,11 @@ def _rebuilt(message: Message, content: dict[Path, tuple[Part, ...]]) -> Message
     return Message(message.role, tuple(parts), message.name, message.extra)
 
 
-def legalized(message: Message, profile: Profile, *, stale: bool) -> tuple[Message | None, str]:
+def legalized(message: Message, profile: Profile, *, stale: bool, compacts: bool = False) -> tuple[Message | None, str]:
     """Return the message without content that its provider refuses, and the reason of the change ("" for no change).
 
-    `stale`: an edit before this message voids bound reasoning. Returns None as the message if nothing is left.
+    `stale`: an edit before this message voids bound reasoning. `compacts`: its compaction is active. Returns None as
+    the message if nothing is left.
     """
     why = ""
     parts: list[Part] = []
@@ -223,6 +224,9 @@ def legalized(message: Message, profile: Profile, *, stale: bool) -> tuple[Messa
                 continue
             case Opaque() if message.role != "assistant" and server_block(part):
                 why = why or "a server tool's block is refused outside of the assistant's messages"
+                continue
+            case Opaque() if not compacts and part.is_compaction:
+                why = why or "the messages that the provider compacted are shown"
                 continue
             case ToolResult():
                 result = _legal_result(part, profile)
@@ -321,6 +325,7 @@ class Slot:
     __slots__ = (
         "_base",
         "_forms",
+        "compacts",
         "edits",
         "id",
         "last",
@@ -353,6 +358,7 @@ class Slot:
         # An expansion is new to the coming call. Policies spare it until then, like restored content.
         self.renewed = stamp.turn + 1 if stamp.expanded else 0
         self.stale = False
+        self.compacts = False  # whether its compaction stands for everything before it
         self._base: Entry | bool | None = False  # False: not computed yet
         self._forms: dict[tuple[str, ...], Entry] | None = None
 
@@ -382,7 +388,7 @@ class Slot:
         """Return an independent copy. `changes`: whether the copy may show something else."""
         twin = Slot(self.position, self.id, self.message, self.stamp, self.size, span=self.span, last=self.last)
         twin.edits, twin.pins, twin.renewed, twin.stale = self.edits, self.pins, self.renewed, self.stale
-        twin.seen = self.seen
+        twin.seen, twin.compacts = self.seen, self.compacts
         if not changes:
             twin._base, twin._forms = self._base, self._forms
         return twin
@@ -410,7 +416,7 @@ class Slot:
 
     def _shown(self, profile: Profile, count: Counter) -> Entry | None:
         shown = self._edited()
-        message, why = legalized(shown.message, profile, stale=self.stale)
+        message, why = legalized(shown.message, profile, stale=self.stale, compacts=self.compacts)
         return None if message is None else self._entry(message, why, shown, count)
 
     def _edited(self) -> EditedMessage:

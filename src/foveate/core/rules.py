@@ -205,7 +205,14 @@ class UserSpeaksFirst:
         self._spoken = False
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
-        if profile.user_first and not self._spoken and entry.message.role in ("assistant", "tool"):
+        head = entry.message.parts[0] if entry.message.parts else None
+        is_compaction = isinstance(head, Opaque) and head.is_compaction
+        if (
+            profile.user_first
+            and not self._spoken
+            and entry.message.role in ("assistant", "tool")
+            and not is_compaction
+        ):
             yield "comes before any user"
         self._spoken = self._spoken or entry.message.role != "system" or entry.kind == "note"
 
@@ -283,6 +290,22 @@ class ForeignBlocksStayAway(_Alone):
                 yield f"holds a block of kind {part.kind!r} that {profile.format} does not know"
 
 
+class CompactionsComeFirst(_Alone):
+    """A compaction by the provider comes before everything but system prompts at the beginning."""
+
+    provider = "anthropic, openai"
+    breaks = "compaction_block_misplaced; the provider ignores everything before it"
+
+    def __init__(self) -> None:
+        self._is_first = True
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        parts = entry.message.parts
+        if not self._is_first and any(isinstance(part, Opaque) and part.is_compaction for part in parts):
+            yield "holds a compaction after messages that it replaces"
+        self._is_first = self._is_first and (entry.message.role == "system" or entry.kind == "stand-in")
+
+
 class PromptsAreIntact:
     """System prompts and the last user input are shown unchanged.
 
@@ -322,6 +345,7 @@ RULES: tuple[Callable[[], Rule], ...] = (
     SystemsHavePlaces,
     ReasoningIsWhole,
     ForeignBlocksStayAway,
+    CompactionsComeFirst,
     PromptsAreIntact,
 )
 

@@ -92,7 +92,7 @@ class SystemMessages:
             entries = self._in_runs(entries, prompt)
         if self._profile.user_first:
             first = next((i for i, entry in enumerate(entries) if not self._is_prompt(entry, prompt)), None)
-            if first is not None and entries[first].message.role == "assistant":
+            if first is not None and _needs_user(entries[first].message):
                 return (*entries[:first], self._stand_in(entries[first], OPENING, _FIRST), *entries[first:])
         return tuple(entries)
 
@@ -176,6 +176,12 @@ class SystemMessages:
             message = Message("assistant" if text is NO_REPLY else "user", (Text(text),))
             self._made[key] = reshape(Entry(0, "", message, None, entry.stamp, "stand-in"), message, why, self._count)
         return self._made[key]
+
+
+def _needs_user(message: Message) -> bool:
+    """Return whether a user's message must come before this one. A compaction may come first."""
+    head = message.parts[0] if message.parts else None
+    return message.role == "assistant" and not (isinstance(head, Opaque) and head.is_compaction)
 
 
 def _may_precede(entry: Entry) -> bool:
