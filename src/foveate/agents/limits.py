@@ -93,7 +93,7 @@ def check_seconds(name: str, value: object) -> float:
 def sum_usage(first: Usage, second: Usage) -> Usage:
     """Return the sum of two usages. A figure that is unknown in both is None."""
     sums = []
-    for name in Usage.__struct_fields__:
+    for name in ("input", "cache_read", "cache_write", "output", "reasoning"):
         known = [figure for figure in (getattr(first, name), getattr(second, name)) if figure is not None]
         sums.append(sum(known) if known else None)
     return Usage(*sums)

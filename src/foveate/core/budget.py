@@ -81,7 +81,7 @@ def occupied_tokens(view: View) -> int:
             continue
         if stamp.model and view.call.model and stamp.model != view.call.model:
             continue  # Another model counts other tokens.
-        if (prompt := usage.prompt_tokens) is not None:
+        if (prompt := usage.sent_tokens) is not None:
             since = estimated - stamp.estimate - stamp.tokens
             # The removed part was measured, so it counts in proportion.
             rate = budget.scale if since > 0 else prompt / stamp.estimate

@@ -318,6 +318,9 @@ def _is_object(text: str) -> bool:
 
 Counter = Callable[[str], int]
 
+_BY_PROVIDER = PinnedPart((), "provider")
+"""The pin that an active compaction has in a view: without it, everything that it stands for would come back."""
+
 
 class Slot:
     """The place of a message or a summary in a projection. `span` and `last` are set for a summary."""
@@ -439,7 +442,7 @@ class Slot:
             span=self.span,
             last=self.last,
             seen=self.seen,
-            pins=self.pins,
+            pins=(*self.pins, _BY_PROVIDER) if self.compacts else self.pins,
             renewed=self.renewed,
             legalized=why,
             tokens=self.stamp.tokens if untouched else tokens_of(message, count),

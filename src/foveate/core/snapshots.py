@@ -134,7 +134,7 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
     def after(self, position: int, message: Message, stamp: Stamp, *, is_erased: bool = False) -> Facts:
         """Return the facts after this message. `is_erased`: the message is erased, but still counts as input."""
         is_reply = stamp.origin == "assistant"
-        prompt = stamp.usage.prompt_tokens if stamp.usage and stamp.estimate else None
+        prompt = stamp.usage.sent_tokens if stamp.usage and stamp.estimate else None
         return Facts(
             position if stamp.origin == "user" and (is_erased or message.has_content) else self.last_input,
             max(self.turn, stamp.turn),

@@ -44,6 +44,13 @@ class Usage(Struct, frozen=True, gc=False, array_like=True):
     """Output tokens, including reasoning."""
     reasoning: int | None = None
     """Reasoning tokens within `output`, if the provider reports them."""
+    sent: int | None = None
+    """Tokens of the prompt as it was sent, if the provider edited or compacted it before the model read it."""
+
+    @property
+    def sent_tokens(self) -> int | None:
+        """Return the size of the prompt as it was sent, which estimates are compared with; None if it is unknown."""
+        return self.prompt_tokens if self.sent is None else self.sent
 
     @property
     def prompt_tokens(self) -> int | None:

@@ -239,7 +239,7 @@ def _sum(one: Usage, other: Usage) -> Usage:
     """Return the sum of both; a figure that neither has is None."""
     sums: dict[str, int] = {}
     for usage in (one, other):
-        for name in Usage.__struct_fields__:
+        for name in ("input", "cache_read", "cache_write", "output", "reasoning"):
             if (tokens := getattr(usage, name)) is not None:
                 sums[name] = sums.get(name, 0) + tokens
     return Usage(**sums)

@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from ..errors import BadEdit, BadMessage
 from .edits import Record
@@ -81,7 +82,10 @@ def encode_stamp(stamp: Stamp) -> bytes:
     s = stamp
     if s.model:
         return _pack.encode(s)
-    common = (s.turn, s.time, s.tokens, s.origin, s.source, s.usage, s.estimate)
+    usage: object = s.usage
+    if s.usage is not None and s.usage.sent is None:
+        usage = astuple(s.usage)[:-1]
+    common = (s.turn, s.time, s.tokens, s.origin, s.source, usage, s.estimate)
     if s.stop is not None:
         return _pack.encode((*common, s.lease, s.retention, s.metadata, s.expanded, s.step, s.stop))
     if s.step:

@@ -22,6 +22,7 @@ _ANTHROPIC: dict[str, StopKind] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "pause_turn": "paused",
+    "compaction": "paused",
     "refusal": "refusal",
 }
 _OPENAI: dict[str, StopKind] = {

@@ -11,6 +11,8 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.stamps import Usage
 from ...errors import BadMessage
@@ -87,21 +89,39 @@ def read_reply(reply: object) -> tuple[Message, Usage]:
             f"reply.role is {describe(fields.get('role'))}; a reply of the Messages API has the role assistant. "
             "Pass the whole response. For a stream, pass its final message."
         )
-    return read(fields)[0], _usage(fields.get("usage"))
+    billed = _usage(fields.get("usage"))
+    if (cleared := _cleared(fields.get("context_management"))) and billed.sent is None:
+        billed = replace(billed, sent=(billed.prompt_tokens or 0) + cleared)
+    return read(fields)[0], billed
 
 
 def _usage(usage: object) -> Usage:
+    """Return the billed usage. The API reports what its own compactions cost apart, in `iterations`."""
     if usage is None:
         return Usage()
     fields = as_dict(usage, "reply.usage")
-    details = fields.get("output_tokens_details")
-    return Usage(
-        input=_count(fields, "input_tokens"),
-        cache_read=_count(fields, "cache_read_input_tokens"),
-        cache_write=_count(fields, "cache_creation_input_tokens"),
-        output=_count(fields, "output_tokens"),
-        reasoning=_count(details, "thinking_tokens") if isinstance(details, dict) else None,
-    )
+    details, iterations = fields.get("output_tokens_details"), fields.get("iterations")
+    items = [item for item in iterations if isinstance(item, dict)] if isinstance(iterations, list) else []
+    compactions = [_counts(item) for item in items if item.get("type") == "compaction"]
+    billed = _counts(fields)
+    for each in compactions:
+        sums = [None if x is None and y is None else (x or 0) + (y or 0) for x, y in zip(billed, each, strict=True)]
+        billed = (sums[0], sums[1], sums[2], sums[3])
+    sent = sum(count or 0 for count in compactions[0][:3]) if compactions else None
+    return Usage(*billed, _count(details, "thinking_tokens") if isinstance(details, dict) else None, sent)
+
+
+def _counts(fields: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, int | None]:
+    """Return the tokens of one call: input, read from the cache, written to it, output."""
+    read_, write = _count(fields, "cache_read_input_tokens"), _count(fields, "cache_creation_input_tokens")
+    return _count(fields, "input_tokens"), read_, write, _count(fields, "output_tokens")
+
+
+def _cleared(management: object) -> int:
+    """Return the tokens that the API's own context editing removed from the prompt (`applied_edits`)."""
+    edits = management.get("applied_edits") if isinstance(management, dict) else None
+    counts = [_count(edit, "cleared_input_tokens") for edit in edits or () if isinstance(edit, dict)]
+    return sum(count or 0 for count in counts)
 
 
 def _count(fields: Mapping[str, Any], key: str) -> int | None:

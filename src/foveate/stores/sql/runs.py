@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from ...core.runs import AgentRun, AgentRunStep, LockHolder
-from ...core.stamps import Usage
 from ...errors import Damaged, StoreError
 from ...ports import Head
 from ..checks import check_owner, check_run, check_step
@@ -28,7 +27,7 @@ T = TypeVar("T")
 _ATTEMPTS = 5
 """Attempts to take a lock that its holder releases between two statements."""
 _RUN_TEXTS, _STEP_TEXTS = ("task", "result", "reason"), ("input", "output", "error")
-_USAGE = Usage.__struct_fields__
+_USAGE = ("input", "cache_read", "cache_write", "output", "reasoning")
 _RUN = (
     *("id", "agent", "conversation", "parent", "state", *_RUN_TEXTS, "turns"),
     *(*_USAGE, "cost", "begun", "ended"),
@@ -86,7 +85,7 @@ class Runs:
     def _run_values(self, head: Head, run: AgentRun) -> Row:
         names = run.id, run.agent, run.conversation, run.parent, run.state
         texts = [pack_text(getattr(run, name), self._codec) for name in _RUN_TEXTS]
-        usage = msgspec.structs.astuple(run.usage)
+        usage = [getattr(run.usage, name) for name in _USAGE]
         return (head.tenant, head.root, *names, *texts, run.turns, *usage, run.cost, run.begun, run.ended)
 
     def _step_values(self, head: Head, step: AgentRunStep) -> Row:

@@ -1,0 +1,109 @@
+"""Context that the provider edits by itself: its compactions are recorded, and its counts stay comparable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foveate import open_conversation, user
+from foveate.edits import Summarize
+from foveate.formats import get_format
+from foveate.stores.memory import MemoryStore
+from foveate.testing import answer, call, say
+from foveate.testing.bodies import check_body
+
+
+def reply(*content: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "model": "claude-opus-5-5", "content": [*content], **fields}
+
+
+BLOCK = {"type": "compaction", "content": "The user fixes the tests.", "encrypted_content": "gAAA"}
+ANSWER = reply(BLOCK, {"type": "text", "text": "Done."})
+
+
+def opened(store: MemoryStore | None = None, **options: Any) -> Any:
+    return open_conversation(
+        "c", store=store or MemoryStore(), format="anthropic", window=200_000, expand=False, **options
+    )
+
+
+def started(**options: Any) -> Any:
+    chat = opened(**options)
+    chat.append([user("fix"), call("a"), answer("a", "long " * 500), user("and this")])
+    chat.prompt()
+    chat.record(ANSWER)
+    return chat
+
+
+def test_recorded_compaction_becomes_an_edit_that_can_be_undone():
+    store = MemoryStore()
+    chat = started(store=store, policy="none")
+    (record,) = chat.journal.records()
+    (edit,) = record.edits
+    assert isinstance(edit, Summarize)
+    assert (record.author, edit.policy, edit.text) == (
+        "provider",
+        "provider",
+        "[Summary of m1-m4, written by the provider]\nThe user fixes the tests.",
+    )
+    chat.append(user("next"))
+    messages = chat.prompt()["messages"]
+    assert [block["type"] for block in messages[0]["content"]] == ["compaction", "text"]
+    assert len(messages) == 2
+    assert check_body("anthropic", chat.body()) == []
+    assert opened(store).prompt()["messages"][0]["content"][0] == BLOCK
+    chat.undo()
+    shown = chat.prompt()["messages"]
+    assert [message["role"] for message in shown] == ["user", "assistant", "user", "assistant", "user"]
+    assert all(block["type"] != "compaction" for message in shown for block in message["content"])
+    assert chat.prompt()["messages"] == shown
+    assert opened(store).prompt()["messages"] == shown
+
+
+def test_policies_act_on_what_follows_a_compaction():
+    chat = started(policy="balanced")
+    for i in range(40):
+        chat.append([call(f"c{i}"), answer(f"c{i}", f"line {i}\n" * 300)])
+    body = chat.prompt()
+    assert body["messages"][0]["content"][0]["type"] == "compaction"
+    assert check_body("anthropic", chat.body()) == []
+
+
+def test_list_of_a_client_that_keeps_everything_is_followed():
+    """The client goes on sending what the provider ignores."""
+    chat = opened(policy="none")
+    messages: list[Any] = [{"role": "user", "content": "fix"}]
+    chat.prompt(messages=messages)
+    messages += [{"role": "assistant", "content": ANSWER["content"]}, {"role": "user", "content": "next"}]
+    chat.record(ANSWER)
+    assert len(chat.prompt(messages=messages)["messages"]) == 2
+    assert len(chat.history()) == 3
+
+
+def test_counts_of_an_edited_prompt_are_compared_with_what_was_sent():
+    usage = {"input_tokens": 100, "cache_read_input_tokens": 20, "output_tokens": 5}
+    edits = [{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 3, "cleared_input_tokens": 900}]
+    _, billed = get_format("anthropic").parse_reply(
+        reply({"type": "text", "text": "ok"}, usage=usage, context_management={"applied_edits": edits})
+    )
+    assert (billed.prompt_tokens, billed.sent_tokens) == (120, 1_020)
+    iterations = [{"type": "compaction", "input_tokens": 700, "output_tokens": 50}, {"type": "message", **usage}]
+    _, billed = get_format("anthropic").parse_reply(reply(BLOCK, usage={**usage, "iterations": iterations}))
+    assert (billed.input, billed.cache_read, billed.output, billed.sent_tokens) == (800, 20, 55, 700)
+    chat = opened(policy="none")
+    chat.append(user("word " * 400))
+    chat.prompt()
+    estimate = chat.view.tokens
+    chat.record(reply({"type": "text", "text": "ok"}, usage=usage, context_management={"applied_edits": edits}))
+    assert chat.view.budget.scale == 1_020 / estimate
+
+
+def test_local_copy_is_shown_with_an_original_that_is_pinned():
+    chat = opened(policy="none")
+    chat.append([user("fix"), say("how?"), user("like this")])
+    chat.pin("m1")
+    chat.prompt()
+    chat.record(ANSWER)
+    chat.append(user("next"))
+    texts = [block.get("text") for message in chat.prompt()["messages"] for block in message["content"]]
+    summary = "[Summary of m1-m3, written by the provider]\nThe user fixes the tests."
+    assert texts == [summary, "fix", "like this", "Done.", "next"]
