@@ -190,6 +190,26 @@ def test_unknown_keys_stay_and_are_sent_only_to_servers_that_take_them(provider)
 
 
 @PROVIDERS
+def test_metadata_of_a_message_becomes_its_stamp_and_is_not_sent(provider):
+    """F09."""
+    one = opened(provider=provider)
+    first = {"role": "user", "content": "hi", "metadata": {"id": "u1"}}
+    one.append([first, {"role": "assistant", "content": "hello"}], metadata={"all": 1})
+    assert [entry.stamp.metadata for entry in one.history()] == ['{"id":"u1"}', '{"all":1}']
+    messages = [
+        first,
+        {"role": "assistant", "content": "hello"},
+        {"role": "user", "content": "go", "metadata": {"n": 2}},
+    ]
+    one.prompt(messages=messages)
+    assert [entry.stamp.metadata for entry in one.history()] == ['{"id":"u1"}', '{"all":1}', '{"n":2}']
+    assert b"metadata" not in one.body()
+    messages[0] = {**first, "metadata": {"id": "other"}}
+    one.prompt(messages=messages)
+    assert len(one.history()) == 3
+
+
+@PROVIDERS
 def test_strict_profile_drops_unknown_keys_of_blocks_too(provider):
     """F09."""
     one = opened(provider=provider, profile=replace(PROFILES[provider], strict=True))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core import ids, wire
 from ..core.enrich import own_message
@@ -44,6 +45,8 @@ class MessageFacts(Struct, frozen=True):
     kept: Mapping[int, tuple[PartRetention, ...]] = {}
     """The retention of each part, by the index of the message in the batch."""
     metadata: str = ""
+    own_metadata: Mapping[int, str] = {}
+    """The metadata of single messages instead of `metadata`, by their index in the batch."""
     expanded: Expansion | None = None
     """For messages that show an original again."""
     step: str = ""
@@ -56,6 +59,12 @@ class MessageFacts(Struct, frozen=True):
     """For a reply: the model that wrote it, if the program named it."""
     owner: str = ""
     """The owner that must hold the claim on the conversation, or nothing is appended; "": not checked."""
+
+    def after(self, count: int) -> MessageFacts:
+        """Return the facts about the messages after the first `count` of a batch."""
+        kept = {i - count: parts for i, parts in self.kept.items() if i >= count}
+        own = {i - count: metadata for i, metadata in self.own_metadata.items() if i >= count}
+        return replace(self, kept=kept, own_metadata=own)
 
     def origin_of(self, message: Message) -> Origin:
         """Return the origin of a message: the explicit one, else by its type, else by its role."""
@@ -186,7 +195,7 @@ class MessageBatch:
                 self._estimate if is_reply else 0,
                 facts.lease,
                 Retention(sequence, kept) if kept else None,
-                facts.metadata,
+                facts.own_metadata.get(i, facts.metadata),
                 facts.expanded,
                 facts.step,
                 facts.stop if message.role == "assistant" else None,
@@ -327,7 +336,7 @@ class Appender:
                     )
                 known.append(row.id)
             parent = row.id
-        rest = self.append(messages[len(known) :], after=parent, facts=facts, addition=addition)
+        rest = self.append(messages[len(known) :], after=parent, facts=facts.after(len(known)), addition=addition)
         return (*known, *rest)
 
 

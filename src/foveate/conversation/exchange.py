@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -86,18 +87,30 @@ class Exchange:
         """Read messages in any accepted form, and add them."""
         if after is not None:
             validate.text("after= (the id of a message)", after)
-        messages = self._read(message)
-        _check_results(messages)
+        metadata: dict[int, str] = {}
+        messages = self._read(message, metadata=metadata)
         validate.retention_fits(facts.kept.get(0, ()), messages)
         if facts.kept:
             self._warn_without_retention()
+        return self._append(messages, after, facts, metadata)
+
+    def _append(
+        self, messages: Sequence[Message], after: str | None, facts: MessageFacts, metadata: Mapping[int, str]
+    ) -> tuple[str, ...]:
+        """Add messages. `metadata`: their own, by the identity of the message."""
+        _check_results(messages)
+
+        def add(some: Sequence[Message]) -> tuple[str, ...]:
+            own = {i: metadata[id(message)] for i, message in enumerate(some) if id(message) in metadata}
+            return self._add(some, after, replace(facts, own_metadata=own) if own else facts)
+
         answers = self.expander.answers() if any(message.result for message in messages) else {}
         if not answers:
-            return self._add(messages, after, facts)
+            return add(messages)
         # A loop that runs every call by itself answers those of `expand` too, which have their results already.
         known = [answers.get(message.result.call_id) if message.result else None for message in messages]
         rest = [message for message, answer in zip(messages, known, strict=True) if answer is None]
-        added = iter(self._add(rest, after, facts) if rest else ())
+        added = iter(add(rest) if rest else ())
         return tuple(next(added) if answer is None else answer.id for answer in known)
 
     def say(self, message: Message, facts: MessageFacts) -> None:
@@ -117,15 +130,23 @@ class Exchange:
             self._reporter.appended(before, self._appender.rows)
         return ids
 
-    def _read(self, value: object, depth: int = 0) -> list[Message]:
+    def _read(self, value: object, depth: int = 0, *, metadata: dict[int, str]) -> list[Message]:
+        """Return the messages in a value, and note the `metadata` of wire messages by the identity of their messages.
+
+        No provider takes it as a key of a message.
+        """
         if isinstance(value, Message):
             return [validate.message(value)]
         if isinstance(value, list | tuple) and not _is_blocks(value):
             if depth > _DEPTH:
                 raise BadMessage("The messages are lists in lists in lists. Pass one list of messages.")
             items = self._state.format.group(value)
-            return [message for item in items for message in self._read(item, depth + 1)]
-        return list(self._state.format.parse(value))
+            return [message for item in items for message in self._read(item, depth + 1, metadata=metadata)]
+        if not (isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping)):
+            return list(self._state.format.parse(value))
+        messages = list(self._state.format.parse({key: value[key] for key in value if key != "metadata"}))
+        metadata.update(dict.fromkeys(map(id, messages), validate.metadata(value["metadata"])))
+        return messages
 
     def _warn_without_retention(self) -> None:
         from ..policies.block_retention import BlockRetention  # Few conversations have such messages.
@@ -343,12 +364,13 @@ class Exchange:
         if history is None or history.tip != state.head.tip:
             rows = [(row, decoded(row)) for row in state.store.messages(state.head, 1, state.head.position)]
             history = CallerHistory([(own_message(body, row.stamp), body) for row, body in rows], state.head.tip)
-        shared, tail = history.compare(state.format.group(messages), self._read)
+        metadata: dict[int, str] = {}
+        shared, tail = history.compare(state.format.group(messages), partial(self._read, metadata=metadata))
         if shared < state.head.position:
             kept = self.depart(shared)
             name = state.head.name
             _log.debug("%s departs from its past after m%d; the former course is kept as %s", name, shared, kept)
-        self.append(tail, state.head.tip)
+        self._append(tail, state.head.tip, NO_FACTS, metadata)
         history.advance(state.head.tip, state.head.position)
         self._caller_history = history
 
