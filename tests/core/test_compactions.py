@@ -85,6 +85,14 @@ def test_undoing_shows_the_originals_and_leaves_the_compaction_out():
     assert wire(story)[0] == "user: go"
 
 
+def test_undoing_leaves_the_compaction_out_if_only_the_last_input_is_before_it():
+    story = Story(user("go"), compacted("so far", Text("ok")), profile=ANTHROPIC)
+    adopt(story)
+    story.edit(Restore(edits=(1,)))
+    assert wire(story) == ["user: go", "assistant: ok"]
+    assert not adopt(story)
+
+
 @pytest.mark.parametrize("edit", [lambda s: Pin(Target(s.id(2))), lambda s: Restore((Target(s.id(2)),))])
 def test_a_pinned_or_expanded_original_comes_with_the_local_copy(edit):
     story = long_story(user("next"))

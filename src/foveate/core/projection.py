@@ -480,6 +480,9 @@ class Projection:
                 twin.edits = tuple((n, edit) for n, edit in twin.edits if n not in numbers)
                 twin.renewed = turn
         for cover in [cover for cover in self._covers if cover.number in numbers]:
+            if cover.edit.policy == PROVIDER:  # The messages in it that stayed are now shown without the compaction.
+                for slot in [slot for slot in self._slots if slot.position in cover.holes and slot.span is None]:
+                    self._replace_slot(slot, voids=False).renewed = turn
             self._uncover(cover)
 
     def _uncover(self, cover: Cover) -> None:
