@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from foveate.core.edits import Hide, Restore, Span, Summarize, Target
 from foveate.core.messages import Extra, Message, Opaque, Text
+from foveate.core.needs import needs_of
 from foveate.core.profiles import Profile, profile_for
 from foveate.core.rules import check
 from foveate.core.system_messages import NO_REPLY, OPENING, SYSTEM_NOTE
@@ -171,6 +172,18 @@ def test_models_differ_in_where_they_take_system_messages(model, takes):
     assert check_body("anthropic", {"model": bare, **prompt}) == []
     as_system = [*prompt["messages"][:1], {"role": "system", "content": "one"}]
     assert (check_body("anthropic", {"model": bare, "messages": as_system}) == []) is takes
+
+
+def test_beta_features_that_a_request_uses_are_named():
+    clear = Message("system", (Text("soon"),), "", Extra("anthropic", '{"clear_at":"next_user_message"}'))
+    change = Message("system", (Opaque("anthropic", "tool_removal", '{"type":"tool_removal","tool":{}}'),))
+    entries = Story(user("go"), clear, change, LOW, profile=ANTHROPIC).projection.entries()
+    assert needs_of(entries, ANTHROPIC).betas == (
+        "mid-conversation-system-clear-at-2026-08-21",
+        "mid-conversation-tool-changes-2026-07-01",
+        "mid-conversation-output-config-2026-07-01",
+    )
+    assert not needs_of(Story(user("go"), system("one"), profile=ANTHROPIC).projection.entries(), ANTHROPIC)
 
 
 MESSAGES = st.sampled_from(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
 
-from .messages import Reasoning
+from .messages import Message, Opaque, Reasoning
 from .profiles import Profile
 from .view import Entry
 
@@ -47,9 +47,28 @@ prompt or tool list changes the prefix too. Source: Anthropic's page on preserve
 
 def needs_of(entries: Iterable[Entry], profile: Profile) -> Needs:
     """Return the needs of a request with these entries."""
-    shown = (part for entry in entries for part in entry.message.parts)
+    messages = [entry.message for entry in entries if entry.kind != "note"]
+    shown = (part for message in messages for part in message.parts)
     has_bound = profile.binds_reasoning and any(isinstance(part, Reasoning) for part in shown)
-    return DROP_STALE_REASONING if has_bound else Needs()
+    needs = DROP_STALE_REASONING if has_bound else Needs()
+    if profile.format != "anthropic" or profile.strict:
+        return needs
+    betas = dict.fromkeys(beta for message in messages for beta in _betas_of(message))
+    return Needs((*needs.betas, *betas), needs.options)
+
+
+def _betas_of(message: Message) -> Iterator[str]:
+    """Yield the beta features of Anthropic that a message uses. Source: the pages that introduce them."""
+    fields = message.extra.fields if message.extra is not None and message.extra.format == "anthropic" else ""
+    if message.role == "system" and '"clear_at"' in fields:
+        yield "mid-conversation-system-clear-at-2026-08-21"
+    if '"output_config"' in fields:
+        yield "mid-conversation-output-config-2026-07-01" if message.role == "system" else "per-turn-control-2026-07-01"
+    for part in message.parts:
+        if isinstance(part, Opaque) and part.kind in ("tool_addition", "tool_removal"):
+            yield "mid-conversation-tool-changes-2026-07-01"
+        elif isinstance(part, Opaque) and part.kind == "compaction":
+            yield "compact-2026-09-04" if '"signature"' in part.body else "compact-2026-01-12"
 
 
 def _merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
