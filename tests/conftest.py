@@ -47,6 +47,22 @@ def wire_recordings() -> Path:
     return folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def sizes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Count a quarter of the characters where a test or an example does not name a counter, so that it can state sizes.
+
+    The folders `counters` and `together` count as users do.
+    """
+    if request.path.parent.name in ("counters", "together"):
+        yield
+        return
+    from foveate.counters import counter_named
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("foveate.open.parts.counter_for", lambda model, format="": counter_named("characters", model))
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Any]:
     """A PostgreSQL server for all processes of a test run (`tools/postgres_server.py`)."""

@@ -10,7 +10,7 @@ import msgspec
 
 from ..core.budget import default_reserve
 from ..core.profiles import Profile
-from ..core.view import Budget, View
+from ..core.view import NO_WINDOW, Budget, Entry, View
 from ..errors import BadInput, BadSetting, Refused
 from ..ports import TokenCounter
 
@@ -40,8 +40,9 @@ _UNKNOWN = Budget(_NO_LIMIT, 0, 10**15, 10**9)
 class Limits:
     """The window and the other limits of one conversation, and the size of system prompt and tools."""
 
-    def __init__(self, window: int | None, reserve: int | None, profile: Profile) -> None:
-        self._given, self._learned, self._reserve = window, _NO_LIMIT, reserve
+    def __init__(self, window: int | None, reserve: int | None, profile: Profile, doubt: float = 0.0) -> None:
+        """`doubt`: by which share of the true count the conversation's counter may be too low."""
+        self._given, self._learned, self._reserve, self._doubt = window, _NO_LIMIT, reserve, doubt
         self._bytes, self._images = profile.max_bytes, profile.max_images
         self._overhead = (0, 0)  # tokens and bytes of system prompt and tools of the last prompt
         self._estimate = 0  # of the last prompt, by the counter
@@ -66,8 +67,8 @@ class Limits:
                 "model whose window is known."
             )
 
-    def budget(self) -> Budget:
-        """Return the budget as far as it is known; without a window nothing exceeds it."""
+    def budget(self, entries: Sequence[Entry] = ()) -> Budget:
+        """Return the budget of a view of these entries as far as it is known; without a window nothing exceeds it."""
         if self.window is None:
             return msgspec.structs.replace(_UNKNOWN, overhead=self._overhead[0], overhead_bytes=self._overhead[1])
         reserve = default_reserve(self.window) if self._reserve is None else self._reserve
@@ -79,6 +80,8 @@ class Limits:
             self._images,
             *self._overhead,
             max(0.25, min(4.0, provider / counter)) if provider and counter else 1.0,
+            self._doubt,
+            _unmeasured_tokens(entries) if provider else NO_WINDOW,
         )
 
     def weigh(self, system: object, tools: Sequence[Mapping[str, Any]], count: TokenCounter) -> None:
@@ -142,6 +145,16 @@ class Limits:
 
     def _narrow(self, window: int) -> None:
         self._learned = min(self._learned, window)
+
+
+def _unmeasured_tokens(entries: Sequence[Entry]) -> int:
+    """Return the tokens of the entries after the newest prompt that a provider measured."""
+    tokens = 0
+    for entry in reversed(entries):
+        tokens += entry.tokens
+        if entry.stamp.usage is not None and entry.stamp.estimate and entry.kind == "message":
+            break  # Its prompt ended before it.
+    return tokens
 
 
 def _is_too_long(text: str, status: object) -> bool:

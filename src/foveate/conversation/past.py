@@ -40,7 +40,7 @@ class Past:
         past = Projection(state.profile, state.counter)
         state.fold_all(past, state.head.position, records, before_turn=turn)
         entries = past.entries() if past.offers_expand else PlainEntries().of(past.entries(), state.counter)
-        return View(entries, turn, state.limits.budget(), newest_input=past.facts.last_input)
+        return View(entries, turn, state.limits.budget(entries), newest_input=past.facts.last_input)
 
     def totals(self) -> Totals:
         """Return the sums over all model calls. Reads the whole history once, then what came since."""

@@ -208,7 +208,7 @@ class Planner:
         """
         state = self._state
         now = state.view()
-        full = replace(now.budget, window=min(now.tokens, occupied_tokens(now)) - 1, reserve=0, overhead=0, scale=1.0)
+        full = now.budget.without_estimates(min(now.tokens, occupied_tokens(now)) - 1)
         try:
             plan = make_plan(state.projection, lambda shown: replace(state.frame(shown), budget=full), self.policies)
         except CompactionFailed:

@@ -106,7 +106,8 @@ class State:
         """The limits of the model's requests."""
         name = self.model.name
         if name not in self._limits:
-            self._limits[name] = Limits(self.model.window, self._reserve, self.model.profile)
+            doubt = getattr(self.counter, "doubt", 0.0)
+            self._limits[name] = Limits(self.model.window, self._reserve, self.model.profile, doubt)
         return self._limits[name]
 
     def use_model(self, name: str | None = None, window: int | None = None) -> None:
@@ -340,7 +341,7 @@ class State:
         return View(
             self._shown(entries),
             turn,
-            self.limits.budget(),
+            self.limits.budget(entries),
             call,
             tasks,
             facts.retained(turn),

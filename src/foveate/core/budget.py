@@ -119,7 +119,7 @@ def aim_at(view: View, over: Excess, share: float = TARGET) -> View:
     """Return the same view with a budget lowered to this share in every unit in excess."""
     budget = view.budget
     if over.tokens:
-        budget = replace(budget, window=_lowered(budget.usable, share), reserve=0, overhead=0, scale=1.0)
+        budget = budget.without_estimates(_lowered(budget.usable, share))
     if over.bytes:
         budget = replace(budget, max_bytes=_lowered(budget.usable_bytes, share), overhead_bytes=0)
     if over.images:

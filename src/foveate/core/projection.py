@@ -104,11 +104,17 @@ class Projection:
         return twin
 
     def use(self, profile: Profile, count: Counter) -> None:
-        """Show the same messages under another profile and counter. Costs O(view) if one of them differs."""
+        """Show the same messages under another profile and counter. Costs O(view) if one of them differs.
+
+        With another counter, all visible messages are counted again, since their stamps hold the old counts.
+        """
         if profile == self._profile and count is self._count:
             return
+        is_recounted = count is not self._count
         self._profile, self._count = profile, count
         self._slots = [slot.copy() for slot in self._slots]
+        for slot in self._slots:
+            slot.is_recounted |= is_recounted
         self._by_id = {slot.id: slot for slot in self._slots if slot.span is None}
         self._legalizer = Legalizer(profile, count)
         self._dirty, self._current = 0, False

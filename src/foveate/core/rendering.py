@@ -331,6 +331,7 @@ class Slot:
         "compacts",
         "edits",
         "id",
+        "is_recounted",
         "last",
         "message",
         "pins",
@@ -362,6 +363,8 @@ class Slot:
         self.renewed = stamp.turn + 1 if stamp.expanded else 0
         self.stale = False
         self.compacts = False  # whether its compaction stands for everything before it
+        self.is_recounted = False
+        """Whether the stamp holds the count of another counter."""
         self._base: Entry | bool | None = False  # False: not computed yet
         self._forms: dict[tuple[str, ...], Entry] | None = None
 
@@ -391,7 +394,7 @@ class Slot:
         """Return an independent copy. `changes`: whether the copy may show something else."""
         twin = Slot(self.position, self.id, self.message, self.stamp, self.size, span=self.span, last=self.last)
         twin.edits, twin.pins, twin.renewed, twin.stale = self.edits, self.pins, self.renewed, self.stale
-        twin.seen, twin.compacts = self.seen, self.compacts
+        twin.seen, twin.compacts, twin.is_recounted = self.seen, self.compacts, self.is_recounted
         if not changes:
             twin._base, twin._forms = self._base, self._forms
         return twin
@@ -445,7 +448,7 @@ class Slot:
             pins=(*self.pins, _BY_PROVIDER) if self.compacts else self.pins,
             renewed=self.renewed,
             legalized=why,
-            tokens=self.stamp.tokens if untouched else tokens_of(message, count),
+            tokens=self.stamp.tokens if untouched and not self.is_recounted else tokens_of(message, count),
             bytes=self.size if untouched else len(encode_message(message)),
             images=images_of(message),
             is_result=self.message.role == "tool",

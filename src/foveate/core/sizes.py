@@ -1,13 +1,14 @@
 """Sizes of messages: tokens and images.
 
-A counter counts text. This module estimates other content the same way for every counter: an image as 1,600 tokens (the
-maximum of Claude's formula at full size, and about two tiles more than GPT's), a document by its bytes.
+A counter counts text, and media if it has a method for them (`foveate.counters`). Other counters count media as GPT-4o
+does. Encrypted reasoning counts as a quarter of its characters: it is billed by the reasoning, not by its own size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from .media_tokens import DOCUMENT_TOKENS, IMAGE_TOKENS, formula_for, media_tokens
 from .messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["IMAGE_TOKENS", "MESSAGE_TOKENS", "estimate", "images_of", "tokens_of"]
@@ -15,11 +16,15 @@ __all__ = ["IMAGE_TOKENS", "MESSAGE_TOKENS", "estimate", "images_of", "tokens_of
 MESSAGE_TOKENS = 4
 """Tokens of every message in addition to its content."""
 
-IMAGE_TOKENS = 1_600
+
+_formula = formula_for("o200k", "gpt-4o")
 
 
 def estimate(text: str) -> int:
-    """Return the tokens of a text as a quarter of its characters, rounded up. This counter needs no package."""
+    """Return a quarter of the characters, rounded up: the rule by which policies compare texts of one conversation.
+
+    Budgets use the counter of the conversation instead (`foveate.counters`).
+    """
     return (len(text) + 3) // 4
 
 
@@ -43,8 +48,9 @@ def _part_tokens(part: Part, count: Callable[[str], int]) -> int:
             return count(f"{part.name} {part.arguments}")
         case Reasoning():
             # Without text, the encrypted payload or the signature carries the reasoning, and is billed like it.
-            return count(part.text or part.encrypted or part.signature)
+            return count(part.text) if part.text else (len(part.encrypted or part.signature) + 3) // 4
         case Media():
-            return IMAGE_TOKENS if part.is_image else max(IMAGE_TOKENS, len(part.data) // 20)
+            measure = getattr(count, "media", None)
+            return measure(part) if measure else media_tokens(part, _formula, DOCUMENT_TOKENS["openai"])
         case Opaque():
             return count(part.body)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from .edits import Path, Span, Task, paths_overlap
 from .messages import Message, ToolResult
@@ -129,6 +129,10 @@ class Budget(Struct, frozen=True):
     """Bytes of the request outside the view."""
     scale: float = 1.0
     """Ratio of provider-measured to estimated tokens in the last measured call."""
+    doubt: float = 0.0
+    """By which share of the true count the counter may be too low. 0 for an exact counter."""
+    unmeasured: int = 0
+    """Tokens of the view that no measured call contained, by the counter's estimate. `scale` says little about them."""
 
     @property
     def has_window(self) -> bool:
@@ -137,8 +141,25 @@ class Budget(Struct, frozen=True):
 
     @property
     def usable(self) -> int:
-        """Return the tokens that a view may have by the counter's estimate: (window - reserve) / scale - overhead."""
-        return int((self.window - self.reserve) / self.scale) - self.overhead
+        """Return the tokens that a view may have by the counter's estimate.
+
+        This is (window - reserve) / scale - overhead, with two limits that keep the true count within the window.
+        A scale below 1 comes from other content, so it does not apply to unmeasured tokens. And even if the counter is
+        too low for all of these by its doubt, the view fits into the window, at the expense of the reserve.
+        """
+        usable = self._estimated(self.window - self.reserve, max(1.0, self.scale))
+        if self.doubt:
+            usable = min(usable, self._estimated(self.window, max(1.0, self.scale) / (1 - self.doubt)))
+        return usable - self.overhead
+
+    def _estimated(self, room: int, scale: float) -> int:
+        """Return the estimate of a view that fills this room, if unmeasured tokens have another scale."""
+        unmeasured = min(self.unmeasured, room / scale)
+        return int((room - unmeasured * scale) / self.scale + unmeasured)
+
+    def without_estimates(self, tokens: int) -> Budget:
+        """Return a budget in which a view may have this many tokens by the counter's estimate."""
+        return replace(self, window=tokens, reserve=0, overhead=0, scale=1.0, doubt=0.0, unmeasured=0)
 
     @property
     def usable_bytes(self) -> int:

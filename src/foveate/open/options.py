@@ -49,8 +49,9 @@ class Options(Struct, frozen=True, kw_only=True):
     """The demands of the provider. Default: those of the format and the model."""
     prices: Prices | None = None
     """Prices of cached input and output, relative to input. Default: those of the model."""
-    counter: TokenCounter | None = None
-    """Counts the tokens of a text. Default: an estimate from its characters."""
+    counter: str | TokenCounter | None = None
+    """Counts the tokens of a text: a function, or the name of an exact counter such as `o200k`, which needs the extra
+    `tokens`. Default: the counter of the model (`foveate.counters`)."""
     clock: Clock | None = None
     """Returns the time in milliseconds since 1970."""
 

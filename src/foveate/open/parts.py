@@ -15,7 +15,7 @@ from ..conversation.request_model import RequestModel
 from ..conversation.state import State
 from ..core.profiles import Profile, adjusted_to_model, profile_for, window_of
 from ..core.view import Prices
-from ..counters import EstimatingCounter
+from ..counters import counter_for, counter_named
 from ..errors import BadSetting
 from ..expand.expander import ExpandOptions, Place
 from ..expand.patterns import find as find_pattern
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ..background.tasks import Tasks
 
 __all__ = ["Parts"]
-
-_ESTIMATING = EstimatingCounter()
 
 
 class Parts(NamedTuple):
@@ -108,7 +106,10 @@ class Parts(NamedTuple):
                 'is known; only policy="off" needs no window.'
             )
         prices = options.prices if options.prices is not None and is_opened else prices_of_model(name)
-        return RequestModel(name, profile, window, prices, options.counter or _ESTIMATING)
+        counter = options.counter or counter_for(name, format)
+        if isinstance(counter, str):
+            counter = counter_named(counter, name)
+        return RequestModel(name, profile, window, prices, counter)
 
     def _background(self, default: type[Threads] | type[Tasks]) -> Background | RemoteBackground | None:
         background = self.options.background
@@ -147,7 +148,7 @@ class Parts(NamedTuple):
         is_own = options.background is not None and not isinstance(options.background, bool)
         if is_own and not hasattr(options.background, "request_compaction"):
             validate.function("background=, if not True or False,", options.background)
-        if options.counter is not None:
+        if options.counter is not None and not isinstance(options.counter, str):
             validate.function("counter=", options.counter)
             validate.integer("The result of counter= (tokens)", options.counter("four"))
 

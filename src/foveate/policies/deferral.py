@@ -318,16 +318,18 @@ def _end_ids(edit: Edit | NeedsSummary) -> tuple[str, ...]:
 def _saved_tokens(edit: Edit | NeedsSummary, entries: Sequence[Entry]) -> int:
     """Return an estimate of the tokens that an edit removes from these entries."""
     before = sum([entry.tokens for entry in entries])
+    # New content has no count yet: its quarter of the characters is corrected as for what it replaces.
+    rate = before / max(1, sum([tokens_of(entry.message) for entry in entries]))
     match edit:
         case Replace(target=Target(_, ()), content=content):
-            return before - _tokens(content)
+            return before - round(rate * _tokens(content))
         case Replace(target=Target(_, path), content=content):
-            return _tokens(_part(entries[0], path)) - _tokens(content)
+            return round(rate * (_tokens(_part(entries[0], path)) - _tokens(content)))
         case Hide(target=Target(_, (_, *_) as path)):
-            return _tokens(_part(entries[0], tuple(path))) - MESSAGE_TOKENS
+            return round(rate * (_tokens(_part(entries[0], tuple(path))) - MESSAGE_TOKENS))
         case Summarize(text=text, keep=keep):
             kept = sum([entry.tokens for entry in entries if entry.id in keep])
-            return before - kept - MESSAGE_TOKENS - (len(text) + 3) // 4
+            return before - kept - MESSAGE_TOKENS - round(rate * ((len(text) + 3) // 4))
         case _:
             return before
 

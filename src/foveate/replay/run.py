@@ -414,7 +414,12 @@ def _open(
             expand=True,  # Replays count what an agent would expand.
             # A recording may pair a model with another provider: only the model's rules count here.
             options=Options(
-                profile=profile_for(provider, model), prices=prices, clock=clock, background=ImmediateCall, tenant=""
+                profile=profile_for(provider, model),
+                prices=prices,
+                clock=clock,
+                background=ImmediateCall,
+                tenant="",
+                counter="characters",  # One yardstick for all recordings, and for what no view shows.
             ),
         )
         if not chat._agent.head.position:
