@@ -34,7 +34,7 @@ PACKAGES: dict[str, set[str]] = {
     "digest": {"tree_sitter"},
     "expand": {"regex"},
     "stores": {"zstandard", "psycopg", "psycopg_pool"},
-    "counters": {"toktok_rs"},
+    "counters": {"toktok", "ctok"},
     "models": {"anthropic", "openai", "genai_prices"},
     "telemetry": {"opentelemetry"},
     "agents": {"jinja2"},
