@@ -131,7 +131,7 @@ class Planner:
             self._state.refresh()
 
     def _record_compaction(self) -> None:
-        """Record a compaction by the provider as an edit. It comes before all policies, whichever they are."""
+        """Record a compaction by the provider as an edit, before all policies, and also without any."""
         state = self._state
         edit = state.projection.compaction_edit()
         if edit is None:
