@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
 
 from foveate import Conversation
 from foveate.stores.memory import MemoryStore
-from foveate.testing import call, calls, say
+from foveate.testing import answer, call, calls, say, user
 
 from .expand_requests import LOG, SHORT, TOOLS, asked, client_for, result_of
 from .shells import opened
@@ -163,3 +164,14 @@ def test_tool_offers_only_what_is_installed(has_regex: bool, monkeypatch: pytest
     chat.append("Go.")
     assert chat.prompt(tools=TOOLS)["tools"][-1]["input_schema"] == offered["input_schema"]
     assert tool.offers_expand([expand_tool("openai")])
+
+
+def test_pattern_without_its_package_gets_advice_for_the_model(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "regex", None)
+    chat = opened(policy="keep-last-1")
+    chat.append([user("Go."), call("a", "look"), answer("a", LOG), call("b", "look"), answer("b", SHORT)])
+    chat.prompt(tools=TOOLS)
+    chat.record(call("x", "expand", handle="m3", pattern="ERROR"))
+    told = chat.history()[-1].message.result
+    assert told is not None
+    assert told.text == "Patterns cannot be used here. Ask for lines or items, or search for words."

@@ -295,6 +295,8 @@ def _expansion(form: Any, original: _Original) -> Expansion:
 
 def _refusal(error: Exception) -> str:
     """Return why a call is not answered, for the model."""
+    if isinstance(error, MissingExtra):
+        return "Patterns cannot be used here. Ask for lines or items, or search for words."
     text = str(error) if isinstance(error, FoveateError) else f"It failed: {type(error).__name__}."
     return text.encode("utf-8", "backslashreplace").decode()[:_MAX_REFUSAL]
 
