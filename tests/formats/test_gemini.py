@@ -242,6 +242,18 @@ def test_a_response_is_readable_text():
     ]
 
 
+def test_the_role_function_comes_back():
+    wires = [{"role": "function", "parts": [{"text": "a"}]}, {"role": "function", "parts": [answer("b")]}]
+    assert get_format("gemini").render(parsed(*wires)) == wires
+
+
+def test_a_part_of_a_response_that_is_no_media_is_kept_whole():
+    odd = answer("a", parts=[{"text": "b"}, {"functionResponse": {"name": "f"}}, {"text": "c", "thought": True}])
+    [message] = parsed(said(odd))
+    assert message.text == "a"
+    assert get_format("gemini").render([message]) == [said(odd)]
+
+
 def test_an_edited_response_stays_under_its_field():
     chat = open_conversation("edited", format="gemini", window=100_000, policy="none")
     chat.append("go")

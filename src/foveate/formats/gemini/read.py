@@ -182,11 +182,7 @@ def _part(value: object, where: str, role: str) -> Part | None:
     """Return the part; None for a part without any field, which the SDK leaves of a kind that it does not know."""
     if isinstance(value, str):
         return Text(value)
-    part = fields_of(value, where)
-    if None in part.values():  # The same as a missing field, if the API knows it.
-        part = {key: item for key, item in part.items() if item is not None or key not in _KNOWN}
-    if SIGNATURE in part:
-        part = {**part, SIGNATURE: _signature(part[SIGNATURE], f"{where}.{SIGNATURE}")}
+    part = _known_fields(value, where)
     kinds = _KINDS.intersection(part)
     match next(iter(kinds)) if len(kinds) == 1 else "":
         case "text":
@@ -203,6 +199,16 @@ def _part(value: object, where: str, role: str) -> Part | None:
     if part.keys() == {SIGNATURE} and role == "model":
         return _text({**part, "text": ""}, where, role)
     return _opaque(part, where) if part else None
+
+
+def _known_fields(value: object, where: str) -> dict[str, Any]:
+    """Return the fields of a part, without those that the API knows and that are null."""
+    part = fields_of(value, where)
+    if None in part.values():  # The same as a missing field, if the API knows it.
+        part = {key: item for key, item in part.items() if item is not None or key not in _KNOWN}
+    if SIGNATURE in part:
+        part = {**part, SIGNATURE: _signature(part[SIGNATURE], f"{where}.{SIGNATURE}")}
+    return part
 
 
 def _only(wanted: str, role: str, kind: str, where: str) -> None:
@@ -303,10 +309,20 @@ def _result(part: dict[str, Any], where: str) -> ToolResult:
         if key != ("error" if failed else "output"):
             own["response"] = key
     if media is not None:
-        read_ones = read_parts(media, f"{inside}.parts", "user")
-        content += [each for each in read_ones if isinstance(each, Text | Media | Opaque)]
+        for number, value in enumerate(as_list(media, f"{inside}.parts")):
+            content += _content(value, f"{inside}.parts[{number}]")
     extra = _extra(part, {RESPONSE}, where, _nested(RESPONSE, inner, known, own))
     return ToolResult(call_id, tuple(content), "error" if failed else "ok", name, extra)
+
+
+def _content(value: object, where: str) -> list[Content]:
+    """Return the media in a part of a function response. A part with anything else is kept whole."""
+    part = _known_fields(value, where)
+    kinds = _KINDS.intersection(part)
+    for kind in ("inlineData", "fileData"):
+        if kinds == {kind}:
+            return [_media(part, kind, where)]
+    return [_opaque(part, where)] if part else []
 
 
 def _readable(response: dict[str, Any], where: str) -> tuple[str, str | None]:

@@ -57,7 +57,8 @@ def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
         extra = extra_fields(message.extra, NAME)
         if message.role != "tool":
             names.update((call.call_id, call.name) for call in message.calls)
-            role = {"assistant": "model"}.get(message.role, message.role)
+            own = extra.pop("role", "") if message.role == "user" else ""
+            role = {"assistant": "model"}.get(message.role, own or message.role)
             wires.append(add_extra({"role": role, "parts": _parts(message.parts, False, "export")}, extra))
             results = None
             continue
