@@ -70,8 +70,8 @@ class Anthropic:
         blocks = _system(system) + [copy_json(block) for wire in wires[:leading] for block in wire["content"]]
         defined = for_anthropic(tools)
         messages = [copy_json(wire) for wire in wires[leading:]]
-        if _needs_user(wires, profile):
-            messages.append(user_note())
+        for place in reversed(_places_of_notes(wires, profile)):
+            messages.insert(place - leading, user_note())
         mark(blocks, defined, messages)
         return _request(blocks, defined, messages)
 
@@ -96,8 +96,8 @@ class Anthropic:
         blocks = _system(system) + [block for wire in self._memo.wires[:leading] for block in wire["content"]]
         head = encode(_request(blocks, for_anthropic(tools), []))[:-2]  # Ends before the "]}" of the empty messages.
         bodies = self._memo.bodies[leading:]
-        if _needs_user(self._memo.wires, profile):
-            bodies.append(encode(user_note()))
+        for place in reversed(_places_of_notes(self._memo.wires, profile)):
+            bodies.insert(place - leading, encode(user_note()))
         if not bodies:
             return head + b"]}"
         # Joined once, after the ends are added: the messages may be megabytes.
@@ -123,6 +123,18 @@ def _leading(wires: Sequence[dict[str, Any]]) -> int:
     while count < len(wires) and wires[count]["role"] == "system" and wires[count]["content"]:
         count += 1
     return count
+
+
+def _places_of_notes(wires: Sequence[dict[str, Any]], profile: Profile) -> list[int]:
+    """Return the indices before which a user's note stands: at the end, and where an earlier request ended.
+
+    A note that was sent stays: thinking behind it is bound to it, and the provider has cached it.
+    """
+    if not profile.user_last:
+        return []
+    roles = [wire["role"] for wire in wires]
+    ends = [i for i, role in enumerate(roles, 1) if role == "assistant" and roles[i : i + 1] in ([], ["assistant"])]
+    return [end for end in ends if _needs_user(wires[:end], profile)]
 
 
 def _needs_user(wires: Sequence[dict[str, Any]], profile: Profile) -> bool:
