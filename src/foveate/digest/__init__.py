@@ -44,14 +44,15 @@ def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
     reading = read_lines(about.kind, source, text)
     header = _header(about, source, reading.note, handle)
     left = room - len(header) - 1
+    tight = min(1.0, room / max(1, most)) ** 2
     body = ""
     if left > 0:
         body = select_lines(
             reading.lines,
             left,
             floor=floor_for(about.kind, len(text), room),
-            musts=room_for_musts(about.kind, left),
-            texts=room_for_texts(about.kind, left),
+            musts=room_for_musts(about.kind, left, tight),
+            texts=room_for_texts(about.kind, left, tight),
             fill=left if about.kind == "listing" else min(left // 2, max(_LEAST_FILLED, int(_FILLED * len(text)))),
         )
     return Digest(f"{header}\n{body}"[:room], about)

@@ -51,17 +51,21 @@ def floor_for(kind: str, characters: int, room: int) -> float:
     return _FLOOR * math.pow(characters, _GROWS) / _USED.get(kind, 1.0) * tight * tight
 
 
-def room_for_musts(kind: str, room: int) -> int:
-    """Return the part of the room for lines that must stay: enough for a total or an error."""
+def room_for_musts(kind: str, room: int, tight: float = 1.0) -> int:
+    """Return the part of the room for lines that must stay: enough for a total or an error.
+
+    `tight`: the square of the room as a share of `room_for`. The outline of code takes a smaller part of a tight room,
+    so that names find room too.
+    """
     share = _MUSTS.get(kind, 0.2)
     if kind == "code":
-        share = min(share, room / _OUTLINE_GROWS)
+        share = min(share * tight, room / _OUTLINE_GROWS)
     return max(int(room * share), min(_MUSTS_MIN.get(kind, 0), int(room * 0.7)))
 
 
-def room_for_texts(kind: str, room: int) -> int:
+def room_for_texts(kind: str, room: int, tight: float = 1.0) -> int:
     """Return the part of the room for full texts of lines that must stay: few signatures, but all other texts."""
-    return int(room * _SIGNATURES) if kind == "code" else room_for_musts(kind, room)
+    return int(room * _SIGNATURES * tight) if kind == "code" else room_for_musts(kind, room, tight)
 
 
 _DIGIT = re.compile(r"[0-9]+")
