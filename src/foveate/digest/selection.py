@@ -263,7 +263,7 @@ class _Selection:
         order = sorted(range(len(self.lines)), key=lambda index: (-self.lines[index].weight, index))
         for index in order[:400]:
             text = self.lines[index].text
-            if text in seen or index in self.whole:
+            if text in seen or index in self.whole or (self.lines[index].item and len(text) > _LONGEST_WHOLE):
                 continue
             seen.add(text)
             text = clip(text, _LONGEST_WHOLE)
