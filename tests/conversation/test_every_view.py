@@ -134,7 +134,7 @@ def test_view_is_equal_when_reopened_refolded_or_repeated(
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @MANY
-@given(history=histories(), window=st.integers(60, 2_000))
+@given(history=histories(), window=st.integers(1_000, 4_000))
 def test_floor_keeps_any_view_within_budget_or_raises(provider: str, history: list[Message], window: int) -> None:
     chat = opened(provider, "none", window=window)
     for message in kept_messages(history):

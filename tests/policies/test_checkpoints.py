@@ -727,11 +727,11 @@ def test_views_are_legal_complete_and_stable(history, profile, keep):
         before = {entry.position: entry.message.text for entry in chat.view if entry.source is not None}
 
 
-@given(history=runs(max_size=30), window=st.integers(350, 900), keep=st.integers(5, 7))
+@given(history=runs(max_size=30), window=st.integers(1_000, 1_800), keep=st.integers(5, 7))
 def test_messages_that_the_floor_hid_stay_named_by_its_note(history, window, keep):
     """I16. A summary that began before the note used to cover it, and no text named the hidden messages."""
     policy = checkpoint(trigger_at=9, keep_recent=keep, template="{summary}")
-    chat = start_chat(policy, lambda _: "S", window=window, reserve=10)
+    chat = start_chat(policy, lambda _: "S", window=window, reserve=window // 2)
     noted: set[int] = set()
     for message in history:
         chat.append(message)

@@ -195,7 +195,7 @@ def test_a_new_list_replaces_the_pinned_one():
 
 def test_pins_that_do_not_fit_raise_an_error():
     """F18."""
-    chat = opened(policy=[TODO], window=600, reserve=10)
+    chat = opened(policy=[TODO], window=1_100, reserve=510)
     chat.append([user(text_of(550)), say("I will."), user("Go.")])
     chat.pin("m1")
     chat.append(user("Go on, " * 20))

@@ -125,13 +125,22 @@ def test_opening_takes_less_than_a_millisecond_without_settings(here):
 
 def test_settings_are_imported_only_if_one_is_set(here):
     code = (
-        "import sys, foveate; foveate.open_conversation('c', policy='none', window=9); "
+        "import sys, foveate; foveate.open_conversation('c', policy='none', window=9_000); "
         "print('foveate.settings' in sys.modules)"
     )
-    for extra, imported in (({}, "False\n"), ({"FOVEATE_WINDOW": "5"}, "True\n")):
+    for extra, imported in (({}, "False\n"), ({"FOVEATE_WINDOW": "5000"}, "True\n")):
         done = subprocess.run([sys.executable, "-c", code], env=python_path(**extra), capture_output=True, text=True)
         assert done.stdout == imported, done.stderr
 
 
 def python_path(**more: str) -> dict[str, str]:
     return {"PYTHONPATH": ":".join(path for path in sys.path if path), "PATH": "/usr/bin:/bin", **more}
+
+
+def test_window_under_a_thousand_tokens_is_refused():
+    with pytest.raises(BadSetting, match=r"^Window must be at least 1,000 tokens, not 12\."):
+        open_conversation("c", store="memory:", window=12)
+    chat = open_conversation("c", store="memory:", window=1_000)
+    chat.append("Hello.")
+    with pytest.raises(BadSetting, match="at least 1,000 tokens, not 999"):
+        chat.prepare(window=999)

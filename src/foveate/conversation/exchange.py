@@ -194,7 +194,7 @@ class Exchange:
         if model is not None:
             validate.text("model=", model)
         if window is not None:
-            validate.integer("window= (tokens)", window, 1)
+            validate.window(window)
         self._state.use_model(model, window)
 
     def plan(self, system: object, tools: Sequence[Mapping[str, Any]], choice: ModelChoice) -> Plan:

@@ -35,10 +35,13 @@ __all__ = [
     "part_retention",
     "retention_fits",
     "text",
+    "window",
 ]
 
 T = TypeVar("T")
 _message = msgspec.json.Decoder(Message)  # Strict: a store ignores unknown fields, but a caller's typo is refused.
+MIN_WINDOW = 1_000
+"""Tokens. A smaller window has no room for a system prompt, a request and an answer."""
 _MAX_INTEGER = 2**63 - 1
 """The largest integer that every store can keep."""
 
@@ -48,6 +51,13 @@ def integer(name: str, value: object, least: int = 0) -> int:
     if type(value) is int and least <= value <= _MAX_INTEGER:
         return value
     raise BadSetting(f"{name} must be a whole number of {least} or more, not {reprlib.repr(value)}.")
+
+
+def window(value: object) -> None:
+    """Raise BadSetting unless this is a window that a conversation can work in."""
+    integer("window= (tokens)", value, 1)
+    if isinstance(value, int) and value < MIN_WINDOW:
+        raise BadSetting(f"Window must be at least {MIN_WINDOW:,} tokens, not {value}. Pass the window of your model.")
 
 
 def text(name: str, value: object) -> str:

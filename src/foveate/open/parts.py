@@ -134,7 +134,7 @@ class Parts(NamedTuple):
                 f"expand_where= is {resolved.expand_where!r:.60}. Pass one of {', '.join(get_args(Place))}."
             )
         if resolved.window is not None:
-            validate.integer("window= (tokens)", resolved.window, 1)
+            validate.window(resolved.window)
         if resolved.reserve is not None:
             validate.integer("reserve= (tokens)", resolved.reserve)
         if options.profile is not None:
