@@ -28,7 +28,7 @@ from foveate.policies.recaps import recap_batches
 from foveate.policies.span_selection import MessageNumbers
 from foveate.policies.tool_result_filter import filter_tool_results
 from foveate.replay.recordings import read_recording
-from foveate.testing import answer, call, calls, chat, say, system, user
+from foveate.testing import answer, call, calls, chat, say, system, text_of, user
 from foveate.testing.strategies import histories, runs
 from foveate.testing.stubs import ScriptedSummarizer
 
@@ -356,7 +356,7 @@ def test_two_different_numbers_of_results_are_refused():
 def test_long_messages_are_cut_for_the_summarizer():
     summarizer = numbered_summarizer()
     chat = start_chat(checkpoint(trigger_at=8, keep_recent=5), summarizer, window=12_000)
-    post(chat, [user("q"), call("a"), answer("a", "z" * 100_000), *[say("ok"), user("q")] * 2, say("end")])
+    post(chat, [user("q"), call("a"), answer("a", text_of(25_000)), *[say("ok"), user("q")] * 2, say("end")])
     (request,) = summarizer.requests
     assert len(request.messages[2].text) < 20_000
     assert shown_positions(chat.view) == run(4, 8)
