@@ -264,6 +264,7 @@ def test_run_list_prints_runs(db, chat):
         "cache_write": None,
         "output": 140,
         "reasoning": None,
+        "sent": None,
     }
 
 
