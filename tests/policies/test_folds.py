@@ -13,6 +13,7 @@ from foveate.core.edits import Pin, Restore, Span, Summarize, Target
 from foveate.core.messages import Message, Text
 from foveate.core.planner import Plan, Policy, make_plan
 from foveate.core.rules import check
+from foveate.digest import digest
 from foveate.errors import BadSetting
 from foveate.policies.deferral import when_it_pays
 from foveate.policies.digests import shrink_to_digest
@@ -83,6 +84,17 @@ def test_folding_at_every_call_equals_folding_once():
         early.edit(*edits) if (edits := plan_of(early, policy).edits) else None
     text = [entry.message for entry in plan_of(early, policy).after]
     assert text == [entry.message for entry in plan_of(late, policy).after]
+
+
+def test_a_fold_is_the_same_with_and_without_earlier_calls():
+    """The paths of a listing are known to later folds by the text of its fold alone, so a restart changes nothing."""
+    listing = "\n".join(f"/srv/{part}/{part}_{n}.py" for part in ("reader", "writer") for n in range(60))
+    warm, story = fold(protect=0, stretch=1), Story(user("Go."))
+    for step, text in (("a", listing), ("b", listing.replace("\n", " is read whole, and kept as it was.\n"))):
+        story.say(call(step, "sh"), answer(step, text))
+        known = plan_of(story, warm)
+    assert len(fold_edits(known)) == 2
+    assert fold_edits(known) == fold_edits(plan_of(story, fold(protect=0, stretch=1)))
 
 
 def test_a_user_input_stays_and_ends_a_stretch():
@@ -160,6 +172,17 @@ def test_a_name_is_written_once():
     assert len(kept) > 20
     assert all(short.count(f"{name}\n") <= 2 for name in kept)  # Once, in the line that describes the result.
     assert len(again) < 200
+
+
+def test_a_fold_lists_new_names_and_shows_lines_without_numbers():
+    code = "\n".join(
+        f"def part_{n}(reader):\n    return load_part_{n}(reader.field_{n}, keep_{n}=old_{n}_value)\n" for n in range(40)
+    )
+    assert "7 def part_2\n … load_part_2 keep_2" in digest(code).text
+    short = fold_steps(
+        entries_of(call("a", "Read"), answer("a", code)), named=names_of(code) - {"load_part_2", "part_9"}
+    )
+    assert short.split("\n")[2:] == ["    … load_part_2", "    def part_9"]
 
 
 def test_short_texts_are_whole_and_failures_are_marked():

@@ -103,20 +103,21 @@ def shrink_to_digest(
             reads = {entry.id for entry, _, call in classify_results(view, classifier) if call.kind == "read"}
         used = RecentlyUsed(view, stay_if_used)
         for index, entry in enumerate(view.entries[: max(old, old_said)]):
-            forms = shortener.short_forms(entry)
-            if not forms or entry.renewed >= view.turn:
+            if entry.renewed >= view.turn:
                 continue
             if entry.is_result:
                 passed = reads_window if entry.id in reads else window
                 is_due = index < old_reads or (index < old and entry.id not in reads)
-                if not is_due or entry.tool in spared or entry in used:
+                if not is_due or entry.tool in spared:
                     continue
             elif index < old_said and said_window is not None:
                 passed = said_window
             else:
                 continue
-            for path, text in forms:
-                yield replacement(entry, text, _NAME, f"older than the newest {passed:,} tokens", path)
+            forms = shortener.short_forms(entry)
+            if forms and entry not in used:
+                for path, text in forms:
+                    yield replacement(entry, text, _NAME, f"older than the newest {passed:,} tokens", path)
 
     return policy
 

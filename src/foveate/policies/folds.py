@@ -25,7 +25,7 @@ from ..core.rules import cut_points
 from ..core.view import Entry, View
 from ..digest import describe, digest, room_for, unfold_paths
 from ..errors import BadSetting
-from .names import keep_naming_lines, names_of
+from .names import keep_naming_lines, names_of, unique_names
 from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
 
 __all__ = ["FOLDED", "PROTECT", "STRETCH", "fold", "fold_steps"]
@@ -55,6 +55,10 @@ _LINE_MAX = 160
 """Characters of a line of a result."""
 _FOLDS_MAX = 65_536
 """Folds that are remembered."""
+_LIST = "… "
+"""Begins a line of a digest that lists names."""
+_LINE_NUMBER = re.compile(r"\A\d+ ")
+"""Begins the other lines of a digest."""
 _WHITE_SPACE = re.compile(r"\s+")
 _ESCAPES = {"\n": "\\n", "\t": "\\t"}
 
@@ -263,17 +267,29 @@ class _StepWriter:
         yield from (f"    {line}" for line in self._new_lines(digest(text, room_for(len(text)), entry.handle).text))
 
     def _new_lines(self, short: str, *, keeps_indent: bool = False) -> list[str]:
-        """Return the lines of a digest that hold a new name. `keeps_indent`: with the white space before them."""
+        """Return the lines of a digest that hold a new name, without their numbers; of a list, its new names.
+
+        `keeps_indent`: the lines are those of a text, with the white space before them.
+        """
         lines: list[str] = []
         paths = names_of("\n".join(unfold_paths(short)))
-        if paths and paths <= self._named:
+        if paths and not self._new_names(paths):
             return lines
-        self._named |= paths
+        self._written |= paths
         for line in _without_header(short):
             shown = _on_one_line(f"\n{line}") if keeps_indent else line.strip()
-            if any(name not in self._named and name not in self._written for name in names_of(shown)):
-                lines.append(self._write(shown[:_LINE_MAX]))
+            new = self._new_names(unique_names(shown))
+            if not new:
+                continue
+            if shown.startswith(_LIST):
+                shown = _LIST + " ".join(new)
+            elif not keeps_indent:
+                shown = _LINE_NUMBER.sub("", shown)
+            lines.append(self._write(shown[:_LINE_MAX]))
         return lines
+
+    def _new_names(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in self._named and name not in self._written]
 
 
 def _on_one_line(text: str) -> str:
