@@ -176,7 +176,8 @@ def test_a_name_is_written_once():
 
 def test_a_fold_lists_new_names_and_shows_lines_without_numbers():
     code = "\n".join(
-        f"def part_{n}(reader):\n    return load_part_{n}(reader.field_{n}, keep_{n}=old_{n}_value)\n" for n in range(40)
+        f"def part_{n}(reader):\n    return load_part_{n}(reader.field_{n}, keep_{n}=old_{n}_value)\n"
+        for n in range(40)
     )
     assert "7 def part_2\n … load_part_2 keep_2" in digest(code).text
     short = fold_steps(
