@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 from foveate.digest import digest
 
@@ -18,7 +19,8 @@ NAMES = ("orders", "invoices", "customers", "payments", "reports", "stock", "pri
 INTRODUCTION = """# Digests: twenty examples
 
 A model reads a digest instead of a long result. Each example shows the beginning of a text and its digest in at most
-700 characters and half of its size, without a handle. [Digests](digest.md) explains how to read one and how it is made.
+700 characters and half of its size, without a handle and without the extra `code`. [Digests](digest.md) explains how to
+read one and how it is made.
 """
 
 
@@ -419,9 +421,10 @@ TEXTS: dict[str, str] = {
 
 
 def digest_of(title: str) -> str:
-    """Return the digest of one of the texts, in at most half of its size."""
+    """Return the digest of one of the texts, in at most half of its size, made without the extra `code`."""
     text = TEXTS[title]
-    return digest(text, min(ROOM, len(text) // 2)).text
+    with patch("foveate.digest.code.outline_by_grammar", return_value=None):
+        return digest(text, min(ROOM, len(text) // 2)).text
 
 
 def page() -> str:
