@@ -20,14 +20,14 @@ from .values import Line
 __all__ = ["clip", "floor_for", "room_for", "room_for_musts", "room_for_texts", "select_lines"]
 
 _LARGEST = 16_000
-_FLOOR = 0.0039
+_FLOOR = 0.0038
 _GROWS = 0.25
 _MUSTS_MIN = {"diff": 200, "json": 60, "log": 220, "output": 220, "prose": 40}
 _MUSTS = {
     "code": 0.75, "diff": 0.06, "edit": 0.2, "json": 0.4, "listing": 0.5, "log": 0.4, "matches": 0.3, "output": 0.2,
     "page": 0.3, "prose": 0.15, "table": 0.8,
 }  # fmt: skip
-_SIGNATURES = 0.125
+_SIGNATURES = 0.1
 _OUTLINE_GROWS = 1_000
 """In a small room the outline takes a smaller share, since one signature may fill it."""
 _USED = {
@@ -79,7 +79,7 @@ _NUMBERED = 5
 _APART = 0.4
 _AGAIN = 1.15
 _CALLED = 1.2
-_BEGINS = 0.8
+_BEGINS = 0.7
 _WHOLE = 1.0
 _WHOLE_MORE = 3
 
