@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
 from collections import Counter
+from contextlib import suppress
 from multiprocessing import Pool
 from pathlib import Path
 from time import monotonic
@@ -43,16 +45,18 @@ def main() -> int:
     options = parser.parse_args()
     began, cases, bodies, without, refused = monotonic(), 0, 0, 0, 0
     formats: Counter[str] = Counter()
-    with Pool(options.jobs) as pool:
-        for outcome in pool.imap_unordered(run_share, range(options.start, options.start + options.bodies, _SHARE)):
-            cases, bodies, without = cases + _SHARE, bodies + outcome.bodies, without + outcome.without
-            refused += len(outcome.refused)
-            formats += outcome.formats
-            for one in outcome.refused[:5]:
-                print(f"seed {one.seed}, body {one.body}, {one.format} {one.model} {one.policy}: {one.problem}")
-            if bodies >= options.bodies:
-                pool.terminate()
-                break
+    shares = range(options.start, options.start + options.bodies, _SHARE)
+    with Pool(options.jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+        with suppress(KeyboardInterrupt):  # Ctrl-C ends the run with the figures so far.
+            for outcome in pool.imap_unordered(run_share, shares):
+                cases, bodies, without = cases + _SHARE, bodies + outcome.bodies, without + outcome.without
+                refused += len(outcome.refused)
+                formats += outcome.formats
+                for one in outcome.refused[:5]:
+                    print(f"seed {one.seed}, body {one.body}, {one.format} {one.model} {one.policy}: {one.problem}")
+                if bodies >= options.bodies:
+                    break
+        pool.terminate()
     print(f"{cases:,} cases, {bodies:,} bodies checked ({', '.join(f'{k} {v:,}' for k, v in formats.most_common())})")
     print(f"{without:,} requests with nothing to send or no room; {refused:,} refused; {monotonic() - began:.0f} s")
     return 1 if refused else 0
