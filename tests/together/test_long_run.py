@@ -204,7 +204,7 @@ def test_three_million_tokens_give_legal_requests_and_lose_nothing(provider: str
     assert chat.journal.verify() == []
     tasks = [edit for record in chat.journal.records() for edit in record.edits if isinstance(edit, Task)]
     assert {"done", "failed"} <= {task.state for task in tasks}  # Everything was used.
-    assert min(run.model.asked, run.begun, len(chat.journal.receipts()) // 10) > 5
+    assert min(run.model.asked, run.begun, len(chat.journal.receipts()) // 10) > 3
     chat.close()
 
 

@@ -22,6 +22,7 @@ from msgspec import Struct
 from ..core.edits import Edit, Hide, Span, Summarize, Target
 from ..core.messages import Message
 from ..core.planner import Policy
+from ..core.server_tools import server_blocks
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .placeholders import replacement
@@ -178,7 +179,9 @@ class _Batches:
         sources = ((turn.id, turn.source) for turn in due if turn.source is not None)
         self._expanded = [entry for entry in view.entries if entry.renewed]
         self._indexes = {entry: index for index, entry in enumerate(view.entries)}
-        self._lines = {id: line for id, source in sources if (line := form.find_line(source))}
+        self._lines = {
+            id: line for id, source in sources if (line := form.find_line(source)) and not _shares_server_tool(source)
+        }
 
     def hide_inputs(self, keep_first: bool) -> Iterator[_Step]:
         """Hide user inputs before the newest recap, except the last one before the trigger, which this answers."""
@@ -236,6 +239,13 @@ class _Batches:
         if expanded and recap.span and all(_may_go(entry, self._view) for entry in expanded):
             edit = Summarize(recap.span, recap.message.text, _NAME, _REASON)
             yield _Step(recap.position, edit, sum(_size(entry.message) for entry in expanded))
+
+
+def _shares_server_tool(message: Message) -> bool:
+    """Return whether another message has the other half of a server tool's use and result. A recap would part them."""
+    blocks = [block for _, block in server_blocks(message)]
+    uses = {block.id for block in blocks if block.is_use}
+    return uses != {block.id for block in blocks if not block.is_use}
 
 
 def _write_recap(turn: Entry, line: str, template: str) -> Iterator[_Step]:
