@@ -26,7 +26,7 @@ from foveate.core.edits import Record
 from foveate.core.ids import record_id, redacted_record
 from foveate.core.profiles import profile_for
 from foveate.core.projection import Projection
-from foveate.counters import EstimatingCounter
+from foveate.counters import counter_named
 from foveate.edits import Edit, Replace, Span, Summarize, Target
 from foveate.formats import get_format
 from foveate.ports import Database, Head, StoredMessage
@@ -46,7 +46,7 @@ def build(stores: Sequence[Database], name: str, size: int) -> None:
     """Build the same conversation of `size` messages in each store, with the snapshot of a program."""
     heads = [store.open("", name) for store in stores]
     format = get_format("openai")
-    shown = Projection(profile_for(format.name, ""), EstimatingCounter())
+    shown = Projection(profile_for(format.name, ""), counter_named("characters"))
     first = ""
     recent: list[StoredMessage] = []
     # The shown messages are the same at each size; only the past before them differs.

@@ -138,7 +138,8 @@ def estimator(family: str) -> Callable[[str], int]:
             measured = sum([measure(text[start : start + _SLICE]) for start in starts])
             tokens = measured * size / sum([min(_SLICE, size - start) for start in starts])
         unknown_share, long_share = word_shares(text)
-        return -int(-(tokens + size * (unknown * unknown_share + long * long_share)) // 1)
+        tokens += size * (unknown * unknown_share + long * long_share)
+        return max(-int(-tokens // 1), 1 if text else 0)
 
     return estimate
 

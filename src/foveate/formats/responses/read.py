@@ -219,7 +219,7 @@ def _is_listed_text(item: Mapping[str, Any], parts: Sequence[Part]) -> bool:
 
 def parts_of(items: Sequence[dict[str, Any]]) -> tuple[Part, ...]:
     """Return the parts of the assistant message that these items form."""
-    answered = {item.get("call_id") for item in items if str(item.get("type")).endswith("_output")}
+    answered = [item.get("call_id") for item in items if str(item.get("type")).endswith("_output")]
     parts: list[Part] = []
     for number, item in enumerate(items):
         where, kind = f"output[{number}]", _kind(item)
