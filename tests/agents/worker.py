@@ -114,6 +114,7 @@ def opened(provider: str, folder: Path, turns: int, *, kill: int = 0, where: str
         conversation="work",
         store=f"sqlite:///{folder / 'work.db'}",
         window=WINDOW,
+        counter="estimate:claude-4.7",  # Named, since the fixture `sizes` does not reach other processes.
         system=RULES,
         tools=tools,
         limits=Limits(turns=None),
