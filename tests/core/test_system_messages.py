@@ -120,6 +120,14 @@ def test_a_message_that_only_changes_settings_may_be_anywhere():
         assert [e.position for e in Story(user("go"), LOW, profile=profile).projection.entries()] == [1]
 
 
+def test_a_note_follows_the_settings_that_an_earlier_call_was_sent():
+    story = Story(user("go"), say("hi"), LOW, profile=ANTHROPIC)
+    before = story.projection.entries()
+    story.say(system("one"), turn=2)
+    assert story.projection.entries()[: len(before)] == before
+    assert lines(story) == ["user go", "assistant hi", "system", f"user {OPENING}", "system one"]
+
+
 def test_a_model_without_such_messages_reads_them_as_notes():
     messages = [system("rules"), user("go"), system("one"), say("hi"), system("two")]
     story = Story(*messages, profile=OLDER)

@@ -138,11 +138,14 @@ class SystemMessages:
         return placed + self._section(waiting, anchor)
 
     def _section(self, systems: Sequence[Entry], anchor: Entry | None) -> list[Entry]:
-        """Return consecutive system messages, after a note unless the entry before them allows them."""
-        first = next((entry for entry in systems if not self._is_directive(entry)), None)
+        """Return consecutive system messages, with a note before the first instruction unless `anchor` allows it.
+
+        Messages that only change settings stay before the note, because an earlier call may have been sent them.
+        """
+        first = next((i for i, entry in enumerate(systems) if not self._is_directive(entry)), None)
         if first is None or (anchor is not None and _may_precede(anchor)):
             return list(systems)
-        return [self._stand_in(first, OPENING, _UNPLACED), *systems]
+        return [*systems[:first], self._stand_in(systems[first], OPENING, _UNPLACED), *systems[first:]]
 
     def _is_directive(self, entry: Entry) -> bool:
         return is_directive(entry.message, self._profile)
