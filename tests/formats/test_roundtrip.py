@@ -176,12 +176,13 @@ def gemini_media() -> st.SearchStrategy[Media]:
 def gemini_messages() -> st.SearchStrategy[Message]:
     signed = st.just(Extra("gemini", '{"thoughtSignature":"c2ln"}'))
     more = extras("gemini") | signed
+    signature = st.binary(min_size=1, max_size=6).map(lambda data: b64encode(data).decode())
     said = words.filter(bool)
     content: st.SearchStrategy[Content] = st.builds(Text, said, more) | gemini_media()
     opaque = opaques("gemini").map(lambda each: Opaque("gemini", each.kind, to_text({each.kind: each.body}, "here")))
     thoughts = st.one_of(
-        st.builds(Reasoning, said, words, st.just(""), st.just("gemini"), extras("gemini")),
-        st.builds(Reasoning, st.just(""), said, st.just(""), st.just("gemini"), extras("gemini")),
+        st.builds(Reasoning, said, st.just("") | signature, st.just(""), st.just("gemini"), extras("gemini")),
+        st.builds(Reasoning, st.just(""), signature, st.just(""), st.just("gemini"), extras("gemini")),
         st.just(Reasoning("", "", "", "gemini")),
         st.just(Reasoning("", "c2ln", "", "gemini", Extra("gemini", '{"thought":true}'))),
     )
