@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 SystemPlaces = Literal["any", "after_user", "first"]
-"""Where a provider takes system messages.
+"""The places where a provider takes system messages.
 
 `any`: anywhere (OpenAI). `after_user`: at the beginning; and later behind a user's message or the result of a server
 tool, if a reply or nothing follows (Anthropic since Claude Opus 4.8). `first`: only at the beginning, so that later
@@ -44,7 +44,7 @@ class Profile(Struct, frozen=True):
     user_first: bool = False
     """The first message after the system prompts must be a user's (Anthropic)."""
     system_places: SystemPlaces = "any"
-    """Where system messages may be."""
+    """Places that system messages may have."""
     unique_call_ids: bool = False
     """A request may use a call id only once (Anthropic: `tool_use` ids must be unique)."""
     plain_call_ids: bool = False

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .compactions import begins_compacted
 from .messages import Message, Opaque, Text
 from .profiles import Profile
 from .rendering import Counter, Slot, is_directive, reshape
@@ -183,8 +184,7 @@ class SystemMessages:
 
 def _needs_user(message: Message) -> bool:
     """Return whether a user's message must come before this one. A compaction may come first."""
-    head = message.parts[0] if message.parts else None
-    return message.role == "assistant" and not (isinstance(head, Opaque) and head.is_compaction)
+    return message.role == "assistant" and not begins_compacted(message)
 
 
 def _may_precede(entry: Entry) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 
 from ..errors import BadMessage
 
-__all__ = ["DEPTH", "copy_json", "dump_object", "encode", "parse_object", "to_text"]
+__all__ = ["DEPTH", "copy_json", "dump_object", "encode", "join_body", "parse_object", "to_text"]
 
 DEPTH = 200
 """Levels of nesting that are accepted: far above real messages, far below what exhausts the stack."""
@@ -137,3 +137,15 @@ def _items(value: object) -> Any:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list | tuple) else ()
+
+
+def join_body(head: bytes, bodies: list[bytes]) -> bytes:
+    """Return a request body: `head`, which ends with the bracket of the list of messages, then the messages.
+
+    They are joined once, after the ends are added, because they may be megabytes. `bodies` is used up.
+    """
+    if not bodies:
+        return head + b"]}"
+    bodies[0] = head + bodies[0]
+    bodies[-1] += b"]}"
+    return b",".join(bodies)

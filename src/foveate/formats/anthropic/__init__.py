@@ -15,7 +15,7 @@ from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
 from ..blocks import as_dict, as_list, wrong_type
-from ..json import copy_json, encode
+from ..json import copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import anthropic_stop
 from ..tools import for_anthropic
@@ -98,12 +98,7 @@ class Anthropic:
         bodies = self._memo.bodies[leading:]
         for place in reversed(_places_of_notes(self._memo.wires, profile)):
             bodies.insert(place - leading, encode(user_note()))
-        if not bodies:
-            return head + b"]}"
-        # Joined once, after the ends are added: the messages may be megabytes.
-        bodies[0] = head + bodies[0]
-        bodies[-1] += b"]}"
-        return b",".join(bodies)
+        return join_body(head, bodies)
 
 
 def _request(system: list[Any], tools: list[Any], messages: list[Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
 from ..blocks import as_list, get_string
-from ..json import copy_json, encode
+from ..json import copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import gemini_stop
 from ..tools import for_gemini
@@ -102,12 +102,7 @@ class Gemini:
         if _needs_user(wires, profile):
             bodies.append(encode(user_note()))
         start = encode({**head, "contents": []})[:-2]  # Ends before the "]}" of the empty contents.
-        if not bodies:
-            return start + b"]}"
-        # Joined once, after the ends are added: the contents may be megabytes.
-        bodies[0] = start + bodies[0]
-        bodies[-1] += b"]}"
-        return b",".join(bodies)
+        return join_body(start, bodies)
 
     def _contents(
         self, view: View, profile: Profile, system: object

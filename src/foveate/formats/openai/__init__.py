@@ -16,7 +16,7 @@ from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
 from ..blocks import as_dict, as_list, get_string
-from ..json import copy_json, encode
+from ..json import copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import openai_stop
 from ..tools import for_openai
@@ -87,12 +87,7 @@ class OpenAIChat:
         defined = for_openai(tools)
         head = b'{"tools":' + encode(defined) + b',"messages":[' if defined else b'{"messages":['
         bodies = [*[encode(message) for message in _system(system)], *self._memo.bodies]
-        if not bodies:
-            return head + b"]}"
-        # Joined once, after the ends are added: the messages may be megabytes.
-        bodies[0] = head + bodies[0]
-        bodies[-1] += b"]}"
-        return b",".join(bodies)
+        return join_body(head, bodies)
 
 
 def _system(system: object) -> list[dict[str, Any]]:

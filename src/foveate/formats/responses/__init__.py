@@ -20,7 +20,7 @@ from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
 from ..blocks import as_dict, as_list, get_string
-from ..json import copy_json, encode
+from ..json import copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import responses_stop
 from ..tools import for_responses
@@ -113,12 +113,7 @@ class Responses:
         bodies = [*[encode(item) for item in leading], *self._memo.bodies]
         for place, item in repeated.items():
             bodies[len(leading) + place] = encode(item)
-        if not bodies:
-            return head + b"]}"
-        # Joined once, after the ends are added: the items may be megabytes.
-        bodies[0] = head + bodies[0]
-        bodies[-1] += b"]}"
-        return b",".join(bodies)
+        return join_body(head, bodies)
 
     def _update(self, view: View, profile: Profile) -> dict[int, dict[str, Any]]:
         """Write the items of a view. Return those whose id came before, by place and without the id: the API refuses
