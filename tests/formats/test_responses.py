@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -532,3 +533,13 @@ def test_any_list_of_items_becomes_a_legal_request(items: list[dict[str, Any]], 
     chat.append(items)
     chat.append("go")
     assert check_body(NAME, {**chat.prompt(), "store": store}) == []
+
+
+@pytest.mark.parametrize("key", ["id", "call_id"])
+@pytest.mark.parametrize("kind", ["function_call", "function_call_output", "shell_call", "reasoning"])
+def test_id_that_is_no_string_is_refused_or_kept(kind: str, key: str):
+    """A list as id once raised a TypeError, which names neither the item nor the cure."""
+    item = {"type": kind, "call_id": "c", "name": "f", "arguments": "{}", "output": "a", "summary": [], key: ["x"]}
+    with suppress(BadMessage):
+        messages = get_format(NAME).parse([item, item])
+        assert get_format(NAME).render(messages) == [item, item]

@@ -88,24 +88,30 @@ def group(items: Iterable[object], starts: Set[str] = frozenset()) -> list[objec
     """
     grouped: list[object] = []
     open_items: list[dict[str, Any]] | None = None
-    answered_there: set[object] = set()
+    answered_there: set[str | None] = set()
     for value in items:
         item = _as_item(value)
-        if item is not None and item.get("call_id") in answered_there and str(_kind(item)).endswith("_output"):
+        if item is not None and _id(item, "call_id") in answered_there and str(_kind(item)).endswith("_output"):
             pass  # The provider ran this call, and its output is in the same response.
         elif item is None or not is_of_model(item):
             grouped.append(value)
             open_items = None
             continue
-        if open_items is None or item.get("id") in starts:
+        if open_items is None or _id(item, "id") in starts:
             open_items = []
             grouped.append({"object": "response", "output": open_items})
         open_items.append(item)
         if item.get("type") == "shell_call" and _runs_at_provider(item):
-            answered_there.add(item.get("call_id"))
+            answered_there.add(_id(item, "call_id"))
         if item.get("phase") == "final_answer":
             open_items = None
     return grouped
+
+
+def _id(item: Mapping[str, Any], key: str) -> str | None:
+    """Return an id of an item; None if it has none. Reading refuses one that is no string."""
+    value = item.get(key)
+    return value if isinstance(value, str) else None
 
 
 def _as_item(value: object) -> dict[str, Any] | None:
@@ -219,7 +225,7 @@ def _is_listed_text(item: Mapping[str, Any], parts: Sequence[Part]) -> bool:
 
 def parts_of(items: Sequence[dict[str, Any]]) -> tuple[Part, ...]:
     """Return the parts of the assistant message that these items form."""
-    answered = [item.get("call_id") for item in items if str(item.get("type")).endswith("_output")]
+    answered = {_id(item, "call_id") for item in items if str(item.get("type")).endswith("_output")}
     parts: list[Part] = []
     for number, item in enumerate(items):
         where, kind = f"output[{number}]", _kind(item)
@@ -229,7 +235,7 @@ def parts_of(items: Sequence[dict[str, Any]]) -> tuple[Part, ...]:
             parts += _texts(item, where, follows_text=bool(parts) and isinstance(parts[-1], Text))
         elif kind == "reasoning":
             parts.append(_reasoning(item, where))
-        elif kind.endswith("_call") and not _runs_at_provider(item) and item.get("call_id") not in answered:
+        elif kind.endswith("_call") and not _runs_at_provider(item) and _id(item, "call_id") not in answered:
             parts.append(_call(item, kind, where))
         else:
             parts.append(_opaque(item, kind))
