@@ -15,6 +15,7 @@ from foveate.errors import BadSetting, MissingExtra
 from foveate.formats import get_format
 from foveate.models import get_model, is_model_name
 from foveate.models.anthropic import anthropic_model
+from foveate.models.known import check_model
 from foveate.models.openai import openai_model
 from foveate.summarizers import SummaryRequest, model_summarizer
 from foveate.testing import Failure, ScriptedModel, SlowReply
@@ -263,3 +264,11 @@ def test_bound_reasoning_may_be_dropped_by_the_api():
     }
     assert first.headers["anthropic-beta"] == "thinking-binding-controls-2026-08-01"
     assert [one.headers.get("anthropic-beta") for one in others] == [None] * 3
+
+
+def test_only_gemini_models_take_the_format_gemini():
+    check_model("gemini-3-pro", "gemini", None)
+    check_model("vertex/gemini-3-pro", "gemini", None)
+    for model in ("claude-opus-5-5", "gpt-5.4"):
+        with pytest.raises(BadSetting, match="not 'gemini'"):
+            check_model(model, "gemini", None)

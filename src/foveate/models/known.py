@@ -16,6 +16,9 @@ _FORMATS = {"claude-": "anthropic", "gpt-": "openai", "chatgpt-": "openai", "o1"
 _FORMATS |= {"o4-": "openai", "gemini-": "openai", "grok-": "openai"}
 """Prefix of a model's name -> the format of its provider's interface."""
 
+_OWN = ("anthropic", "openai", "openai_responses", "gemini")
+"""Formats of this package. A format of a program may speak to any model."""
+
 _PRICES = {
     "claude-fable-5-1": Prices(read=0.025),
     "claude-opus-5-5": Prices(read=0.05),
@@ -59,8 +62,10 @@ def check_model(model: str, format: str, window: int | None) -> None:
     """Raise BadSetting if the format or the window cannot be the model's."""
     spoken = format_of_model(model)
     name = "openai" if format == "openai_chat" else format
-    accepted = (spoken, "openai_responses") if spoken == "openai" else (spoken,)
-    if spoken is not None and name in ("anthropic", "openai", "openai_responses") and name not in accepted:
+    accepted = {spoken, "openai_responses"} if spoken == "openai" else {spoken}
+    if model.startswith("gemini-"):
+        accepted.add("gemini")
+    if spoken is not None and name in _OWN and name not in accepted:
         raise BadSetting(
             f"Model {model!r} uses the format {spoken!r}, not {format!r}. Leave format= out, or name the model as your "
             f"gateway does, such as openrouter:anthropic/claude-haiku-4-5."
