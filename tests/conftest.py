@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,6 +28,11 @@ BASE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], pri
 settings.register_profile("quick", BASE, max_examples=50, derandomize=True)
 settings.register_profile("thorough", BASE, max_examples=200, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("thorough" if os.environ.get("FOVEATE_THOROUGH") else "quick")
+
+# Hypothesis also draws constants that it finds in the modules imported so far. Which modules these are depends on the
+# tests that the process ran before, so with them two runs differ. Hypothesis has no setting to leave them out.
+if settings.default is not None and settings.default.derandomize:
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.fixture(scope="session")
