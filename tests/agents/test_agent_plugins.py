@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, Options, Text, open_conversation
+from foveate import Conversation, Options, Text, ToolResult, open_conversation
 from foveate.agents.plugins import Todo, TodoList, WorkingDirectory
 from foveate.agents.plugins.directory import git_state
 from foveate.agents.toolbox import ToolFailed
@@ -21,6 +21,7 @@ from foveate.testing import answer, call, say, user
 from foveate.testing.bodies import check_body
 
 ASKED = (Text("Go."),)
+ANSWERED = (ToolResult("c"),)
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_a_folder_is_shown_once_and_then_only_its_changes(home: Path):
     (home / "src" / "a.py").write_text("passed\n")
     (home / "README.md").unlink()
     os.utime(home / "src" / "b.py", ns=(1, 1))
-    assert told(plugin, ()) is None  # Without after_tools, results of tools show no changes.
+    assert told(plugin, ANSWERED) is None  # Without after_tools, results of tools show no changes.
     assert (
         told(plugin) == "Changed since you were last told:\nchanged: src/a.py 5 -> 7\nnew: src/b.py 6\ngone: README.md"
     )
@@ -68,16 +69,16 @@ def test_a_folder_is_shown_once_and_then_only_its_changes(home: Path):
 
 def test_the_whole_folder_is_shown_again_after_many_inputs(home: Path):
     plugin = WorkingDirectory(home, whole_every=3, after_tools=True)
-    told_now = [[told(plugin), told(plugin, ())] for _ in range(7)]
+    told_now = [[told(plugin), told(plugin, ANSWERED)] for _ in range(7)]
     assert told_now == [[WHOLE if n % 3 == 0 else None, None] for n in range(7)]
 
 
 def test_changes_by_tools_are_shown_before_the_next_call_with_after_tools(home: Path):
     plugin = WorkingDirectory(home, after_tools=True)
     assert told(plugin) == WHOLE
-    assert told(plugin, ()) is None
+    assert told(plugin, ANSWERED) is None
     (home / "new").mkdir()
-    assert told(plugin, ()) == "Changed since you were last told:\nnew: new/"
+    assert told(plugin, ANSWERED) == "Changed since you were last told:\nnew: new/"
 
 
 def test_without_saving_the_folder_is_shown_with_every_input(home: Path):

@@ -20,9 +20,11 @@ from foveate import (
     Media,
     Message,
     Text,
+    ToolResult,
     open_async_conversation,
     open_conversation,
     plugin,
+    tool_result,
 )
 from foveate.conversation import exchange
 from foveate.conversation.plugins import AdditionalContent
@@ -123,9 +125,31 @@ def test_plugins_are_asked_once_after_all_tool_results(provider: str):
     chat.append([answer("t1", "one"), answer("t2", "two", state="error")])
     assert screen.asked == []
     sent(chat)
-    assert screen.asked == [[]]
+    assert screen.asked == [["one", "two"]]
     assert texts_by_message(chat)[2:] == [("tool", []), ("tool", []), ("plugin", [HEADER, "shot 1", "\n"])]
     assert [entry.position for entry in chat.view] == [1, 2, 3, 4, 5]
+
+
+def test_plugin_sees_results_with_the_tools_names_and_states():
+    """A plugin was once called with () after tools, so it could not react to what they answered."""
+    seen: list[object] = []
+    chat = opened(Screen(says=lambda content: seen.append(content)))
+    picture = Media("image/png", "base64", "aWNvbg==")
+    chat.append([user("Go."), calls("t1", "t2")])
+    chat.append([answer("t1", "one"), tool_result("t2", "two", picture, state="error")])
+    chat.prepare()
+    chat.prepare()
+    one, two = ToolResult("t1", (Text("one"),), name="tool"), (Text("two"), picture)
+    assert seen == [(one, ToolResult("t2", two, "error", "tool"))]
+
+
+def test_plugin_sees_an_action_result_of_a_loop_agent():
+    seen: list[object] = []
+    chat = opened(Screen(says=lambda content: seen.append(content)))
+    chat.append([user("Go."), say("I act.")])
+    chat.append(user("18 degrees"), lease=Lease(message_type="action-result", action_id="Weather"))
+    chat.prepare()
+    assert seen == [(ToolResult("", (Text("18 degrees"),), name="Weather"),)]
 
 
 def test_nothing_is_attributed_to_the_user():
@@ -155,7 +179,7 @@ def test_user_message_marked_as_a_result_is_a_result():
     chat.append(user("18 degrees"), lease=Lease(message_type="action-result"))
     assert screen.asked == []
     chat.prepare()
-    assert screen.asked == [[]]
+    assert screen.asked == [["18 degrees"]]
 
 
 def test_plugin_message_without_content_is_not_appended():

@@ -1,8 +1,9 @@
 """Plugins: users' programs that add content to messages for one or more model calls.
 
-A plugin runs when the user has said something, with the content of that message, and with `()` when tools have answered
-and the model is about to be called again. Its content becomes part of the stored message, or, after tool results, a
-message of its own. A plugin that fails is left out; it can neither break a call nor see what another one added.
+A plugin runs when the user has said something, with the content of that message, and with the results when tools have
+answered and the model is about to be called again. Its content becomes part of the stored message, or, after tool
+results, a message of its own. A plugin that fails is left out; it can neither break a call nor see what another one
+added.
 
 `plugin` makes a plugin from a function that returns text. A plugin may also bring tools, which agents offer to the
 model, and policies, which run before the conversation's own.
@@ -17,9 +18,10 @@ from typing import Protocol, overload
 from msgspec.structs import replace
 
 from ..core.enrich import AdditionalContent, EnrichedMessage, enrich
-from ..core.messages import Media, Message, Part, Text
+from ..core.messages import Media, Message, Opaque, Part, Text, ToolResult
 from ..core.planner import Policy
 from ..core.projection import Projection
+from ..core.stamps import Stamp
 from ..errors import BadSetting
 from . import validate
 from .append import MessageFacts
@@ -30,6 +32,7 @@ __all__ = [
     "Additions",
     "Plugin",
     "PluginRunner",
+    "are_results",
     "checked_plugins",
     "plugin",
     "plugin_policies",
@@ -56,7 +59,10 @@ class Plugin(Protocol):
     """Heading of what it adds, and its name in the journal and in settings."""
 
     def __call__(self, content: tuple[Part, ...], /) -> Additions | Awaitable[Additions]:
-        """Return what to add to a message with this content; `()` when tools have answered. None: nothing.
+        """Return what to add to a message with this content. None: nothing.
+
+        When tools have answered, the content is one ToolResult for each answer since the model spoke, in order, with
+        its `state` and, as `name`, the tool. The answers of one call may be several texts and images (`content`).
 
         In an async conversation it may be async. It must not use the conversation that calls it, which waits for it.
         """
@@ -93,10 +99,10 @@ def plugin(
 ) -> Plugin | Callable[[Function], Plugin]:
     """Make a plugin from a function, named after it: a decorator, plain or with options.
 
-    The function is called with the content of what the user says; with `after_tools` also, with `()`, when tools have
-    answered. It returns a text, several, or None. A text is shown at the next call if `display`, and at later ones as
-    `save` says: True for good, a number for that many calls. An AdditionalContent has its own options. `tools` and
-    `policies`: what the plugin brings. Raises BadSetting for options of another kind.
+    The function is called with the content of what the user says; with `after_tools` also, with the results as values
+    of ToolResult, when tools have answered. It returns a text, several, or None. A text is shown at the next call if
+    `display`, and at later ones as `save` says: True for good, a number for that many calls. An AdditionalContent has
+    its own options. `tools` and `policies`: what the plugin brings. Raises BadSetting for options of another kind.
     """
     AdditionalContent("", display, save)  # Refuses wrong values of both.
     validate.instance("after_tools=", after_tools, bool, "True or False")
@@ -128,7 +134,7 @@ class _FunctionPlugin:
         self._function, self._display, self._save, self._after_tools = function, display, save, after_tools
 
     def __call__(self, content: tuple[Part, ...], /) -> Additions | Awaitable[Additions]:
-        if not content and not self._after_tools:
+        if are_results(content) and not self._after_tools:
             return None
         additions = self._function(content)
         return self._awaited(additions) if inspect.isawaitable(additions) else self._with_options(additions)
@@ -178,6 +184,11 @@ def checked_plugins(plugins: Sequence[Plugin]) -> tuple[Plugin, ...]:
     return tuple(plugins)
 
 
+def are_results(content: Sequence[Part]) -> bool:
+    """Return whether a plugin's argument is what tools answered, and not what the user said."""
+    return bool(content) and isinstance(content[0], ToolResult)
+
+
 class PluginRunner:
     """Runs the plugins of one conversation."""
 
@@ -206,9 +217,12 @@ class PluginRunner:
 
         The plugins run once, not again for a prompt that is made again.
         """
-        if self._silent_at == tip or not _has_fresh_results(projection):
+        if self._silent_at == tip:
             return None
-        enriched = enrich(Message("user"), self._run(()))
+        results = _fresh_results(projection)
+        if all(result.state == "error" for result in results):
+            return None
+        enriched = enrich(Message("user"), self._run(results))
         if enriched.kept:
             return enriched  # Once it is appended, it shows that the plugins ran.
         self._silent_at = tip
@@ -241,15 +255,24 @@ def _unanswered(messages: Sequence[Message], facts: MessageFacts) -> int | None:
     return None
 
 
-def _has_fresh_results(projection: Projection) -> bool:
-    """Return whether a tool has answered without an error since the model or the user spoke or plugins ran."""
+def _fresh_results(projection: Projection) -> tuple[ToolResult, ...]:
+    """Return what tools answered since the model or the user spoke or plugins ran, in order."""
+    results: list[ToolResult] = []
     for message, stamp in projection.since_reply():
         if stamp.origin in ("user", "plugin"):
-            return False
-        has_answered = stamp.origin == "tool" or (stamp.expanded is not None and message.role == "tool")
-        if has_answered and (message.result is None or message.result.state != "error"):
-            return True
-    return False
+            break
+        if stamp.origin == "tool" or (stamp.expanded is not None and message.role == "tool"):
+            results.append(_result_of(message, stamp))
+    return tuple(reversed(results))
+
+
+def _result_of(message: Message, stamp: Stamp) -> ToolResult:
+    """Return the result in a message, with the name of the tool. A result in a user's message answers no call."""
+    result = message.result
+    if result is not None:
+        return replace(result, name=result.name or stamp.source)
+    content = tuple(part for part in message.parts if isinstance(part, Text | Media | Opaque))
+    return ToolResult("", content, name=stamp.source or (stamp.lease.action_id if stamp.lease else ""))
 
 
 def _call(plugin: Plugin, content: tuple[Part, ...]) -> object:

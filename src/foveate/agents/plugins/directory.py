@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...conversation import validate
+from ...conversation.plugins import are_results
 from ...core.enrich import AdditionalContent
 from ...core.messages import Part
 from ...errors import BadSetting
@@ -70,10 +71,11 @@ class WorkingDirectory:
         """User inputs since the whole folder was shown."""
 
     def __call__(self, content: tuple[Part, ...], /) -> AdditionalContent | None:
-        if not content and not self._after_tools:
+        after_tools = are_results(content)
+        if after_tools and not self._after_tools:
             return None
         snapshot = _snapshot(self._home, Ignored(self._home.root, self._ignore))
-        self._inputs += bool(content)
+        self._inputs += not after_tools
         text = self._text(snapshot, self._shown)
         if not text:
             return None
