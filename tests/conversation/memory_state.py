@@ -72,6 +72,7 @@ def projected(projection: Projection) -> dict[str, Any]:
         "void": twin._void,
         "facts": twin.facts,
         "tasks": list(twin.tasks.items()),
+        "interrupted at": twin._interrupted_at,
         "position": twin.position,
         "number": twin.number,
     }

@@ -158,6 +158,44 @@ def test_late_answer_stays_late_in_another_process():
     assert again.journal.verify() == []
 
 
+def test_late_answer_of_a_process_that_missed_the_prompt_stays_late():
+    """A process that did not read the record of the stand-in appends the answer with the turn of the call."""
+    store = MemoryStore()
+    chat = opened(store=store)
+    chat.append([user("go"), call("a", "read_file", path="x.py")])
+    unaware = opened(store=store)
+    before = wire(chat, chat.prepare())
+    unaware.append(answer("a", "print(1)"))
+    chat.refresh()
+    for one in (chat, unaware, opened(store=store)):
+        view = one.prepare()
+        assert texts(view)[3:] == ["[Result for call a of read_file, which came late]\nprint(1)"]
+        assert wire(one, view)[: len(before)] == before
+    one._session.state.save_snapshot()
+    assert wire(one, opened(store=store).prepare()) == wire(one, view)
+    chat.record(call("b", "read_file", path="y.py"))
+    again = chat.prepare()
+    assert wire(chat, again)[: len(wire(one, view))] == wire(one, view)
+    assert chat.journal.verify() == []
+
+
+def test_call_and_answer_of_a_process_that_missed_the_prompt_stay_together():
+    """The process counts fewer model calls, but its call came after the record of the stand-in."""
+    store = MemoryStore()
+    chat = opened(store=store)
+    chat.append([user("go"), call("a", "read_file", path="x.py"), answer("a", "print(1)")])
+    unaware = opened(store=store)
+    for text in ("one", "two"):
+        chat.prepare()
+        chat.append(user(text))
+    chat.append(call("b", "read_file", path="y.py"))
+    unaware.refresh()
+    chat.prepare()
+    unaware.append([call("c", "read_file", path="z.py"), answer("c", "print(3)")])
+    chat.refresh()
+    assert texts(chat.prepare())[-1] == "print(3)"
+
+
 def test_answer_before_any_prompt_follows_its_call():
     store = MemoryStore()
     opened(store=store).append([user("go"), call("a", "read_file", path="x.py")])

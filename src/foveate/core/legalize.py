@@ -4,8 +4,8 @@ A provider requires that every call is answered once, directly after its message
 takes slots in *units*: an assistant's message and the messages up to the next one. In a unit the answers come first. A
 call without an answer gets a stand-in. An answer becomes a user's note in its own place if it cannot follow its call:
 it came after the next model call, it is a second answer, or its call is not visible. Nothing is dropped, and a visible
-entry never moves: recorded turns decide whether an answer is late, not the messages that follow. Only instructions may
-move, before they are sent (`system_messages.py`).
+entry never moves: recorded turns, and records of the stand-ins that were sent, decide whether an answer is late, not
+the messages that follow. Only instructions may move, before they are sent (`system_messages.py`).
 
 Server tools: a use may wait for its result while only assistant's messages and results of calls follow, as after a
 pause. If another message follows, a stand-in closes the use. A result whose use is not visible is left out.
@@ -132,15 +132,13 @@ class Legalizer:
             result = entry.message.result
             if result is None:
                 rest.append(entry)
-            elif (
-                head and slot.stamp.turn == head.stamp.turn and (visible := _waiting_for(result, head.message, waiting))
-            ):
+            elif head and _is_timely(slot, head) and (visible := _waiting_for(result, head.message, waiting)):
                 call_id = visible.pop(0)
                 answers.append(self._as_answer(slot, entry, result, call_id, moved=bool(rest)))
             else:
                 rest.append(self._as_note(slot, entry, result, known=self._is_shown(result.call_id)))
         if head and opening:
-            erased = sum(slot.is_erased_result and slot.stamp.turn == head.stamp.turn for slot in followers)
+            erased = sum(slot.is_erased_result and _is_timely(slot, head) for slot in followers)
             unanswered = [call_id for ids in waiting.values() for call_id in ids]
             for message in self._split(head, opening):
                 ids = {call.call_id for call in message.message.calls}
@@ -277,6 +275,11 @@ class Legalizer:
 def _opens(slot: Slot) -> bool:
     """Return whether a unit begins here: at every message of the assistant and at every summary."""
     return slot.message.role == "assistant" or slot.span is not None
+
+
+def _is_timely(slot: Slot, head: Slot) -> bool:
+    """Return whether an answer came before any request without it. `head`: the message with its call."""
+    return slot.stamp.turn == head.stamp.turn and not slot.is_late
 
 
 def _waiting_for(result: ToolResult, opening: Message, waiting: dict[str, list[str]]) -> list[str]:

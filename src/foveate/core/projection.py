@@ -85,6 +85,7 @@ class Projection:
         self.facts = Facts()
         self.tasks: dict[str, Task] = {}
         """The newest task of each policy."""
+        self._interrupted_at = 0  # position of the newest message when a call was last shown without its answer
         self.position = 0
         """Position of the newest message."""
         self.number = 0
@@ -100,6 +101,7 @@ class Projection:
         twin._legalizer = self._legalizer.copy()
         twin._dirty, twin._entries, twin._current = self._dirty, self._entries, self._current
         twin.facts, twin._edited, twin.tasks = self.facts, self._edited, dict(self.tasks)
+        twin._interrupted_at = self._interrupted_at
         twin.position, twin.number = self.position, self.number
         return twin
 
@@ -277,9 +279,20 @@ class Projection:
         slot = Slot(row.position, row.id, row.message, row.stamp, row.size)
         # An edit changed the view before this reply to it arrived.
         slot.stale = row.stamp.turn < self._edited and slot.has_reasoning
+        slot.is_late = self._is_late(row.stamp)
         self._place(slot)
         self.position = row.position
         self.facts = self.facts.after(row.position, row.message, row.stamp, is_erased=not row.size)
+
+    def _is_late(self, stamp: Stamp) -> bool:
+        """Return whether a new message is an answer of a process that did not know of the newest request.
+
+        Its turn is that of its call, but the journal has a record that a request showed the call without its answer.
+        """
+        if stamp.turn >= self.interrupted or stamp.origin not in ("tool", "derived"):
+            return False
+        openings = (slot.position for slot in reversed(self._slots) if slot.message.role == "assistant")
+        return next(openings, 0) <= self._interrupted_at
 
     def _place(self, slot: Slot) -> None:
         at = len(self._slots)
@@ -358,6 +371,8 @@ class Projection:
                     self._replace_slot(slot, voids=False).pins = _repinned(slot.pins, edit)
             case Task():
                 self.tasks[edit.policy] = edit
+                if edit.policy == INTERRUPTED:
+                    self._interrupted_at = record.position
 
     def _replace_slot(self, slot: Slot, *, voids: bool) -> Slot:
         """Replace the slot by a copy and return the copy. `voids`: the change voids reasoning bound to this slot."""
@@ -601,12 +616,25 @@ class Projection:
                 runs[-1] = (runs[-1][0], slot.position)
             else:
                 runs.append((slot.position, slot.position))
-            if slot.edits or slot.pins or slot.renewed or slot.stale:
-                kept.append(SlotState(slot.position, list(slot.edits), slot.pins, slot.renewed, slot.stale))
+            if slot.edits or slot.pins or slot.renewed or slot.stale or slot.is_late:
+                kept.append(
+                    SlotState(slot.position, list(slot.edits), slot.pins, slot.renewed, slot.stale, slot.is_late)
+                )
         covers, tasks = list(self._covers), list(self.tasks.values())
         facts, gone = self.facts, list(self._gone)
         return Snapshot(
-            VERSION, self.position, self.number, runs, kept, covers, facts, self._edited, tasks, gone, self._forgotten
+            VERSION,
+            self.position,
+            self.number,
+            runs,
+            kept,
+            covers,
+            facts,
+            self._edited,
+            tasks,
+            gone,
+            self._forgotten,
+            self._interrupted_at,
         )
 
     @classmethod
@@ -619,7 +647,7 @@ class Projection:
             if row.position in kept:
                 keep = kept[row.position]
                 slot.edits, slot.pins = tuple((n, edit) for n, edit in keep.edits), keep.pins
-                slot.renewed, slot.stale = keep.renewed, keep.stale
+                slot.renewed, slot.stale, slot.is_late = keep.renewed, keep.stale, keep.is_late
             projection._slots.append(slot)
             projection._hold(slot)
         projection._covers = list(snapshot.covers)
@@ -628,6 +656,7 @@ class Projection:
             projection._show_summary(cover)
         projection.facts, projection._edited = snapshot.facts, snapshot.edited
         projection.tasks = {task.policy: task for task in snapshot.tasks}
+        projection._interrupted_at = snapshot.interrupted
         projection.position, projection.number = snapshot.position, snapshot.number
         projection._current = False
         return projection

@@ -331,6 +331,7 @@ class Slot:
         "compacts",
         "edits",
         "id",
+        "is_late",
         "is_recounted",
         "last",
         "message",
@@ -363,6 +364,8 @@ class Slot:
         self.renewed = stamp.turn + 1 if stamp.expanded else 0
         self.stale = False
         self.compacts = False  # whether its compaction stands for everything before it
+        self.is_late = False
+        """Whether this is an answer that was appended after a request had shown a stand-in for it."""
         self.is_recounted = False
         """Whether the stamp holds the count of another counter."""
         self._base: Entry | bool | None = False  # False: not computed yet
@@ -395,6 +398,7 @@ class Slot:
         twin = Slot(self.position, self.id, self.message, self.stamp, self.size, span=self.span, last=self.last)
         twin.edits, twin.pins, twin.renewed, twin.stale = self.edits, self.pins, self.renewed, self.stale
         twin.seen, twin.compacts, twin.is_recounted = self.seen, self.compacts, self.is_recounted
+        twin.is_late = self.is_late
         if not changes:
             twin._base, twin._forms = self._base, self._forms
         return twin

@@ -100,6 +100,7 @@ class SlotState(msgspec.Struct, array_like=True):
     pins: tuple[PinnedPart, ...] = ()
     renewed: int = 0
     stale: bool = False
+    is_late: bool = False
 
 
 class Facts(msgspec.Struct, frozen=True, array_like=True):
@@ -190,6 +191,8 @@ class Snapshot(msgspec.Struct, array_like=True):
     """Ranges that only forgotten covers hide."""
     forgotten: int = 0
     """Number of the newest forgotten cover."""
+    interrupted: int = 0
+    """Position of the newest message when a call was last shown without its answer."""
 
     def positions(self) -> list[int]:
         """Return all visible positions, in order."""
