@@ -15,7 +15,10 @@ import msgspec
 
 from ..core.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
 
-__all__ = ["CallerHistory"]
+__all__ = ["CallerHistory", "ReadMessage"]
+
+ReadMessage = tuple[Message, str]
+"""A message that was read from another form, and its own metadata, as JSON; "" for none."""
 
 
 class CallerHistory:
@@ -38,7 +41,9 @@ class CallerHistory:
                 self._end = position
         self._items: list[tuple[object, int]] = []  # a copy of each item of the list, and its number of messages
 
-    def compare(self, items: Sequence[object], read: Callable[[object], list[Message]]) -> tuple[int, list[Message]]:
+    def compare(
+        self, items: Sequence[object], read: Callable[[object], list[ReadMessage]]
+    ) -> tuple[int, list[ReadMessage]]:
         """Return the position up to which the list agrees with the history, and its messages after that.
 
         Afterwards these messages count as appended; call `advance` once they are.
@@ -51,10 +56,10 @@ class CallerHistory:
         del self._items[known:]
         parsed = [(item, read(item)) for item in items[known:]]  # Parse all before copying one: some may be malformed.
         fresh = [(copy.deepcopy(item), messages) for item, messages in parsed]
-        tail: list[Message] = []
+        tail: list[ReadMessage] = []
         for item, messages in fresh:
             count = 0
-            for message in messages:
+            for message, metadata in messages:
                 is_shared = not tail and shared < len(self._messages) and _comparable(message) == self._messages[shared]
                 if not is_shared and self._is_answered(message, shared, tail):
                     continue
@@ -62,18 +67,18 @@ class CallerHistory:
                 if is_shared:
                     shared += 1
                 else:
-                    tail.append(message)
+                    tail.append((message, metadata))
             self._items.append((item, count))
         agreed = self._agreed(shared, tail)
         if shared < len(self._messages):
             self._answered = {number: calls for number, calls in self._answered.items() if number <= shared}
-        self._messages[shared:] = [_comparable(message) for message in tail]
+        self._messages[shared:] = [_comparable(message) for message, _ in tail]
         self._places[shared:] = range(agreed + 1, agreed + 1 + len(tail))
         return agreed, tail
 
-    def _is_answered(self, message: Message, shared: int, tail: Sequence[Message]) -> bool:
+    def _is_answered(self, message: Message, shared: int, tail: Sequence[ReadMessage]) -> bool:
         """Return whether a message answers a call of the newest reply before it that has its result already."""
-        if message.result is None or not self._answered or any(before.role == "assistant" for before in tail):
+        if message.result is None or not self._answered or any(before.role == "assistant" for before, _ in tail):
             return False
         for number in range(shared, 0, -1):
             if message.result.call_id in self._answered.get(number, ()):
@@ -82,11 +87,11 @@ class CallerHistory:
                 return False
         return False
 
-    def _agreed(self, shared: int, tail: Sequence[Message]) -> int:
+    def _agreed(self, shared: int, tail: Sequence[ReadMessage]) -> int:
         if shared == len(self._messages):
             return self._end
         # The first new message replies to the call for which plugins added something, or a result is already there.
-        if not tail or tail[0].role == "assistant" or shared in self._answered:
+        if not tail or tail[0][0].role == "assistant" or shared in self._answered:
             return self._places[shared] - 1
         return self._places[shared - 1] if shared else 0
 

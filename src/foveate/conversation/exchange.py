@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,7 +25,7 @@ from ..expand.originals import decoded
 from ..expand.tool import TOOL, has_tool, offers_expand, with_instruction, with_tool
 from . import validate
 from .append import NO_FACTS, Appender, MessageFacts
-from .caller_history import CallerHistory
+from .caller_history import CallerHistory, ReadMessage
 from .calls import Caller
 from .instrumentation import Reporter
 from .journal_search import number_at
@@ -87,29 +86,27 @@ class Exchange:
         """Read messages in any accepted form, and add them."""
         if after is not None:
             validate.text("after= (the id of a message)", after)
-        metadata: dict[int, str] = {}
-        messages = self._read(message, metadata=metadata)
-        validate.retention_fits(facts.kept.get(0, ()), messages)
+        messages = self._read(message)
+        validate.retention_fits(facts.kept.get(0, ()), [message for message, _ in messages])
         if facts.kept:
             self._warn_without_retention()
-        return self._append(messages, after, facts, metadata)
+        return self._append(messages, after, facts)
 
-    def _append(
-        self, messages: Sequence[Message], after: str | None, facts: MessageFacts, metadata: Mapping[int, str]
-    ) -> tuple[str, ...]:
-        """Add messages. `metadata`: their own, by the identity of the message."""
-        _check_results(messages)
+    def _append(self, messages: Sequence[ReadMessage], after: str | None, facts: MessageFacts) -> tuple[str, ...]:
+        _check_results([message for message, _ in messages])
 
-        def add(some: Sequence[Message]) -> tuple[str, ...]:
-            own = {i: metadata[id(message)] for i, message in enumerate(some) if id(message) in metadata}
-            return self._add(some, after, replace(facts, own_metadata=own) if own else facts)
+        def add(some: Sequence[ReadMessage]) -> tuple[str, ...]:
+            own = {i: metadata for i, (_, metadata) in enumerate(some) if metadata}
+            return self._add(
+                [message for message, _ in some], after, replace(facts, own_metadata=own) if own else facts
+            )
 
-        answers = self.expander.answers() if any(message.result for message in messages) else {}
+        answers = self.expander.answers() if any(message.result for message, _ in messages) else {}
         if not answers:
             return add(messages)
         # A loop that runs every call by itself answers those of `expand` too, which have their results already.
-        known = [answers.get(message.result.call_id) if message.result else None for message in messages]
-        rest = [message for message, answer in zip(messages, known, strict=True) if answer is None]
+        known = [answers.get(message.result.call_id) if message.result else None for message, _ in messages]
+        rest = [pair for pair, answer in zip(messages, known, strict=True) if answer is None]
         added = iter(add(rest) if rest else ())
         return tuple(next(added) if answer is None else answer.id for answer in known)
 
@@ -130,23 +127,23 @@ class Exchange:
             self._reporter.appended(before, self._appender.rows)
         return ids
 
-    def _read(self, value: object, depth: int = 0, *, metadata: dict[int, str]) -> list[Message]:
-        """Return the messages in a value, and note the `metadata` of wire messages by the identity of their messages.
+    def _read(self, value: object, depth: int = 0) -> list[ReadMessage]:
+        """Return the messages in a value, each with the `metadata` of its wire message.
 
         No provider takes it as a key of a message.
         """
         if isinstance(value, Message):
-            return [validate.message(value)]
+            return [(validate.message(value), "")]
         if isinstance(value, list | tuple) and not _is_blocks(value):
             if depth > _DEPTH:
                 raise BadMessage("The messages are lists in lists in lists. Pass one list of messages.")
             items = self._state.format.group(value)
-            return [message for item in items for message in self._read(item, depth + 1, metadata=metadata)]
-        if not (isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping)):
-            return list(self._state.format.parse(value))
-        messages = list(self._state.format.parse({key: value[key] for key in value if key != "metadata"}))
-        metadata.update(dict.fromkeys(map(id, messages), validate.metadata(value["metadata"])))
-        return messages
+            return [pair for item in items for pair in self._read(item, depth + 1)]
+        metadata = ""
+        if isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping):
+            metadata = validate.metadata(value["metadata"])
+            value = {key: value[key] for key in value if key != "metadata"}
+        return [(message, metadata) for message in self._state.format.parse(value)]
 
     def _warn_without_retention(self) -> None:
         from ..policies.block_retention import BlockRetention  # Few conversations have such messages.
@@ -364,13 +361,12 @@ class Exchange:
         if history is None or history.tip != state.head.tip:
             rows = [(row, decoded(row)) for row in state.store.messages(state.head, 1, state.head.position)]
             history = CallerHistory([(own_message(body, row.stamp), body) for row, body in rows], state.head.tip)
-        metadata: dict[int, str] = {}
-        shared, tail = history.compare(state.format.group(messages), partial(self._read, metadata=metadata))
+        shared, tail = history.compare(state.format.group(messages), self._read)
         if shared < state.head.position:
             kept = self.depart(shared)
             name = state.head.name
             _log.debug("%s departs from its past after m%d; the former course is kept as %s", name, shared, kept)
-        self._append(tail, state.head.tip, NO_FACTS, metadata)
+        self._append(tail, state.head.tip, NO_FACTS)
         history.advance(state.head.tip, state.head.position)
         self._caller_history = history
 
