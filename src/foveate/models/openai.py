@@ -6,12 +6,12 @@ lists how the servers differ.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadSetting, MissingExtra
+from ..errors import BadSetting
+from .openai_client import MAX_TOKENS, create_client, import_sdk
 from .sdk import RETRIES, TIMEOUT, SdkModel
 from .servers import SERVERS, Server, find_server
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAIModel", "openai_model"]
 
-MAX_TOKENS = 8_192
-"""Default maximal length of an answer, including thoughts."""
 _LENGTHS = ("max_tokens", "max_completion_tokens")
 _UNKNOWN = re.compile(
     r"unsupported|(?:not|n't) support|not (?:permitted|allowed)|forbidden|unrecogni[sz]ed|unknown|unexpected",
@@ -54,20 +52,13 @@ def openai_model(
     `{"prompt_cache_key": "support", "reasoning_effort": "low"}`; the request's own fields win over them. Raises
     MissingExtra if the SDK is not installed, BadSetting for an invalid argument.
     """
-    try:
-        import openai
-    except ImportError:
-        raise MissingExtra("A model from OpenAI or from a compatible server", "openai") from None
+    sdk = import_sdk("A model from OpenAI or from a compatible server", client, "chat", base_url)
     if server not in SERVERS:
         raise BadSetting(f"Server {server!r:.60} is unknown. Use one of: {', '.join(SERVERS)}.")
-    if client is not None and not hasattr(client, "chat"):
-        raise BadSetting(f"client= must be an OpenAI or an AsyncOpenAI, not {type(client).__name__}.")
-    if client is not None and base_url is not None:
-        raise BadSetting("base_url= does not apply to client=. Pass it to the client, or leave client= out.")
     return OpenAIModel(
         f"{server}:{model}",
         client,
-        openai,
+        sdk,
         base_url=base_url,
         asynchronous=asynchronous,
         max_tokens=max_tokens,
@@ -93,24 +84,7 @@ class OpenAIModel(SdkModel):
     def _new_client(self) -> Any:
         kind = self._sdk.AsyncOpenAI if self.asynchronous else self._sdk.OpenAI
         server = SERVERS[self.name.partition(":")[0]]
-        keys = [key for key in (self._key, *map(os.environ.get, server.keys)) if key]
-        address = self._base_url or server.base_url
-        if address is None:
-            try:
-                return kind(max_retries=self.max_retries, **self._with_key)
-            except self._sdk.OpenAIError as error:
-                if "api_key" not in str(error):
-                    raise
-                raise self._missing_key(server) from None
-        if server.keys and not keys and self._base_url is None:
-            raise self._missing_key(server)
-        return kind(base_url=address, api_key=keys[0] if keys else "none", max_retries=self.max_retries)
-
-    def _missing_key(self, server: Server) -> BadSetting:
-        return BadSetting(
-            f"{self.name} needs a key, and {' or '.join(server.keys)} is not set. Set it in the environment, or "
-            "pass api_key=, or client=OpenAI(api_key=..., base_url=...)."
-        )
+        return create_client(kind, self.name, server, self._base_url, self._key, self.max_retries)
 
     def _sender(self, client: Any) -> Callable[..., Any]:
         send: Callable[..., Any] = client.chat.completions.create

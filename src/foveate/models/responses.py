@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadSetting, MissingExtra
-from .openai import MAX_TOKENS
+from .openai_client import MAX_TOKENS, create_client, import_sdk
 from .sdk import RETRIES, TIMEOUT, SdkModel
+from .servers import OPENAI
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -40,24 +40,18 @@ def responses_model(
     """Return a model of the Responses API, such as `gpt-5.6`.
 
     `client` is an SDK client, sync or async, with its own address and retries. Without it, the model creates a client
-    for its first request, for OpenAI or for the compatible server at `base_url`, with `api_key` or `OPENAI_API_KEY`.
+    for its first request, for OpenAI or for the compatible server at `base_url`, with `api_key` or `OPENAI_API_KEY`;
+    a server at `base_url` needs neither.
     `max_tokens` limits one answer, including its reasoning. `timeout` is in seconds until the answer, or the next piece
     of a stream. `options` go with every request, such as `{"reasoning": {"effort": "low"}}`, and replace the defaults
     `store=False` and `include=["reasoning.encrypted_content"]`; the request's own fields win over them. Raises
     MissingExtra if the SDK is not installed, BadSetting for an invalid argument.
     """
-    try:
-        import openai
-    except ImportError:
-        raise MissingExtra("A model of OpenAI's Responses API", "openai") from None
-    if client is not None and not hasattr(client, "responses"):
-        raise BadSetting(f"client= must be an OpenAI or an AsyncOpenAI, not {type(client).__name__}.")
-    if client is not None and base_url is not None:
-        raise BadSetting("base_url= does not apply to client=. Pass it to the client, or leave client= out.")
+    sdk = import_sdk("A model of OpenAI's Responses API", client, "responses", base_url)
     return ResponsesModel(
         f"{PROVIDER}:{model}",
         client,
-        openai,
+        sdk,
         base_url=base_url,
         asynchronous=asynchronous,
         max_tokens=max_tokens,
@@ -81,16 +75,7 @@ class ResponsesModel(SdkModel):
 
     def _new_client(self) -> Any:
         kind = self._sdk.AsyncOpenAI if self.asynchronous else self._sdk.OpenAI
-        address = {} if self._base_url is None else {"base_url": self._base_url}
-        try:
-            return kind(max_retries=self.max_retries, **address, **self._with_key)
-        except self._sdk.OpenAIError as error:
-            if "api_key" not in str(error):
-                raise
-            raise BadSetting(
-                f"{self.name} needs a key, and OPENAI_API_KEY is not set. Set it in the environment, or pass api_key=, "
-                "or client=OpenAI(api_key=..., base_url=...)."
-            ) from None
+        return create_client(kind, self.name, OPENAI, self._base_url, self._key, self.max_retries)
 
     def _sender(self, client: Any) -> Callable[..., Any]:
         send: Callable[..., Any] = client.responses.create
