@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncChatAgent, ChatAgent, ConflictError, StoreError, open_store, plugin, tool
+from foveate import AsyncChatAgent, ChatAgent, ConflictError, StoreError, ToolResult, open_store, plugin, tool
 from foveate.agents import lock
 from foveate.agents.lock import forget_owner, new_owner
 from foveate.errors import ConversationBusy
@@ -231,7 +231,7 @@ def test_plugin_content_is_not_repeated_by_an_agent_that_lost_its_lock():
 
     @plugin(after_tools=True, save=True)
     def note(content: Any) -> str:
-        return "" if content else "Mind the gap."
+        return "Mind the gap." if isinstance(content[0], ToolResult) else ""
 
     @tool
     def look() -> str:

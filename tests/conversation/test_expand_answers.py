@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import BadInput, Conversation, StoreError, Text, ToolCall, assistant, open_conversation
+from foveate import BadInput, Conversation, StoreError, Text, ToolCall, ToolResult, assistant, open_conversation
 from foveate.conversation.plugins import AdditionalContent
 from foveate.core.stamps import Expansion
 from foveate.edits import Hide, Replace, Restore, Span, Summarize, Target
@@ -430,7 +430,7 @@ def test_plugins_are_asked_after_an_expansion():
         name = "clock"
 
         def __call__(self, content: tuple[object, ...]) -> list[AdditionalContent]:
-            return [] if content else [AdditionalContent("It is noon.")]
+            return [AdditionalContent("It is noon.")] if isinstance(content[0], ToolResult) else []
 
     chat = story(plugins=[Clock()])
     chat.record(call("x", "expand", handle="m3", lines="1"))

@@ -198,11 +198,11 @@ def test_plugins_are_asked_once_for_repeated_prompts(adds: bool):
     assert sent(chat) == first
     assert chat.retry_smaller(RuntimeError("prompt is too long"))["messages"] == first
     assert chat.plan().edits == ()
-    assert screen.asked == [[]]
+    assert screen.asked == [["ok"]]
     chat.record(call("t2"))
     chat.append(answer("t2", "ok"))
     chat.prepare()
-    assert screen.asked == [[], []]
+    assert screen.asked == [["ok"], ["ok"]]
 
 
 def test_reopened_conversation_does_not_ask_plugins_again(tmp_path):
