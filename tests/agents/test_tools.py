@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import datetime
 import enum
 import functools
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypedDict
 
 import msgspec
 import pytest
@@ -242,6 +243,62 @@ def test_methods_partials_and_callable_objects_become_tools():
     assert partial.description.startswith("Read a file.")
 
 
+class SearchTool:
+    name = "Google Search"
+    description = "Search the web."
+
+    def invoke(self, query: str, limit: int = 3) -> str:
+        """Not for the model.
+
+        Args:
+            query: The words.
+        """
+        return f"{limit} pages about {query}"
+
+
+class Weather:
+    """Tell the weather."""
+
+    name = "weather"
+    parameters: ClassVar = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
+
+    async def invoke(self, arguments: str) -> str:
+        return arguments
+
+
+class Clock:
+    name = "clock"
+    parameters = Weather.parameters
+
+    def __call__(self, arguments: dict[str, Any]) -> list[str]:
+        """Tell the time."""
+        return list(arguments)
+
+
+def test_an_object_with_a_name_and_invoke_becomes_a_tool():
+    search = tools_of([SearchTool()])[0]
+    assert (search.name, search.wire_name, search.description) == ("Google Search", "Google_Search", "Search the web.")
+    assert search.parameters["properties"]["query"] == {"type": "string", "description": "The words."}
+    assert search(**search.arguments('{"query": "trams", "limit": "5"}')) == "5 pages about trams"
+    assert search.wire()["function"]["name"] == search.wire("anthropic")["name"] == "Google_Search"
+
+
+def test_an_object_with_a_schema_receives_all_arguments_in_one():
+    weather, clock = tools_of([Weather(), Clock()])
+    assert (weather.description, clock.description) == ("Tell the weather.", "Tell the time.")
+    assert weather.parameters == Weather.parameters
+    assert weather.is_async
+    assert asyncio.run(weather(town="Oslo")) == '{"town":"Oslo"}'
+    assert clock(town="Oslo") == ["town"]
+    with pytest.raises(BadInput, match="town must be given"):
+        clock.arguments("{}")
+
+
+def test_two_names_that_providers_cannot_tell_apart_are_refused():
+    with pytest.raises(BadSetting, match="Two tools have the name Read File and Read_File"):
+        tools_of([tool(read_file, name="Read File"), tool(read_file, name="Read_File")])
+
+
 def nothing_said(x) -> None: ...  # type: ignore[no-untyped-def]
 
 
@@ -276,6 +333,7 @@ def own(x: Adder) -> None: ...
         (lambda: 1, "'<lambda>' cannot be the name of a tool"),
         (Adder(), "'' cannot be the name of a tool"),
         (3, "The argument of tool\\(\\) must be something that can be called"),
+        (SearchTool, "SearchTool is a class. Pass an object of it: SearchTool\\(...\\)"),
     ],
 )
 def test_a_function_that_json_cannot_describe_is_refused(function: Any, said: str):
@@ -286,8 +344,9 @@ def test_a_function_that_json_cannot_describe_is_refused(function: Any, said: st
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"name": "read file"},
-        {"name": "x" * 65},
+        {"name": "read\nfile"},
+        {"name": " read"},
+        {"name": "x" * 501},
         {"name": ""},
         {"name": 3},
         {"description": None},

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ..core.catalog import SYSTEM_PROMPT, Action, Binding, lease_of, prompt_key
 from ..core.messages import Content, Message, State, Text
 from ..core.stamps import Lease
+from ..core.tool_names import find_named
 from ..policies.leases import check_lease, effective_lease, most_aggressive
 from ..ports import HasCatalog
 from .tools import Tool
@@ -34,8 +35,9 @@ class ResultLeases:
         actions: Mapping[str, Action] | None = None,
         prompts: Collection[str] | None = None,
     ) -> None:
-        """`override`: for all results of a run. `bindings` and `actions`: the agent's, by name of the action.
-        `prompts`: names of existing prompts for summaries; None: any name is accepted. Raises BadSetting.
+        """`override`: for all results of a run. `bindings` and `actions`: the agent's, by name of the action
+        (`query_database` finds `Query Database`). `prompts`: names of existing prompts for summaries; None: any name is
+        accepted. Raises BadSetting.
         """
         self._override = None if override is None else check_lease("message_expiration_override", override)
         self._bindings, self._actions = dict(bindings or {}), dict(actions or {})
@@ -43,7 +45,7 @@ class ResultLeases:
 
     def of_action(self, name: str, tool: Tool | None) -> Lease:
         """Return the lease of an action's result. `tool`: None if there is no such action."""
-        binding, action = self._bindings.get(name), self._actions.get(name)
+        binding, action = find_named(self._bindings, name), find_named(self._actions, name)
         own = tool.lease if tool else None
         levels = [self._override, lease_of(binding, action) if binding else own]
         if action and action.default_compact_prompt:

@@ -136,7 +136,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
                 raise BadSetting(f"{names}: an open conversation keeps its options. Pass them when you open it.")
         validate.has_methods("tools=", tools, ("__iter__",), "a list of functions and Tools")
         all_tools = tools_of([*tools, *plugin_tools(checked_plugins(conversation_options.get("plugins", ())))])
-        tool_settings = ToolSettings({tool.name: tool for tool in all_tools}, approve, approve_all, max_parallel)
+        tool_settings = ToolSettings({tool.wire_name: tool for tool in all_tools}, approve, approve_all, max_parallel)
         tool_settings.check(asynchronous=asynchronous)
         validate.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)")
         if options is not None and not isinstance(options, Mapping):

@@ -25,7 +25,10 @@ def docstring_of(function: Callable[..., object]) -> str | None:
     if hasattr(function, "__name__"):
         return function.__doc__
     wrapped = getattr(function, "func", None)  # The docstring of a partial describes `partial` itself.
-    return wrapped.__doc__ if wrapped is not None else type(function).__doc__
+    if wrapped is not None:
+        return str(wrapped.__doc__ or "")
+    method = type(function).__call__
+    return type(function).__doc__ or (str(method.__doc__ or "") if inspect.isfunction(method) else "")
 
 
 def parameters_of(

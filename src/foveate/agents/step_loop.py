@@ -257,10 +257,10 @@ class StepLoop:
         def format_result(result: ToolResult) -> tuple[Message, Lease] | None:
             nonlocal failed
             place = int(result.call_id.rpartition(".")[2])
-            action = step.actions[place - 1].name
-            name = storable_name(action)
+            tool = settings.find(step.actions[place - 1].name)
+            name = tool.name if tool else storable_name(step.actions[place - 1].name)
             message = result_message(name, result.content, result.state, place, len(calls))
-            results.append((message, self._session.leases.of_action(name, config.actions.get(action))))
+            results.append((message, self._session.leases.of_action(name, tool)))
             failed += result.state != "ok"
             return None if config.merge_results else results[-1]
 

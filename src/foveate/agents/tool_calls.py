@@ -22,6 +22,7 @@ from ..conversation import validate
 from ..core.messages import Content, Media, Message, Opaque, State, Text, ToolCall, ToolResult
 from ..core.runs import AgentRunStep, step_name
 from ..core.stamps import Lease, Stop
+from ..core.tool_names import find_named
 from ..errors import BadInput, BadSetting, StoreError
 from .concurrency import call_in_thread
 from .effects import Call, CallTimeout, FinishedCall, NextCall, Routine, StartCalls
@@ -62,7 +63,7 @@ class ToolSettings(Struct, frozen=True):
     """The tools of an agent, and how their calls are answered."""
 
     tools: Mapping[str, Tool]
-    """The tools by name."""
+    """The tools, by the names that the model receives."""
     approve: Approve | None = None
     """Asked before a call of a tool that needs approval."""
     approve_all: bool = False
@@ -73,6 +74,10 @@ class ToolSettings(Struct, frozen=True):
     """Default: a message of role tool, with the lease of the tool."""
     noun: str = "tool"
     """The model's word for tools."""
+
+    def find(self, name: str) -> Tool | None:
+        """Return the tool that a model means by this name: `Query_Database` means `Query Database`."""
+        return find_named(self.tools, name)
 
     def needs_approval(self, tool: Tool) -> bool:
         """Return whether `approve` is asked before a call of this tool."""
@@ -159,7 +164,7 @@ class _PendingCall:
 
 def _look_up(item: _PendingCall, settings: ToolSettings) -> None:
     """Find the tool, and read the arguments."""
-    item.tool = settings.tools.get(item.call.name)
+    item.tool = settings.find(item.call.name)
     if item.tool is None:
         known = ", ".join(settings.tools) or "none"
         item.refuse(f"There is no {settings.noun} {item.call.name[:80]!r}. The {settings.noun}s you have: {known}.")
@@ -308,7 +313,7 @@ def _append(run: Run, settings: ToolSettings, pending: Sequence[_PendingCall]) -
             continue
         if not item.is_stored or item.step is None:
             return
-        name = item.tool.name if item.tool else ""  # Providers refuse names that no tool can have.
+        name = item.tool.wire_name if item.tool else ""  # Providers refuse names that no tool can have.
         result = ToolResult(item.call.call_id, item.content, item.state, name)
         default = (Message("tool", (result,)), item.tool.lease if item.tool else None)
         formatted = settings.format_result(result) if settings.format_result else default

@@ -1,7 +1,8 @@
 """Tools: functions that models may call, with the JSON Schema of their parameters.
 
-`tool` creates a Tool from a function: the parameters come from its signature, the descriptions from its docstring. The
-arguments of a model are checked and converted before the function receives them.
+`tool` creates a Tool from a function: the parameters come from its signature, the descriptions from its docstring. An
+object with a name and a method `invoke` or `__call__` becomes a Tool in the same way. The arguments of a model are
+checked and converted before the function receives them.
 """
 
 from __future__ import annotations
@@ -10,24 +11,35 @@ import copy
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast, overload
+from typing import Any, Protocol, cast, overload
 
 import msgspec
 from msgspec import UNSET, Struct
 
 from ..conversation import validate
 from ..core.stamps import Lease
+from ..core.tool_names import LONGEST_NAME, tool_name
 from ..errors import BadInput, BadSetting
 from .schema import descriptions_of, docstring_of, parameters_of
 
-__all__ = ["Tool", "ToolFailed", "tool", "tools_of"]
+__all__ = ["Tool", "ToolFailed", "ToolSource", "tool", "tools_of"]
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""Names of functions that OpenAI accepts. Anthropic also accepts longer ones."""
 _PARAMETER = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 """Names of properties that Anthropic accepts."""
 _LONGEST = 500
 """Characters of an error that a model receives: the error may quote a long value that the model wrote."""
+
+
+class Invokable(Protocol):
+    """An object that can be a tool. It may also have `name`, `description` and `parameters`."""
+
+    @property
+    def invoke(self) -> Callable[..., object]:
+        """The method that carries out calls."""
+
+
+ToolSource = Callable[..., object] | Invokable
+"""A function, or an object with the method `invoke` or `__call__`."""
 
 
 class ToolFailed(Exception):
@@ -38,7 +50,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     """A tool. Create it with `tool`, or directly if you have a schema."""
 
     name: str
-    """Its name for models: letters, digits, `_` and `-`, at most 64."""
+    """Its name, such as `search` or `Query Database`: at most 500 printable characters."""
     description: str = ""
     """Its description for models."""
     parameters: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"type": "object", "properties": {}})
@@ -61,11 +73,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     """The type that arguments are converted to; `tool` creates it. None: they are passed on as the model wrote them."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise BadSetting(
-                f"{self.name!r:.80} cannot be the name of a tool: providers accept 1 to 64 letters, digits, _ and -. "
-                'Pass another one: tool(function, name="...").'
-            )
+        _check_name(self.name)
         validate.text(f"The description of the tool {self.name}", self.description)
         validate.function(f"The call of the tool {self.name}", self.call)
         if not isinstance(self.parameters, Mapping) or self.parameters.get("type") != "object":
@@ -98,13 +106,18 @@ class Tool(Struct, frozen=True, kw_only=True):
             getattr(self.call, "__call__", None)  # noqa: B004  An object may have an async method in its place.
         )
 
+    @property
+    def wire_name(self) -> str:
+        """Its name for providers, which accept 1 to 64 letters, digits, `_` and `-`: `Query_Database`."""
+        return tool_name(self.name)
+
     def wire(self, format: str = "openai") -> dict[str, Any]:
         """Return the definition in a provider's form: new containers, the same bytes each time."""
         description = {"description": self.description} if self.description else {}
         schema = copy.deepcopy(dict(self.parameters))
         if format == "anthropic":
-            return {"name": self.name, **description, "input_schema": schema}
-        return {"type": "function", "function": {"name": self.name, **description, "parameters": schema}}
+            return {"name": self.wire_name, **description, "input_schema": schema}
+        return {"type": "function", "function": {"name": self.wire_name, **description, "parameters": schema}}
 
     def arguments(self, text: str) -> dict[str, Any]:
         """Return the arguments of a call by name, from the JSON text that a model wrote.
@@ -144,10 +157,10 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 @overload
-def tool(function: Callable[..., object], /) -> Tool: ...
+def tool(function: ToolSource, /) -> Tool: ...
 @overload
 def tool(
-    function: Callable[..., object],
+    function: ToolSource,
     /,
     *,
     name: str | None = None,
@@ -172,7 +185,7 @@ def tool(
 
 
 def tool(
-    function: Callable[..., object] | None = None,
+    function: ToolSource | None = None,
     /,
     *,
     name: str | None = None,
@@ -183,22 +196,35 @@ def tool(
     timeout: float | None = None,
     lease: Lease | None = None,
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
-    """Create a tool from a function: models receive its name, docstring and parameters. Also usable as a decorator.
+    """Create a tool from a function or an object: models receive its name, description and parameters. Also usable as
+    a decorator.
 
     Every parameter needs an annotation that JSON can express: numbers, text, lists, dicts, Literal, enums, dates,
     TypedDict, dataclasses, msgspec's Structs, and Optional of these. A parameter with a default is optional. Describe a
     parameter in the docstring (in Google's, NumPy's or reST's style) or in
     `Annotated[str, msgspec.Meta(description=...)]`, which can also set bounds. The other options are fields of `Tool`.
-    Raises BadSetting for a function that JSON cannot describe.
+
+    An object has the method `invoke` or `__call__`, and may have the attributes `name`, `description` and `parameters`
+    (a JSON Schema). With `parameters`, a method that takes one argument of another name receives all arguments in it:
+    as JSON text if it is annotated with `str`, else as a dict.
+
+    Raises BadSetting for a function or an object that JSON cannot describe.
     """
 
-    def make(function: Callable[..., object]) -> Tool:
-        validate.function("The argument of tool()", function)
-        tool_name = name if name is not None else getattr(function, "__name__", "")
+    def make(source: ToolSource) -> Tool:
+        function = _function_of(source)
+        own_name = name if name is not None else _own_text(source, "name") or getattr(source, "__name__", "")
+        _check_name(own_name)
         text, descriptions = descriptions_of(docstring_of(function))
-        takes, parameters = parameters_of(function, tool_name or repr(function), descriptions)
+        text = _own_text(source, "description") or text or inspect.cleandoc(type(source).__doc__ or "")
+        schema = None if inspect.isroutine(source) else getattr(source, "parameters", None)
+        takes: type[Struct] | None = None
+        if isinstance(schema, Mapping):
+            parameters, function = dict(schema), _by_name(function, schema)
+        else:
+            takes, parameters = parameters_of(function, own_name, descriptions)
         return Tool(
-            name=tool_name,
+            name=own_name,
             description=text if description is None else description,
             parameters=parameters,
             call=function,
@@ -214,14 +240,67 @@ def tool(
 
 
 def tools_of(tools: Iterable[object]) -> tuple[Tool, ...]:
-    """Return Tools for a list of Tools and functions. Raises BadSetting if two have the same name."""
+    """Return Tools for a list of Tools, functions and objects. Raises BadSetting if two have the same name."""
     if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
         raise BadSetting(f"tools= must be a list of functions and Tools, not {tools!r:.60}.")
     all_tools = tuple(item if isinstance(item, Tool) else tool(cast(Any, item)) for item in tools)
-    names = [item.name for item in all_tools]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    names = [item.wire_name for item in all_tools]
+    if twice := sorted({item.name for item in all_tools if names.count(item.wire_name) > 1}):
         raise BadSetting(
-            f"Two tools have the name {', '.join(twice)}; a model could not tell them apart. Rename one of them: "
+            f"Two tools have the name {' and '.join(twice)}; a model could not tell them apart. Rename one of them: "
             'tool(function, name="...").'
         )
     return all_tools
+
+
+def _check_name(name: object) -> None:
+    """Raise BadSetting for a name that no tool can have."""
+    is_name = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()
+    if not is_name or name == "<lambda>":
+        raise BadSetting(
+            f"{name!r:.80} cannot be the name of a tool: a name has 1 to {LONGEST_NAME} printable characters, without "
+            'spaces around them. Pass another one: tool(function, name="...").'
+        )
+
+
+def _own_text(source: object, attribute: str) -> str:
+    """Return an attribute of an object if it is a text. Functions have none that describe a tool."""
+    value = "" if inspect.isroutine(source) else getattr(source, attribute, "")
+    return value if isinstance(value, str) else ""
+
+
+def _function_of(source: object) -> Callable[..., object]:
+    """Return the function that carries out calls: `invoke` of an object that has one, else the source itself."""
+    invoke = None if inspect.isroutine(source) else getattr(source, "invoke", None)
+    if invoke is None:
+        validate.function("The argument of tool()", source)
+        return cast(Callable[..., object], source)
+    if isinstance(source, type):
+        raise BadSetting(f"{source.__name__} is a class. Pass an object of it: {source.__name__}(...).")
+    validate.function(f"invoke of {source!r:.60}", invoke)
+    return cast(Callable[..., object], invoke)
+
+
+def _by_name(function: Callable[..., object], schema: Mapping[str, Any]) -> Callable[..., object]:
+    """Return a function that takes the arguments of a schema by name."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return function
+    required = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(required) != 1 or required[0].name in schema.get("properties", {}):
+        return function
+    is_text = required[0].annotation in (str, "str")
+
+    def all_in_one(**arguments: Any) -> object:
+        return function(msgspec.json.encode(arguments).decode() if is_text else arguments)
+
+    async def all_in_one_async(**arguments: Any) -> object:
+        return await cast(Any, all_in_one(**arguments))
+
+    return all_in_one_async if inspect.iscoroutinefunction(function) else all_in_one

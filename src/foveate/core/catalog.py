@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ..errors import BadSetting
 from .stamps import Lease
+from .tool_names import LONGEST_NAME
 
 __all__ = [
     "LENGTH",
@@ -41,7 +42,6 @@ LENGTH = 500
 SYSTEM_PROMPT = "Compact Agent Message"
 """Name of the prompt for summaries if no existing prompt is named."""
 
-_NAME_MAX = 500
 _INTEGER_MAX = 2**63 - 1
 """The largest integer that every database can store."""
 _PLACE = re.compile(r"\{\{\s*text\s*\}\}")
@@ -51,7 +51,7 @@ class Action(Struct, frozen=True):
     """An action that agents can execute."""
 
     name: str
-    """The name that models use. Unique for a tenant."""
+    """The name that models use, such as `Query Database`. Unique for a tenant."""
     description: str = ""
     """A description for models."""
     parameters: str = ""
@@ -174,11 +174,14 @@ def _check_action(action: Action) -> None:
     _check_name(owner, "default_compact_prompt", action.default_compact_prompt, may_be_empty=True)
     if action.parameters:
         try:
-            is_object = isinstance(msgspec.json.decode(action.parameters), dict)
+            schema = msgspec.json.decode(action.parameters)
         except msgspec.DecodeError as error:
             raise BadSetting(f"The parameters of {owner} are not JSON ({error}); allowed: a JSON Schema.") from error
-        if not is_object:
-            raise BadSetting(f"The parameters of {owner} are not a JSON object; allowed: a JSON Schema of an object.")
+        if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+            raise BadSetting(
+                f"The parameters of {owner} do not describe an object, so no model can call it; allowed: a JSON Schema "
+                f"of an object."
+            )
 
 
 def _check_binding(binding: Binding) -> None:
@@ -217,11 +220,11 @@ def _check_name(owner: str, field: str, name: object, *, may_be_empty: bool = Fa
     _check_text(owner, field, name)
     assert isinstance(name, str)
     if not may_be_empty and not name.strip():
-        raise BadSetting(f"The {field} of the {owner} is empty; allowed: 1 to {_NAME_MAX} characters.")
-    if len(name) > _NAME_MAX or not name.isprintable() or name != name.strip():
+        raise BadSetting(f"The {field} of the {owner} is empty; allowed: 1 to {LONGEST_NAME} characters.")
+    if len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise BadSetting(
-            f"The {field} of the {owner} is {name!r:.80}; allowed: at most {_NAME_MAX} printable characters, without "
-            f"spaces around them."
+            f"The {field} of the {owner} is {name!r:.80}; allowed: at most {LONGEST_NAME} printable characters, "
+            f"without spaces around them."
         )
 
 

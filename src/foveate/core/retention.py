@@ -16,6 +16,7 @@ from ..errors import BadSetting, UnknownHandle
 from .handles import parse_handle
 from .runs import AgentRun
 from .stamps import Expansion, Stamp, StampRow
+from .tool_names import tool_name
 
 __all__ = [
     "TIMED",
@@ -378,7 +379,9 @@ def _is_about(age: Age, stamp: Stamp, *, has_media: bool) -> bool:
         case "media":
             return has_media
         case _:
-            return age.kind == _OF_ORIGIN.get(stamp.origin) and age.tool in ("", stamp.source)
+            return age.kind == _OF_ORIGIN.get(stamp.origin) and (
+                not age.tool or stamp.source in (age.tool, tool_name(age.tool))
+            )
 
 
 def _wait_of(age: Age, row: StampRow, shown: Visible) -> Wait | None:

@@ -13,6 +13,7 @@ from ..core.caches import register
 from ..core.edits import Edit, Path
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import Policy
+from ..core.tool_names import add_tool_names
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting
@@ -88,7 +89,7 @@ def shrink_to_digest(
         raise BadSetting(
             f"protected_tools is the text {protected_tools!r}. Pass a list of names, such as [{protected_tools!r}]."
         )
-    spared, classifier = frozenset(protected_tools), create_classifier()
+    spared, classifier = add_tool_names(protected_tools), create_classifier()
     shortener = _Shortener(share, share_said, least, least_said)
 
     def policy(view: View) -> Iterator[Edit]:

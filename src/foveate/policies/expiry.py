@@ -23,6 +23,7 @@ from ..core.planner import Policy
 from ..core.sizes import IMAGE_TOKENS, tokens_of
 from ..core.stamps import Lease
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
+from ..core.tool_names import add_tool_names_to
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .leases import SYSTEM_PROMPT, check_lease, expires, merge_leases
@@ -150,6 +151,8 @@ class _Levels:
         system_prompt: str,
     ) -> None:
         self._tools, self._actions = _check_leases("tools", tools), _check_leases("actions", actions)
+        # Results of native calls have the names that providers receive.
+        self._tools_by_name, self._actions_by_name = map(add_tool_names_to, (self._tools, self._actions))
         self._default = None if default is None else check_lease("default", default)
         self._override = None if override is None else check_lease("override", override)
         if prompts is not None and (isinstance(prompts, str) or not all(isinstance(name, str) for name in prompts)):
@@ -186,8 +189,8 @@ class _Levels:
         levels: list[Lease | None] = [self._override, own]
         if is_result:
             binding, action = (own.agent_action_id, own.action_id) if own else ("", "")
-            levels += [self._tools.get(binding), self._tools.get(tool)]
-            levels += [self._actions.get(action), self._actions.get(tool), self._default]
+            levels += [self._tools.get(binding), self._tools_by_name.get(tool)]
+            levels += [self._actions.get(action), self._actions_by_name.get(tool), self._default]
         elif self._override and not self._override.disable_expiration:
             levels = [own]  # The override of a run applies to results only.
         return merge_leases([level for level in levels if level], self._prompts, self._system_prompt)

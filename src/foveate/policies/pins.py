@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from ..core.edits import Edit, Path, Pin, Target, Unpin
 from ..core.messages import ToolCall
 from ..core.planner import Policy
+from ..core.tool_names import add_tool_names
 from ..core.view import Entry, View
 from ..errors import BadSetting
 
@@ -37,7 +38,7 @@ def pin_newest(tools: Collection[str], keep: int = 1) -> Policy:
 
 def pin_newest_as(name: str, tools: Collection[str], keep: int) -> Policy:
     """Return the same policy with this name in the journal. It does not change pins of policies with other names."""
-    names = frozenset(tools)
+    names = add_tool_names(tools)
 
     def policy(view: View) -> Iterator[Edit]:
         wanted = _newest_parts(view, names, keep)

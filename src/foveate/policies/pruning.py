@@ -13,6 +13,7 @@ from typing import Literal
 from ..core.edits import Edit
 from ..core.planner import Policy
 from ..core.sizes import MESSAGE_TOKENS
+from ..core.tool_names import add_tool_names
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .placeholders import CLEARED, is_longer, is_whole, replacement
@@ -62,7 +63,7 @@ def prune_tool_outputs(
         raise BadSetting(
             f"protected_tools is the text {protected_tools!r}. Pass a list of names, such as [{protected_tools!r}]."
         )
-    spared, classifier = frozenset(protected_tools), create_classifier()
+    spared, classifier = add_tool_names(protected_tools), create_classifier()
 
     def policy(view: View) -> Iterator[Edit]:
         results_only = protect_counts != "all"

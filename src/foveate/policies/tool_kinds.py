@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from ..core.caches import cached
 from ..core.messages import ToolResult
+from ..core.tool_names import tool_name
 from ..core.view import Entry, View
 
 __all__ = [
@@ -190,7 +191,7 @@ def is_same_file(path: str, other: str) -> bool:
 
 
 def _plain_name(tool: str) -> str:
-    return tool.rsplit("__", 1)[-1].lower()
+    return tool_name(tool).rsplit("__", 1)[-1].lower()
 
 
 def _decoded(arguments: str) -> Mapping[str, Any]:

@@ -96,7 +96,7 @@ class ChatSession:
 
     def asks_before(self, tool: Tool) -> bool:
         """Return whether the user approves each call of this tool."""
-        return tool.needs_approval and not self._options.approve_all and tool.name not in self._allowed
+        return tool.needs_approval and not self._options.approve_all and tool.wire_name not in self._allowed
 
     def send(self, text: str | None) -> None:
         """Send text to the model, and show the reply and the state of the window. None continues the last answer.
