@@ -259,12 +259,36 @@ def test_5_4_19_the_policy_continues_from_a_checkpoint_by_hand():
     chat.edit(checkpoint_edit(chat.view, 3, "What I think of it.", template=PLAIN))
     assert shown_positions(chat.prepare()) == [6, 7]
     assert summaries(chat.view) == ["[Conversation summary up to turn 3]: What I think of it."]
-    append_turns(chat, 103)
-    assert summarizer.requests == []  # 99 of them are unsummarized
-    append_turns(chat, 104)
-    assert (shown_positions(chat.view), len(summarizer.requests)) == (run(96, 105), 1)
+    append_turns(chat, 15)
+    assert summarizer.requests == []  # 9 new messages since the checkpoint
+    append_turns(chat, 16)
+    assert (shown_positions(chat.view), len(summarizer.requests)) == (run(8, 17), 1)
     assert summarizer.requests[0].previous == "What I think of it."
     assert [message.text for message in summarizer.requests[0].messages][:1] == ["question 5"]
+
+
+def test_the_rhythm_of_a_checkpoint_by_hand_is_that_of_the_table(tmp_path):
+    """A checkpoint over 90 of 100 messages, brought from elsewhere: the next ones are due at 110 and 120."""
+    store = f"sqlite:///{tmp_path / 'chat.db'}"
+    with start_chat("none", store=store) as chat:
+        append_turns(chat, 100)
+        chat.edit(checkpoint_edit(chat.view, 89, "From elsewhere.", template=PLAIN))
+    with start_chat(store=store) as resumed:
+        spans = {}
+        for count in (109, 110, 119, 120):
+            append_turns(resumed, count)
+            spans[count] = covered_handles(resumed)[-1]
+    assert spans == {109: ("m1", "m90"), 110: ("m1", "m100"), 119: ("m1", "m100"), 120: ("m1", "m110")}
+
+
+def test_after_a_checkpoint_by_hand_is_undone_the_first_one_is_due_at_100():
+    chat = start_chat()
+    append_turns(chat, 20)
+    chat.undo(chat.edit(checkpoint_edit(chat.view, 3, "By hand.")))
+    append_turns(chat, 99)
+    assert covered_handles(chat) == [("m1", "m4")]
+    append_turns(chat, 100)
+    assert covered_handles(chat)[1:] == [("m1", "m90")]
 
 
 # ------------------------------------------------------------------------------------------------------------- requests

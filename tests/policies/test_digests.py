@@ -192,6 +192,13 @@ def test_protected_tools_must_be_a_list():
         shrink_to_digest(protected_tools="skill")
 
 
+def test_protected_tools_may_be_patterns():
+    long = "\n".join(f"row {n} of the memory" for n in range(200))
+    story = Story(user("Go."), call("a", "memory_read"), answer("a", long), say("On."))
+    assert shrunk(story, protect=0)
+    assert not shrunk(story, protect=0, protected_tools=["memory_*"])
+
+
 def test_a_text_of_the_model_keeps_its_beginning():
     long = "The parser drops the last token, because next_line() returns early. " + "So src/parse/lines.py it is. " * 30
     story = Story(

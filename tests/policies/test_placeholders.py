@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from conversation.shells import opened, texts
 from core.story import Story
 from hypothesis import given
@@ -32,6 +33,17 @@ def test_a_placeholder_describes_the_original_and_names_its_handle():
     )
     assert shown.endswith('"; expand("m3")]')
     assert len(shown) < 220
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("/srv/app/" + "long_name_of_a_file" * 50 + ".py", "1 entry"),
+        ("one line " * 100, "1 line"),
+    ],
+)
+def test_one_item_is_counted_in_the_singular(text: str, items: str):
+    assert describe_fields(answer("a", text))["{items}"] == items
 
 
 def test_a_short_result_is_named_by_its_handle_alone():

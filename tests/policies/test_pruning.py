@@ -128,6 +128,15 @@ def test_2_4_10_outputs_of_protected_tools_stay_uncounted():
     assert prune_run(*said("skill"), policy=both) == [0]
 
 
+def test_protected_tools_may_be_patterns():
+    messages = [user("u"), call("s", "memory_read"), result("s", 50_000), *run(15_000, 45_000)]
+    assert prune_run(*messages) == [0, 1]
+    assert prune_run(*messages, policy=prune_tool_outputs(placeholder=CLEARED, protected_tools=["memory_*"])) == []
+    assert prune_run(*messages, policy=prune_tool_outputs(placeholder=CLEARED, protected_tools=["memory?"])) == [0, 1]
+    messages = [user("u"), call("s", "memory"), result("s", 50_000), *run(15_000, 45_000)]
+    assert prune_run(*messages, policy=prune_tool_outputs(placeholder=CLEARED, protected_tools=["memory_*"])) == [0, 1]
+
+
 def test_2_4_11_unfinished_outputs_are_never_cleared():
     messages = run(50_000, 50_000, 50_000)
     messages[2] = result("c0", 50_000, state="interrupted", name="grep")

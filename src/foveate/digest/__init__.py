@@ -13,9 +13,9 @@ from .names import names_in
 from .readers import read_lines
 from .selection import floor_for, room_for, room_for_musts, room_for_texts, select_lines
 from .source import Source, read_source
-from .values import Description, Digest
+from .values import Description, Digest, counted
 
-__all__ = ["Description", "Digest", "describe", "digest", "names_in", "room_for", "unfold_paths"]
+__all__ = ["Description", "Digest", "counted", "describe", "digest", "names_in", "room_for", "unfold_paths"]
 
 _LEAST_FILLED = 60
 _FILLED = 0.005

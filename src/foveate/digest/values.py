@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["Declaration", "Description", "Digest", "Line", "Reading"]
+__all__ = ["Declaration", "Description", "Digest", "Line", "Reading", "counted"]
+
+_SINGULARS = {"entries": "entry", "matches": "match"}
+"""The plurals that add more than an `s`."""
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, which is given in the plural.
+
+    >>> counted(1, "entries")
+    '1 entry'
+    """
+    if number == 1:
+        noun = _SINGULARS.get(noun) or noun.removesuffix("s")
+    return f"{number:,} {noun}"
 
 
 class Description(Struct, frozen=True):
@@ -23,9 +37,14 @@ class Description(Struct, frozen=True):
     gist: str = ""
     """Its topic in one line of at most 80 characters."""
 
+    @property
+    def counted_items(self) -> str:
+        """Return the number of its items with their name, or of its lines: `41 rows`, `1 line`."""
+        return counted(self.items, self.item) if self.items else counted(self.lines, "lines")
+
     def __str__(self) -> str:
-        size = f"{self.items:,} {self.item}" if self.items else f"{self.lines:,} lines"
-        return f"{self.kind}, {self.characters:,} characters, {size}" + (f": {self.gist}" if self.gist else "")
+        size = f"{counted(self.characters, 'characters')}, {self.counted_items}"
+        return f"{self.kind}, {size}" + (f": {self.gist}" if self.gist else "")
 
 
 class Digest(Struct, frozen=True):

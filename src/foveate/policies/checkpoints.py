@@ -98,8 +98,9 @@ def checkpoint_edit(view: View, up_to: int, summary: str, *, template: str = BAC
     """Return a checkpoint for `chat.edit` that shows all messages up to number `up_to` as `summary`.
 
     Messages are numbered from 0, without system prompts. A call and its result that this would separate both stay. The
-    edit replaces an earlier checkpoint, and the policy `checkpoint` continues from it. Raises BadSetting if the edit
-    would cover nothing, for a blank summary, and for a template without `{summary}`.
+    edit replaces an earlier checkpoint. The policy `checkpoint` counts on from it: the next one is due after
+    `keep_recent` new messages. Raises BadSetting if the edit would cover nothing, for a blank summary, and for a
+    template without `{summary}`.
     """
     if template.count("{summary}") != 1 or not summary.strip():
         raise BadSetting(
@@ -111,7 +112,7 @@ def checkpoint_edit(view: View, up_to: int, summary: str, *, template: str = BAC
     if span is None:
         raise BadSetting(f"No message up to number {up_to} can be summarized. Pass the number of a later message.")
     text = _frame(template, span, numbers, summary)
-    return Summarize(span.span, text, reason="a checkpoint made by hand", keep=span.kept)
+    return Summarize(span.span, text, _NAME, "a checkpoint made by hand", keep=span.kept)
 
 
 class _Checkpoint(Struct, frozen=True):

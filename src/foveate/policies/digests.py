@@ -13,14 +13,13 @@ from ..core.caches import register
 from ..core.edits import Edit, Path
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import Policy
-from ..core.tool_names import add_tool_names
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting
 from .names import RecentlyUsed, keep_naming_lines
 from .placeholders import handle_of, is_longer, is_whole, replacement, shrink_arguments
 from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
-from .tool_kinds import classify_results, create_classifier
+from .tool_kinds import classify_results, create_classifier, create_name_filter
 
 __all__ = ["LEAST", "LEAST_SAID", "PROTECT", "PROTECT_READS", "PROTECT_SAID", "SHARE", "SHARE_SAID", "shrink_to_digest"]
 
@@ -74,9 +73,9 @@ def shrink_to_digest(
     text, and of the shortest string in arguments, that shrinks. `stay_if_used`: a result stays whole if the model used
     one of its names in the newest so many turns (0: no result stays for this).
 
-    Results of `protected_tools`, unfinished results, pinned parts, parts that another policy shrank and parts that were
-    expanded for the coming call stay, and so does content that would hardly get shorter. Raises BadSetting for values
-    out of range.
+    Results of `protected_tools` (names, or patterns such as `memory_*`), unfinished results, pinned parts, parts that
+    another policy shrank and parts that were expanded for the coming call stay, and so does content that would hardly
+    get shorter. Raises BadSetting for values out of range.
     """
     check_token_windows("shrink_to_digest", protect=protect, protect_reads=protect_reads, protect_said=protect_said)
     for name, value in (("least", least), ("least_said", least_said), ("stay_if_used", stay_if_used)):
@@ -85,11 +84,7 @@ def shrink_to_digest(
     for name, part in (("share", share), ("share_said", share_said)):
         if not 0 < part < 1:
             raise BadSetting(f"{name} of shrink_to_digest is {part}. Set it above 0 and below 1.")
-    if isinstance(protected_tools, str):
-        raise BadSetting(
-            f"protected_tools is the text {protected_tools!r}. Pass a list of names, such as [{protected_tools!r}]."
-        )
-    spared, classifier = add_tool_names(protected_tools), create_classifier()
+    is_protected, classifier = create_name_filter("protected_tools", protected_tools), create_classifier()
     shortener = _Shortener(share, share_said, least, least_said)
 
     def policy(view: View) -> Iterator[Edit]:
@@ -109,7 +104,7 @@ def shrink_to_digest(
             if entry.is_result:
                 passed = reads_window if entry.id in reads else window
                 is_due = index < old_reads or (index < old and entry.id not in reads)
-                if not is_due or entry.tool in spared:
+                if not is_due or is_protected(entry.tool):
                     continue
             elif index < old_said and said_window is not None:
                 passed = said_window

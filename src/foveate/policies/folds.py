@@ -262,8 +262,7 @@ class _StepWriter:
             yield self._write(f"  → {entry.handle}{mark} {flat}".rstrip())
             return
         about = describe(text)
-        size = f"{about.items:,} {about.item}" if about.items else f"{about.lines:,} lines"
-        yield self._write(f"  → {entry.handle}{mark} {about.kind}, {size}: {about.gist}")
+        yield self._write(f"  → {entry.handle}{mark} {about.kind}, {about.counted_items}: {about.gist}")
         yield from (f"    {line}" for line in self._new_lines(digest(text, room_for(len(text)), entry.handle).text))
 
     def _new_lines(self, short: str, *, keeps_indent: bool = False) -> list[str]:

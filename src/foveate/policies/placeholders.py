@@ -15,7 +15,7 @@ from ..core.caches import cached
 from ..core.edits import Path, Replace, Target
 from ..core.messages import Media, Message, Opaque, Part, Text, ToolResult
 from ..core.view import Entry
-from ..digest import describe
+from ..digest import counted, describe
 
 __all__ = [
     "CLEARED",
@@ -115,12 +115,12 @@ def describe_fields(message: Message, path: Path = ()) -> dict[str, str]:
     if not text.strip() and media:
         first, length = media[0], sum(len(part.data) for part in media)
         size = f"{length:,} characters" if first.source == "base64" else first.source
-        values = (first.mime or "media", size, _counted(len(media), "files"), _harmless(first.name))
+        values = (first.mime or "media", size, counted(len(media), "files"), _harmless(first.name))
         return _fields(*values, is_long=length >= _DESCRIBED_MIN)
     about = describe(text)
-    size = _counted(about.characters, "characters")
-    items = _counted(about.items, about.item) if about.items else _counted(about.lines, "lines")
-    return _fields(about.kind, size, items, _harmless(about.gist), is_long=len(text) >= _DESCRIBED_MIN)
+    size = counted(about.characters, "characters")
+    gist = _harmless(about.gist)
+    return _fields(about.kind, size, about.counted_items, gist, is_long=len(text) >= _DESCRIBED_MIN)
 
 
 def _fields(kind: str, size: str, items: str, gist: str, *, is_long: bool) -> dict[str, str]:
@@ -136,10 +136,6 @@ def _content_at(message: Message, path: Path) -> tuple[Part, ...]:
         if parts and isinstance(parts[0], ToolResult):
             parts = parts[0].content
     return tuple(nested for part in parts for nested in (part.content if isinstance(part, ToolResult) else (part,)))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun[:-1] if number == 1 and noun.endswith('s') else noun}"
 
 
 def _harmless(line: str) -> str:

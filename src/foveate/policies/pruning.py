@@ -13,13 +13,12 @@ from typing import Literal
 from ..core.edits import Edit
 from ..core.planner import Policy
 from ..core.sizes import MESSAGE_TOKENS
-from ..core.tool_names import add_tool_names
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .placeholders import CLEARED, is_longer, is_whole, replacement
 from .placeholders import placeholder as fill
 from .span_selection import check_token_windows, count_older, window_tokens
-from .tool_kinds import classify_results, create_classifier
+from .tool_kinds import classify_results, create_classifier, create_name_filter
 
 __all__ = ["MINIMUM", "PART_MAX", "PROTECT", "prune_tool_outputs"]
 
@@ -52,18 +51,14 @@ def prune_tool_outputs(
     edit needs the lines that it replaces; `tool_kinds.READS` lists the tools. `placeholder`: template for a cleared
     output.
 
-    Outputs of `protected_tools`, unfinished outputs and outputs that were expanded for the coming call stay. Raises
-    BadSetting for values out of range.
+    Outputs of `protected_tools`, unfinished outputs and outputs that were expanded for the coming call stay. Names of
+    tools may be patterns such as `memory_*`. Raises BadSetting for values out of range.
     """
     check_token_windows("prune_tool_outputs", protect=protect, protect_reads=protect_reads)
     for name, value in (("minimum", minimum), ("part_max", part_max)):
         if value < 0:
             raise BadSetting(f"{name} of prune_tool_outputs is {value}. Set it to 0 or more.")
-    if isinstance(protected_tools, str):
-        raise BadSetting(
-            f"protected_tools is the text {protected_tools!r}. Pass a list of names, such as [{protected_tools!r}]."
-        )
-    spared, classifier = add_tool_names(protected_tools), create_classifier()
+    is_protected, classifier = create_name_filter("protected_tools", protected_tools), create_classifier()
 
     def policy(view: View) -> Iterator[Edit]:
         results_only = protect_counts != "all"
@@ -77,7 +72,8 @@ def prune_tool_outputs(
             reads = {entry.id for entry, _, call in classify_results(view, classifier) if call.kind == "read"}
             old = [*old[:oldest], *(entry for entry in old[oldest:] if entry.id not in reads)]
         whole = [entry for entry in old if entry.is_result and is_whole(entry)]
-        due = [entry for entry in whole if _is_prunable(entry, spared, view.turn) and _shrinks(entry, placeholder)]
+        prunable = [entry for entry in whole if _is_prunable(entry, view.turn) and not is_protected(entry.tool)]
+        due = [entry for entry in prunable if _shrinks(entry, placeholder)]
         if sum(min(entry.tokens, part_max) for entry in due) > minimum:
             for entry in due:
                 reason = f"older than the newest {window:,} tokens"
@@ -86,10 +82,10 @@ def prune_tool_outputs(
     return policy
 
 
-def _is_prunable(entry: Entry, spared: frozenset[str], turn: int) -> bool:
+def _is_prunable(entry: Entry, turn: int) -> bool:
     result = entry.result
     is_finished = result is not None and result.state != "interrupted"
-    return is_finished and not entry.is_pinned() and entry.renewed < turn and entry.tool not in spared
+    return is_finished and not entry.is_pinned() and entry.renewed < turn
 
 
 def _shrinks(entry: Entry, placeholder: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import Any, Literal
 
@@ -16,8 +17,9 @@ from msgspec import Struct
 
 from ..core.caches import cached
 from ..core.messages import ToolResult
-from ..core.tool_names import tool_name
+from ..core.tool_names import add_tool_names, tool_name
 from ..core.view import Entry, View
+from ..errors import BadSetting
 
 __all__ = [
     "ASKS",
@@ -29,6 +31,7 @@ __all__ = [
     "ClassifiedResult",
     "classify_results",
     "create_classifier",
+    "create_name_filter",
     "is_absolute",
     "is_same_file",
 ]
@@ -100,6 +103,24 @@ ClassifiedResult = tuple[Entry, ToolResult, CallKind]
 
 _OTHER = CallKind("other")
 _LOOK = CallKind("look")
+
+
+def create_name_filter(setting: str, names: Collection[str]) -> Callable[[str], bool]:
+    """Return a function that says whether a tool has one of these names.
+
+    A name may be a pattern: `*` stands for any characters, and `?` for one. Raises BadSetting for a text in place of a
+    list, naming the setting.
+    """
+    if isinstance(names, str):
+        raise BadSetting(f"{setting} is the text {names!r}. Pass a list of names, such as [{names!r}].")
+    patterns = frozenset(name for name in names if "*" in name or "?" in name)
+    exact = add_tool_names(frozenset(names) - patterns)
+
+    @cached(1 << 10)
+    def matches(tool: str) -> bool:
+        return tool in exact or any(fnmatchcase(tool, pattern) for pattern in patterns)
+
+    return matches
 
 
 def create_classifier(

@@ -52,7 +52,7 @@ DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "protect": f"Newest part of the view that stays: {_TOKENS}",
         "minimum": "Tokens that must be due before any result is cleared",
         "part_max": "Tokens that one result counts at most",
-        "protected_tools": "Tools whose results stay",
+        "protected_tools": "Tools whose results stay: names, or patterns such as memory_*",
         "protect_counts": "Whether everything or only tool outputs count as protected",
         "protect_current_turn": "Whether everything after the last user input stays",
         "protect_reads": f"The same as protect, for results that show a file: {_TOKENS}",
@@ -80,7 +80,7 @@ DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "least": "Characters of the shortest text that shrinks",
         "least_said": "Characters of the shortest string in call arguments that shrinks",
         "stay_if_used": "Turns for which a result stays whole after the model used its names; 0: never",
-        "protected_tools": "Tools whose results stay",
+        "protected_tools": "Tools whose results stay: names, or patterns such as memory_*",
     },
     "defer": {
         "prices": "Relative prices of the model; default: those of the conversation",
