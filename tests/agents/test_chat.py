@@ -496,3 +496,40 @@ def test_a_wrong_system_prompt_is_refused(system: Any):
 def test_a_system_prompt_is_accepted_in_any_form(system: Any):
     with agent(["Hello."], "openai", system=system) as one:
         assert one.send("Hi.").text == "Hello."
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_requests_follow_the_agents_model_in_an_open_conversation(asynchronous: bool):
+    """The conversation was opened for another model: window, rules and prices are those of the agent's model."""
+
+    def named(script: list[Any], name: str) -> ScriptedModel:
+        model = ScriptedModel(script, "anthropic", asynchronous=asynchronous)
+        model.name = name
+        return model
+
+    with open_conversation("talk", model="claude-haiku-4-5", policy="none") as chat:
+        if asynchronous:
+
+            async def talk() -> None:
+                async with AsyncChatAgent(named(["One."], "anthropic:claude-opus-5"), conversation=chat.aio) as other:
+                    await other.send("Hello.")
+
+            asyncio.run(talk())
+        else:
+            with ChatAgent(named(["One."], "anthropic:claude-opus-5"), conversation=chat) as other:
+                other.send("Hello.")
+        assert chat.context().window == 1_000_000
+        assert chat.history()[-1].stamp.model == "anthropic:claude-opus-5"
+        assert chat.prepare().call.model == "claude-haiku-4-5"
+        with ChatAgent(ScriptedModel(["Two."]), conversation=chat) as same:
+            assert same.send("And?").text == "Two."
+
+
+def test_an_open_conversation_without_a_model_keeps_its_window():
+    model = ScriptedModel(["One."])
+    model.name = "anthropic:claude-haiku-4-5"
+    with open_conversation("talk", format="anthropic", window=9_000, policy="none") as chat:
+        with ChatAgent(model, conversation=chat) as agent:
+            agent.send("Hello.")
+        assert chat.context().window == 9_000
+        assert chat.history()[-1].stamp.model == "anthropic:claude-haiku-4-5"

@@ -22,6 +22,7 @@ __all__ = [
     "AgentEvent",
     "Lifecycle",
     "LifecycleKind",
+    "LifecycleListener",
     "MessageLifecycleEvent",
     "ModelReplied",
     "Outcome",
@@ -165,14 +166,24 @@ class MessageLifecycleEvent(Struct, frozen=True):
     """Tokens that the view lost; negative if something is shown again."""
     can_expand: bool = False
     """Whether the view shows a shorter form, and the model may have the original back."""
+    agent: str = ""
+    """Name of the agent, or of the sub-agent, whose conversation holds the message."""
+    conversation: str = ""
+    """Name of that conversation: each task of a sub-agent has its own."""
+
+
+LifecycleListener = Callable[[MessageLifecycleEvent], object]
 
 
 class Lifecycle:
-    """Passes the events of one conversation that are about the life of messages on to a listener."""
+    """Passes the events of one conversation that are about the life of messages on to listeners."""
 
-    def __init__(self, listener: Callable[[MessageLifecycleEvent], object], own: str) -> None:
-        """`own`: the policy name of the agent's own edits, which are not passed on."""
-        self._listener, self._own = listener, own
+    def __init__(self, listeners: Iterable[LifecycleListener], *, agent: str, conversation: str, own: str) -> None:
+        """`agent`, `conversation`: their names. `own`: the policy name of the agent's own edits, which are not passed
+        on.
+        """
+        self._listeners, self._own = tuple(listeners), own
+        self._agent, self._conversation = agent, conversation
         self._entries: Callable[[], Iterable[Entry]] = tuple
         self._shown: dict[str, Message] = {}
 
@@ -199,11 +210,14 @@ class Lifecycle:
             event.reason or (_origin(shown) if event.kind == "message-added" else ""),
             event.tokens_saved,
             shown is not None and bool(shown.shrunk) and shown.expandable,
+            self._agent,
+            self._conversation,
         )
-        try:
-            self._listener(lifecycle_event)
-        except Exception:
-            _log.exception("on_message_lifecycle failed on %s", event.kind)
+        for listener in self._listeners:
+            try:
+                listener(lifecycle_event)
+            except Exception:
+                _log.exception("on_message_lifecycle failed on %s", event.kind)
 
 
 def _origin(entry: Entry | None) -> str:

@@ -19,11 +19,11 @@ from ..ports import Clock, Cost, HasCatalog, Model
 from .concurrency import resolve
 from .config import BUSY, new_run_id
 from .effects import Routine, perform, perform_async
-from .events import AgentEvent, Lifecycle, MessageLifecycleEvent, Outcome, RunEnded
+from .events import AgentEvent, LifecycleListener, Outcome, RunEnded
 from .limits import Limits
 from .lock import LOCK_TIMEOUT
 from .loop_config import LoopConfig
-from .resources import OWN_POLICY, Resources, Session
+from .resources import Resources, Session
 from .step_loop import StepLoop
 from .tool_calls import Approve
 from .tools import Tool
@@ -52,7 +52,7 @@ class _LoopAgentBase:
         limits: Limits | None = None,
         message_expiration_override: Lease | None = None,
         result_lease: Lease | None = None,
-        on_message_lifecycle: Callable[[MessageLifecycleEvent], object] | None = None,
+        on_message_lifecycle: LifecycleListener | None = None,
         catalog: HasCatalog | bool = True,
         approve: Approve | None = None,
         max_parallel: int = 8,
@@ -79,10 +79,10 @@ class _LoopAgentBase:
 
         `message_expiration_override`: a lease for all results of a run; it overrides every other. `result_lease`: when
         the agent's result expires in the conversation of the agent around it (default: never).
-        `on_message_lifecycle`: called with each MessageLifecycleEvent. `catalog`: holds the agent's bindings and the
-        prompts for summaries (True: the store; False: none). `approve`: called before a call of an action that needs
-        approval; returns True, False, or a sentence why not. `max_parallel`: actions that run at once. `template`: of
-        the system prompt, a text or a Path, instead of the shipped one.
+        `on_message_lifecycle`: called with each MessageLifecycleEvent, also of sub-agents. `catalog`: holds the agent's
+        bindings and the prompts for summaries (True: the store; False: none). `approve`: called before a call of an
+        action that needs approval; returns True, False, or a sentence why not. `max_parallel`: actions or sub-agents
+        that run at once. `template`: of the system prompt, a text or a Path, instead of the shipped one.
 
         `announce_expansions`: append a note when a message was expanded. `merge_results`: one message for all results
         of a step, with the strictest of their leases. `max_invalid_steps`: answers in a row that cannot be carried out
@@ -120,16 +120,13 @@ class _LoopAgentBase:
             max_invalid_steps=max_invalid_steps,
             max_expansions=max_expansions,
             verbose=verbose,
+            listener=on_message_lifecycle,
             lock_timeout=lock_timeout,
             cost=cost,
             options=options,
             clock=clock,
             conversation_options=conversation_options,
         )
-        self._lifecycle: Lifecycle | None = None
-        if on_message_lifecycle is not None:
-            validate.function("on_message_lifecycle=", on_message_lifecycle)
-            self._lifecycle = Lifecycle(on_message_lifecycle, OWN_POLICY)
         if new_id is not None:
             validate.function("new_id=", new_id)
         self._conversation_name = validate.text("conversation=", conversation) or name
@@ -153,16 +150,9 @@ class _LoopAgentBase:
 
     def _open(self) -> Any:
         """Return a Session, or an awaitable of one."""
-        return self._resources.open(self._config, self._conversation_name, None, self._lifecycle)
+        return self._resources.open(self._config, self._conversation_name, None)
 
-    def _keep(self, session: Session) -> Session:
-        """Keep an opened session."""
-        self._session = session
-        if self._lifecycle is not None:
-            self._lifecycle.begin(lambda: session.conversation.view.entries)
-        return session
-
-    def _routine(self, session: Session, task: str | None, streams: bool) -> Routine[Outcome]:
+    def _routine(self, session: Session, task: object, streams: bool) -> Routine[Outcome]:
         """Return the routine of a run: of a task, or, without one, of the newest run."""
 
         def open_session(sub_agent: LoopConfig, name: str, around: Session) -> object:
@@ -172,8 +162,6 @@ class _LoopAgentBase:
             self._loop = StepLoop(self._config, session, open_session, self._new_id)
         if task is None:
             return self._loop.resume(streams=streams)
-        if not validate.text("A task", task).strip():
-            raise BadInput("The task is blank. Pass a text that says what is to be done.")
         return self._loop.begin(task, streams=streams)
 
 
@@ -188,16 +176,20 @@ class LoopAgent(_LoopAgentBase):
     @property
     def conversation(self) -> Conversation:
         """The agent's conversation. It is opened if it is not open yet."""
-        return cast("Conversation", (self._session or self._keep(self._open())).conversation)
+        if self._session is None:
+            self._session = self._open()
+        return cast("Conversation", self._session.conversation)
 
-    def run(self, task: str) -> Outcome:
+    def run(self, task: object) -> Outcome:
         """Work on a task, or continue with the user's answer, until the end.
 
-        Raises BadInput if the agent is busy, and what the model's SDK raises: `resume` continues then.
+        `task`: text, or what `Conversation.append` takes: images, messages, earlier turns with the task at their end.
+        Raises BadInput if the task is blank or the agent is busy, and what the model's SDK raises: `resume` continues
+        then.
         """
         return _outcome(self._events(task, streams=False))
 
-    def stream(self, task: str | None = None) -> Generator[AgentEvent, None, None]:
+    def stream(self, task: object = None) -> Generator[AgentEvent, None, None]:
         """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
 
         Nothing happens before the first iteration. Closing the iterator stops the run.
@@ -212,11 +204,13 @@ class LoopAgent(_LoopAgentBase):
         """
         return _outcome(self._events(None, streams=False))
 
-    def _events(self, task: str | None, *, streams: bool) -> Generator[AgentEvent, None, None]:
+    def _events(self, task: object, *, streams: bool) -> Generator[AgentEvent, None, None]:
         if not self._busy.acquire(blocking=False):
             raise BadInput(BUSY)
         try:
-            yield from perform(self._routine(self._session or self._keep(self._open()), task, streams))
+            if self._session is None:
+                self._session = self._open()
+            yield from perform(self._routine(self._session, task, streams))
         finally:
             self._busy.release()
 
@@ -250,16 +244,16 @@ class AsyncLoopAgent(_LoopAgentBase):
         if self._session is None:
             session = await self._open()
             if self._session is None:
-                self._keep(session)
+                self._session = session
             else:  # Another task opened it first.
                 await session.conversation.close()
         return self.conversation
 
-    async def run(self, task: str) -> Outcome:
+    async def run(self, task: object) -> Outcome:
         """Work on a task, or continue with the user's answer, until the end. Cancelling stops the run."""
         return await _outcome_async(self._events(task, streams=False))
 
-    def stream(self, task: str | None = None) -> AsyncGenerator[AgentEvent, None]:
+    def stream(self, task: object = None) -> AsyncGenerator[AgentEvent, None]:
         """Do the same, and yield events as they happen, `RunEnded` last. Without a task: resume.
 
         To stop early, close the iterator (`contextlib.aclosing`), so that the run ends at once.
@@ -270,7 +264,7 @@ class AsyncLoopAgent(_LoopAgentBase):
         """Continue the newest run where it ended before it was done. See `LoopAgent.resume`."""
         return await _outcome_async(self._events(None, streams=False))
 
-    async def _events(self, task: str | None, *, streams: bool) -> AsyncGenerator[AgentEvent, None]:
+    async def _events(self, task: object, *, streams: bool) -> AsyncGenerator[AgentEvent, None]:
         if not self._busy.acquire(blocking=False):
             raise BadInput(BUSY)
         try:

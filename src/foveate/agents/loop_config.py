@@ -24,6 +24,7 @@ from ..open import KEYWORDS
 from ..policies.leases import check_lease
 from ..policies.presets.sources import suggest
 from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
+from .events import LifecycleListener
 from .limits import Limits, check_seconds
 from .tool_calls import Approve, ToolSettings
 from .tools import Tool, tools_of
@@ -67,6 +68,8 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
     announce_expansions: bool
     merge_results: bool
     verbose: bool
+    listeners: tuple[LifecycleListener, ...]
+    """Called with each MessageLifecycleEvent: the agent's own listener, and those of the agents around it."""
     lock_timeout: float
     clock: Clock
     conversation_options: Mapping[str, Any]
@@ -95,6 +98,7 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
         max_invalid_steps: int,
         max_expansions: int,
         verbose: bool,
+        listener: LifecycleListener | None,
         lock_timeout: float,
         cost: Cost | None,
         options: Mapping[str, Any] | None,
@@ -120,7 +124,7 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
         for keyword, lease in (("message_expiration_override", override), ("result_lease", result_lease)):
             if lease is not None:
                 check_lease(keyword, lease)
-        for keyword, function in (("cost=", cost), ("clock=", clock)):
+        for keyword, function in (("cost=", cost), ("clock=", clock), ("on_message_lifecycle=", listener)):
             if function is not None:
                 validate.function(keyword, function)
         if options is not None and not isinstance(options, Mapping):
@@ -149,6 +153,7 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
             announce_expansions=validate.instance("announce_expansions=", announce_expansions, bool, "True or False"),
             merge_results=validate.instance("merge_results=", merge_results, bool, "True or False"),
             verbose=validate.instance("verbose=", verbose, bool, "True or False"),
+            listeners=() if listener is None else (listener,),
             lock_timeout=check_seconds("lock_timeout=", lock_timeout),
             clock=clock or wall_clock,
             conversation_options=conversation_options if clock is None else {**conversation_options, "clock": clock},
@@ -189,6 +194,7 @@ def _with_sub_agents(config: LoopConfig, sub_agents: Iterable[LoopConfig]) -> Lo
             conversation_options={**inherited, **own, **shared},
             override=sub.override or config.override,
             verbose=sub.verbose or config.verbose,
+            listeners=(*sub.listeners, *config.listeners),
             lock_timeout=config.lock_timeout,
             approve=sub.approve or config.approve,
             cost=sub.cost or (config.cost if sub.model is None else None),

@@ -52,7 +52,7 @@ class Resources:
         self._owns_store = False
         self._models: dict[str, Model] = {}
 
-    def open(self, config: LoopConfig, name: str, model: Model | None, lifecycle: Lifecycle | None = None) -> Any:
+    def open(self, config: LoopConfig, name: str, model: Model | None) -> Any:
         """Open the conversation `name` for an agent. Returns a Session, or an awaitable of one if asynchronous.
 
         `model`: the model of the agent around it. Raises BadSetting if there is no model at all.
@@ -77,19 +77,23 @@ class Resources:
             options["summarizer"] = open_summarizer(summarizer, prompts=prompt_texts(catalog.prompts(tenant)))
         if isinstance(settings["policy"], str) and settings["policy"] not in _PRESETS_WITHOUT_EXPIRY:
             options["settings"] = {"expire": {}, **(options.get("settings") or {})}
-        if lifecycle is not None:
+        lifecycle = Lifecycle(config.listeners, agent=config.name, conversation=name, own=OWN_POLICY)
+        if config.listeners:
             options["on_event"] = _both(lifecycle, options.get("on_event"))
         leases = catalog_leases(config.name, catalog, tenant, config.override)
         cost = config.cost or cost_of(own_model.name)
         open_it = open_async_conversation if self._asynchronous else open_conversation
         chat: Any = open_it(name, **grouped(options))
-        if not inspect.isawaitable(chat):
-            return Session(chat, leases, own_model, cost)
 
-        async def session() -> Session:
-            return Session(await chat, leases, own_model, cost)
+        def session(opened: Any) -> Session:
+            if config.listeners:
+                lifecycle.begin(lambda: opened.view.entries)
+            return Session(opened, leases, own_model, cost)
 
-        return session()
+        async def session_later() -> Session:
+            return session(await chat)
+
+        return session_later() if inspect.isawaitable(chat) else session(chat)
 
     def adopt(self, model: Model) -> None:
         """Close this model too."""

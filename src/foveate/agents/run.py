@@ -25,8 +25,9 @@ from .limits import Limits, sum_usage
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation, Conversation, HistoryEntry
+    from ..conversation.exchange import ModelChoice
 
-__all__ = ["PAGE", "Run", "is_open", "new_record", "newest_run", "storable_name"]
+__all__ = ["PAGE", "Run", "is_blank", "is_open", "new_record", "newest_run", "storable_name", "task_of"]
 
 _log = logging.getLogger("foveate")
 _REFUSALS = 5
@@ -35,6 +36,8 @@ PAGE = 50
 """Messages that are read at once, from the end of the history."""
 _NAME_MAX = 500
 """Characters of a name that a store keeps."""
+_TASK_MAX = 2_000
+"""Characters of the input that a run's record repeats. The history holds all of it."""
 
 
 class Run:
@@ -52,10 +55,11 @@ class Run:
         streams: bool = True,
         options: Mapping[str, Any] | None = None,
         owner: str = "",
+        choice: ModelChoice = (None, None),
     ) -> None:
         """`streams`: whether replies arrive in pieces, or in one piece if the model cannot stream. `options`: added to
         every request, such as `{"temperature": 0}`. `owner`: holder of the conversation's lock, checked at every write;
-        "": no check.
+        "": no check. `choice`: model and window that each request names (`AgentAccess.choice_for`).
         """
         if limits.money is not None and cost is None:
             raise BadSetting(f"limits.money needs the price of {model.name}, which is unknown. Pass cost=.")
@@ -75,6 +79,7 @@ class Run:
         self._cost = cost
         self._options = dict(options or {})
         self._owner = owner
+        self._choice = choice
         self._model_streams = streams and hasattr(model, "stream")
         self._since = self._looked = record.begun
         """The start of its time, and the newest look at the clock, in milliseconds since 1970."""
@@ -110,7 +115,9 @@ class Run:
         """Make one model call, a turn: plan, send, record. Return the recorded reply. Raises what the SDK raises."""
         chat, start = self.conversation, time.monotonic()
         number = chat._agent.head.number
-        prompt = yield Call(lambda: chat._agent.prompt(system=system, tools=tools, owner=self._owner))
+        model, window = self._choice
+        facts: dict[str, Any] = {"system": system, "tools": tools, "model": model, "window": window}
+        prompt = yield Call(partial(chat._agent.prompt, **facts, owner=self._owner))
         yield from self._emit_changes(number)
         step = self._next_step("model", self.model.name)
         try:
@@ -299,6 +306,19 @@ class Run:
 def new_record(agent: str, conversation: str, task: str, *, id: str, now: int, parent: str = "") -> AgentRun:
     """Return the record of a run that begins. `now`: milliseconds since 1970."""
     return AgentRun(id, agent, conversation, task, parent, begun=now, usage=Usage())
+
+
+def is_blank(content: object) -> bool:
+    """Return whether an input asks for nothing: blank text, or an empty list."""
+    return not content.strip() if isinstance(content, str) else isinstance(content, list | tuple) and not content
+
+
+def task_of(chat: Conversation | AsyncConversation, after: int) -> Routine[str]:
+    """Return the task for the record of a run: the text of the input after a position, without earlier turns."""
+    rows: list[HistoryEntry] = yield Call(partial(chat.history, after + 1))
+    last = max((place for place, row in enumerate(rows, 1) if row.message.role == "assistant"), default=0)
+    task = "\n".join(row.message.text for row in rows[last:])
+    return task if len(task) <= _TASK_MAX else f"{task[:_TASK_MAX]}..."
 
 
 def newest_run(chat: Conversation | AsyncConversation, agent: str) -> Routine[AgentRun | None]:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
+from msgspec.structs import replace
+
 from ..conversation import HistoryEntry
 from ..core.edits import Hide, Target
 from ..core.handles import parse_handle
@@ -26,7 +28,7 @@ from .limits import LIMIT_REASONS, Limits
 from .lock import ConversationLock
 from .loop_config import LoopConfig
 from .resources import OWN_POLICY, Session
-from .run import PAGE, Run, is_open, new_record, newest_run, storable_name
+from .run import PAGE, Run, is_blank, is_open, new_record, newest_run, storable_name, task_of
 from .steps import Actions, BadStep, Chat, ExpandMessage, Failed, NextStep, Retry, SubAgent, Success, read_step
 from .tool_calls import ToolSettings, answer_calls, refusal_reason, sendable
 
@@ -64,11 +66,18 @@ class StepLoop:
 
     # ------------------------------------------------------------------------------------------------------------ runs
 
-    def begin(self, task: str, *, streams: bool, limits: Limits | None = None, parent: str = "") -> Routine[Outcome]:
-        """Run from a task, or the user's answer, to the end. Raises ConversationBusy if another agent works here."""
-        return (yield from self._lock.hold(partial(self._begin, task, streams, limits, parent)))
+    def begin(
+        self, content: object, *, streams: bool, limits: Limits | None = None, parent: str = ""
+    ) -> Routine[Outcome]:
+        """Run from a task, or the user's answer, to the end. `content`: what `Conversation.append` takes.
 
-    def _begin(self, task: str, streams: bool, limits: Limits | None, parent: str) -> Routine[Outcome]:
+        Raises BadInput for a blank task, and ConversationBusy if another agent works here; nothing is appended then.
+        """
+        if is_blank(content):
+            raise BadInput("The task is blank. Pass a text that says what is to be done.")
+        return (yield from self._lock.hold(partial(self._begin, content, streams, limits, parent)))
+
+    def _begin(self, content: object, streams: bool, limits: Limits | None, parent: str) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
         is_clean = len(self._chat) == self._clean_length and not self._lock.took_over
         earlier = None if is_clean else (yield from newest_run(self._chat, self._config.name))
@@ -78,21 +87,27 @@ class StepLoop:
             yield from broken.fail_open_steps()
             state, reason = (earlier.state, earlier.reason) if earlier.ended else ("stopped", "it broke off")
             yield from broken.close(state, earlier.result, reason)
-        run = self._new_run(self._new_record(task, parent), streams, limits)
-        return (yield from self._perform(run, partial(self._first, run, task)))
+        run, before = self._new_run(self._new_record("", parent), streams, limits), len(self._chat)
+        # The input is appended before the record is stored, which could not repeat its images.
+        yield from run.append(content, step=step_name(run.record.id, 0))
+        run.record = replace(run.record, task=(yield from task_of(self._chat, before)))
+        return (yield from self._perform(run, partial(self._loop, run)))
 
-    def resume(self, *, streams: bool, limits: Limits | None = None) -> Routine[Outcome]:
+    def resume(self, *, streams: bool, limits: Limits | None = None, parent: str = "") -> Routine[Outcome]:
         """Continue where a run ended before it was done: broken off, failed, or stopped by a limit.
 
         A run that broke off continues as the same run; after a limit a new run begins. Of a run that is done, or waits
         for the user, the outcome is returned again. Raises BadInput if there was no run, and ConversationBusy if
         another agent works here.
         """
-        return (yield from self._lock.hold(partial(self._resume, streams, limits)))
+        return (yield from self._lock.hold(partial(self._resume, streams, limits, parent)))
 
-    def _resume(self, streams: bool, limits: Limits | None) -> Routine[Outcome]:
+    def _resume(self, streams: bool, limits: Limits | None, parent: str) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
         record = yield from newest_run(self._chat, self._config.name)
+        if (unrecorded := (yield from self._unrecorded(parent))) is not None:
+            run = self._new_run(unrecorded, streams, limits)
+            return (yield from self._perform(run, partial(self._loop, run)))
         if record is None:
             raise BadInput(f"There is nothing to resume: {self._config.name} has not run in {self._chat.name!r}.")
         if record.state in ("done", "waiting"):
@@ -133,17 +148,23 @@ class StepLoop:
 
     # -------------------------------------------------------------------------------------------------------- the loop
 
-    def _first(self, run: Run, task: str) -> Routine[Outcome]:
-        yield from run.append(task, step=step_name(run.record.id, 0))
-        return (yield from self._loop(run))
+    def _unrecorded(self, parent: str) -> Routine[AgentRun | None]:
+        """Return the record of a run that broke off when its input was appended and its record was not stored."""
+        rows: list[HistoryEntry] = yield Call(partial(self._chat.history, max(1, len(self._chat) - PAGE + 1)))
+        id, _, number = rows[-1].stamp.step.rpartition("/") if rows else ("", "", "")
+        runs: list[AgentRun] = (yield Call(self._chat.journal.runs)) if number == "0" else []
+        if number != "0" or any(run.id == id for run in runs):
+            return None
+        first = next(row.position for row in rows if row.stamp.step == rows[-1].stamp.step)
+        return replace(self._new_record((yield from task_of(self._chat, first - 1)), parent), id=id)
 
     def _continue(self, run: Run) -> Routine[Outcome]:
         """Continue after the last message of the run in the history."""
         id = run.record.id
         rows = yield from self._newest_rows(run)
-        replies = [row for row in rows if row.message.role == "assistant"]
-        if not rows:
-            return (yield from self._first(run, run.record.task))
+        if not rows and not self._ends_with_input():  # Earlier versions stored the record before its task.
+            yield from run.append(run.record.task, step=step_name(id, 0))
+        replies = [row for row in rows if _is_reply(row, id)]
         yield from self._delegation.count_earlier(run)
         if replies:
             reply = replies[-1]
@@ -169,6 +190,11 @@ class StepLoop:
                 break
             last -= PAGE
         return rows
+
+    def _ends_with_input(self) -> bool:
+        """Return whether the view ends with a message for the model."""
+        entries = self._chat.view.entries
+        return bool(entries) and entries[-1].message.role != "assistant"
 
     def _loop(self, run: Run) -> Routine[Outcome]:
         text = ""
@@ -351,6 +377,11 @@ class StepLoop:
             except BadEdit:  # The reply is pinned.
                 return False
         return True
+
+
+def _is_reply(row: HistoryEntry, run: str) -> bool:
+    """Return whether this is a reply in a run, and no earlier turn that came with its task."""
+    return row.message.role == "assistant" and row.stamp.step != step_name(run, 0)
 
 
 def _describe(step: NextStep) -> str:

@@ -21,16 +21,15 @@ from .effects import Call, Routine
 from .events import Outcome, RunEnded
 from .limits import LIMIT_REASONS
 from .lock import ConversationLock
-from .run import Run, is_open, new_record, newest_run, storable_name
+from .run import Run, is_blank, is_open, new_record, newest_run, storable_name, task_of
 from .tool_calls import CONTINUE, CUT, answer_calls, is_unfinished, refusal_reason, unfit_calls
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation, Conversation
+    from ..conversation.exchange import ModelChoice
 
 __all__ = ["ToolLoop"]
 
-_TASK_MAX = 2_000
-"""Characters of the input that a run's record repeats. The history holds all of it."""
 _ANSWER_TRIES = 3
 """How often the model may try to answer with a value of `result_type`."""
 
@@ -49,6 +48,13 @@ class ToolLoop:
         self._chat = conversation
         self._tools = [tool.wire(conversation.format.name) for tool in config.tools.tools.values()]
         self._lock = ConversationLock(conversation, lock_timeout=config.lock_timeout)
+        window = getattr(config.model, "window", None)
+        self._choice: ModelChoice = (
+            (None, None)  # The agent opens the conversation for this model, with the options of the program.
+            if isinstance(config.conversation, str)
+            else conversation._agent.choice_for(config.model.name, window if isinstance(window, int) else None)
+        )
+        """Model and window that each request names, for a conversation that may be opened for another model."""
         self._clean_length: int | None = None
         """Length of the history when nothing in it was open. None: unknown."""
 
@@ -57,7 +63,7 @@ class ToolLoop:
 
         Raises BadInput for blank text, and ConversationBusy if another agent works here; nothing is appended then.
         """
-        if isinstance(content, str) and not content.strip():
+        if is_blank(content):
             raise BadInput("The input is blank. Pass a text that asks for something.")
         return (yield from self._lock.hold(partial(self._send, content, streams)))
 
@@ -66,11 +72,7 @@ class ToolLoop:
         yield from self._close_earlier()
         before = len(self._chat)
         yield Call(partial(self._chat._agent.append, content, owner=self._lock.owner))
-        if isinstance(content, str):
-            task = content
-        else:
-            rows: list[HistoryEntry] = yield Call(partial(self._chat.history, before + 1))
-            task = "\n".join(row.message.text for row in rows)
+        task = yield from task_of(self._chat, before)
         return (yield from self._perform(self._run(self._new_record(task), streams)))
 
     def resume(self, *, streams: bool) -> Routine[Outcome]:
@@ -268,7 +270,6 @@ class ToolLoop:
 
     def _new_record(self, task: str) -> AgentRun:
         config = self._config
-        task = task if len(task) <= _TASK_MAX else f"{task[:_TASK_MAX]}..."
         return new_record(config.name, self._chat.name, task, id=config.new_id(), now=config.clock())
 
     def _run(self, record: AgentRun, streams: bool) -> Run:
@@ -283,6 +284,7 @@ class ToolLoop:
             streams=streams,
             options=config.options,
             owner=self._lock.owner,
+            choice=self._choice,
         )
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.edits import Record
 from ..core.messages import Message
-from ..core.profiles import Profile
+from ..core.profiles import Profile, window_of
 from ..core.runs import AgentRun, AgentRunStep, LockHolder
 from ..core.stamps import Usage
 from ..expand.excerpts import Excerpt
 from ..ports import Database, Head, Observer
 from . import validate
 from .append import facts_of
+from .exchange import ModelChoice
 
 if TYPE_CHECKING:
     from .session import Session
@@ -79,12 +80,25 @@ class AgentAccess:
         system: object = None,
         tools: Sequence[Mapping[str, Any]] = (),
         messages: object = None,
+        model: str | None = None,
+        window: int | None = None,
         owner: str = "",
     ) -> dict[str, Any]:
-        """Return the keyword arguments of the next SDK call."""
+        """Return the keyword arguments of the next SDK call. `model`, `window`: of this request; None: as opened."""
         exchange = self.session.exchange
         with self.session.lock, exchange.owned_by(owner):
-            return exchange.prompt_of(exchange.prepare(system, tools, messages))
+            return exchange.prompt_of(exchange.prepare(system, tools, messages, (model, window)))
+
+    def choice_for(self, model: str, window: int | None) -> ModelChoice:
+        """Return what `prompt` takes for requests to a model whose window is `window`, if it states one.
+
+        A conversation that was opened for another model uses the model's own window, if that is known. One that was
+        opened without a model keeps the window of its opening.
+        """
+        opened = self.session.state.opened_model
+        if opened.name == model:
+            return None, None
+        return model, window or (window_of(model) if opened.name else None) or opened.window
 
     def record(
         self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0, owner: str = ""

@@ -333,7 +333,9 @@ class AsyncPrivacy:
 class AsyncAgentAccess:
     """Internal: `AgentAccess`, whose methods that touch the store are awaited."""
 
-    _DIRECT = frozenset({"head", "store", "profile", "window", "answers_expand", "heartbeat", "session", "observe"})
+    _DIRECT = frozenset(
+        {"head", "store", "profile", "window", "answers_expand", "heartbeat", "session", "observe", "choice_for"}
+    )
 
     def __init__(self, chat: AsyncConversation) -> None:
         self._chat = chat

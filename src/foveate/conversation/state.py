@@ -126,6 +126,11 @@ class State:
         self.limits.measured(*self.projection.facts.calibration(model.name))
 
     @property
+    def opened_model(self) -> RequestModel:
+        """The model of requests that name none."""
+        return self._opened
+
+    @property
     def store(self) -> Database:
         """The store. A cancelled operation ends here, between two calls of the store."""
         if self._caller is not None:

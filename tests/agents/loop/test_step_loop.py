@@ -288,10 +288,13 @@ def test_unknown_keywords_raise_type_error():
         LoopAgent(ScriptedModel([]), **options(windw=3))
 
 
-def test_a_task_must_be_text():
-    agent, _ = scripted_agent([])
-    with agent, pytest.raises(BadInput, match="A task must be a string"):
-        agent.run(5)  # type: ignore[arg-type]
+@pytest.mark.parametrize(("task", "error"), [(5, "message is a number"), ([], "The task is blank")])
+def test_a_task_that_is_no_message_is_refused_and_leaves_nothing(task: object, error: str):
+    agent, model = scripted_agent([])
+    with agent:
+        with pytest.raises(BadInput, match=error):
+            agent.run(task)
+        assert (len(agent.conversation), agent.conversation.journal.runs(), model.requests) == (0, [], [])
 
 
 def test_a_blank_task_is_refused_and_leaves_nothing():

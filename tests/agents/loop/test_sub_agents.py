@@ -237,3 +237,25 @@ def test_an_interrupt_in_a_sub_agent_stops_both_runs():
     assert [len(texts(request)) for request in model.requests] == [3, 3]
     inner.refresh()
     assert [run.state for run in inner.journal.runs()] == ["done"]
+
+
+def test_lifecycle_events_of_sub_agents_reach_the_outer_listener():
+    heard: list[tuple[str, str, str, str]] = []
+    own: list[str] = []
+
+    def listen(event: Any) -> None:
+        heard.append((event.agent, event.conversation, event.type, event.reason))
+
+    script = [hand("reader", "Read."), act("look"), think(), done("y"), done()]
+    helper = reader(actions=[look], on_message_lifecycle=lambda event: own.append(event.agent))
+    lease = Lease(1, "compact", "first_chars", 100)
+    agent, _ = scripted_agent(
+        script, sub_agents=[helper], message_expiration_override=lease, on_message_lifecycle=listen
+    )
+    with agent:
+        agent.run("Go.")
+    inner = [event for event in heard if event[0] == "reader"]
+    assert {event[:2] for event in heard} == {("sage", "sage"), ("reader", "sage/r1/2")}
+    assert [event[2] for event in inner].count("message-compacted") == 1
+    assert ("reader", "sage/r1/2", "message-added", "action-result of look") in inner
+    assert own == ["reader"] * len(inner)
