@@ -9,6 +9,7 @@
     │   ├── NotExpandable        the target of a handle is shown whole, or kept from the model
     │   ├── BadEdit              an edit names no target, or does not fit its target
     │   └── BadSetting           a setting is missing or has a value that is not allowed
+    │       └── MissingKey       a model needs a key, and the environment has none
     ├── DoesNotFit               even the smallest possible view is larger than the budget
     ├── CompactionFailed         a conversation outgrew its window, and its summary failed
     ├── NoSummary                no summarizer wrote an acceptable summary
@@ -45,6 +46,7 @@ __all__ = [
     "FoveateError",
     "IllegalView",
     "MissingExtra",
+    "MissingKey",
     "NoSuchConversation",
     "NoSummary",
     "NotExpandable",
@@ -107,6 +109,17 @@ class BadEdit(BadInput):
 
 class BadSetting(BadInput, ValueError):
     """A setting is missing or has a value that is not allowed. The message names its source and the allowed values."""
+
+
+class MissingKey(BadSetting):
+    """A model needs a key, and the environment has none. `model`: its name. `variables`: where the key may be."""
+
+    def __init__(self, model: str, variables: Sequence[str], client: str) -> None:
+        self.model, self.variables = model, tuple(variables)
+        super().__init__(
+            f"{model} needs a key, and {' or '.join(variables)} is not set. Set it in the environment, or pass "
+            f"api_key=, or client={client}."
+        )
 
 
 class DoesNotFit(FoveateError):

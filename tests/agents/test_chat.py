@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import sys
 import threading
 from contextlib import aclosing
 from pathlib import Path
@@ -33,7 +34,7 @@ from foveate.agents.events import (
     ToolCalled,
     ViewChanged,
 )
-from foveate.errors import BadSetting
+from foveate.errors import BadSetting, MissingExtra
 from foveate.expand import EXPAND_INSTRUCTION
 from foveate.testing import CutReply, ProviderError, ScriptedModel, call, calls, say, thought
 
@@ -166,6 +167,13 @@ def test_a_resumed_run_has_its_full_time_again():
 def test_a_limit_of_money_needs_a_price():
     with pytest.raises(BadSetting, match=r"limits.money needs the price of anthropic:scripted, which is unknown"):
         agent([], limits=Limits(money=1))
+
+
+def test_a_limit_of_money_names_the_missing_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    with pytest.raises(MissingExtra, match=r'pip install "foveate\[prices\]"') as raised:
+        agent([], limits=Limits(money=1))
+    assert "anthropic:scripted" in str(raised.value)
 
 
 @pytest.mark.parametrize("bound", [0, -1, True, "3", float("nan"), float("inf")])

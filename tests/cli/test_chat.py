@@ -75,13 +75,16 @@ def test_tour_overflows_the_window_and_prints_receipts(chat, tmp_path):
     assert "  ~ " in out
     assert "; /undo reverts it" in out
     assert "The tour is complete: 6 files" in out
-    cost = {
-        line[:48].strip(): int(line[48:].replace(",", ""))
-        for line in answers(out)[1].splitlines()[:-1]
-        if "%" not in line
-    }
-    assert 0 < cost["sent in all calls"] < cost["if each call sent the whole history"]
+    title, bill, *sums, note = answers(out)[1].splitlines()
+    assert title.split()[:7] == ["model", "calls", "input", "cached", "written", "other", "output"]
+    prompts, *kinds, output, _ = (int(figure.replace(",", "")) for figure in bill.split()[2:])
+    assert prompts == sum(kinds) > output > 0
+    cost = {line[:47].strip(): int(line[47:].replace(",", "")) for line in sums}
+    assert cost["messages in all calls"] + cost["system prompt and tools in all calls"] == prompts
+    assert cost["input of all calls"] == prompts
+    assert cost["messages in all calls"] < cost["messages if each call sent the whole history"]
     assert cost["saved, in tokens at the price of input"] > 0
+    assert note.startswith("Input is the sum of cached, written and other.")
     with stored(tmp_path) as talk:
         assert talk.context().tokens < 9_000
         assert talk.journal.verify() == []
@@ -428,7 +431,9 @@ def test_list_creates_no_conversation(run, tmp_path):
         ({"name": " "}, "The conversation has an empty name."),
         ({"window": 0}, "window="),
         ({"limit-turns": 0}, "The limit turns must be a number above 0"),
-        ({"limit-money": 1}, "limits.money needs the price of demo, which is unknown."),
+        ({"window": 100}, "Window must be at least 1,000 tokens, not 100."),
+        ({"window": 1000}, "Window of 1,000 tokens is too small: the system prompt, the tools and the reserve"),
+        ({"limit-money": 1}, "--limit-money needs the price of demo, which is unknown. Leave it out; --limit-tokens"),
     ],
 )
 def test_wrong_options_are_refused_before_the_chat_starts(chat, options, expected):
@@ -480,13 +485,24 @@ def test_tools_that_write_need_approval(folder, tmp_path):
 @pytest.mark.parametrize(
     ("model", "variable"), [("anthropic:claude-haiku-4-5", "ANTHROPIC_API_KEY"), ("openai:gpt-4.1", "OPENAI_API_KEY")]
 )
-def test_missing_key_is_one_sentence(chat, monkeypatch, model, variable):
+def test_missing_key_is_one_sentence(chat, run, monkeypatch, model, variable):
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     err = chat("hello", model=model, code=2)
     assert err.startswith(f"foveate: {model} needs a key, and {variable} is not set.")
+    assert err.rstrip().endswith(f"export {variable}=YOUR_KEY, or use the model demo, which needs no key.")
     assert len(err.splitlines()) == 1
-    assert chat("//hello", model=model, code=2) == err
+    assert chat(model=model, code=2) == err  # Before the first message.
+    assert run("chat", "--list")[1].endswith(": 0 conversations\n")
+    out = answers(chat(f"/model {model}", "hello"))
+    assert out[0] == err.strip().removeprefix("foveate: ")
+    assert out[1].startswith("Hello!")
+
+
+def test_limit_of_money_names_the_missing_extra(chat, monkeypatch):
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    err = chat("hello", model="anthropic:claude-haiku-4-5", code=2, **{"limit-money": 1})
+    assert 'needs: pip install "foveate[prices]".' in err
 
 
 @pytest.mark.parametrize("package", ["anthropic", "openai"])

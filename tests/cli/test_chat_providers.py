@@ -43,7 +43,9 @@ def test_chat_with_a_provider_streams_and_shows_dollars(talk, tmp_path, provider
     assert "\nIt sails.\n" in out
     assert "\nStill.\n" in out
     assert " | cost $0.00" in out
-    assert "cost so far, US dollars  " in out
+    assert f"\n   {provider}:{model}  " in out.replace("   model  ", "")
+    assert "\n   saved, US dollars " in out
+    assert "Each call has the price of its own model." in out
 
 
 def test_chat_continues_after_a_refusal_of_the_provider(talk):

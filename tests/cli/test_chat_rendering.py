@@ -24,16 +24,18 @@ from foveate.cli.chat.rendering import (
     ScreenState,
     Waiting,
     bar,
+    bill_table,
     call_summary,
-    cost_table,
     kind_table,
     render,
+    saving_table,
     status,
     waiting_text,
 )
 from foveate.cli.chat.screen import Pipe
 from foveate.core.context import Context
 from foveate.core.runs import AgentRun
+from foveate.core.totals import ModelTotals
 from foveate.core.view import Prices
 from foveate.edits import Hide, Target
 from foveate.types import Totals
@@ -75,7 +77,17 @@ CONTEXT = Context(
     2_000,
     30_000,
     Usage(100, 5_400, 500, 80),
-    Totals(calls=3, calls_billed=3, usage=Usage(300, 12_000, 2_000, 100), tokens_whole=60_000, tokens_sent=20_000),
+    Totals(
+        calls=3,
+        calls_billed=3,
+        usage=Usage(300, 12_000, 2_000, 100),
+        tokens_whole=60_000,
+        tokens_sent=10_000,
+        by_model={
+            "demo": ModelTotals(1, Usage(100, 2_000, 500, 40)),
+            "a:b": ModelTotals(2, Usage(200, 10_000, 1_500, 60)),
+        },
+    ),
     Prices(),
 )
 
@@ -106,7 +118,7 @@ def test_answer_with_calls_is_rendered_exactly():
         "It has\n"
         "400 letters.\n"
         "  [##########..............] 6,500 of 16,000 (41%): results 4,000, system 1,000, tools 1,000"
-        " | cache 90% | cost 4,500, saved 4,000 input tokens\n"
+        " | cache 90% | cost 4,500, saved 5,000 input tokens\n"
     )
 
 
@@ -198,9 +210,30 @@ def test_meter_works_without_a_window():
 def test_money_is_in_dollars_if_the_price_is_known():
     from msgspec.structs import replace
 
-    priced = replace(CONTEXT, dollars=0.01234, dollars_saved=-0.002)
-    assert "".join(text for text, _ in status(priced)).endswith("| cost $0.0123, saved -$0.0020")
-    assert cost_table(priced)[-2:] == [("cost so far, US dollars", "$0.0123"), ("saved, US dollars", "-$0.0020")]
+    priced = replace(CONTEXT, dollars_by_model={"a:b": 0.01234}, dollars_saved=-0.002)
+    assert "".join(text for text, _ in status(priced)).endswith("| cost $0.0123, saved -$0.0020 (without demo)")
+    assert [row[-1] for row in bill_table(priced)] == ["cost", "no price", "$0.0123", "$0.0123"]
+    assert saving_table(priced)[-1] == ("saved, US dollars", "-$0.0020")
+    all_priced = replace(priced, dollars_by_model={"a:b": 0.01, "demo": 0.0})
+    assert "".join(text for text, _ in status(all_priced)).endswith("| cost $0.0100, saved -$0.0020")
+
+
+def test_tables_of_the_bill_add_up():
+    """The tokens of all calls are those of the models, and the requests hold the messages and the rest."""
+    assert bill_table(CONTEXT) == [
+        ("model", "calls", "input", "cached", "written", "other", "output", "cost in input tokens"),
+        ("demo", "1", "2,600", "2,000", "500", "100", "40", "1,125"),
+        ("a:b", "2", "11,700", "10,000", "1,500", "200", "60", "3,375"),
+        ("all", "3", "14,300", "12,000", "2,000", "300", "100", "4,500"),
+    ]
+    assert saving_table(CONTEXT) == [
+        ("messages in all calls", "10,000"),
+        ("system prompt and tools in all calls", "4,300"),
+        ("input of all calls", "14,300"),
+        ("messages if each call sent the whole history", "60,000"),
+        ("messages written again because of edits", "0"),
+        ("saved, in tokens at the price of input", "5,000"),
+    ]
 
 
 def test_kind_table_sums_to_the_window():

@@ -165,9 +165,9 @@ def test_usage_is_summed_for_each_model():
         chat.record(say("Hello."), usage=Usage(input=10, output=2))
     totals = chat.totals()
     assert totals.usage == Usage(input=30, output=6)
-    assert totals.usage_by_model == {
-        "claude-opus-5-5": Usage(input=20, output=4),
-        "claude-opus-5": Usage(input=10, output=2),
+    assert {name: (model.calls_billed, model.usage) for name, model in totals.by_model.items()} == {
+        "claude-opus-5-5": (2, Usage(input=20, output=4)),
+        "claude-opus-5": (1, Usage(input=10, output=2)),
     }
     assert [row.stamp.model for row in chat.history() if row.stamp.usage] == [
         *("claude-opus-5-5", "claude-opus-5", "claude-opus-5-5"),

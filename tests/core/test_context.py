@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from foveate import Media, Reasoning, ToolCall, Usage, assistant, open_conversation, user
 from foveate import tool_result as result
 from foveate.core.context import Context, measure_context, tokens_by_kind
+from foveate.core.totals import ModelTotals
 from foveate.core.view import Budget, CallContext, View
 from foveate.open import grouped
 from foveate.testing import agent_run
@@ -144,7 +145,15 @@ def test_cached_is_none_if_the_provider_does_not_report_it():
     assert chat.context().cached is None
 
 
-TOTALS = Totals(tokens_whole=50_000, tokens_sent=20_000, tokens_rebilled=1_000, calls_billed=1, usage=Usage(1_000_000))
+MINE = ModelTotals(calls_billed=1, usage=Usage(1_000_000), tokens_saved=30_000, tokens_rebilled=1_000)
+TOTALS = Totals(
+    tokens_whole=50_000,
+    tokens_sent=20_000,
+    tokens_rebilled=1_000,
+    calls_billed=1,
+    usage=Usage(1_000_000),
+    by_model={"mine": MINE},
+)
 
 
 def view(scale: float = 1.0) -> View:
@@ -161,9 +170,9 @@ def test_saved_is_scaled_to_the_provider():
 
 
 def test_the_history_is_scaled_to_the_provider():
-    context = measure_context(view(2.0), Totals(tokens_history=300), messages=0, cost=dollars)
+    context = measure_context(view(2.0), Totals(tokens_history=300), messages=0, cost_of=lambda name: dollars)
     assert context.tokens_whole == 600
-    doubled = measure_context(view(2.0), TOTALS, messages=0, cost=dollars)
+    doubled = measure_context(view(2.0), TOTALS, messages=0, cost_of=lambda name: dollars)
     assert doubled.dollars_saved == pytest.approx(doubled.saved * 3 / 1_000_000)
     assert doubled.dollars == pytest.approx(3.0)  # The provider already counted the bill.
 
@@ -197,14 +206,38 @@ def test_saved_equals_the_difference_of_two_bills(policy):
 
 
 def test_dollars_saved_uses_the_prices_of_the_model():
-    context = measure_context(view(), TOTALS, messages=0, cost=dollars)
+    context = measure_context(view(), TOTALS, messages=0, cost_of=lambda name: dollars)
     assert context.dollars == pytest.approx(3.0)
     assert context.dollars_saved == pytest.approx(context.saved * 3 / 1_000_000)
 
 
 def test_dollars_are_none_without_a_price():
-    context = measure_context(view(), TOTALS, messages=0, cost=lambda usage: None)
-    assert (context.dollars, context.dollars_saved) == (None, None)
+    context = measure_context(view(), TOTALS, messages=0, cost_of=lambda name: lambda usage: None)
+    assert (context.dollars, context.dollars_saved, context.unpriced) == (None, None, ("mine",))
+
+
+def test_each_call_has_the_price_of_its_model():
+    """A local model before and between: it costs no dollars, and no one else's price."""
+    chat = opened(window=100_000, model="local", policy="keep-last-1")
+    prices = {"cheap": 1e-6, "dear": 1e-5}
+    for number, model in enumerate(["local", "cheap", "dear", "cheap"]):
+        chat.append("Read it.")
+        chat.prompt(model=model)
+        chat.record(assistant("", ToolCall(f"c{number}", "read", "{}")), usage=Usage(100, 0, 0, 10))
+        chat.append(result(f"c{number}", "word " * 2_000))
+
+    def cost_of(name):
+        price = prices.get(name)
+        return price and (lambda usage: price * ((usage.input or 0) + (usage.cache_read or 0) + (usage.output or 0)))
+
+    context = chat.context(cost_of=cost_of)
+    assert dict(context.dollars_by_model) == pytest.approx({"cheap": 220e-6, "dear": 1_100e-6})
+    assert context.dollars == pytest.approx(1_320e-6)
+    assert context.unpriced == ("local",)
+    by_model = context.totals.by_model
+    assert sum(model.tokens_saved for model in by_model.values()) == context.totals.tokens_saved > 0
+    assert sum(model.tokens_rebilled for model in by_model.values()) == context.totals.tokens_rebilled
+    assert by_model["local"].tokens_saved == 0 < by_model["dear"].tokens_saved < by_model["cheap"].tokens_saved
 
 
 def test_an_async_conversation_has_the_same_context():

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..conversation import validate
 from ..conversation.plugins import checked_plugins, plugin_tools
 from ..errors import BadSetting
-from ..open import KEYWORDS, cost_of, open_model
+from ..open import KEYWORDS, check_price, cost_of, open_model
 from ..ports import Clock, Cost, Model, wall_clock
 from .limits import Limits, check_seconds
 from .lock import LOCK_TIMEOUT
@@ -147,8 +147,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
         answer_type = ResultType(result_type) if result_type is not None else None
         opened = _open(model, asynchronous=asynchronous)
         cost = cost or cost_of(opened.name)
-        if limits is not None and limits.money is not None and cost is None:
-            raise BadSetting(f"limits.money needs the price of {opened.name}, which is unknown. Pass cost=.")
+        if limits is not None and limits.money is not None:
+            check_price("limits.money", opened.name, cost)
         system = kind.default_system if system is None else _checked_system(system)
         if is_named:
             conversation_options = {

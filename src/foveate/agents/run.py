@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from ..core.messages import Message
 from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, step_name
 from ..core.stamps import Lease, Origin, Stop, Usage
-from ..errors import BadSetting, StoreError
+from ..errors import StoreError
+from ..open import check_price
 from ..ports import Clock, Cost, Model, StreamingModel
 from .effects import Call, ConsumerGone, Routine, Stream
 from .events import ModelReplied, Outcome, RunEnded, TextDelta, ViewChanged
@@ -61,8 +62,8 @@ class Run:
         every request, such as `{"temperature": 0}`. `owner`: holder of the conversation's lock, checked at every write;
         "": no check. `choice`: model and window that each request names (`AgentAccess.choice_for`).
         """
-        if limits.money is not None and cost is None:
-            raise BadSetting(f"limits.money needs the price of {model.name}, which is unknown. Pass cost=.")
+        if limits.money is not None:
+            check_price("limits.money", model.name, cost)
         self.record = record
         """The record of the run, as it is stored."""
         self.conversation = conversation

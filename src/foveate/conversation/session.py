@@ -20,7 +20,7 @@ from ..expand.excerpts import Excerpt, read_range
 from ..expand.expander import NOT_EXPANDING, Expander, ExpandOptions, Place
 from ..expand.originals import decoded, part_of
 from ..expand.tool import Items, Lines, Matches
-from ..ports import Cost, Erasure, Head
+from ..ports import CostOf, Erasure, Head
 from . import validate
 from .append import Appender
 from .calls import Caller, SessionLock
@@ -293,12 +293,12 @@ class Session:
             lines += explain_other_policies(entry, self.state.projection, self.state.frame, self.planner.policies)
         return "\n".join(lines)
 
-    def context(self, cost: Cost | None) -> Context:
+    def context(self, cost_of: CostOf | None) -> Context:
         """Return the meter of the window."""
         from ..core.context import measure_context  # Only meters need it.
 
-        if cost is not None:
-            validate.function("cost=", cost)
+        if cost_of is not None:
+            validate.function("cost_of=", cost_of)
         totals = self.past.totals()
         view = self.state.view()
         used = next((entry.stamp.usage for entry in reversed(view.entries) if entry.stamp.usage), None)
@@ -309,7 +309,7 @@ class Session:
             tools=self.exchange.tool_tokens(),
             last=used,
             count=self.state.counter,
-            cost=cost,
+            cost_of=cost_of,
         )
 
     def fixes(self) -> list[Fix]:

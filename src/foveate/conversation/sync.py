@@ -19,7 +19,7 @@ from ..errors import BadSetting
 from ..expand.excerpts import Excerpt
 from ..expand.expander import Place
 from ..expand.search import Hit
-from ..ports import Cost, Erasure, Finding, Format
+from ..ports import CostOf, Erasure, Finding, Format
 from . import validate
 from .agent_access import AgentAccess
 from .append import facts_of
@@ -337,13 +337,15 @@ class Conversation:
         with self._session.lock:
             return self._session.past.view_at(turn)
 
-    def context(self, *, cost: Cost | None = None) -> Context:
+    def context(self, *, cost_of: CostOf | None = None) -> Context:
         """Return the meter: what the window holds by kind, what calls were billed, and what was saved.
 
-        `cost`: the price of tokens in US dollars, if known. Reads as much as `totals` does.
+        `cost_of`: a function from the name of a model to its cost, a function of a `Usage` that returns US dollars, or
+        None; such as `foveate.models.prices.cost_of`. Each call then has the price of its own model. Reads as much as
+        `totals` does.
         """
         with self._session.lock:
-            return self._session.context(cost)
+            return self._session.context(cost_of)
 
     def totals(self) -> Totals:
         """Return sums over all model calls: tokens saved, and what saving them cost.

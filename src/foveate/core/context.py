@@ -15,7 +15,7 @@ from msgspec import Struct
 from .messages import Content, Media, Message, Part, Reasoning, ToolCall, ToolResult
 from .sizes import estimate, tokens_of
 from .stamps import Usage
-from .totals import Totals
+from .totals import ModelTotals, Totals
 from .view import Entry, Prices, View
 
 __all__ = ["Context", "ContextKind", "measure_context", "tokens_by_kind"]
@@ -45,6 +45,9 @@ _FEW = 1_000
 Cost = Callable[[Usage], float | None]
 """Returns the US dollars for this usage, or None if the price is unknown."""
 
+CostOf = Callable[[str], Cost | None]
+"""Returns the cost of the model with this name, or None if its price is unknown."""
+
 
 class Context(Struct, frozen=True):
     """How full a window is, with which content, and what it costs. Tokens are estimates, corrected by measurements."""
@@ -71,10 +74,10 @@ class Context(Struct, frozen=True):
     """Prices as multiples of the price of input."""
     scale: float = 1.0
     """Ratio of measured to estimated tokens. It corrects all estimates of this value."""
-    dollars: float | None = None
-    """The bill of all calls in US dollars, if the price is known."""
+    dollars_by_model: Mapping[str, float] = {}
+    """The bill in US dollars of each model whose price is known, by its name."""
     dollars_saved: float | None = None
-    """`saved` in US dollars, if the price is known."""
+    """The savings of these models in US dollars; None if no price is known. See `saved`."""
 
     def __str__(self) -> str:
         """Return one short line, such as `8,210 of 200,000 tokens (4%), 12 of 80 messages visible`."""
@@ -112,6 +115,20 @@ class Context(Struct, frozen=True):
         return _cached(self.totals.usage)
 
     @property
+    def dollars(self) -> float | None:
+        """Return the bill in US dollars, each call at the price of its model, without the models in `unpriced`.
+
+        None if no price is known.
+        """
+        return sum(self.dollars_by_model.values()) if self.dollars_by_model else None
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """Return the names of the models with a bill and without a known price. A name may be blank."""
+        models = self.totals.by_model.items()
+        return tuple(name for name, model in models if model.calls_billed and name not in self.dollars_by_model)
+
+    @property
     def cost(self) -> float:
         """Return the bill of all calls, in tokens at the price of uncached input."""
         return self.totals.cost(self.prices)
@@ -143,12 +160,12 @@ def measure_context(
     tools: int = 0,
     last: Usage | None = None,
     count: Callable[[str], int] = estimate,
-    cost: Cost | None = None,
+    cost_of: CostOf | None = None,
 ) -> Context:
     """Return the context meter of a view.
 
     `messages`: number of messages in the history. `tools`: tokens of the tool definitions within the budget's overhead;
-    the rest of the overhead is the system prompt. `count`: the conversation's counter. `cost`: price of a request.
+    the rest of the overhead is the system prompt. `count`: the conversation's counter. `cost_of`: prices of the models.
     """
     budget = view.budget
     kinds = Counter[ContextKind](tools=min(tools, budget.overhead), system=max(0, budget.overhead - tools))
@@ -168,7 +185,7 @@ def measure_context(
         totals,
         view.call.prices,
         budget.scale,
-        *((cost and _dollars(totals, budget.scale, cost)) or (None, None)),
+        *_dollars(totals, budget.scale, cost_of),
     )
 
 
@@ -246,6 +263,18 @@ def _cached(usage: Usage | None) -> float | None:
     return None if usage is None or not prompt or usage.cache_read is None else usage.cache_read / prompt
 
 
+def _dollars(totals: Totals, scale: float, cost_of: CostOf | None) -> tuple[dict[str, float], float | None]:
+    """Return the bill of each model with a known price, and their savings, in US dollars."""
+    costs = {} if cost_of is None else {name: cost_of(name) for name in totals.by_model}
+    each = {
+        name: amounts
+        for name, cost in costs.items()
+        if cost and (amounts := _dollars_of(totals.by_model[name], scale, cost))
+    }
+    saved = sum(saved for _, saved in each.values()) if each else None
+    return {name: bill for name, (bill, _) in each.items()}, saved
+
+
 def _rate(cost: Cost, usage: Usage) -> float | None:
     """Return the US dollars per token at this size of request. Larger requests may cost more per token, but the tokens
     in question are a sum over many requests.
@@ -261,7 +290,7 @@ def _rates(cost: Cost) -> tuple[float, float, float, float] | None:
     return (known[0], known[1], known[2], known[3]) if len(known) == 4 else None
 
 
-def _dollars(totals: Totals, scale: float, cost: Cost) -> tuple[float, float] | None:
+def _dollars_of(totals: ModelTotals, scale: float, cost: Cost) -> tuple[float, float] | None:
     """Return the bill and the savings in US dollars (see `Context.saved`)."""
     if (rates := _rates(cost)) is None:
         return None

@@ -20,7 +20,24 @@ from .messages import Message, ToolCall
 from .stamps import Stamp, Usage
 from .view import Entry, Prices
 
-__all__ = ["Tally", "Totals"]
+__all__ = ["ModelTotals", "Tally", "Totals"]
+
+
+class ModelTotals(Struct, frozen=True):
+    """Sums over the calls that one model answered. Tokens are counted as in `Totals`."""
+
+    calls_billed: int = 0
+    """Calls whose usage the provider reported."""
+    usage: Usage = Usage()
+    """Tokens that the provider reported as billed."""
+    tokens_saved: int = 0
+    """Tokens that were not sent, summed over calls."""
+    tokens_rebilled: int = 0
+    """Sent tokens that had to be written to the cache again because of edits."""
+
+    def cost(self, prices: Prices) -> float:
+        """Return the bill in tokens at the price of uncached input."""
+        return _cost(self.usage, prices)
 
 
 class Totals(Struct, frozen=True):
@@ -64,8 +81,8 @@ class Totals(Struct, frozen=True):
     """Calls with such a report."""
     tokens_history: int = 0
     """Tokens of all messages so far, each once: the next call if it received the whole history."""
-    usage_by_model: Mapping[str, Usage] = {}
-    """The billed tokens of each model. Under "": of calls whose model is not known."""
+    by_model: Mapping[str, ModelTotals] = {}
+    """The sums of each model, by its name. Under "": of calls whose model is not known."""
 
     @property
     def tokens_saved(self) -> int:
@@ -82,9 +99,7 @@ class Totals(Struct, frozen=True):
 
         Only calls with known usage count.
         """
-        used = self.usage
-        cached = prices.read * (used.cache_read or 0) + prices.write * (used.cache_write or 0)
-        return (used.input or 0) + cached + prices.output * (used.output or 0)
+        return _cost(self.usage, prices)
 
     def __str__(self) -> str:
         share = f" ({self.tokens_saved / self.tokens_whole:.0%})" if self.tokens_whole else ""
@@ -115,8 +130,9 @@ class Tally:
         self._sums: Counter[str] = Counter()
         self._summaries: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
-        self._usage: dict[str, Usage] = {}
-        """The billed tokens, by model."""
+        self._models: dict[str, ModelTotals] = {}
+        self._unanswered = ModelTotals()
+        """The sums of calls without a reply so far."""
         self._before: tuple[Entry, ...] = ()
         """The entries of the last call."""
         self._sent = 0
@@ -150,11 +166,15 @@ class Tally:
         known, new = (self._sent, entries[len(before) :]) if is_extended else (0, entries)
         self._sent = known + sum([entry.tokens for entry in new])
         self._sums["tokens_sent"] += self._sent
+        again = 0
         if self._is_edited and not is_extended:
             pairs = zip(before, entries, strict=False)
             same = next((i for i, (old, new) in enumerate(pairs) if not _is_same(old, new)), len(entries))
-            again = [entry.tokens for entry in entries[same:] if entry.position <= self._newest]
-            self._sums["tokens_rebilled"] += sum(again)
+            again = sum(entry.tokens for entry in entries[same:] if entry.position <= self._newest)
+            self._sums["tokens_rebilled"] += again
+        self._unanswered = _plus(
+            self._unanswered, ModelTotals(tokens_saved=self._whole - self._sent, tokens_rebilled=again)
+        )
         self._before, self._newest, self._is_edited = entries, self._position, False
 
     @property
@@ -175,8 +195,8 @@ class Tally:
         elif shown.shows_original:
             self._sums["expansions"] += 1
             self._sums["tokens_expanded"] += stamp.tokens
-        if stamp.usage is not None:
-            self._bill(stamp.usage, stamp.model)
+        if message.role == "assistant":
+            self._reply(stamp)
         for call in message.calls:
             self._call(call)
         if message.result is not None:
@@ -208,14 +228,18 @@ class Tally:
             **self._sums,
             summaries=dict(+self._summaries),
             refused=dict(self._refused),
-            usage=reduce(_sum, self._usage.values(), Usage()),
+            usage=reduce(_sum, (model.usage for model in self._models.values()), Usage()),
             tokens_history=self._whole,
-            usage_by_model=dict(self._usage),
+            by_model=dict(self._models),
         )
 
-    def _bill(self, usage: Usage, model: str) -> None:
-        self._sums["calls_billed"] += 1
-        self._usage = {**self._usage, model: _sum(self._usage.get(model, Usage()), usage)}
+    def _reply(self, stamp: Stamp) -> None:
+        """Add the calls since the last reply, and the bill of this one, to the sums of its model."""
+        bill = ModelTotals() if stamp.usage is None else ModelTotals(1, stamp.usage)
+        new, self._unanswered = _plus(self._unanswered, bill), ModelTotals()
+        self._sums["calls_billed"] += new.calls_billed
+        if new != ModelTotals():
+            self._models = {**self._models, stamp.model: _plus(self._models.get(stamp.model, ModelTotals()), new)}
 
     def _call(self, call: ToolCall) -> None:
         request = call.name, _canonical(call.arguments)
@@ -233,6 +257,20 @@ class Tally:
             self._again.discard(call_id)
             self._sums["refetches"] += 1
             self._sums["tokens_refetched"] += tokens
+
+
+def _cost(used: Usage, prices: Prices) -> float:
+    cached = prices.read * (used.cache_read or 0) + prices.write * (used.cache_write or 0)
+    return (used.input or 0) + cached + prices.output * (used.output or 0)
+
+
+def _plus(one: ModelTotals, other: ModelTotals) -> ModelTotals:
+    return ModelTotals(
+        one.calls_billed + other.calls_billed,
+        _sum(one.usage, other.usage),
+        one.tokens_saved + other.tokens_saved,
+        one.tokens_rebilled + other.tokens_rebilled,
+    )
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.needs import DROP_STALE_REASONING
 from ..core.profiles import profile_for
-from ..errors import BadSetting, MissingExtra
+from ..errors import BadSetting, MissingExtra, MissingKey
 from .sdk import RETRIES, TIMEOUT, SdkModel
 
 if TYPE_CHECKING:
@@ -73,10 +73,7 @@ class AnthropicModel(SdkModel):
         kind = self._sdk.AsyncAnthropic if self.asynchronous else self._sdk.Anthropic
         client = kind(max_retries=self.max_retries, **self._with_key)
         if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
-            raise BadSetting(
-                f"{self.name} needs a key, and ANTHROPIC_API_KEY is not set. Set it in the environment, or pass "
-                "api_key=, or client=Anthropic(api_key=...)."
-            )
+            raise MissingKey(self.name, ["ANTHROPIC_API_KEY"], "Anthropic(api_key=...)")
         return client
 
     def _sender(self, client: Any) -> Callable[..., Any]:

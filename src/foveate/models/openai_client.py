@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..errors import BadSetting, MissingExtra
+from ..errors import BadSetting, MissingExtra, MissingKey
 from .servers import Server
 
 __all__ = ["MAX_TOKENS", "create_client", "import_sdk"]
@@ -36,13 +36,10 @@ def create_client(kind: Any, name: str, server: Server, base_url: str | None, ke
     """Return a client of this kind (`OpenAI` or `AsyncOpenAI`) for a server.
 
     `name`: the name of the model, for errors. `base_url` replaces the address of the server; there, no key is needed.
-    `key`: None takes the key from the environment. Raises BadSetting if the server needs a key and there is none.
+    `key`: None takes the key from the environment. Raises MissingKey if the server needs a key and there is none.
     """
     keys = [value for value in (key, *map(os.environ.get, server.keys)) if value]
     if server.keys and not keys and base_url is None:
-        raise BadSetting(
-            f"{name} needs a key, and {' or '.join(server.keys)} is not set. Set it in the environment, or pass "
-            "api_key=, or client=OpenAI(api_key=..., base_url=...)."
-        )
+        raise MissingKey(name, server.keys, "OpenAI(api_key=..., base_url=...)")
     # Without an address, the SDK takes it from the environment, or OpenAI's.
     return kind(base_url=base_url or server.base_url, api_key=keys[0] if keys else "none", max_retries=max_retries)

@@ -5,11 +5,14 @@ Prices are today's; reading and writing the cache have prices of their own.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from ..core.stamps import Usage
+from ..errors import BadSetting, FoveateError, MissingExtra
 from ..ports import Cost
 from .servers import SERVERS
 
-__all__ = ["cost_of"]
+__all__ = ["cost_of", "unknown_price"]
 
 
 def cost_of(name: str) -> Cost | None:
@@ -22,8 +25,7 @@ def cost_of(name: str) -> Cost | None:
     without a price for it are charged as input.
     """
     provider, colon, model = name.partition(":")
-    known = {"anthropic": "anthropic", "openai-responses": "openai"}
-    known |= {key: server.prices for key, server in SERVERS.items()}
+    known = _providers()
     if not colon or provider not in known:
         provider, model = "", name
     elif not known[provider]:
@@ -51,3 +53,20 @@ def cost_of(name: str) -> Cost | None:
     except LookupError:
         return None
     return None if price.input_mtok is None and price.output_mtok is None else cost
+
+
+def unknown_price(need: str, name: str, advice: str) -> FoveateError:
+    """Return the error for a model without a price: a MissingExtra without `genai-prices`, else a BadSetting.
+
+    `need`: the option that needs the price. `advice`: a sentence that says what to do if the model has no price.
+    """
+    provider, colon, _ = name.partition(":")
+    if colon and _providers().get(provider) and find_spec("genai_prices") is None:
+        return MissingExtra(f"{need}, which compares the price of {name},", "prices")
+    return BadSetting(f"{need} needs the price of {name}, which is unknown. {advice}")
+
+
+def _providers() -> dict[str, str]:
+    """Return the providers' names in `genai-prices`, by their names here; "" for a provider without prices."""
+    known = {"anthropic": "anthropic", "openai-responses": "openai"}
+    return known | {key: server.prices for key, server in SERVERS.items()}

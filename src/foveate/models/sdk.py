@@ -101,6 +101,11 @@ class SdkModel:
         """
         return self._stream_async(body) if self.asynchronous else self._stream(body)
 
+    def check_key(self) -> None:
+        """Raise MissingKey if the first request would find no key. An asynchronous model checks at that request."""
+        if not self.asynchronous:
+            self._client()
+
     def close(self) -> Any:
         """Close the connections that this model opened. Returns an awaitable if the model is asynchronous."""
         with self._lock:
@@ -114,7 +119,7 @@ class SdkModel:
     # Methods of subclasses.
 
     def _new_client(self) -> Any:
-        """Create a client of the SDK. Raises BadSetting if there is no key."""
+        """Create a client of the SDK. Raises MissingKey if there is no key."""
         raise NotImplementedError
 
     def _sender(self, client: Any) -> Callable[..., Any]:

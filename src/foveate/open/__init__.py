@@ -8,11 +8,12 @@ from __future__ import annotations
 from ..expand.patterns import find as find_pattern
 from .conversations import open_async_conversation, open_conversation, open_without_window
 from .options import KEYWORDS, Options, grouped
-from .registry import cost_of, open_model, open_store, open_summarizer
+from .registry import check_price, cost_of, open_model, open_store, open_summarizer
 
 __all__ = [
     "KEYWORDS",
     "Options",
+    "check_price",
     "cost_of",
     "find_pattern",
     "grouped",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..models.responses import ResponsesModel
 
 __all__ = [
+    "check_price",
     "cost_of",
     "format_of",
     "open_model",
@@ -97,6 +98,17 @@ def cost_of(name: str) -> Cost | None:
     from ..models.prices import cost_of as found
 
     return found(name)
+
+
+def check_price(need: str, name: str, cost: Cost | None, advice: str = "Pass cost=.") -> None:
+    """Raise MissingExtra or BadSetting if `cost`, the price of the model `name`, is None.
+
+    `need`: the option that needs the price, such as `limits.money`. `advice`: what to do if the model has no price.
+    """
+    if cost is None:
+        from ..models.prices import unknown_price
+
+        raise unknown_price(need, name, advice)
 
 
 def open_summarizer(name: str, *, prompts: Mapping[str, str] | None = None) -> Summarizer:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..core.stamps import StampRow
 from .formats import Format, Rendered
-from .models import Cost, Delta, Gatherer, Model, StreamEnd, StreamingModel, TokenCounter
+from .models import Cost, CostOf, Delta, Gatherer, Model, StreamEnd, StreamingModel, TokenCounter
 from .observer import Fact, Observer
 from .store import (
     Audits,
@@ -48,6 +48,7 @@ __all__ = [
     "Clock",
     "CompactionRequest",
     "Cost",
+    "CostOf",
     "Database",
     "Delta",
     "Erases",

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..core.stamps import Usage
 
-__all__ = ["Cost", "Delta", "Gatherer", "Model", "StreamEnd", "StreamingModel", "TokenCounter"]
+__all__ = ["Cost", "CostOf", "Delta", "Gatherer", "Model", "StreamEnd", "StreamingModel", "TokenCounter"]
 
 
 class Model(Protocol):
@@ -71,6 +71,9 @@ class StreamingModel(Model, Protocol):
 
 Cost = Callable[[Usage], float | None]
 """Returns the cost of a usage in US dollars; None if it is unknown."""
+
+CostOf = Callable[[str], Cost | None]
+"""Returns the cost of the model with this name; None if its price is unknown."""
 
 
 class TokenCounter(Protocol):

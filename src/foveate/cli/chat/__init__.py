@@ -83,7 +83,7 @@ def chat(
         Write one JSON object a line for each event, for programs.
     """
     from ...agents.limits import Limits
-    from ...open import open_store
+    from ...open import check_price, open_store
     from .options import (
         default_store,
         find_conversation,
@@ -92,7 +92,7 @@ def chat(
         read_system_prompt,
         read_tools,
     )
-    from .session import DEMO, ChatOptions
+    from .session import DEMO, ChatOptions, price_of
 
     if name is not None and not name.strip():
         raise BadSetting("The conversation has an empty name. Name it, or leave the name out to get a new one.")
@@ -110,6 +110,8 @@ def chat(
             raise BadSetting(
                 "A new conversation needs a model: --model anthropic:claude-haiku-4-5, or --model demo without a key."
             )
+        if limit_money is not None:
+            check_price("--limit-money", chosen, price_of(chosen), "Leave it out; --limit-tokens works for any model.")
         screen = open_screen(json_)
         is_person = sys.stdin.isatty()
         is_interactive = is_person or json_

@@ -17,7 +17,7 @@ from ...core.messages import Message
 from ...errors import BadInput
 from ..options import handle_of
 from ..text import beginning, brief, message_text, shortened
-from .rendering import cost_table, kind_table, largest
+from .rendering import bill_table, kind_table, largest, saving_table
 from .session import ChatSession
 
 __all__ = ["COMMANDS", "Command", "run_command"]
@@ -115,12 +115,15 @@ def _fork(session: ChatSession, rest: str) -> str:
 def _cost(session: ChatSession, rest: str) -> str:
     context = session.context()
     note = (
-        "Saved: compared with calls that send the whole history, both with a warm cache. "
-        "Summaries by a model are not included."
+        "Input is the sum of cached, written and other. Saved: compared with calls that send the whole history, both "
+        "with a warm cache. Summaries by a model are not included."
     )
     if context.dollars is not None:
-        note += f" Everything at the price of {session.model}."
-    return f"{_table(cost_table(context), 1)}\n{note}"
+        note += " Each call has the price of its own model."
+    if context.dollars is not None and context.unpriced:
+        note += " Dollars leave out the models without a price."
+    tables = (_table(bill_table(context), 1), _table(saving_table(context), 1))
+    return "\n".join([*filter(None, tables), note])
 
 
 def _search(session: ChatSession, rest: str) -> str:
@@ -206,7 +209,7 @@ def _text(originals: Sequence[Message]) -> str:
 
 def _table(rows: Sequence[Sequence[str]], left: int) -> str:
     """Align rows in columns: the first `left` columns to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
 
     def cells(row: Sequence[str]) -> Iterator[str]:
         for place, (cell, width) in enumerate(zip(row, widths, strict=True)):

@@ -27,6 +27,7 @@ from ...core.context import Context, ContextKind, tokens_by_kind
 from ...core.messages import Message, ToolCall, ToolResult
 from ...core.receipts import Receipt
 from ...core.sizes import tokens_of
+from ...core.totals import ModelTotals
 from ...core.view import Entry, View
 from ...expand.tool import NAMES
 from ..text import brief
@@ -40,12 +41,13 @@ __all__ = [
     "ScreenState",
     "Waiting",
     "bar",
+    "bill_table",
     "call_summary",
-    "cost_table",
     "kind_table",
     "largest",
     "money",
     "render",
+    "saving_table",
     "status",
     "waiting_text",
 ]
@@ -271,7 +273,9 @@ def status(context: Context) -> Iterator[Styled]:
         yield f" | cache {_percent(context.cached)}", "dim"
     if context.totals.calls_billed:
         cost, saved = money(context)
-        unit = "" if context.dollars is not None else " input tokens"
+        unit = " input tokens" if context.dollars is None else ""
+        if context.dollars is not None and context.unpriced:
+            unit = f" (without {_names(context.unpriced)})"
         yield f" | cost {cost}, saved {saved}{unit}", "dim"
 
 
@@ -317,30 +321,55 @@ def largest(view: View, most: int = 8) -> list[tuple[str, str, str, str]]:
     return [(_handle(entry), _kind(entry), f"{entry.tokens:,}", _facts(entry)) for entry in entries]
 
 
-def cost_table(context: Context) -> list[tuple[str, str]]:
-    """Return rows of a label and a figure: the tokens billed, the tokens without foveate, and the cost."""
+def bill_table(context: Context) -> list[tuple[str, ...]]:
+    """Return a title row, and the bill of each model; the last row has their sums. Empty without a bill.
+
+    Each call has the price of its own model. Without any known price, costs are in tokens at the price of input.
+    """
+    models = [(name, model) for name, model in context.totals.by_model.items() if model.calls_billed]
+    rows = [_bill_row(name or "unknown", model, _cost_cell(context, name, model)) for name, model in models]
+    if len(models) > 1:
+        everything = ModelTotals(context.totals.calls_billed, context.totals.usage)
+        rows.append(_bill_row("all", everything, money(context)[0]))
+    unit = "cost" if context.dollars is not None else "cost in input tokens"
+    return [("model", "calls", "input", "cached", "written", "other", "output", unit), *rows] if rows else []
+
+
+def _bill_row(name: str, model: ModelTotals, cost: str) -> tuple[str, ...]:
+    used = model.usage
+    counts = (used.prompt_tokens, used.cache_read, used.cache_write, used.input, used.output)
+    return (name, f"{model.calls_billed:,}", *(f"{count or 0:,}" for count in counts), cost)
+
+
+def _cost_cell(context: Context, name: str, model: ModelTotals) -> str:
+    if context.dollars is None:
+        return f"{round(model.cost(context.prices)):,}"
+    return _dollars(context.dollars_by_model[name]) if name in context.dollars_by_model else "no price"
+
+
+def saving_table(context: Context) -> list[tuple[str, str]]:
+    """Return rows of a label and a figure: the content of all requests, what they would hold otherwise, the saving."""
     totals = context.totals
-    usage = totals.usage
-    cost, saved = money(context)
+    messages, whole, again = (
+        round(tokens * context.scale) for tokens in (totals.tokens_sent, totals.tokens_whole, totals.tokens_rebilled)
+    )
+    rows = [("messages in all calls", f"{messages:,}")]
+    prompts = totals.usage.prompt_tokens
+    if prompts is not None and totals.calls_billed == totals.calls and prompts >= messages:
+        rows.append(("system prompt and tools in all calls", f"{prompts - messages:,}"))
+        rows.append(("input of all calls", f"{prompts:,}"))
     unit = "US dollars" if context.dollars is not None else "in tokens at the price of input"
-    rows = [("calls", f"{totals.calls:,}")]
-    if totals.calls_billed:
-        rows += [
-            ("input, not from the cache", f"{usage.input or 0:,}"),
-            ("read from the cache", f"{usage.cache_read or 0:,}"),
-            ("written to the cache", f"{usage.cache_write or 0:,}"),
-            ("output", f"{usage.output or 0:,}"),
-        ]
-    if context.cached_overall is not None:
-        rows.append(("share of input from the cache", _percent(context.cached_overall)))
-    rows += [
-        ("sent in all calls", f"{totals.tokens_sent:,}"),
-        ("if each call sent the whole history", f"{totals.tokens_whole:,}"),
-        ("sent again because of edits", f"{totals.tokens_rebilled:,}"),
-        (f"cost so far, {unit}", cost),
-        (f"saved, {unit}", saved),
+    return [
+        *rows,
+        ("messages if each call sent the whole history", f"{whole:,}"),
+        ("messages written again because of edits", f"{again:,}"),
+        (f"saved, {unit}", money(context)[1]),
     ]
-    return rows
+
+
+def _names(models: Sequence[str]) -> str:
+    """Return the name of one model, or the number of several."""
+    return (models[0] or "an unknown model") if len(models) == 1 else f"{len(models)} models"
 
 
 def _handle(entry: Entry) -> str:

@@ -171,8 +171,15 @@ def _plain(event: ChatEvent) -> dict[str, Any]:
                 "free": event.free,
                 "kinds": dict(event.kinds),
             }
-            cost = {"cost": round(event.cost), "saved": round(event.saved), "dollars": event.dollars}
-            more = {"whole": event.tokens_whole, "cached": event.cached, "dollars_saved": event.dollars_saved}
+            cost: dict[str, Any] = {
+                "cost": round(event.cost),
+                "saved": round(event.saved),
+                "dollars": event.dollars,
+                "dollars_saved": event.dollars_saved,
+                "dollars_by_model": dict(event.dollars_by_model),
+                "unpriced": event.unpriced,
+            }
+            more = {"whole": event.tokens_whole, "cached": event.cached}
             return {"event": "context", **size, **cost, **more}
         case Notice(text):
             return {"event": "notice", "text": text}

@@ -6,7 +6,7 @@ reads no lines.
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,10 @@ from ...core.context import Context
 from ...core.messages import ToolCall
 from ...core.profiles import window_of
 from ...core.receipts import Receipt
-from ...errors import BadSetting, ConversationBusy
+from ...errors import BadSetting, ConversationBusy, DoesNotFit, MissingKey
 from ...models.demo import demo_model
 from ...models.prices import cost_of
+from ...models.sdk import SdkModel
 from ...open import open_model
 from ...ports import Cost, Database, Model
 from ...stores.memory import MemoryStore
@@ -33,9 +34,11 @@ from .options import new_name
 from .rendering import Notice, Question, Waiting
 from .screen import Screen
 
-__all__ = ["DEMO", "ChatOptions", "ChatSession"]
+__all__ = ["DEMO", "ChatOptions", "ChatSession", "price_of"]
 
 DEMO = "demo"
+_LEAST_ROOM = 500
+"""Tokens that a window must have for messages."""
 
 
 class ChatOptions(Struct, frozen=True):
@@ -135,7 +138,7 @@ class ChatSession:
 
     def context(self) -> Context:
         """Return the state of the window."""
-        return self.chat.context(cost=_cost(self.model))
+        return self.chat.context(cost_of=price_of)
 
     def notify(self, text: str, style: str = "") -> None:
         """Show a message of the chat itself."""
@@ -191,7 +194,8 @@ class ChatSession:
         window: dict[str, Any] = {} if options.window is None else {"window": options.window}
         if not window and not hasattr(model, "window") and window_of(options.model.partition(":")[2]) is None:
             raise BadSetting(f"The window of {options.model} is not known. Name it, in tokens: --window 128000.")
-        return ChatAgent(
+        _check_key(model)
+        agent = ChatAgent(
             model,
             conversation=options.name,
             store=MemoryStore() if options.is_new else options.store,
@@ -199,11 +203,14 @@ class ChatSession:
             tools=options.tools,
             limits=options.limits,
             approve=self._approve,
-            cost=_cost(options.model),
+            cost=price_of(options.model),
             **window,
             policy=options.policy,
             expand=True,
         )
+        if options.is_new:
+            _check_room(agent.conversation, options)
+        return agent
 
     def _approve(self, call: ToolCall) -> bool | str:
         """Ask whether a call may run. Any answer but yes and no is text for the model."""
@@ -222,8 +229,35 @@ class ChatSession:
         return answer
 
 
-def _cost(model: str) -> Cost | None:
-    return None if model == DEMO else cost_of(model)
+def _check_key(model: Model) -> None:
+    """Raise BadSetting if the model has no key."""
+    try:
+        if isinstance(model, SdkModel):
+            model.check_key()
+    except MissingKey as error:
+        raise BadSetting(
+            f"{error.model} needs a key, and {' or '.join(error.variables)} is not set. Set it with export "
+            f"{error.variables[0]}=YOUR_KEY, or use the model demo, which needs no key."
+        ) from None
+
+
+def _check_room(chat: Conversation, options: ChatOptions) -> None:
+    """Raise BadSetting if system prompt and tools leave no room for messages in the window of an empty conversation."""
+    with suppress(DoesNotFit):  # The conversation has noted their size by then.
+        chat.plan(system=options.system, tools=[tool.wire(chat.format.name) for tool in options.tools])
+    context = chat.context()
+    if context.free is not None and context.free < _LEAST_ROOM:
+        chat.close()
+        raise BadSetting(
+            f"Window of {context.window:,} tokens is too small: the system prompt, the tools and the reserve for the "
+            f"answer take {context.tokens + context.reserve:,}. Name a larger one, such as --window 8000, or fewer "
+            "tools, such as --tools none."
+        )
+
+
+def price_of(model: str) -> Cost | None:
+    """Return the cost of the model with this name; None if its price is unknown."""
+    return None if model in ("", DEMO) else cost_of(model)
 
 
 def _sentence(error: Exception) -> str:
