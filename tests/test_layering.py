@@ -37,7 +37,7 @@ PACKAGES: dict[str, set[str]] = {
     "counters": {"toktok", "ctok"},
     "models": {"anthropic", "openai", "genai_prices"},
     "telemetry": {"opentelemetry"},
-    "agents": {"jinja2"},
+    "agents": {"jinja2", "mcp"},
     "replay": {"jinja2"},
     "ops": {"zstandard", "procrastinate", "psycopg", "psycopg_pool"},
     "inspector": {"jinja2"},

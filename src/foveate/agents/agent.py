@@ -14,8 +14,8 @@ from ..conversation import Conversation
 from ..errors import BadInput
 from ..open import grouped, open_async_conversation, open_conversation
 from ..ports import Clock, Cost, Model
-from .concurrency import resolve
-from .config import BUSY, AgentConfig, close_connections
+from .concurrency import call_async, resolve
+from .config import BUSY, AgentConfig, Closable, checked_resources, close_connections
 from .effects import Routine, perform, perform_async
 from .events import AgentEvent, Outcome, RunEnded
 from .limits import Limits
@@ -69,6 +69,7 @@ class _AgentBase(Generic[C]):
         clock: Clock | None = None,
         new_id: Callable[[], str] | None = None,
         close_model: bool = False,
+        resources: Iterable[Closable] = (),
         **conversation_options: Any,
     ) -> None:
         """Open an agent.
@@ -82,7 +83,8 @@ class _AgentBase(Generic[C]):
         such as `{"temperature": 0}`. `lock_timeout`: seconds to wait for another agent in the same conversation before
         ConversationBusy is raised. `cost`: returns the dollars of a Usage, for a model whose price is unknown. `clock`:
         milliseconds since 1970. `new_id`: returns ids of runs. `close_model`: whether `close` also closes a Model that
-        you passed; it always closes one that you named.
+        you passed; it always closes one that you named. `resources`: what `close` closes too, such as connections of
+        MCP servers.
 
         All other keywords are those of `open_conversation`. Format and window default to the model's, and the model has
         the tool `expand` unless `expand` is False. Raises BadSetting for values that are not allowed.
@@ -109,6 +111,7 @@ class _AgentBase(Generic[C]):
         )
         self._owns_conversation = isinstance(self._config.conversation, str)
         self._own_model = self._config.model if isinstance(model, str) or close_model else None
+        self._resources = checked_resources(resources)
         self._begin()
 
     def _begin(self) -> None:
@@ -154,6 +157,8 @@ class Agent(_AgentBase[Conversation]):
         if self._owns_conversation:
             self._chat.close()
         close_connections(self._own_model)
+        for resource in self._resources:
+            resource.close()
 
     def _send(self, content: object) -> Outcome:
         return self._outcome(self._loop.send(content, streams=False))
@@ -233,6 +238,8 @@ class AsyncAgent(_AgentBase["AsyncConversation"]):
         if self._chat is not None and self._owns_conversation:
             await self._chat.close()
         await resolve(close_connections(self._own_model))
+        for resource in self._resources:
+            await call_async(resource.close)
 
     async def _send(self, content: object) -> Outcome:
         return await self._outcome(lambda loop: loop.send(content, streams=False))

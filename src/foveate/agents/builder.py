@@ -6,7 +6,7 @@ builder never changes, so it can be kept, shared, and extended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,6 +28,7 @@ from .tools import Tool, tools_of
 if TYPE_CHECKING:
     from .agent import AsyncChatAgent, AsyncReActAgent, ChatAgent, ReActAgent
     from .loop_agent import AsyncLoopAgent, LoopAgent
+    from .toolbox.mcp_tools import McpServer
 
 __all__ = ["AgentBuilder"]
 
@@ -59,6 +60,8 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
     """The tools so far."""
     plugins: tuple[Plugin | PluginFactory, ...] = ()
     """The plugins so far."""
+    mcp_servers: tuple[Callable[[], McpServer], ...] = ()
+    """The MCP servers so far: each agent has its own connections."""
     listeners: tuple[Callable[[Event], object], ...] = ()
     """The listeners for events so far."""
     shrinking: ShrinkSettings = ShrinkSettings()
@@ -212,6 +215,27 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
             added += [item] if isinstance(item, Tool) or not isinstance(item, Iterable) else item
         return replace(self, tools=tools_of([*self.tools, *added]))
 
+    def with_mcp(
+        self,
+        server: object,
+        *,
+        prefix: str = "",
+        only: Collection[str] | None = None,
+        needs_approval: bool | Collection[str] = False,
+        timeout: float = 60.0,
+    ) -> AgentBuilder:
+        """Add the tools of an MCP server: a command such as `["npx", "@playwright/mcp@latest"]`, a URL, or a dict with
+        `command`, `args` and `env`, as in the files of MCP clients (extra `mcp`).
+
+        Building an agent opens a connection, and closing the agent closes it. The options are those of
+        `foveate.agents.toolbox.mcp`. Raises BadSetting for other values.
+        """
+        from .toolbox.mcp_tools import mcp  # Few agents need it.
+
+        create = partial(mcp, server, prefix=prefix, only=only, needs_approval=needs_approval, timeout=timeout)
+        create()  # Check the values now; nothing is opened.
+        return replace(self, mcp_servers=(*self.mcp_servers, create))
+
     def with_limits(self, limits: Limits | None = None, **bounds: Any) -> AgentBuilder:
         """Limit each run: a Limits, or its fields, `with_limits(turns=20, money=0.5)`."""
         if limits is not None:
@@ -236,7 +260,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
     # ---------------------------------------------------------------------------------------------------------- built
 
     def keywords(self, kind: Kind = "chat", *, asynchronous: bool = False) -> dict[str, Any]:
-        """Return the keywords of the agent: `ChatAgent(**builder.keywords())`.
+        """Return the keywords of the agent: `ChatAgent(**builder.keywords())`. Opens the connections to MCP servers.
 
         `kind`: `chat` and `react` have the same keywords; `loop` has `instructions` and `actions`. `asynchronous`: for
         an async agent, with an async model. Raises BadSetting if there is no model, or values exclude each other.
@@ -246,8 +270,11 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         has_key = self.key is not None and isinstance(self.model, str)
         model = open_model(str(self.model), asynchronous=asynchronous, api_key=self.key) if has_key else self.model
         keywords: dict[str, Any] = {"model": model, **({"close_model": True} if has_key else {}), **self.options}
-        if self.tools:
-            keywords["tools"] = list(self.tools)
+        servers = [create() for create in self.mcp_servers]
+        if self.tools or servers:
+            keywords["tools"] = tools_of([*self.tools, *(tool for server in servers for tool in server.open())])
+        if servers:
+            keywords["resources"] = servers
         if self.plugins:
             keywords["plugins"] = [
                 plugin() if isinstance(plugin, type | partial) else plugin for plugin in self.plugins
@@ -299,6 +326,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         facts += [f"{name}={_shown(name, value)}" for name, value in self.options.items()]
         facts += [str(self.shrinking)] if str(self.shrinking) else []
         facts += [f"tools={[tool.name for tool in self.tools]}"] if self.tools else []
+        facts += [f"mcp_servers={len(self.mcp_servers)}"] if self.mcp_servers else []
         return f"AgentBuilder({', '.join(facts)})"
 
     def _with(self, **options: Any) -> AgentBuilder:

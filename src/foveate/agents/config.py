@@ -6,7 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -21,7 +21,16 @@ from .lock import LOCK_TIMEOUT
 from .tool_calls import Approve, ToolSettings
 from .tools import Tool, tools_of
 
-__all__ = ["BUSY", "AgentConfig", "ResultType", "WrongAnswer", "close_connections", "new_run_id"]
+__all__ = [
+    "BUSY",
+    "AgentConfig",
+    "Closable",
+    "ResultType",
+    "WrongAnswer",
+    "checked_resources",
+    "close_connections",
+    "new_run_id",
+]
 
 BUSY = "This agent is busy: it does one thing at a time. Wait until it has finished, or create a second agent."
 """The error of a second call at the same time."""
@@ -199,6 +208,22 @@ def _options_of(model: Model) -> dict[str, Any]:
     options: dict[str, Any] = {"format": model.format, "model": model.name}
     window = getattr(model, "window", None)
     return options | ({"window": window} if isinstance(window, int) else {})
+
+
+class Closable(Protocol):
+    """A resource that an agent closes with itself."""
+
+    def close(self) -> object:
+        """Close it. An async agent awaits what this returns, if it can be awaited."""
+
+
+def checked_resources(resources: Iterable[Closable]) -> tuple[Closable, ...]:
+    """Return resources that a program passed in. Raises BadSetting for values without `close`."""
+    validate.has_methods("resources=", resources, ("__iter__",), "a list of objects with a method `close`")
+    closable = tuple(resources)
+    for resource in closable:
+        validate.has_methods("An element of resources=", resource, ("close",), "an object with a method `close`")
+    return closable
 
 
 def close_connections(model: Model | None) -> object:

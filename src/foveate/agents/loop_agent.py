@@ -16,8 +16,8 @@ from ..conversation import validate
 from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting
 from ..ports import Clock, Cost, HasCatalog, Model
-from .concurrency import resolve
-from .config import BUSY, new_run_id
+from .concurrency import call_async, resolve
+from .config import BUSY, Closable, checked_resources, new_run_id
 from .effects import Routine, perform, perform_async
 from .events import AgentEvent, LifecycleListener, Outcome, RunEnded
 from .limits import Limits
@@ -68,6 +68,7 @@ class _LoopAgentBase:
         clock: Clock | None = None,
         new_id: Callable[[], str] | None = None,
         close_model: bool = False,
+        resources: Iterable[Closable] = (),
         **conversation_options: Any,
     ) -> None:
         """`model`: a Model, or a name such as `anthropic:claude-haiku-4-5`; None: the model of the agent around it.
@@ -91,7 +92,8 @@ class _LoopAgentBase:
         another agent in the same conversation before ConversationBusy is raised. `cost`: returns the dollars of a
         Usage, for a model whose price is unknown. `options`: added to every request, such as `{"temperature": 0}`.
         `clock`: milliseconds since 1970. `new_id`: returns ids of runs. `close_model`: whether `close` also closes a
-        Model that you passed; it always closes one that you named.
+        Model that you passed; it always closes one that you named. `resources`: what `close` closes too, such as
+        connections of MCP servers.
 
         All other keywords are those of `open_conversation`: `store`, `window`, `policy`, `settings`, `summarizer`,
         `plugins`, `on_event`, ... The mechanism `expire` is on for presets; add `expire_results()` to policies of your
@@ -134,6 +136,7 @@ class _LoopAgentBase:
         self._resources = Resources(asynchronous=self._asynchronous)
         if close_model and model is not None and not isinstance(model, str):
             self._resources.adopt(model)
+        self._closed_with_it = checked_resources(resources)
         self._session: Session | None = None
         self._loop: StepLoop | None = None
         self._busy = threading.Lock()
@@ -219,6 +222,8 @@ class LoopAgent(_LoopAgentBase):
         if self._session is not None:
             cast("Conversation", self._session.conversation).close()
         self._resources.close()
+        for resource in self._closed_with_it:
+            resource.close()
 
     def __enter__(self) -> LoopAgent:
         return self
@@ -282,6 +287,8 @@ class AsyncLoopAgent(_LoopAgentBase):
             await self.conversation.close()
         for closing in self._resources.close():
             await resolve(closing)
+        for resource in self._closed_with_it:
+            await call_async(resource.close)
 
     async def __aenter__(self) -> AsyncLoopAgent:
         await self.open()

@@ -27,6 +27,7 @@ from ..errors import BadInput, BadSetting, StoreError
 from .concurrency import call_in_thread
 from .effects import Call, CallTimeout, FinishedCall, NextCall, Routine, StartCalls
 from .events import ToolAnswered, ToolCalled
+from .mcp_results import read_mcp_result
 from .run import Run
 from .tools import Tool, ToolFailed
 
@@ -385,7 +386,7 @@ _decoder = msgspec.json.Decoder(_StoredContent)
 def content_of(value: object) -> tuple[tuple[Content, ...], State]:
     """Return a tool's return value as content, and whether it is an error. Raises BadInput, in words for the model.
 
-    Text and parts such as images are kept, any other value becomes JSON.
+    Text and parts such as images are kept, results of MCP are read as parts, and any other value becomes JSON.
     """
     match value:
         case None:
@@ -402,6 +403,8 @@ def content_of(value: object) -> tuple[tuple[Content, ...], State]:
             isinstance(part, Content | str) for part in value
         ):
             return _sendable_parts([Text(part) if isinstance(part, str) else part for part in value]), "ok"
+    if (result := read_mcp_result(value)) is not None:
+        return _sendable_parts(result[0] or (Text(_NOTHING),)), result[1]
     return (Text(_json(value)),), "ok"
 
 

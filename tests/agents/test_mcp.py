@@ -1,0 +1,204 @@
+"""Tools of MCP servers: definitions, results, servers that die, hang or cannot be reached."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate import AgentBuilder, AsyncChatAgent, ChatAgent, LoopAgent, Media, Text
+from foveate.agents.toolbox import ToolFailed, mcp
+from foveate.errors import BadInput, BadSetting, MissingExtra
+from foveate.testing import ScriptedModel, call, calls, check_body
+
+from .loop.scripts import act, done, texts
+
+sdk = pytest.importorskip("mcp", reason="mcp is not installed (the extra `mcp`)")
+
+SERVER = Path(__file__).with_name("mcp_server.py")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log"
+
+
+def command(log: Path) -> list[str]:
+    return [sys.executable, str(SERVER), str(log)]
+
+
+def carried_out(log: Path) -> list[str]:
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def results(agent: ChatAgent) -> list[tuple[str, str]]:
+    found = [row.message.result for row in agent.conversation.history()]
+    return [(result.state, result.text) for result in found if result]
+
+
+def test_the_tools_of_a_server_are_tools_of_an_agent(log: Path):
+    """004-22."""
+    script = [
+        calls(call("c1", "add", a=1, b=2), call("c2", "screenshot"), call("c3", "Find_Town", name="Oz")),
+        "Done.",
+    ]
+    model = ScriptedModel(script)
+    with mcp(command(log)) as tools, ChatAgent(model, tools=tools, window=50_000) as agent:
+        agent.send("Go.")
+        parts = agent.conversation.history()[3].message.parts[0]
+        assert results(agent) == [("ok", "3"), ("ok", "The page:"), ("error", "There is no town Oz.")]
+    assert [tool.name for tool in tools] == ["add", "pay", "sleep", "screenshot", "Find Town"]
+    assert [tool.is_repeatable for tool in tools] == [True, False, False, False, False]
+    assert (tools[0].description, list(tools[0].parameters["properties"])) == ("Add two numbers.", ["a", "b"])
+    assert parts.content == (Text("The page:"), Media("image/png", "base64", "iVBORw0KGgo="))
+    with pytest.raises(ToolFailed, match="The connection to the MCP server is closed"):
+        tools[0](a=1, b=2)
+
+
+@pytest.mark.parametrize("format", ["anthropic", "openai"])
+def test_a_server_that_dies_in_a_call_is_started_again(log: Path, format: str):
+    """The call is not repeated; later calls work; every request is legal."""
+    script = [call("c1", "pay", amount=7), call("c2", "add", a=1, b=2), "Done."]
+    model = ScriptedModel(script, format)
+    with mcp(command(log)) as tools, ChatAgent(model, tools=tools, window=50_000) as agent:
+        assert agent.send("Go.").run.state == "done"
+        (state, text), answer = results(agent)
+    assert state == "error"
+    assert text == (
+        "It is not known whether pay was carried out: the MCP server demo ended while it was going on. Look what "
+        "became of it before you call it again."
+    )
+    assert answer == ("ok", "3")
+    assert carried_out(log) == ["pay 7", "add 1 2"]
+    assert [check_body(format, request) for request in model.requests] == [[], [], []]
+
+
+def test_a_call_that_gets_no_answer_fails_after_the_timeout(log: Path):
+    with mcp(command(log), timeout=4) as tools:
+        by_name = {tool.name: tool for tool in tools}
+        with pytest.raises(ToolFailed, match="sleep did not answer within 4 seconds and was given up"):
+            by_name["sleep"]()
+        assert content(by_name["add"](a=1, b=2)) == "3"
+    assert carried_out(log) == ["sleep", "add 1 2"]
+
+
+def content(result: Any) -> str:
+    return str(result.content[0].text)
+
+
+def test_a_server_that_dies_between_calls_is_started_again(log: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("foveate.agents.toolbox.mcp_tools._IDLE", 0.0)
+    with mcp(command(log)) as tools:
+        by_name = {tool.name: tool for tool in tools}
+        with pytest.raises(ToolFailed):
+            by_name["pay"](amount=1)
+        assert [content(by_name["add"](a=n, b=1)) for n in (1, 2)] == ["2", "3"]
+    assert carried_out(log) == ["pay 1", "add 1 1", "add 2 1"]
+
+
+@pytest.mark.parametrize(
+    ("server", "error"),
+    [
+        (["no-such-command-anywhere"], "The MCP server no-such-command-anywhere cannot be reached: .*No such file"),
+        ([sys.executable, "-c", "pass"], "cannot be reached"),
+        ("http://127.0.0.1:9/mcp", "The MCP server 127.0.0.1 cannot be reached"),
+    ],
+)
+def test_a_server_that_cannot_be_reached_is_an_error(server: Any, error: str):
+    with pytest.raises(BadInput, match=error):
+        mcp(server, timeout=20).open()
+
+
+@pytest.mark.parametrize(
+    ("server", "options", "error"),
+    [
+        ("npx server", {}, "server= must be a URL or a list"),
+        ({"command": "npx", "arguments": []}, {}, "unknown key arguments"),
+        (None, {}, "server= must be a command, a URL"),
+        ([], {}, "server= must be a command, a URL"),
+        (["npx"], {"only": "add"}, "only= must be a list of names"),
+        (["npx"], {"timeout": 0}, "timeout="),
+    ],
+)
+def test_wrong_servers_and_options_are_refused(server: Any, options: dict[str, Any], error: str):
+    with pytest.raises(BadSetting, match=error):
+        mcp(server, **options)
+
+
+def test_tools_can_be_chosen_renamed_and_approved(log: Path):
+    chosen = {"command": command(log)[0], "args": command(log)[1:], "env": {}}
+    with mcp(chosen, only=["add", "pay"], prefix="demo_", needs_approval=["pay"]) as tools:
+        assert [(tool.name, tool.needs_approval) for tool in tools] == [("demo_add", False), ("demo_pay", True)]
+        assert content(tools[0](a=1, b=2)) == "3"
+    with pytest.raises(BadSetting, match=r"The MCP server demo has no tool subtract\. It has Find Town, add"):
+        mcp(command(log), only=["subtract"]).open()
+
+
+def test_the_builder_opens_servers_and_closing_the_agent_closes_them(log: Path):
+    """004-35."""
+    builder = AgentBuilder().use(ScriptedModel([call("c1", "add", a=1, b=2), "Done."])).with_window(50_000)
+    with builder.with_mcp(command(log), only=["add"]).build_react_agent() as agent:
+        agent.run("Go.")
+        (server,) = agent._resources
+    assert carried_out(log) == ["add 1 2"]
+    assert server._connection is None
+
+
+def test_a_loop_agent_calls_tools_of_a_server(log: Path):
+    model = ScriptedModel([act(("Find Town", {"name": "Oz"})), done()])
+    with mcp(command(log)) as tools, LoopAgent(model, actions=tools, window=50_000, policy="off") as agent:
+        agent.run("Go.")
+        assert "Find Town, which failed:\nThere is no town Oz." in texts(model.requests[1])[2]
+
+
+def test_async_agents_use_a_connection_in_their_own_loop(log: Path):
+    async def main() -> list[str]:
+        model = ScriptedModel([call("c1", "pay", amount=1), call("c2", "add", a=1, b=2), "Done."], asynchronous=True)
+        async with mcp(command(log)) as tools, AsyncChatAgent(model, tools=tools, window=50_000) as agent:
+            await agent.send("Go.")
+            return [row.message.text for row in await agent.conversation.history() if row.message.result]
+
+    lost, answer = asyncio.run(main())
+    assert lost.startswith("It is not known whether pay was carried out")
+    assert answer == "3"
+    assert carried_out(log) == ["pay 1", "add 1 2"]
+
+
+def test_an_open_session_is_used_and_stays_open():
+    server = sdk.server.MCPServer("memory")
+
+    @server.tool()
+    def double(n: int) -> int:
+        return 2 * n
+
+    async def main() -> tuple[str, int]:
+        async with sdk.Client(server) as client:
+            with pytest.raises(BadSetting, match="An open session belongs to its event loop"):
+                mcp(client).open()
+            async with mcp(client.session) as (tool,):
+                answer = content(await tool(n=2))
+            async with mcp(client, prefix="x ") as tools:
+                assert tools[0].name == "x double"
+            return answer, len((await client.list_tools()).tools)
+
+    assert asyncio.run(main()) == ("4", 1)
+
+
+def test_a_server_that_nobody_closes_ends_with_its_tools(log: Path):
+    server = mcp(command(log))
+    server.open()
+    thread = server._thread
+    assert thread is not None
+    del server
+    gc.collect()
+    assert not thread._thread.is_alive()
+
+
+def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(MissingExtra, match=r'pip install "foveate\[mcp\]"'):
+        mcp(["npx"])
