@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import Callable
 from itertools import pairwise
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 import foveate
-from foveate import Conversation, ToolCall, assistant, tool_result, user
+from foveate import ChatAgent, Conversation, ToolCall, assistant, tool_result, user
 from foveate.agents.tool_calls import failure_text
 from foveate.agents.toolbox import files, search, shell
 from foveate.errors import BadSetting
@@ -21,6 +22,7 @@ from foveate.ports import Delta, StreamEnd
 from foveate.testing.bodies import BodyChecker
 
 FORMATS = ("openai", "anthropic")
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ class Talk:
     """A conversation with the demo and real tools of a folder. It checks every request as the provider would."""
 
     def __init__(self, folder: Path, format: str = "openai", window: int = 50_000, kinds: tuple[Callable, ...] = ()):
-        self.model = demo_model(format)
+        self.model = demo_model(format, window=window)
         kinds = kinds or (files, search, lambda where: shell(where, needs_approval=False))
         self.tools = {tool.name: tool for kind in kinds for tool in kind(folder)}
         self.chat: Conversation = foveate.open_conversation("c", format=format, window=window, expand=True)
@@ -91,6 +93,33 @@ def test_a_tour_overflows_a_small_window_and_expands_a_shrunk_result(folder, for
     context = talk.chat.context()
     assert context.tokens < 12_000 < context.tokens_whole
     assert context.saved > 0
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_tour_repeats_no_call_and_recovers_its_plan(format):
+    """A fold hides the plan before the tour is over. The demo once listed the files again, eight times."""
+    talk = Talk(ROOT / "examples" / "sample_project", format, window=16_000, kinds=(files, search))
+    assert "The expanded text ends with `return " in talk.ask("tour")
+    assert talk.chat.context().tokens < 16_000 < 30_000 < talk.chat.context().tokens_whole
+    work = [(call.name, call.arguments) for call in talk.calls]
+    assert len(work) == len(set(work)) > 35
+    assert [name for name, _ in work].count("list_files") == 1
+    plan, question = (json.loads(arguments) for name, arguments in work if name == "expand")
+    assert plan == {"handle": "m4"}
+    assert question.keys() == {"handle", "lines"}
+    assert talk.chat.history(4, 4)[0].message.text.startswith("My plan for 20 files: CHANGES.md, README.md, ")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_demo_refuses_a_prompt_beyond_its_window(folder, format):
+    """The same tour without foveate ends at the window."""
+    with ChatAgent(
+        demo_model(format, window=12_000), tools=[*files(folder), *search(folder)], policy="off", conversation="c"
+    ) as agent:
+        with pytest.raises(foveate.errors.Refused, match=r"prompt is too long: 1\d,\d{3} tokens > 12,000 maximum"):
+            agent.send("tour")
+        reads = [call for row in agent.conversation.history() for call in row.message.calls if call.name == "read_file"]
+        assert 2 < len(reads) < 8
 
 
 def test_a_tour_of_one_file_counts_to_one(tmp_path):

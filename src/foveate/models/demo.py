@@ -24,22 +24,37 @@ from ..ports import Delta, StreamEnd
 from .demo_replies import answer_to
 from .demo_request import ToolSet
 
-__all__ = ["DemoModel", "demo_model"]
+__all__ = ["WINDOW", "DemoModel", "PromptTooLong", "demo_model"]
 
 _PIECE = re.compile(r"\s*\S+\s*?(?=\s|$)|\s+")
 _FORMATS = ("openai", "anthropic")
+WINDOW = 16_000
+"""Tokens. The window is small, so that a conversation soon outgrows it."""
 
 
-def demo_model(format: str = "openai", *, pace: float = 0.0) -> DemoModel:
+def demo_model(format: str = "openai", *, pace: float = 0.0, window: int = WINDOW) -> DemoModel:
     """Return a model that needs neither a key nor a network, in the format `openai` or `anthropic`.
 
-    `pace` is the delay between two pieces of a streamed answer, in seconds. Raises BadSetting.
+    `pace`: the delay between two pieces of a streamed answer, in seconds. `window`: the largest prompt that it accepts,
+    in tokens. Raises BadSetting.
     """
     if format not in _FORMATS:
         raise BadSetting(f"Format of the demo must be {' or '.join(_FORMATS)}, not {format!r:.60}.")
     if isinstance(pace, bool) or not isinstance(pace, int | float) or not 0 <= pace <= 10:
         raise BadSetting(f"pace= must be a number of seconds from 0 to 10, not {pace!r:.60}.")
-    return DemoModel(format, pace)
+    if type(window) is not int or window < 1:
+        raise BadSetting(f"window= must be a whole number of tokens above 0, not {window!r:.60}.")
+    return DemoModel(format, pace, window)
+
+
+class PromptTooLong(ValueError):
+    """A prompt is larger than the demo's window. A provider refuses such a prompt with this status and these words."""
+
+    status_code = 400
+
+    def __init__(self, tokens: int, window: int) -> None:
+        self.tokens, self.window = tokens, window
+        super().__init__(f"prompt is too long: {tokens:,} tokens > {window:,} maximum")
 
 
 class DemoModel:
@@ -49,17 +64,17 @@ class DemoModel:
     rest as new.
     """
 
-    window = 16_000
-    """Tokens. The window is small, so that a conversation soon outgrows it."""
-
-    def __init__(self, format: str = "openai", pace: float = 0.0) -> None:
+    def __init__(self, format: str = "openai", pace: float = 0.0, window: int = WINDOW) -> None:
         self.name = "demo"
-        self.format, self.pace = format, pace
+        self.format, self.pace, self.window = format, pace, window
         self._before: list[str] = []
         """The last request in pieces, as a provider's cache would hold it."""
 
     def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the response to a request, as plain values. Raises BadMessage for a request that it cannot read."""
+        """Return the response to a request, as plain values.
+
+        Raises PromptTooLong for a request that is larger than the window, and BadMessage for one that it cannot read.
+        """
         return self._response(*self._answer(body))
 
     def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | StreamEnd]:
@@ -84,12 +99,14 @@ class DemoModel:
         """Return the reply to a request, its usage, and an id unique to the request."""
         pieces = [json.dumps(_unmarked(piece), sort_keys=True, default=str) for piece in _pieces(body)]
         mark = blake2b("".join(pieces).encode(errors="replace"), digest_size=6).hexdigest()
-        format = get_format(self.format)
-        history = [message for wire in body.get("messages", ()) for message in format.parse(wire)]
-        message = answer_to(history, ToolSet(body.get("tools") or ()), mark)
         before, self._before = self._before, pieces
         same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(before, pieces, strict=False))))
         read, new = sum(map(estimate, pieces[:same])), sum(map(estimate, pieces[same:]))
+        if read + new > self.window:
+            raise PromptTooLong(read + new, self.window)
+        format = get_format(self.format)
+        history = [message for wire in body.get("messages", ()) for message in format.parse(wire)]
+        message = answer_to(history, ToolSet(body.get("tools") or ()), mark)
         output = estimate(message.text) + sum(estimate(call.name + call.arguments) for call in message.calls)
         return message, Usage(0, read, new, max(1, output)), mark
 

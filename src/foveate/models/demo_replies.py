@@ -1,101 +1,19 @@
 """Replies of the demo: the sentences it understands, answered from real tool results.
 
 The demo keeps no state. Like a language model it knows only the messages, and calls the tool `expand` for content that
-they no longer show. On its tour it finds its place from its own last text, and lists the files again if the list is
-shrunk.
+they no longer show.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
 
 from ..core.messages import Message, assistant
-from .demo_request import Past, Step, ToolSet, Want, read_past
+from .demo_request import Past, Reply, ToolSet, Want, read_past
+from .demo_tour import tour
 
-__all__ = ["HELP", "Reply", "answer_to", "tour"]
-
-_FILES = 20
-"""The tour reads and searches each: two calls a file."""
-_LARGEST = 100_000
-"""The largest file of the tour, in bytes."""
-_TEXTS = frozenset((".c", ".cfg", ".css", ".csv", ".go", ".html", ".ini", ".java", ".js", ".json", ".md", ".py", ".rs"))
-_TEXTS |= {".rst", ".sh", ".sql", ".toml", ".ts", ".txt", ".xml", ".yaml", ".yml"}
-_FIRST = ("deep", True), ("pattern", "*.[mp][dy]")
-"""The tour lists Markdown and Python files, or all files if there are none."""
-_ALL = (("deep", True),)
-_AT = re.compile(r"\((\d+) of \d+\)")
-"""The demo's place on the tour, as its texts give it."""
-
-
-def tour(past: Past, *_: str) -> tuple[str, Sequence[Want]]:
-    """Return the next text and calls of the tour."""
-    steps = past.steps
-    if not steps:
-        return "A tour. First I list the files here.", [Want("list", ".", _FIRST)]
-    files = _files(steps)
-    if steps[-1].task == "expand":
-        return _summary(files or ()), ()
-    if files is None:
-        return _list_again(past)
-    if not files and steps[-1].task == "list" and not steps[-1].failed and "all files" not in steps[-1].text_before:
-        return f"No Markdown, no Python ({_done(steps)} of {_FILES}), so I list all files.", [Want("list", ".", _ALL)]
-    if not files:
-        return "There are no files here that I can read. Start the chat in another --folder.", ()
-    done = _done(steps)
-    if done < len(files):
-        return f"{files[done]} ({done + 1} of {len(files)}).", [
-            Want("read", files[done]),
-            Want("search", PurePosixPath(files[done]).stem, (("ignore_case", True),)),
-        ]
-    return _end(past, files)
-
-
-def _end(past: Past, files: Sequence[str]) -> tuple[str, Sequence[Want]]:
-    """Expand a shrunk result, to show that it is possible; then end the tour."""
-    shrunk = next((step for step in past.steps if step.task == "read" and step.shrunk), None)
-    if shrunk is not None and past.may_expand:
-        return f"My reading of {shrunk.what} is shrunk by now. I expand it again.", [Want("expand", shrunk.shrunk)]
-    return _summary(files), ()
-
-
-def _summary(files: Sequence[str]) -> str:
-    count = f"{len(files)} files, each" if len(files) > 1 else "one file,"
-    looked = f"{count} read and searched for. " if files else ""
-    return (
-        f"The tour is complete: {looked}`/context` shows what the window holds, `/why m4` what happened to the fourth "
-        "message, `/cost` what all this cost and saved."
-    )
-
-
-def _list_again(past: Past) -> tuple[str, Sequence[Want]]:
-    if past.steps[-1].task == "list":
-        return "I cannot see the list of files, so the tour ends here.", ()
-    again = f"The list of files is shrunk by now ({_done(past.steps)} of {_FILES}). I list them again."
-    return again, [Want("list", ".", _FIRST)]
-
-
-def _files(steps: Sequence[Step]) -> list[str] | None:
-    """Return the files of the tour, from the newest list that is shown in full, or None if there is none."""
-    for step in reversed(steps):
-        if step.task == "list" and not step.shrunk:
-            entries = [] if step.failed else step.files_listed()[1]
-            return [name for name, size in entries if 0 < size <= _LARGEST and _is_text(name)][:_FILES]
-    return None
-
-
-def _is_text(name: str) -> bool:
-    return PurePosixPath(name).suffix in _TEXTS
-
-
-def _done(steps: Sequence[Step]) -> int:
-    """Return how many files the tour has read, from its last text."""
-    return next((int(match[1]) for step in reversed(steps) if (match := _AT.search(step.text_before))), 0)
-
-
-Reply = tuple[str, Sequence[Want]]
-"""A text, and the next calls; without calls the demo is done."""
+__all__ = ["HELP", "answer_to"]
 
 HELP = """I am foveate's demo: a small program, not a language model, so I understand only a few sentences. My work \
 is real: I use the tools of this chat on the files in this folder.

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ..core.messages import Message, Text, ToolCall, ToolResult
 
-__all__ = ["Past", "Step", "Task", "ToolSet", "Want", "handle_in", "read_past"]
+__all__ = ["Past", "Reply", "Step", "Task", "ToolSet", "Want", "handle_in", "read_past"]
 
 Task = Literal["list", "read", "search", "run", "expand"]
 
@@ -42,6 +42,10 @@ class Want(Struct, frozen=True):
     """The folder, file, pattern, command or handle."""
     extra_arguments: tuple[tuple[str, object], ...] = ()
     """Other arguments, left out if the tool has no such parameter."""
+
+
+Reply = tuple[str, Sequence[Want]]
+"""A text, and the next calls; without calls the demo is done."""
 
 
 class ToolSet:
@@ -142,6 +146,8 @@ class Past(Struct, frozen=True):
     """The steps since the last input, oldest first."""
     earlier: tuple[Step, ...]
     """The steps before it."""
+    notes: tuple[str, ...]
+    """The texts in place of messages since then, such as folds."""
     inputs: tuple[str, ...]
     """The user's earlier inputs that the view shows, without questions about them."""
     may_expand: bool
@@ -159,10 +165,12 @@ def read_past(messages: Sequence[Message], tools: ToolSet) -> Past:
             text, failed = (result.text, _failed(result, tools.what(call))) if result else ("", True)
             steps.append((place, Step(tools.task(call), tools.what(call), text, failed, message.text)))
     inputs = [_input(messages[place]) for place in inputs_at[:-1]]
+    notes = [message.text for message in messages[last + 1 :] if message.role == "user"]
     return Past(
         _input(messages[last]) if inputs_at else "",
         tuple(step for place, step in steps if place > last),
         tuple(step for place, step in steps if place <= last),
+        tuple(notes),
         tuple(text for text in inputs if not text.lower().startswith("what did i")),
         bool(tools.name("expand")),
     )

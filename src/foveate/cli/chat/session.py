@@ -24,7 +24,7 @@ from ...core.messages import ToolCall
 from ...core.profiles import window_of
 from ...core.receipts import Receipt
 from ...errors import BadSetting, ConversationBusy, DoesNotFit, MissingKey
-from ...models.demo import demo_model
+from ...models.demo import WINDOW, demo_model
 from ...models.prices import cost_of
 from ...models.sdk import SdkModel
 from ...open import open_model
@@ -187,7 +187,7 @@ class ChatSession:
 
     def _open_model(self, options: ChatOptions) -> Model:
         if options.model == DEMO:
-            return demo_model(pace=options.pace)
+            return demo_model(pace=options.pace, window=options.window or WINDOW)
         return open_model(options.model)
 
     def _open_agent(self, options: ChatOptions, model: Model) -> ChatAgent:
