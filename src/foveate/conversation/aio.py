@@ -244,6 +244,7 @@ class AsyncConversation:
     # ------------------------------------------------------------------------------------------------------- methods
 
     append = _awaited(Conversation.append)
+    lease = _awaited(Conversation.lease)
     prompt = _awaited(Conversation.prompt)
     body = _awaited(Conversation.body)
     prepare = _awaited(Conversation.prepare)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -80,7 +79,7 @@ def facts_of(
     origin: Origin | None = None,
     lease: Lease | None = None,
     kept: Sequence[PartRetention] = (),
-    metadata: Mapping[str, Any] | None = None,
+    metadata: object = None,
     *,
     step: str = "",
     owner: str = "",

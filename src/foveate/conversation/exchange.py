@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ..core.enrich import own_message
 from ..core.events import Event
 from ..core.messages import Message
+from ..core.metadata import is_metadata
 from ..core.needs import Needs, needs_of
 from ..core.planner import Plan
 from ..core.stamps import Stop, Usage
@@ -140,7 +141,7 @@ class Exchange:
             items = self._state.format.group(value)
             return [pair for item in items for pair in self._read(item, depth + 1)]
         metadata = ""
-        if isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping):
+        if isinstance(value, Mapping) and is_metadata(value.get("metadata")):
             metadata = validate.metadata(value["metadata"])
             value = {key: value[key] for key in value if key != "metadata"}
         return [(message, metadata) for message in self._state.format.parse(value)]

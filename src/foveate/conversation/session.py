@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -13,8 +13,9 @@ from ..core.edits import Edit, Pin, Record, Target, Task, Unpin, paths_overlap
 from ..core.events import Event, events_of_message, events_of_record
 from ..core.explain import explain, explain_other_policies
 from ..core.messages import Message, ToolCall, ToolResult
+from ..core.metadata import read_metadata, read_metadata_as
 from ..core.receipts import Receipt, receipt_of
-from ..core.stamps import Stamp
+from ..core.stamps import Lease, Stamp
 from ..errors import BadInput, BadSetting
 from ..expand.excerpts import Excerpt, read_range
 from ..expand.expander import NOT_EXPANDING, Expander, ExpandOptions, Place
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Fix", "HistoryEntry", "RepairReport", "Session"]
 
+T = TypeVar("T")
+
 
 class HistoryEntry(Struct, frozen=True):
     """A message of the history, its place, and its facts."""
@@ -55,6 +58,18 @@ class HistoryEntry(Struct, frozen=True):
     def handle(self) -> str:
         """The handle, such as `m12`."""
         return f"m{self.position}"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The application's facts about it, as a new dict; empty if there are none, or if they were erased."""
+        return read_metadata(self.stamp.metadata)
+
+    def metadata_as(self, kind: type[T]) -> T:
+        """Return the application's facts as a value of this type: a dataclass, Struct, TypedDict or pydantic model.
+
+        Raises BadInput if they are none, or were erased.
+        """
+        return read_metadata_as(self.stamp.metadata, kind)
 
 
 class Fix(Struct, frozen=True):
@@ -263,6 +278,18 @@ class Session:
         """Return what a handle names as it was appended."""
         parsed, rows = self.editor.rows_of(handle)
         return tuple(part_of(decoded(row), parsed.path, str(handle)) for row in rows)
+
+    def lease(self, handle: str | int) -> Lease:
+        """Return the lease that counts for the message that a handle names."""
+        from ..policies.expiry import ExpiryPolicy
+        from ..policies.leases import effective_lease
+
+        _, (row, *_) = self.editor.rows_of(handle)
+        is_result = row.stamp.origin == "tool" or decoded(row).result is not None
+        for policy in self.planner.policies:
+            if isinstance(policy, ExpiryPolicy):
+                return policy.lease_of(row.stamp.lease, row.stamp.source, is_result)
+        return effective_lease(row.stamp.lease)
 
     def records(self, after: int = 0) -> list[Record]:
         """Return the records of the journal that begin after edit number `after`."""

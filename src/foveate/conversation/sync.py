@@ -107,7 +107,7 @@ class Conversation:
         origin: Origin | None = None,
         lease: Lease | None = None,
         kept: Sequence[PartRetention] = (),
-        metadata: Mapping[str, Any] | None = None,
+        metadata: object = None,
     ) -> tuple[str, ...]:
         """Add messages at the tip, all or none, and return their ids.
 
@@ -116,7 +116,8 @@ class Conversation:
         adds nothing twice. `time`: milliseconds since 1970, by default the clock's. `origin`: where it came from, if
         its role does not show that. `lease`: when it expires, for `expire_results`. `kept`: how long each of its parts
         is shown, for `retain_blocks`; without these policies both are only recorded. `metadata`: facts of your own, a
-        JSON object that foveate stores and does not read.
+        dict, dataclass, Struct or pydantic model that foveate stores and does not read. `HistoryEntry.metadata` and
+        `Entry.metadata` return them.
 
         Raises BadMessage, BadSetting, and ConflictError if other messages follow `after`.
         """
@@ -275,6 +276,14 @@ class Conversation:
         """Return all messages of a span such as `m3-m17` as they were appended."""
         with self._session.lock:
             return self._session.originals(handle)
+
+    def lease(self, handle: str | int) -> Lease:
+        """Return the lease that counts for a message: its own, merged with those of its tool and of the policy.
+
+        The mode is `none` if it never expires. Of a span, the first message counts. Raises UnknownHandle.
+        """
+        with self._session.lock:
+            return self._session.lease(handle)
 
     # --------------------------------------------------------------------------------------------------------- edits
 

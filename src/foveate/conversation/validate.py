@@ -6,9 +6,8 @@ refuses a wrong kind of value and names the argument. The formats check wire mes
 
 from __future__ import annotations
 
-import json
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -17,6 +16,7 @@ from ..core import wire
 from ..core.edits import Edit, Record
 from ..core.enrich import retained_parts
 from ..core.messages import Message
+from ..core.metadata import encode_metadata, is_metadata
 from ..core.stamps import Origin, PartRetention
 from ..errors import BadEdit, BadInput, BadMessage, BadSetting
 from ..ports import IMPORTING
@@ -138,14 +138,15 @@ def metadata(value: object) -> str:
     """Return an application's own facts as JSON text. Raises BadSetting or BadInput."""
     if value is None:
         return ""
-    if not isinstance(value, Mapping):
-        raise BadSetting(f"metadata= must be a JSON object (a dict), not {reprlib.repr(value)}.")
+    if not is_metadata(value):
+        raise BadSetting(
+            f"metadata= must be a JSON object (a dict, a dataclass, a Struct or a model of pydantic), not "
+            f"{reprlib.repr(value)}."
+        )
     try:
-        encoded = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        encoded.encode()
+        return encode_metadata(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"metadata= cannot be written as JSON: {error}.") from error
-    return encoded
 
 
 def message(value: Message) -> Message:

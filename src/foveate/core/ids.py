@@ -32,6 +32,7 @@ __all__ = [
     "erased_edit",
     "erased_stamp",
     "is_erased",
+    "is_erased_metadata",
     "legacy_record_id",
     "message_id",
     "record_id",
@@ -103,6 +104,11 @@ def erased_stamp(stamp: Stamp) -> Stamp:
     if not stamp.metadata or stamp.metadata.startswith(_MARK):
         return stamp
     return replace(stamp, metadata=_MARK + _hash(stamp.metadata.encode("utf-8", "surrogatepass")))
+
+
+def is_erased_metadata(metadata: str) -> bool:
+    """Return whether this stands for metadata that was erased."""
+    return metadata.startswith(_MARK)
 
 
 def erased_edit(edit: Edit) -> Edit:

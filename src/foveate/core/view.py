@@ -7,16 +7,19 @@ a provider. Neither changes it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from .edits import Path, Span, Task, paths_overlap
 from .messages import Message, ToolResult
+from .metadata import read_metadata, read_metadata_as
 from .stamps import Stamp
 
 __all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "Kind", "PinnedPart", "Prices", "View"]
+
+T = TypeVar("T")
 
 NO_WINDOW = 10**9
 """The window of a conversation without one is at least this."""
@@ -105,6 +108,18 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     def is_input(self) -> bool:
         """Return whether this is user input with content."""
         return self.stamp.origin == "user" and self.source is not None and self.source.has_content
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Return the application's facts about the appended message as a new dict; empty if there are none."""
+        return read_metadata(self.stamp.metadata)
+
+    def metadata_as(self, kind: type[T]) -> T:
+        """Return the application's facts as a value of this type: a dataclass, Struct, TypedDict or pydantic model.
+
+        Raises BadInput if they are none, or were erased.
+        """
+        return read_metadata_as(self.stamp.metadata, kind)
 
     @property
     def result(self) -> ToolResult | None:

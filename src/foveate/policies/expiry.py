@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -108,7 +108,22 @@ def expire_results(
         tally.add_steps(steps)
         return [step.edit for step in steps]
 
-    return policy
+    return ExpiryPolicy(policy, levels)
+
+
+class ExpiryPolicy:
+    """The policy of `expire_results`. Other code can ask it for leases."""
+
+    def __init__(self, policy: Policy, levels: _Levels) -> None:
+        self._policy, self._levels = policy, levels
+
+    def __call__(self, view: View) -> Iterable[Edit | NeedsSummary]:
+        """Return the edits for a view."""
+        return self._policy(view)
+
+    def lease_of(self, own: Lease | None, tool: str, is_result: bool) -> Lease:
+        """Return the lease that counts for a message with this lease in its stamp. `tool`: of a result."""
+        return self._levels.lease_of(own, tool, is_result)
 
 
 # ------------------------------------------------------------------------------------------------------ which are due
@@ -161,7 +176,7 @@ class _Levels:
             raise BadSetting(f"system_prompt is {system_prompt!r:.80}; allowed: the name of a prompt.")
         self._prompts = None if prompts is None else frozenset(prompts)
         self._system_prompt = system_prompt
-        self._lease_of = lru_cache(4096)(self._merge)  # Every call needs the same few leases.
+        self.lease_of = lru_cache(4096)(self._merge)  # Every call needs the same few leases.
 
     @property
     def unseen(self) -> list[str]:
@@ -180,7 +195,7 @@ class _Levels:
         is_result = _is_result(entry)
         if age < 1 or not (is_result or entry.stamp.lease):
             return None
-        lease = self._lease_of(entry.stamp.lease, entry.tool, is_result)
+        lease = self.lease_of(entry.stamp.lease, entry.tool, is_result)
         if not expires(lease) or lease.message_type == "system" or age <= (lease.expiration_turns or 0):
             return None
         return _Due(entry, lease, age)
