@@ -7,7 +7,7 @@ other providers, and call arguments that are not a JSON object (they travel as `
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ...core.messages import Message
 from ...core.profiles import Profile
@@ -19,6 +19,7 @@ from ..json import copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import anthropic_stop
 from ..tools import for_anthropic
+from ..ui_messages import is_ui_message, read_ui_message
 from .read import NAME, read, read_reply
 from .write import cut, mark, user_note, write, write_view
 
@@ -42,6 +43,8 @@ class Anthropic:
 
         Each tool result becomes a message, and so do the blocks next to it. Raises BadMessage.
         """
+        if is_ui_message(message):
+            return read_ui_message(cast(Any, message))
         return read(message)
 
     def parse_reply(self, reply: object) -> tuple[Message, Usage]:

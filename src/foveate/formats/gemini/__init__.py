@@ -8,7 +8,7 @@ providers, several texts in one result (they are joined), and call arguments tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ...core.messages import Message
 from ...core.profiles import Profile
@@ -20,6 +20,7 @@ from ..json import copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import gemini_stop
 from ..tools import for_gemini
+from ..ui_messages import is_ui_message, read_ui_message
 from .read import NAME, fields_of, read, read_reply
 from .write import cut, user_note, write, write_view
 
@@ -43,6 +44,8 @@ class Gemini:
 
         Each function response becomes a message, and so do the parts next to it. Raises BadMessage.
         """
+        if is_ui_message(message):
+            return read_ui_message(cast(Any, message))
         return read(message)
 
     def parse_reply(self, reply: object) -> tuple[Message, Usage]:

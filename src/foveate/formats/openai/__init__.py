@@ -8,7 +8,7 @@ without content (it comes back as an empty text).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ...core.messages import Message
 from ...core.profiles import Profile
@@ -20,6 +20,7 @@ from ..json import copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import openai_stop
 from ..tools import for_openai
+from ..ui_messages import is_ui_message, read_ui_message
 from .read import NAME, read, read_reply
 from .write import cut, write, write_view
 
@@ -40,6 +41,8 @@ class OpenAIChat:
 
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the message in one wire message: a dict, an SDK object or a user's string. Raises BadMessage."""
+        if is_ui_message(message):
+            return read_ui_message(cast(Any, message))
         return read(message)
 
     def parse_reply(self, reply: object) -> tuple[Message, Usage]:

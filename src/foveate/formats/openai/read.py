@@ -17,7 +17,7 @@ from ...errors import BadMessage
 from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, wrong_type
 from ..json import to_text
 
-__all__ = ["NAME", "TOOL_CALL", "read", "read_parts", "read_reply", "unmarked"]
+__all__ = ["MESSAGE_KEYS", "NAME", "TOOL_CALL", "read", "read_parts", "read_reply", "unmarked"]
 
 NAME = "openai"
 
@@ -120,6 +120,21 @@ def unmarked(fields: dict[str, Any]) -> dict[str, Any]:
 TOOL_CALL = "tool_call:"
 """Prefix for the kind of an Opaque that stood among the tool calls of its message."""
 
+MESSAGE_KEYS = frozenset(
+    {"role", "name", "refusal", "audio", "annotations"}  # OpenAI's own
+    | {"reasoning", "reasoning_content", "reasoning_details"}  # OpenRouter, DeepSeek, vLLM
+    | {"reasoning_text", "reasoning_opaque"}  # GitHub Copilot
+    | {"extra_content"}  # Gemini's endpoint: signatures of thoughts
+    | {"thinking_blocks", "provider_specific_fields"}  # LiteLLM
+    | {"prefix", "partial"}  # DeepSeek and Mistral, Moonshot: a reply to continue
+)
+"""Keys of a message, content and calls aside, that a server documents. OpenAI's API refuses others.
+
+Sources: the types of the SDK 3.54; OpenRouter, "Preserving reasoning"; DeepSeek, "Thinking mode" and "Chat prefix
+completion"; Google, "Thought signatures" of the OpenAI compatibility; LiteLLM, "Thinking"; Mistral, "Prefix"; Moonshot,
+"Partial mode"; the Copilot provider of opencode.
+"""
+
 _MESSAGE = MARKS | {"role", "content"}
 _ASSISTANT = _MESSAGE | {"parsed"}  # The SDK adds `parsed`, its own reading of the content.
 _TOOL = _MESSAGE | {"tool_call_id"}
@@ -141,7 +156,9 @@ def read(message: object) -> tuple[Message, ...]:
         case "developer":
             return (_user_or_system(fields, "system", {"role": "developer"}),)
         case "assistant":
-            return (_assistant(fields),)
+            message = _assistant(fields)
+            _check_content(message, fields)
+            return (message,)
         case "tool" | "function":
             return (_result(fields, role),)
         case _:
@@ -243,6 +260,18 @@ def _assistant(fields: dict[str, Any]) -> Message:
     known = _known(fields, _ASSISTANT | taken if taken else _ASSISTANT)
     name = fields["name"] if "name" in taken else ""
     return Message("assistant", tuple(parts), name, make_extra(NAME, fields, known, "message"))
+
+
+def _check_content(message: Message, fields: dict[str, Any]) -> None:
+    """Raise BadMessage for an assistant message of another API: its content is in a field that is never sent."""
+    if message.parts or fields.get("content") is not None:
+        return
+    for key, value in fields.items():
+        if key not in MESSAGE_KEYS and isinstance(value, dict | list) and value:
+            raise BadMessage(
+                f"The assistant's message has neither content nor tool_calls, but {key!r:.40}, {describe(value)}. Its "
+                "content would never be sent. Pass a message of OpenAI's chat completions."
+            )
 
 
 def _call(call: dict[str, Any], where: str) -> ToolCall | Opaque:

@@ -26,9 +26,9 @@ from ..blocks import (
     sent_fields,
 )
 from ..json import parse_object
-from .read import NAME, TOOL_CALL
+from .read import MESSAGE_KEYS, NAME, TOOL_CALL
 
-__all__ = ["MESSAGE_KEYS", "SHOWN", "content_of", "cut", "has_place", "write", "write_view"]
+__all__ = ["SHOWN", "content_of", "cut", "has_place", "write", "write_view"]
 
 _LARGEST = 50_000_000
 """The most characters of base64 that a request can hold."""
@@ -142,22 +142,6 @@ def write_view(
     if shown:
         wires.append((_media_message(shown, profile.strict, "user"), ()))
     return wires
-
-
-MESSAGE_KEYS = frozenset(
-    {"role", "name", "refusal", "audio", "annotations"}  # OpenAI's own
-    | {"reasoning", "reasoning_content", "reasoning_details"}  # OpenRouter, DeepSeek, vLLM
-    | {"reasoning_text", "reasoning_opaque"}  # GitHub Copilot
-    | {"extra_content"}  # Gemini's endpoint: signatures of thoughts
-    | {"thinking_blocks", "provider_specific_fields"}  # LiteLLM
-    | {"prefix", "partial"}  # DeepSeek and Mistral, Moonshot: a reply to continue
-)
-"""Keys of a message, content and calls aside, that a server documents. OpenAI's API refuses others.
-
-Sources: the types of the SDK 3.54; OpenRouter, "Preserving reasoning"; DeepSeek, "Thinking mode" and "Chat prefix
-completion"; Google, "Thought signatures" of the OpenAI compatibility; LiteLLM, "Thinking"; Mistral, "Prefix"; Moonshot,
-"Partial mode"; the Copilot provider of opencode.
-"""
 
 
 def _wire(message: Message, profile: Profile | None, shown: list[Media] | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ list is read, unless a phase or an id shows it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ...core.messages import Message
 from ...core.profiles import Profile
@@ -24,6 +24,7 @@ from ..json import copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import responses_stop
 from ..tools import for_responses
+from ..ui_messages import is_ui_message, read_ui_message
 from .read import NAME, group, read, read_reply
 from .write import cut, without_id, write, write_view
 
@@ -49,6 +50,8 @@ class Responses:
 
         Items are dicts or SDK objects. Raises BadMessage.
         """
+        if is_ui_message(message):
+            return read_ui_message(cast(Any, message))
         return read(message)
 
     def parse_reply(self, reply: object) -> tuple[Message, Usage]:

@@ -18,6 +18,7 @@ from ...core.stamps import Usage
 from ...errors import BadMessage
 from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, wrong_type
 from ..json import to_text
+from ..ui_messages import is_ui_message
 
 __all__ = ["CALLS", "CONTENT", "NAME", "group", "is_of_model", "output_type", "parts_of", "read", "read_reply"]
 
@@ -117,6 +118,8 @@ def _id(item: Mapping[str, Any], key: str) -> str | None:
 def _as_item(value: object) -> dict[str, Any] | None:
     """Return an item as a dict; None for anything else, such as a string or a Message."""
     if not isinstance(value, Mapping) and not hasattr(value, "model_dump"):
+        return None
+    if is_ui_message(value):
         return None
     item = as_dict(value, "item")
     return item if "output" not in item or "type" in item else None

@@ -1,9 +1,9 @@
 """Reader for plain chats: messages with a role, in JSON Lines or a document.
 
 A document may be the list itself, or an object or list that holds it: a request body, a benchmark's record, a log
-entry. Messages have the shape of OpenAI's chat completions or of Anthropic's Messages API; blocks that only the latter
-has decide. A file with several conversations is refused, with their number, because only its owner knows which one to
-read.
+entry. Messages have the shape of OpenAI's chat completions, of Anthropic's Messages API or of the AI SDK's user
+interface; blocks that only Anthropic has decide between the first two. A file with several conversations is refused,
+with their number, because only its owner knows which one to read.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.messages import Message
+from ...core.stamps import Origin
 from ...errors import BadMessage, BadTranscript
-from .recording import Reader, RecordedMessage, Recording, as_list, collect_notes, to_milliseconds
+from ...formats.ui_messages import is_ui_message
+from .recording import Reader, RecordedMessage, Recording, as_list, as_object, collect_notes, to_milliseconds
 from .source import Sample, Source
 
 __all__ = ["READER"]
@@ -91,8 +93,11 @@ def _recorded(source: Source, messages: list[tuple[int, Any]]) -> Iterator[Recor
             time = next((value[field] for field in _STAMPS[1:] if field in value), None)
             name = value.get("id")
             fields = {field: each for field, each in value.items() if field not in _STAMPS}
+            metadata = as_object(fields.pop("metadata", None)) if is_ui_message(fields) else {}
+            origin: Origin | None = "summary" if metadata.get("summary") is True else None
             for message in wire.parse(fields):
-                yield RecordedMessage(message, line, to_milliseconds(time), id=name if isinstance(name, str) else "")
+                of = name if isinstance(name, str) else ""
+                yield RecordedMessage(message, line, to_milliseconds(time), id=of, origin=origin)
 
 
 def _prompt(request: dict[str, Any]) -> Iterator[RecordedMessage]:
@@ -105,7 +110,9 @@ def _prompt(request: dict[str, Any]) -> Iterator[RecordedMessage]:
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("role") in _ROLES and ("content" in value or "tool_calls" in value)
+    if not isinstance(value, dict) or value.get("role") not in _ROLES:
+        return False
+    return "content" in value or "tool_calls" in value or is_ui_message(value)
 
 
 def _is_anthropic(value: Any) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.messages import Message
+from ...formats.ui_messages import is_ui_message
 from .recording import Reader, RecordedMessage, Recording, as_list, collect_notes
 from .source import Sample, Source
 
@@ -52,7 +53,9 @@ READER = Reader("gemini", _recognises, _read)
 
 
 def _is_content(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("parts"), list) and value.get("role", "user") in _ROLES
+    if not isinstance(value, dict) or is_ui_message(value):
+        return False
+    return isinstance(value.get("parts"), list) and value.get("role", "user") in _ROLES
 
 
 def _list_in(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
