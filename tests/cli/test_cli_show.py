@@ -110,6 +110,47 @@ def test_show_takes_a_file_or_a_url(run, tmp_path):
     assert not missing.exists()
 
 
+def test_show_lists_receipts_with_the_summaries_of_checkpoints(run, tmp_path):
+    """004-07: checkpoints can be listed."""
+    db = tmp_path / "chats.db"
+    policy = foveate.policies.checkpoint(trigger_at=10, keep_recent=5)
+    options = {"window": 9_000, "policy": [policy], "summarizer": lambda request: "They talk about a printer."}
+    with foveate.open_conversation("support", store=f"sqlite:///{db}", format="openai", **options) as chat:
+        for number in range(8):
+            chat.append(f"Question {number}. My printer does not print, whatever I do with it.")
+            chat.prompt()
+            chat.record(foveate.assistant("Did you try to switch it off and on again?"))
+        expected = [str(receipt) for receipt in chat.journal.receipts()]
+    code, out, err = run("show", db, "support", "--receipts")
+    lines = out.splitlines()
+    assert (code, err) == (0, "")
+    assert lines[0] == f"support  {len(expected)} receipts"
+    assert [line for line in lines if line.startswith("turn ")] == expected
+    assert lines[1].startswith("turn 6: checkpoint made 2 edits, ")
+    assert lines[2] == "  m1-m5 as a summary:"
+    assert "  │ They talk about a printer." in lines[3:7]
+    assert run("show", db, "support", "--receipts", "--turn", "2")[0] == 2
+
+
+def test_show_takes_a_tenant(run, tmp_path):
+    db = tmp_path / "chats.db"
+    with foveate.open_conversation(
+        "theirs", store=f"sqlite:///{db}", window=1000, options=foveate.Options(tenant="acme")
+    ) as chat:
+        chat.append("Hi.")
+    assert run("show", db)[1].splitlines()[0].endswith(": 0 conversations")
+    assert run("show", db, "--tenant", "acme")[1].splitlines()[1] == "  theirs"
+    assert "Hi." in run("show", db, "theirs", "--tenant", "acme")[1]
+
+
+def test_show_reads_a_postgresql_server(run, postgres_url):
+    with foveate.open_conversation("first", store=postgres_url, format="anthropic", window=1000) as chat:
+        chat.append("I am stored in a server.")
+    assert run("show", postgres_url)[1].splitlines()[1] == "  first"
+    assert "I am stored in a server." in run("show", postgres_url, "first")[1]
+    assert run("show", postgres_url, "first", "--receipts") == (0, "first  0 receipts\n", "")
+
+
 def test_show_creates_no_conversation(run, tmp_path):
     db = tmp_path / "chats.db"
     foveate.open_conversation("there", store=f"sqlite:///{db}", window=1000).close()

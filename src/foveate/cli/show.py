@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..errors import BadInput, BadSetting, NoSuchConversation
-from .options import Provider, policies_of, store_file, store_url
+from .options import Provider, policies_of, settings_of, store_file, store_url
 
 if TYPE_CHECKING:
     from .. import Conversation
@@ -30,13 +30,15 @@ def show(
     policy: str | None = None,
     window: int = 200_000,
     provider: Provider = "anthropic",
+    receipts: bool = False,
+    tenant: str | None = None,
     full: bool = False,
     reader: Annotated[str | None, Parameter(name="--format")] = None,
     lenient: bool = False,
 ) -> int:
     """Show what the model saw at one call: each message of the view, and why it looks as it does.
 
-    Example: `foveate show session.jsonl --turn 40`, or `foveate show chats.db fix-login`
+    Example: `foveate show session.jsonl --turn 40`, or `foveate show chats.db fix-login --receipts`
 
     Parameters
     ----------
@@ -52,8 +54,12 @@ def show(
         For a recording: the model's window in tokens (default: 200000).
     provider
         The format and rules: anthropic (default), openai, openai_responses or gemini.
+    receipts
+        List what each plan and each edit changed instead, such as checkpoints, with their summaries.
+    tenant
+        For a store: the tenant (default: from the settings, else the empty one).
     full
-        Show the complete text of each message.
+        Show the complete text of each message and summary.
     reader
         For a recording: its format, if detection fails. An unknown name lists the formats.
     lenient
@@ -61,17 +67,27 @@ def show(
     """
     url = _store(file)
     if url is not None:
+        tenant = settings_of()["tenant"] if tenant is None else tenant
         if name is None:
-            return _list(url, file)
-        with _stored(url, file, name, provider) as chat:
-            _print(chat, name, turn, full)
+            return _list(url, file, tenant)
+        with _stored(url, file, name, provider, tenant) as chat:
+            _show(chat, name, turn, receipts, full)
         return 0
     if name is not None:
         raise BadSetting(f"{file} is a recording, not a store. It holds one conversation, and takes no name.")
     (policy,) = policies_of(policy, None)
     with _replayed(Path(file), policy, window, provider, reader, lenient) as chat:
-        _print(chat, f"{Path(file).name} under {policy}", turn, full)
+        _show(chat, f"{Path(file).name} under {policy}", turn, receipts, full)
     return 0
+
+
+def _show(chat: Conversation, title: str, turn: int | None, receipts: bool, full: bool) -> None:
+    if not receipts:
+        _print(chat, title, turn, full)
+    elif turn is None:
+        _print_receipts(chat, title, full)
+    else:
+        raise BadSetting("--receipts lists the changes of all calls. Leave --turn out.")
 
 
 # -------------------------------------------------------------------------------------------------- conversations
@@ -110,14 +126,14 @@ def _is_sqlite(file: Path) -> bool:
         return False  # The reader of recordings reports the error.
 
 
-def _list(url: str, name: str) -> int:
+def _list(url: str, name: str, tenant: str) -> int:
     from ..open import open_store
     from ..replay.numbers import plural
     from ..stores import without_password
     from .output import heading, say
 
     with closing(open_store(url)) as store:
-        names = store.names("")
+        names = store.names(tenant)
     heading(f"{without_password(name)}: {plural(len(names), 'conversation')}")
     for title in names:
         say(f"  {title}")
@@ -127,17 +143,17 @@ def _list(url: str, name: str) -> int:
 
 
 @contextmanager
-def _stored(url: str, title: str, name: str, provider: Provider) -> Iterator[Conversation]:
+def _stored(url: str, title: str, name: str, provider: Provider, tenant: str) -> Iterator[Conversation]:
     from ..open import Options, open_conversation, open_store
     from ..stores import without_password
 
     with closing(open_store(url)) as store:
-        if name not in store.names(""):
+        if name not in store.names(tenant):
             title = without_password(title)
             raise NoSuchConversation(name, f"{title}; foveate show {title} lists the conversations")
         # `off`: plan and write nothing. `expand`: show the texts of the newest request.
         yield open_conversation(
-            name, store=store, format=provider, policy="off", expand=True, options=Options(tenant="")
+            name, store=store, format=provider, policy="off", expand=True, options=Options(tenant=tenant)
         )
 
 
@@ -186,6 +202,26 @@ def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None
     share = f", {percent(view.tokens / window)} of the window of {count(window)}" if has_window else ""
     heading(f"{plural(len(view), 'message')} in the view, {count(view.tokens)} tokens{share}")
     say(_summary(view))
+
+
+def _print_receipts(chat: Conversation, title: str, full: bool) -> None:
+    """Print one line a receipt, and the summaries that it made."""
+    from ..core.edits import Summarize
+    from ..replay.numbers import plural
+    from .output import heading, say
+    from .text import shortened
+
+    receipts = chat.journal.receipts()
+    positions = {row.id: row.position for row in chat.history()} if receipts else {}
+    heading(title, plural(len(receipts), "receipt"))
+    for receipt in receipts:
+        say(str(receipt))
+        for edit in receipt.edits:
+            if isinstance(edit, Summarize):
+                first, last = positions.get(edit.span.first), positions.get(edit.span.last)
+                say(f"  m{first}-m{last} as a summary:", style="italic")
+                for line in (edit.text if full else shortened(edit.text)).split("\n"):
+                    say(f"  │ {line}")
 
 
 def _print_entry(entry: Entry, records: Mapping[int, Record], full: bool) -> None:
