@@ -10,6 +10,12 @@ from recordings import call, write
 from foveate.cli.app import main
 
 
+@pytest.fixture(autouse=True)
+def unlimited(monkeypatch) -> None:
+    """Give output no width: piped output wraps at COLUMNS, which pytest-xdist sets."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def run(capsys):
     """Return a function that runs the command line in this process: arguments -> (exit code, output, errors)."""

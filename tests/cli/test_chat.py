@@ -210,7 +210,7 @@ def test_tools_lists_the_tools_that_ask_first(chat):
 
 def test_history_lists_messages_shown_or_not(chat):
     chat("read chapter_0.md", "read chapter_1.md", policy="keep-last-1")
-    replies = answers(chat("/history", "/history 2", "/history all", policy="keep-last-1"))
+    replies = answers(chat("/history", "/history 2", "/history 3-4", "/history all", policy="keep-last-1"))
     assert [line.split()[:2] for line in replies[0].splitlines()][:4] == [
         ["m1", "user"],
         ["m2", "assistant"],
@@ -218,8 +218,9 @@ def test_history_lists_messages_shown_or_not(chat):
         ["m4", "assistant"],
     ]
     assert [line.endswith("not shown in full") for line in replies[0].splitlines()].count(True) == 1
-    assert len(replies[1].splitlines()) == 2
-    assert replies[2].startswith("/history takes the number of messages")
+    assert replies[1].splitlines() == replies[0].splitlines()[1:]
+    assert replies[2].splitlines() == replies[0].splitlines()[2:4]
+    assert replies[3].startswith("/history needs a message, such as /history 12.")
 
 
 def test_unknown_model_leaves_the_chat_unchanged(chat):
@@ -250,7 +251,7 @@ def test_help_lists_every_command_and_quit_ends_the_chat(chat):
         ("/pin 99", "Nothing here is called 'm99'."),
         ("/why 1.1.1", ""),
         ("/expand 1-99", "Nothing here is called"),
-        ("/history 0", "/history takes the number of messages"),
+        ("/history 0", "Nothing here is called 'm0'."),
         ("/undo 0", "/undo takes the number of an edit"),
         ("/fork talk", "There already is a conversation 'talk'."),
         ("/fork a\0b", "The name 'a\\x00b' holds a NUL"),
@@ -461,7 +462,7 @@ def test_settings_choose_the_store_and_the_window(run, tmp_path, monkeypatch):
 
 
 def test_resume_continues_a_stopped_answer(chat):
-    out = chat("tour", "/resume", "/history 3", **{"limit-turns": 3})
+    out = chat("tour", "/resume", "/history 4", **{"limit-turns": 3})
     assert out.count("  Stopped: the answer reached the limit of model calls. /resume continues it.") == 2
     assert out.count("A tour. First") == 1
     again = chat("/resume", "/resume")

@@ -18,11 +18,14 @@ from waiting import until
 
 import foveate
 
+pytest.importorskip("prompt_toolkit", reason="the extra `cli` is not installed in full")
 pty = pytest.importorskip("pty", reason="pseudo-terminals are there on Linux and macOS")
 
 SRC = Path(foveate.__file__).parent.parent
 PATIENCE = 60.0
 """Seconds without output until a session has failed. Far more than it needs, because a machine may be busy."""
+SPACES = re.compile(r"(?:\x08|\x1b\[(\d+)D)\x1b\[(\d+)C")
+"""Some steps back and more steps forward: the line editor's way to print spaces."""
 STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
@@ -33,7 +36,6 @@ def env(tmp_path) -> dict[str, str]:
         "XDG_DATA_HOME": str(tmp_path / "data"),
         "PYTHONPATH": str(SRC),
         "TERM": "xterm",
-        "INPUTRC": "/dev/null",
         "COLUMNS": "200",
     }
 
@@ -63,7 +65,8 @@ class Session:
     @property
     def text(self) -> str:
         """Return the whole output, without colours."""
-        return STYLE.sub("", self._raw.decode(errors="replace")).replace("\r\n", "\n")
+        spaced = SPACES.sub(lambda move: " " * (int(move[2]) - int(move[1] or 1)), self._raw.decode(errors="replace"))
+        return STYLE.sub("", spaced).replace("\r\n", "\n")
 
     @property
     def raw(self) -> bytes:
@@ -147,6 +150,53 @@ def test_chat_works_at_a_terminal(session, tmp_path):
     assert b"\x1b[2J" not in session.raw
     with stored(tmp_path) as talk:
         assert len(talk) == 8
+
+
+def test_pasted_text_of_many_lines_is_one_message(session, tmp_path):
+    """Without bracketed paste, each line was sent and billed alone."""
+    session.until("\n> ")
+    session.type("\x1b[200~remember: def f():\r    return 1\r\rwhy does this fail\x1b[201~")
+    session.until("... why does this fail")
+    session.type("\r")
+    session.until(" of 16,000 (")
+    session.until("\n> ")
+    session.type("\x04")
+    assert session.end() == 0
+    with stored(tmp_path) as talk:
+        texts = [row.message.text for row in talk.history() if row.message.role == "user"]
+    assert texts == ["remember: def f():\n    return 1\n\nwhy does this fail"]
+
+
+def test_several_lines_can_be_typed(session, tmp_path):
+    """Alt-Enter, and a backslash before Enter, continue a message on the next line."""
+    session.until("\n> ")
+    session.type("remember: one\x1b\r")
+    session.until("... ")
+    session.type("two\\\r")
+    session.until("... ")
+    session.type("three\r")
+    session.until(" of 16,000 (")
+    session.until("\n> ")
+    session.type("\x04")
+    assert session.end() == 0
+    with stored(tmp_path) as talk:
+        assert talk.history()[0].message.text == "remember: one\ntwo\nthree"
+
+
+def test_tab_completes_commands_and_their_arguments(session):
+    session.until("\n> ")
+    session.type("hello\n")
+    session.until(" of 16,000 (")
+    session.until("\n> ")
+    session.type("/wh\tm1\n")
+    assert "m1 is a message of role user" in session.until("\n> ")
+    session.type("/co\t")
+    session.until("/context  /compact  /cost")
+    session.until("> /co")
+    session.type("st\n")
+    assert "cost in input tokens" in session.until("\n> ")
+    session.type("\x04")
+    assert session.end() == 0
 
 
 def test_ctrl_c_stops_a_reply_and_not_the_chat(session, tmp_path):
@@ -235,6 +285,17 @@ def test_ctrl_c_ends_a_script_and_keeps_the_chat_usable(env, tmp_path):
     assert (code, err_again) == (0, "")
     assert "Type /resume to continue it." in out_again
     assert "\nHello!" in out_again
+
+
+def test_piped_output_wraps_at_words_in_columns(env, tmp_path):
+    """The meter, receipts and answers keep their indent; words stay whole."""
+    whole = piped({name: value for name, value in env.items() if name != "COLUMNS"}, tmp_path, "hello\n")[1]
+    narrow = piped({**env, "COLUMNS": "40"}, tmp_path, "hello\n", "--store", "memory:")[1]
+    assert max(map(len, whole.splitlines())) > 80
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert "Hello! Try `what is in this folder`, or\n`tour`." in narrow
+    assert "\n  [##" in narrow
+    assert "\n  assistant 26 | " in narrow
 
 
 def test_invalid_utf8_does_not_end_a_chat(env, tmp_path):

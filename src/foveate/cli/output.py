@@ -16,6 +16,7 @@ from rich.text import Text
 from ..replay.numbers import UNKNOWN
 from .chart import Line, draw
 from .text import printable
+from .wrapping import Wrapper, output_width
 
 __all__ = [
     "COLOURS",
@@ -60,7 +61,7 @@ def heading(text: str, note: str = "") -> None:
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
     """Print a table: the first `left` columns aligned to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    for columns in _blocks(widths, left, console().width if sys.stdout.isatty() else 10**6):
+    for columns in _blocks(widths, left, output_width() or 10**6):
         for number, row in enumerate([titles, *rows]):
             cells = [
                 row[column].ljust(widths[column]) if column < left else row[column].rjust(widths[column])
@@ -72,7 +73,7 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, left: i
 
 def print_chart(title: str, lines: Sequence[Line]) -> None:
     """Print a line chart, if it has data and standard output can encode it."""
-    width = min(console().width, 120) if sys.stdout.isatty() else 100
+    width = min(output_width() or 100, 120)
     rows = [] if _is_ascii() else draw(lines, width=width)
     if not rows:
         return
@@ -156,4 +157,6 @@ def _blocks(widths: Sequence[int], left: int, room: int) -> list[list[int]]:
 
 def _put(pieces: Sequence[tuple[str, str]]) -> None:
     """Print the pieces of a line with their styles, and make control characters visible."""
-    console().print(Text.assemble(*[(encodable(printable(text)), style) for text, style in pieces]))
+    wrapper, width = Wrapper(), output_width()
+    wrapped = [part for text, style in pieces for part in wrapper.feed(encodable(printable(text)), style, width)]
+    console().print(Text.assemble(*wrapped, *wrapper.flush(width)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from cyclopts import Parameter
 
 from ...errors import BadSetting, FoveateError
 from ...stores import without_password
-from ..options import settings_of, store_url
+from ..options import settings_of
 
 if TYPE_CHECKING:
     from .screen import Screen
@@ -83,43 +84,32 @@ def chat(
         Write one JSON object a line for each event, for programs.
     """
     from ...agents.limits import Limits
-    from ...open import check_price, open_store
+    from ...open import open_store
+    from .models import DEMO
     from .options import (
-        default_store,
+        choose_model,
+        choose_store,
         find_conversation,
         list_conversations,
-        open_screen,
         read_system_prompt,
         read_tools,
     )
-    from .session import DEMO, ChatOptions, price_of
+    from .session import ChatOptions
 
-    if name is not None and not name.strip():
-        raise BadSetting("The conversation has an empty name. Name it, or leave the name out to get a new one.")
     settings = settings_of(policy)
-    is_set = settings.values["store"].source != "default"
-    url = store_url(store) if store else (settings["store"] if is_set else default_store())
+    url = choose_store(store, settings)
     limits = Limits(turns=limit_turns, tokens=limit_tokens, money=limit_money, seconds=limit_seconds)
     with closing(open_store(url)) as database:
         if list_:
             list_conversations(database, url)
             return 0
-        title, is_new, last_model = find_conversation(database, name)
-        chosen = model or last_model
-        if not chosen:
-            raise BadSetting(
-                "A new conversation needs a model: --model anthropic:claude-haiku-4-5, or --model demo without a key."
-            )
-        if limit_money is not None:
-            check_price("--limit-money", chosen, price_of(chosen), "Leave it out; --limit-tokens works for any model.")
-        screen = open_screen(json_)
-        is_person = sys.stdin.isatty()
-        is_interactive = is_person or json_
+        found = find_conversation(database, name)
+        chosen = choose_model(model or found.last_model, limits)
         options = ChatOptions(
-            name=title,
+            name=found.name,
             model=chosen,
             store=database,
-            is_new=is_new and title not in database.names(""),
+            is_new=not found.is_stored,
             is_named=name is not None,
             folder=folder,
             tools=read_tools(tools, folder),
@@ -128,17 +118,24 @@ def chat(
             window=settings["window"] if window is None else window,
             policy=policy,
             approve_all=yes,
-            pace=_PACE if is_person and chosen == DEMO else 0.0,
+            pace=_PACE if sys.stdin.isatty() and chosen == DEMO else 0.0,
         )
-        return _run(options, screen, without_password(url), is_new=is_new, is_interactive=is_interactive)
+        return _run(options, without_password(url), has_messages=found.has_messages, is_json=json_)
 
 
-def _run(options: ChatOptions, screen: Screen, url: str, *, is_new: bool, is_interactive: bool) -> int:
+def _run(options: ChatOptions, url: str, *, has_messages: bool, is_json: bool) -> int:
     """Run the chat to its end, and return the exit code."""
+    from .options import open_screen
     from .session import ChatSession
 
+    screen = open_screen(is_json)
+    is_interactive = sys.stdin.isatty() or is_json
     with closing(ChatSession(options, screen, is_interactive=is_interactive)) as session:
-        _greet(session, url, is_new=is_new)
+        if has_messages:
+            _show_last_exchange(session)
+        else:
+            welcome = f"{session.name} with {session.model}, stored in {url}. Type /help for the commands."
+            session.notify(welcome, "dim")
         while not _run_line(session, screen, is_interactive=is_interactive):
             pass
         return 1 if session.has_failed and not is_interactive else 0
@@ -149,7 +146,7 @@ def _run_line(session: ChatSession, screen: Screen, *, is_interactive: bool) -> 
     from .commands import run_command
 
     try:
-        if (line := _read(screen)) is None:
+        if (line := _read(session, screen)) is None:
             return True
         text = line.strip()
         is_command = text.startswith("/") and not text.startswith("//")
@@ -171,26 +168,26 @@ def _run_line(session: ChatSession, screen: Screen, *, is_interactive: bool) -> 
     return False
 
 
-def _read(screen: Screen) -> str | None:
+def _read(session: ChatSession, screen: Screen) -> str | None:
     """Return the next input. A backslash at the end of a line continues it on the next line."""
+    from .commands import complete_line
+    from .line_editor import CONTINUATION
     from .screen import PROMPT
 
+    complete = partial(complete_line, session)
     lines: list[str] = []
-    while (line := screen.read("... " if lines else PROMPT)) is not None:
+    while (line := screen.read(CONTINUATION if lines else PROMPT, complete)) is not None:
         if not line.endswith("\\"):
             return "\n".join([*lines, line])
         lines.append(line[:-1])
     return "\n".join(lines) if lines else None
 
 
-def _greet(session: ChatSession, url: str, *, is_new: bool) -> None:
-    """Show the conversation's name, and its last exchange if it is not new."""
+def _show_last_exchange(session: ChatSession) -> None:
+    """Show the size of a continued conversation, its last exchange, and whether the last answer is complete."""
     from ..text import message_text, shortened
 
     chat = session.chat
-    if is_new:
-        session.notify(f"{session.name} with {session.model}, stored in {url}. Type /help for the commands.", "dim")
-        return
     view = f"{len(chat.view)} in the view with {chat.view.tokens:,} tokens"
     session.notify(f"{session.name} with {session.model}: {len(chat)} messages, {view}. The last exchange:", "dim")
     rows = chat.history(max(1, len(chat) - 200))

@@ -13,14 +13,17 @@ from itertools import chain
 
 from msgspec import Struct
 
+from ...core.handles import parse_handle
 from ...core.messages import Message
 from ...errors import BadInput
+from ...models import PROVIDERS
 from ..options import handle_of
 from ..text import beginning, brief, message_text, shortened
+from .models import DEMO
 from .rendering import bill_table, kind_table, largest, saving_table
 from .session import ChatSession
 
-__all__ = ["COMMANDS", "Command", "run_command"]
+__all__ = ["COMMANDS", "Command", "complete_line", "run_command"]
 
 _RECENT = 20
 """Messages that /history lists by default."""
@@ -34,6 +37,8 @@ class Command(Struct, frozen=True):
     about: str
     run: Callable[[ChatSession, str], str]
     """Returns the text to show, or "". Raises BadInput and the errors of conversations."""
+    arguments: Callable[[ChatSession], Sequence[str]] = lambda session: ()
+    """Returns the arguments that Tab offers, the likeliest first."""
 
 
 def run_command(session: ChatSession, line: str) -> bool:
@@ -50,10 +55,46 @@ def run_command(session: ChatSession, line: str) -> bool:
     return False
 
 
+def complete_line(session: ChatSession, text: str) -> list[str]:
+    """Return the lines that begin with `text`: commands, or one command with its arguments."""
+    name, space, _ = text.removeprefix("/").partition(" ")
+    if not text.startswith("/"):
+        return []
+    if not space:
+        names = [*(f"/{command.name}{' ' * bool(command.takes)}" for command in COMMANDS), "/quit"]
+        return [line for line in names if line.startswith(text)]
+    command = next((command for command in COMMANDS if command.name == name), None)
+    values = command.arguments(session) if command else ()
+    return [line for value in values if (line := f"/{name} {value}").startswith(text)]
+
+
 def _unknown(name: str) -> str:
     near = get_close_matches(name, [*(command.name for command in COMMANDS), *_OTHER_NAMES], n=3, cutoff=0.5)
     hint = f" Did you mean {', '.join(f'/{name}' for name in near)}?" if near else ""
     return f"There is no /{name[:40]}.{hint} Type /help for the commands; a line that begins with // is for the model."
+
+
+# -------------------------------------------------------------------------------------------------------- arguments
+
+
+def _handles(session: ChatSession) -> list[str]:
+    return [entry.handle for entry in reversed(session.chat.view.entries)]
+
+
+def _shrunk(session: ChatSession) -> list[str]:
+    return [entry.handle for entry in reversed(session.chat.view.entries) if entry.shrunk or entry.span is not None]
+
+
+def _pinned(session: ChatSession) -> list[str]:
+    return [entry.handle for entry in session.chat.view.entries if entry.is_pinned()]
+
+
+def _edits(session: ChatSession) -> list[str]:
+    return [str(receipt.last) for receipt in reversed(session.chat.journal.receipts()) if receipt.author != "undo"]
+
+
+def _models(session: ChatSession) -> list[str]:
+    return [*session.chat.totals().by_model, DEMO, *(f"{provider}:" for provider in PROVIDERS)]
 
 
 # --------------------------------------------------------------------------------------------------------- the commands
@@ -114,6 +155,8 @@ def _fork(session: ChatSession, rest: str) -> str:
 
 def _cost(session: ChatSession, rest: str) -> str:
     context = session.context()
+    if not context.totals.calls:
+        return "The model has not been called yet."
     note = (
         "Input is the sum of cached, written and other. Saved: compared with calls that send the whole history, both "
         "with a warm cache. Summaries by a model are not included."
@@ -144,9 +187,11 @@ def _tools(session: ChatSession, rest: str) -> str:
 
 
 def _history(session: ChatSession, rest: str) -> str:
-    if rest and not _COUNT.fullmatch(rest):
-        raise BadInput("/history takes the number of messages to list, such as /history 50.")
-    history = session.chat.history(max(1, len(session.chat) - int(rest or _RECENT) + 1))
+    first, last = max(1, len(session.chat) - _RECENT + 1), None
+    if rest:
+        handle = parse_handle(_handle(rest, "/history"))
+        first, last = handle.first, handle.last if handle.last > handle.first else None
+    history = session.chat.history(first, last)
     shown = {entry.id for entry in session.chat.view if not entry.shrunk and entry.span is None}
     rows = [
         (row.handle, row.message.role, beginning(row.message, 80), "" if row.id in shown else "not shown in full")
@@ -173,23 +218,24 @@ def _resume(session: ChatSession, rest: str) -> str:
 
 def _help(session: ChatSession, rest: str) -> str:
     rows = [(f"/{command.name} {command.takes}".rstrip(), command.about) for command in COMMANDS]
-    return f"{_table([*rows, ('/quit', 'end the chat, as Ctrl-D does')], 2)}\nN is the number of a message: 12 or m12."
+    numbers = "N is the number of a message: 12 or m12. EDIT is the number of an edit, as /why shows it."
+    return f"{_table([*rows, ('/quit', 'end the chat, as Ctrl-D does')], 2)}\n{numbers}"
 
 
 COMMANDS = (
     Command("context", "", "show the tokens in the window by kind, and the largest messages", _context),
-    Command("why", "N", "explain why message N looks as it does", _why),
-    Command("expand", "N", "show message N in full again", _expand),
-    Command("pin", "N", "keep message N as it is shown", _pin),
-    Command("unpin", "N", "release a pinned message", _unpin),
+    Command("why", "N", "explain why message N looks as it does", _why, _handles),
+    Command("expand", "N", "show message N in full again", _expand, _shrunk),
+    Command("pin", "N", "keep message N as it is shown", _pin, _handles),
+    Command("unpin", "N", "release a pinned message", _unpin, _pinned),
     Command("compact", "[FOCUS]", "replace the oldest part by a summary now", _compact),
-    Command("undo", "[EDIT]", "undo the newest change of the view, or one edit", _undo),
+    Command("undo", "[EDIT]", "undo the newest change of the view, or one edit", _undo, _edits),
     Command("fork", "NAME", "continue in a copy of this conversation", _fork),
     Command("cost", "", "show the tokens billed and the saving", _cost),
     Command("search", "WORDS", "find words in messages that are hidden or shortened", _search),
     Command("tools", "", "list the tools of the model", _tools),
-    Command("history", "[COUNT]", "list the newest messages, shown or not", _history),
-    Command("model", "[NAME]", "switch to another model", _model),
+    Command("history", "[N]", f"list the newest {_RECENT} messages, those from N on, or N-N", _history),
+    Command("model", "[NAME]", "switch to another model", _model, _models),
     Command("resume", "", "continue an answer that was stopped or failed", _resume),
     Command("help", "", "show this list", _help),
 )

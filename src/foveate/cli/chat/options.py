@@ -6,20 +6,32 @@ import os
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ...agents import toolbox
 from ...agents.tools import Tool
 from ...errors import BadInput, BadSetting
-from ...open import open_conversation
+from ...open import check_price, open_conversation
 from ...ports import Database
 from ...replay.numbers import plural
 from ...stores import without_password
+from ..options import store_url
 from ..output import print_table, say
 from ..text import beginning
+from .models import price_of
 from .screen import JsonScreen, Pipe, Screen, Terminal
+
+if TYPE_CHECKING:
+    from ...agents.limits import Limits
+    from ...settings import Settings
 
 __all__ = [
     "TOOLS",
+    "Found",
+    "choose_model",
+    "choose_store",
     "default_store",
     "find_conversation",
     "list_conversations",
@@ -62,15 +74,47 @@ def default_store() -> str:
     return f"sqlite:///{file}"
 
 
-def find_conversation(store: Database, name: str | None) -> tuple[str, bool, str]:
-    """Return the conversation's name, whether it is new, and the model that answered last in it."""
+def choose_store(store: str | None, settings: Settings) -> str:
+    """Return the URL of the store: of the option, else of the settings, else the default."""
+    if store:
+        return store_url(store)
+    return str(settings["store"]) if settings.values["store"].source != "default" else default_store()
+
+
+def choose_model(name: str, limits: Limits) -> str:
+    """Return the name of a model. Raises BadSetting without a name, or without the price that a limit needs."""
+    if not name:
+        raise BadSetting(
+            "A new conversation needs a model: --model anthropic:claude-haiku-4-5, or --model demo without a key."
+        )
+    if limits.money is not None:
+        check_price("--limit-money", name, price_of(name), "Leave it out; --limit-tokens works for any model.")
+    return name
+
+
+class Found(Struct, frozen=True):
+    """The conversation that a chat continues or creates."""
+
+    name: str
+    is_stored: bool = False
+    """Whether the store has it. It may be empty."""
+    has_messages: bool = False
+    last_model: str = ""
+    """The model that answered last in it; "" if none did."""
+
+
+def find_conversation(store: Database, name: str | None) -> Found:
+    """Return the conversation of this name, or a new one. Raises BadSetting for a blank name."""
     if name is None:
-        return new_name(store), True, ""
+        return Found(new_name(store))
+    if not name.strip():
+        raise BadSetting("The conversation has an empty name. Name it, or leave the name out to get a new one.")
     if name not in store.names(""):
-        return name, True, ""
+        return Found(name)
     with closing(open_conversation(name, store=store, policy="off")) as chat:
         steps = (step for run in reversed(chat.journal.runs()) for step in reversed(chat.journal.steps(run.id)))
-        return name, not len(chat), next((step.name for step in steps if step.kind == "model"), "")
+        model = next((step.name for step in steps if step.kind == "model"), "")
+        return Found(name, True, len(chat) > 0, model)
 
 
 def new_name(store: Database) -> str:

@@ -6,7 +6,7 @@ The screens make control characters visible, so no text of a model, a tool or a 
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from typing import Any, Protocol
 
@@ -27,6 +27,8 @@ from ...core.context import Context
 from ...core.wire import encode_message
 from ..output import console, encodable
 from ..text import brief, printable
+from ..wrapping import Wrapper, output_width
+from .line_editor import LineEditor
 from .rendering import ChatEvent, Notice, Piece, Question, ScreenState, Waiting, render, waiting_text
 
 __all__ = ["PROMPT", "JsonScreen", "Pipe", "Screen", "Terminal"]
@@ -43,43 +45,61 @@ class Screen(Protocol):
         """Print one event."""
         ...
 
-    def read(self, prompt: str) -> str | None:
-        """Return the next line of the user without its end; None at the end of input."""
+    def read(self, prompt: str, complete: Callable[[str], Sequence[str]] | None = None) -> str | None:
+        """Return the next line of the user without its end, or a message of several lines; None at the end of input.
+
+        `complete`: returns the lines that begin with a text, for the Tab key.
+        """
         ...
 
 
 class Pipe:
-    """Lines in, plain text out: for scripts and tests. It prints each line it reads, so the output reads as a chat."""
+    """Lines in, plain text out: for scripts and tests. It prints each line it reads, so the output reads as a chat.
+
+    COLUMNS, if set, is the width at which lines wrap.
+    """
 
     def __init__(self) -> None:
         self._state = ScreenState()
+        self._wrapper = Wrapper()
         _accept_any_bytes()
 
     def show(self, event: ChatEvent) -> None:
         self._state, pieces = render(self._state, event)
         for piece in pieces:
             self._put(piece)
+        if not self._state.open:  # Nothing continues the last word.
+            self._flush()
         sys.stdout.flush()
 
-    def read(self, prompt: str) -> str | None:
+    def read(self, prompt: str, complete: Callable[[str], Sequence[str]] | None = None) -> str | None:
         line = sys.stdin.readline()
         if not line:
             return None
         line = line.rstrip("\r\n")
         self._put(Piece(f"{_spaced(prompt)}{line}\n"))
+        self._flush()
         return line
 
     def _put(self, piece: Piece) -> None:
-        sys.stdout.write(_safe(piece.text))
+        """Print a piece, wrapped at words."""
+        for text, style in self._wrapper.feed(_safe(piece.text), piece.style, output_width()):
+            self._write(text, style)
+
+    def _flush(self) -> None:
+        for text, style in self._wrapper.flush(output_width()):
+            self._write(text, style)
+
+    def _write(self, text: str, style: str) -> None:
+        sys.stdout.write(text)
 
 
 class Terminal(Pipe):
-    """A person at a terminal: lines with a history, and colours if the terminal has them."""
+    """A person at a terminal: messages with a history, and colours if the terminal has them."""
 
     def __init__(self) -> None:
         super().__init__()
-        with suppress(ImportError):  # Some systems have no readline; input works without it.
-            import readline  # noqa: F401
+        self._editor = LineEditor()
         self._console = console()
         self._is_waiting = False
         """Whether the cursor's line says what the chat waits for."""
@@ -88,21 +108,24 @@ class Terminal(Pipe):
         self._end_waiting()
         super().show(event)
         if (text := waiting_text(event)) and not self._state.open and not self._console.is_dumb_terminal:
-            self._put(Piece(f"  {brief(text, max(20, self._console.width - 6))}", "dim"))
+            self._write(_safe(f"  {brief(text, max(20, self._console.width - 6))}"), "dim")
             sys.stdout.flush()
             self._is_waiting = True
 
-    def read(self, prompt: str) -> str | None:
+    def read(self, prompt: str, complete: Callable[[str], Sequence[str]] | None = None) -> str | None:
         self._end_waiting()
         try:
-            self._put(Piece(_spaced(prompt).removesuffix(prompt)))
-            return input(_safe(prompt))
+            if prompt != PROMPT:
+                return self._editor.read_answer(prompt)
+            self._put(Piece("\n"))
+            self._flush()
+            sys.stdout.flush()
+            return self._editor.read_message(prompt, complete)
         except EOFError:
-            print()
             return None
 
-    def _put(self, piece: Piece) -> None:
-        self._console.print(Text(_safe(piece.text), style=piece.style), end="")
+    def _write(self, text: str, style: str) -> None:
+        self._console.print(Text(text, style=style), end="")
 
     def _end_waiting(self) -> None:
         if self._is_waiting:
@@ -119,7 +142,7 @@ class JsonScreen:
     def show(self, event: ChatEvent) -> None:
         print(msgspec.json.encode(_plain(event)).decode(), flush=True)
 
-    def read(self, prompt: str) -> str | None:
+    def read(self, prompt: str, complete: Callable[[str], Sequence[str]] | None = None) -> str | None:
         line = sys.stdin.readline()
         return line.rstrip("\r\n") if line else None
 

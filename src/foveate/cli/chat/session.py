@@ -23,20 +23,16 @@ from ...core.context import Context
 from ...core.messages import ToolCall
 from ...core.profiles import window_of
 from ...core.receipts import Receipt
-from ...errors import BadSetting, ConversationBusy, DoesNotFit, MissingKey
-from ...models.demo import WINDOW, demo_model
-from ...models.prices import cost_of
-from ...models.sdk import SdkModel
-from ...open import open_model
-from ...ports import Cost, Database, Model
+from ...errors import BadSetting, ConversationBusy, DoesNotFit
+from ...ports import Database, Model
 from ...stores.memory import MemoryStore
+from .models import check_key, open_chat_model, price_of
 from .options import new_name
 from .rendering import Notice, Question, Waiting
 from .screen import Screen
 
-__all__ = ["DEMO", "ChatOptions", "ChatSession", "price_of"]
+__all__ = ["ChatOptions", "ChatSession"]
 
-DEMO = "demo"
 _LEAST_ROOM = 500
 """Tokens that a window must have for messages."""
 
@@ -72,7 +68,7 @@ class ChatSession:
         self._options, self._screen, self._is_interactive = options, screen, is_interactive
         self._allowed: set[str] = set()
         """Tools that the user allowed for the rest of the chat."""
-        self._model = self._open_model(options)
+        self._model = _model_of(options)
         self._agent = self._open_agent(options, self._model)
         self._last_shown = self.chat._agent.head.number
         """Number of the newest edit on the screen."""
@@ -179,22 +175,17 @@ class ChatSession:
         self._agent, self._options = agent, options
 
     def _reopen(self, options: ChatOptions) -> None:
-        model = self._open_model(options)
+        model = _model_of(options)
         agent = self._open_agent(options, model)  # Before closing: if opening fails, this conversation stays open.
         self.close()
         self._agent, self._model, self._options = agent, model, options
         self._last_shown = self.chat._agent.head.number
 
-    def _open_model(self, options: ChatOptions) -> Model:
-        if options.model == DEMO:
-            return demo_model(pace=options.pace, window=options.window or WINDOW)
-        return open_model(options.model)
-
     def _open_agent(self, options: ChatOptions, model: Model) -> ChatAgent:
         window: dict[str, Any] = {} if options.window is None else {"window": options.window}
         if not window and not hasattr(model, "window") and window_of(options.model.partition(":")[2]) is None:
             raise BadSetting(f"The window of {options.model} is not known. Name it, in tokens: --window 128000.")
-        _check_key(model)
+        check_key(model)
         agent = ChatAgent(
             model,
             conversation=options.name,
@@ -229,16 +220,8 @@ class ChatSession:
         return answer
 
 
-def _check_key(model: Model) -> None:
-    """Raise BadSetting if the model has no key."""
-    try:
-        if isinstance(model, SdkModel):
-            model.check_key()
-    except MissingKey as error:
-        raise BadSetting(
-            f"{error.model} needs a key, and {' or '.join(error.variables)} is not set. Set it with export "
-            f"{error.variables[0]}=YOUR_KEY, or use the model demo, which needs no key."
-        ) from None
+def _model_of(options: ChatOptions) -> Model:
+    return open_chat_model(options.model, pace=options.pace, window=options.window)
 
 
 def _check_room(chat: Conversation, options: ChatOptions) -> None:
@@ -253,11 +236,6 @@ def _check_room(chat: Conversation, options: ChatOptions) -> None:
             f"answer take {context.tokens + context.reserve:,}. Name a larger one, such as --window 8000, or fewer "
             "tools, such as --tools none."
         )
-
-
-def price_of(model: str) -> Cost | None:
-    """Return the cost of the model with this name; None if its price is unknown."""
-    return None if model in ("", DEMO) else cost_of(model)
 
 
 def _sentence(error: Exception) -> str:
