@@ -41,7 +41,7 @@ PACKAGES: dict[str, set[str]] = {
     "replay": {"jinja2"},
     "ops": {"zstandard", "procrastinate", "psycopg", "psycopg_pool"},
     "inspector": {"jinja2"},
-    "cli": {"cyclopts", "rich", "jinja2", "genai_prices"},
+    "cli": {"cyclopts", "rich", "jinja2", "genai_prices", "prompt_toolkit"},
     "testing": {"hypothesis", "pytest"},
 }
 """The third-party packages of each leaf, in addition to msgspec."""
