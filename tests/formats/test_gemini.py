@@ -612,3 +612,18 @@ def test_blocks_of_other_providers_stay_away():
 def test_a_result_that_nobody_can_read_is_written_all_the_same():
     wires = get_format("gemini").render([Message("tool", (ToolResult("c", (Text("a"), Text("b")), "interrupted"),))])
     assert wires == [said({"functionResponse": {"id": "c", "name": "c", "response": {"error": "a\nb"}}})]
+
+
+@pytest.mark.parametrize("role", ["user", "model"])
+def test_keys_that_the_api_refuses_stay_in_the_history(role: str):
+    """000-05: hosts keep ids, times and facts in their messages."""
+    foreign = {"role": role, "parts": [{"text": "hi"}], "id": "42", "timestamp": 7}
+    format = get_format("gemini")
+    messages = format.parse(foreign)
+    assert format.render(messages) == [foreign]
+    prompt = format.prompt(view(user("Go."), *messages, assistant("Done."), user("Go on.")), profile=PROFILE)
+    assert check_body("gemini", prompt) == []
+    assert "hi" in str(prompt)
+    assert "timestamp" not in str(prompt)
+    refusals = check_body("gemini", {"contents": [{"role": "user", "parts": [{"text": "hi"}], "timestamp": 7}]})
+    assert [refusal.where for refusal in refusals] == ["contents[0].timestamp"]

@@ -10,6 +10,7 @@ import pytest
 from format_views import IMAGE, PIXEL, entries, view
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from foveate import open_conversation
 from foveate.core.edits import Replace, Target
@@ -109,11 +110,23 @@ def test_every_role_is_read():
 
 
 def test_unknown_fields_of_messages_stay_with_them():
-    passthrough = {"turn_id": "t1", "create_time": 1.5}
+    passthrough = {"internal_chat_message_metadata_passthrough": {"turn_id": "t1"}}
     text = {"type": "input_text", "text": "hi"}
-    item = {"type": "message", "id": "msg_9", "role": "user", "content": [text], "internal_metadata": passthrough}
+    item = {"type": "message", "id": "msg_9", "role": "user", "content": [text], **passthrough}
     assert one(item).text == "hi"
     assert shown(*whole(item)) == [item]
+
+
+@pytest.mark.parametrize("message", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}])
+def test_keys_that_the_api_refuses_stay_in_the_history(message: dict[str, Any]):
+    """000-05: hosts keep ids, times and facts in their messages."""
+    foreign = {**message, "id": "42", "timestamp": 7, "messageType": "action-result"}
+    assert shown(*whole(foreign))[-1] == message
+    assert [refusal.where for refusal in check_body(NAME, {"input": [{**message, "timestamp": 7}]})] == [
+        "input[0].timestamp"
+    ]
+    profile = replace(PROFILE, unknown_keys=True)
+    assert Responses().prompt(view(*whole(foreign)), profile=profile)["input"][-1] == foreign
 
 
 def test_the_items_of_one_response_are_one_message():

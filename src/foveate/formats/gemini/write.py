@@ -18,7 +18,7 @@ from ...core.messages import Extra, Media, Message, Opaque, Part, Reasoning, Tex
 from ...core.profiles import Profile
 from ...core.system_messages import OPENING
 from ...core.view import Entry
-from ..blocks import Place, add_extra, extra_fields, hidden_media_text, is_sendable, media_label
+from ..blocks import Place, add_extra, extra_fields, hidden_media_text, is_sendable, media_label, sent_fields
 from ..json import parse_object
 from .read import CALL, NAME, PLACEHOLDERS, RESPONSE, SIGNATURE
 
@@ -116,8 +116,7 @@ def write_view(
             parts += _note(_parts(message.parts, strict, "system"))
         else:
             parts += _parts(message.parts, strict, "user")
-        extra = {**_kept(message.extra, strict), **extra}
-    extra.pop("role", None)
+        extra = {**_kept_of_content(message.extra, profile), **extra}
     return [(add_extra({"role": "user", "parts": parts}, extra), entries)] if parts else []
 
 
@@ -141,7 +140,7 @@ def _turn(entries: tuple[Entry, ...], profile: Profile) -> Iterator[tuple[dict[s
             yield user_note(), ()
         if profile.signed_calls:
             _sign(parts)
-        yield add_extra({"role": "model", "parts": parts}, _kept(message.extra, profile.strict)), (entry,)
+        yield add_extra({"role": "model", "parts": parts}, _kept_of_content(message.extra, profile)), (entry,)
         follows_model = True
     if not results:
         return
@@ -182,8 +181,17 @@ def _has_id(extra: Extra | None, kind: str) -> bool:
     return not (isinstance(nested, dict) and "id" in nested)
 
 
+def _kept_of_content(extra: Extra | None, profile: Profile) -> dict[str, Any]:
+    """Return the kept fields of a content that a request may hold: the API knows `role` and `parts` alone, and refuses
+    others (`Unknown name "id" at 'contents[0]': Cannot find field`).
+    """
+    fields = sent_fields(extra, NAME, (), profile)
+    fields.pop("role", None)
+    return fields
+
+
 def _kept(extra: Extra | None, strict: bool) -> dict[str, Any]:
-    """Return the kept fields of a content or a part; for a strict server, only those that the API documents."""
+    """Return the kept fields of a part; for a strict server, only those that the API documents."""
     fields = extra_fields(extra, NAME)
     documented = (SIGNATURE, "thought", CALL, RESPONSE, "inlineData", "fileData")
     return {key: fields[key] for key in documented if key in fields} if strict else fields

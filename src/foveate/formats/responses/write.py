@@ -40,6 +40,15 @@ _NEEDS_ID = frozenset(
 )
 """Items that the API does not accept without their id."""
 
+_MESSAGE_KEYS = frozenset(
+    {"type", "role", "content", "id", "status", "phase"}  # OpenAI's own
+    | {"internal_chat_message_metadata_passthrough"}  # Codex, in requests to the backend of ChatGPT
+)
+"""Keys of a message that are sent. The API refuses others: `Unknown parameter: 'input[0].timestamp'`.
+
+Sources: the types of OpenAI's SDK 3.54; recorded requests of Codex.
+"""
+
 Wire = tuple[dict[str, Any], tuple[Entry, ...]]
 
 
@@ -72,12 +81,22 @@ def write_view(entries: tuple[Entry, ...], start: int, profile: Profile) -> list
         # A message that an edit or a rule changed is another object than its source.
         keeps_ids = entry.source is None or message is entry.source
         items = _items(message, kinds, strict=profile.strict, place=message.role, keeps_ids=keeps_ids)
+        if not profile.unknown_keys:
+            items = [_documented(item) if "role" in item else item for item in items]
         own = [item for item in items if item.get("content") != [] or "role" not in item]  # Empty messages are refused.
         if message.role == "tool" and len(own) > 1:  # No message may stand between a call and its result.
             notes += [(item, ()) for item in own[1:]]
             del own[1:]
         wires += [(item, (entry,)) for item in own]
     return wires + notes
+
+
+def _documented(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a message without the keys that the API does not know, and without an id that it did not assign."""
+    if item.keys() <= _MESSAGE_KEYS and str(item.get("id", "msg")).startswith("msg"):
+        return item
+    kept = {key: value for key, value in item.items() if key in _MESSAGE_KEYS}
+    return kept if str(kept.get("id", "msg")).startswith("msg") else without_id(kept)
 
 
 def _items(

@@ -100,9 +100,8 @@ class GeminiReader:
             ids = [own for _, own in each if own]
             if len(set(ids)) < len(ids):
                 facts.fault("call-id", ".parts", f"{where} ids are not unique: {', '.join(ids)}")
-        if self.strict:
-            for key in unknown_keys(content, ("role", "parts")):
-                facts.fault("keys", f".{key}", f"Unknown name {key!r}: Cannot find field.")
+        for key in unknown_keys(content, ("role", "parts")):
+            facts.fault("keys", f".{key}", f"Unknown name {key!r}: Cannot find field.")
         return facts
 
     def _part(self, part: object, path: str, facts: GeminiFacts) -> None:
