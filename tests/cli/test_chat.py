@@ -255,6 +255,8 @@ def test_help_lists_every_command_and_quit_ends_the_chat(chat):
         ("/undo 0", "/undo takes the number of an edit"),
         ("/fork talk", "There already is a conversation 'talk'."),
         ("/fork a\0b", "The name 'a\\x00b' holds a NUL"),
+        ("/fork try 2", "The name of a fork has no blanks: /fork try-2."),
+        ("/cost now", "   model  calls "),
         ("/compact", "There is nothing to compact"),
         ("/undo", "There is nothing to undo"),
     ],

@@ -64,3 +64,24 @@ def test_limit_of_money_ends_an_answer(talk, tmp_path):
     assert code == 0, out
     assert "Stopped: the answer reached the limit of money." in out
     assert 1 < out.count("* list_files") < 20
+
+
+def test_calls_of_another_model_are_not_priced_at_the_present_one(talk, tmp_path):
+    """A tour with the demo and one call of a model once cost the tour at the price of that model."""
+    pytest.importorskip("genai_prices")
+    for number in range(4):
+        (tmp_path / f"{number}.md").write_text("The ship sails on.\n" * 200, encoding="utf-8")
+    code, out, _ = talk(
+        "openai", "gpt-4.1", [say("Hi.")], "/model demo", "tour", "/model openai:gpt-4.1", "hi", "/cost"
+    )
+    assert code == 0
+    assert " (without demo)\n" in out
+    bills = {
+        words[0]: words[-1].removeprefix("$")
+        for line in out[out.index("> /cost") :].splitlines()
+        if (words := line.replace("no price", "-").split()) and words[0] in ("demo", "openai:gpt-4.1", "all")
+    }
+    assert bills["demo"] == "-"
+    assert bills["openai:gpt-4.1"] == bills["all"]
+    assert 0 < float(bills["all"]) < 0.02
+    assert "Dollars leave out the models without a price." in out

@@ -32,7 +32,7 @@ class Limits(Struct, frozen=True):
     tokens: int | None = None
     """Input and output tokens of all model calls."""
     money: float | None = None
-    """US dollars. Needs a model whose price is known."""
+    """US dollars. Needs a model whose price is known: the extra `prices`, or `cost=` of the agent."""
     seconds: float | None = None
     """Wall-clock time from the beginning of the run."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
@@ -83,32 +83,23 @@ def replay(
     jobs
         Number of processes (default: the number of processors).
     """
-    from ..replay.corpus import newest_recording, replay_files
-    from .output import progress
-
-    paths = [*files, newest_recording()] if last else list(files)
-    if not paths:
-        raise BadSetting("foveate replay needs a recording. For the newest one on this computer: foveate replay --last")
-    names = policies_of(policy, compare)
-    billed = prices_of(prices)
+    paths = _paths_of(files, last)
+    names, billed = policies_of(policy, compare), prices_of(prices)
     if window < 1 or (jobs is not None and jobs < 1):
         raise BadSetting("--window and --jobs must be whole numbers above 0.")
     url = None if db is None else store_url(db)
     new_file = _check_places(html, url)
-    with progress("Replaying", len(paths)) as update:
-        corpus = replay_files(
-            paths,
-            policies=names,
-            window=window,
-            provider=provider,
-            prices=billed,
-            check=second_opinion,
-            store=url or "memory:",
-            format=reader,
-            lenient=lenient,
-            jobs=jobs,
-            progress=update,
-        )
+    corpus = _replay_with_progress(
+        paths,
+        policies=names,
+        window=window,
+        provider=provider,
+        prices=billed,
+        store=url or "memory:",
+        format=reader,
+        lenient=lenient,
+        jobs=jobs,
+    )
     if new_file is not None and not corpus.replayed:
         remove_database(new_file)
     totals = _totals(corpus.rows, names)
@@ -116,14 +107,30 @@ def replay(
     if report:
         write_whole(report, _page(corpus, totals, billed).encode())
     if as_json:
-        for row in corpus.rows:
-            print(msgspec.json.encode(row).decode())
+        _print_rows(corpus.rows)
     else:
-        _show(corpus.replayed, totals, wide)
-        if report:
-            print(f"The report is in {report}.")
+        _show(corpus.replayed, totals, wide, report)
     _print_failures(corpus.failures)
     return _exit_code(corpus)
+
+
+def _paths_of(files: Sequence[Path], last: bool) -> list[Path]:
+    """Return the recordings to replay, the newest one of this computer after the named ones. Raises BadSetting."""
+    from ..replay.corpus import newest_recording
+
+    paths = [*files, newest_recording()] if last else list(files)
+    if not paths:
+        raise BadSetting("foveate replay needs a recording. For the newest one on this computer: foveate replay --last")
+    return paths
+
+
+def _replay_with_progress(paths: Sequence[Path], **settings: Any) -> Corpus:
+    """Replay the recordings, and show the progress at a terminal. `settings`: keywords of `replay_files`."""
+    from ..replay.corpus import replay_files
+    from .output import progress
+
+    with progress("Replaying", len(paths)) as update:
+        return replay_files(paths, check=second_opinion, progress=update, **settings)
 
 
 def _check_places(html: Path | None, url: str | None) -> Path | None:
@@ -163,8 +170,13 @@ def _totals(rows: Sequence[Row], policies: Sequence[str]) -> list[Row]:
     return [sum_rows(group) for group in by_policy if group]
 
 
-def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool) -> None:
-    """Print the table, the chart and the sentences."""
+def _print_rows(rows: Sequence[Row]) -> None:
+    for row in rows:
+        print(msgspec.json.encode(row).decode())
+
+
+def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, report: Path | None) -> None:
+    """Print the table, the chart, the sentences and the place of the report."""
     from ..replay.numbers import count, plural
     from ..replay.report import closing_sentence, group_by_transcript, notes_of_rows, table
     from .chart import Line
@@ -190,6 +202,8 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool) -
         say(f"Refused: {text}")
     for row in totals:
         say(closing_sentence(row))
+    if report:
+        say(f"The report is in {report}.")
 
 
 def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices) -> str:

@@ -148,6 +148,8 @@ def _undo(session: ChatSession, rest: str) -> str:
 def _fork(session: ChatSession, rest: str) -> str:
     if not rest:
         raise BadInput("A fork needs a name, such as /fork another-try.")
+    if len(rest.split()) > 1:
+        raise BadInput(f"The name of a fork has no blanks: /fork {'-'.join(rest.split())[:60]}.")
     before = session.name
     session.fork(rest)
     return f"You are now in {rest}, a fork of {before} with the same history. {before} stays as it is."
