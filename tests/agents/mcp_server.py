@@ -36,6 +36,13 @@ def pay(amount: int) -> str:
 
 
 @server.tool()
+def send(to: str) -> str:
+    """Send."""
+    note(f"send {to}")
+    return f"sent {to}"
+
+
+@server.tool()
 def sleep() -> str:
     """Never answer."""
     note("sleep")

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
-from foveate import AgentBuilder, AsyncChatAgent, ChatAgent, LoopAgent, Media, Text
+from foveate import AgentBuilder, AsyncChatAgent, ChatAgent, LoopAgent, Media, StoreError, Text, Tool
 from foveate.agents.toolbox import ToolFailed, mcp
 from foveate.errors import BadInput, BadSetting, MissingExtra
+from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, calls, check_body
 
+from .agents import plain, store_failing_at
 from .loop.scripts import act, done, texts
 
 sdk = pytest.importorskip("mcp", reason="mcp is not installed (the extra `mcp`)")
@@ -51,8 +57,8 @@ def test_the_tools_of_a_server_are_tools_of_an_agent(log: Path):
         agent.send("Go.")
         parts = agent.conversation.history()[3].message.parts[0]
         assert results(agent) == [("ok", "3"), ("ok", "The page:"), ("error", "There is no town Oz.")]
-    assert [tool.name for tool in tools] == ["add", "pay", "sleep", "screenshot", "Find Town"]
-    assert [tool.is_repeatable for tool in tools] == [True, False, False, False, False]
+    assert [tool.name for tool in tools] == ["add", "pay", "send", "sleep", "screenshot", "Find Town"]
+    assert [tool.is_repeatable for tool in tools] == [True, False, False, False, False, False]
     assert (tools[0].description, list(tools[0].parameters["properties"])) == ("Add two numbers.", ["a", "b"])
     assert parts.content == (Text("The page:"), Media("image/png", "base64", "iVBORw0KGgo="))
     with pytest.raises(ToolFailed, match="The connection to the MCP server is closed"):
@@ -78,10 +84,14 @@ def test_a_server_that_dies_in_a_call_is_started_again(log: Path, format: str):
 
 
 def test_a_call_that_gets_no_answer_fails_after_the_timeout(log: Path):
-    with mcp(command(log), timeout=4) as tools:
+    server = mcp(command(log))
+    with server as tools:
         by_name = {tool.name: tool for tool in tools}
-        with pytest.raises(ToolFailed, match="sleep did not answer within 4 seconds and was given up"):
+        assert server._connection is not None
+        server._connection._timeout = 0.5  # Not that of connecting, which may take longer on a busy machine.
+        with pytest.raises(ToolFailed, match=r"sleep did not answer within 0.5 seconds and was given up"):
             by_name["sleep"]()
+        server._connection._timeout = 60
         assert content(by_name["add"](a=1, b=2)) == "3"
     assert carried_out(log) == ["sleep", "add 1 2"]
 
@@ -134,7 +144,7 @@ def test_tools_can_be_chosen_renamed_and_approved(log: Path):
     with mcp(chosen, only=["add", "pay"], prefix="demo_", needs_approval=["pay"]) as tools:
         assert [(tool.name, tool.needs_approval) for tool in tools] == [("demo_add", False), ("demo_pay", True)]
         assert content(tools[0](a=1, b=2)) == "3"
-    with pytest.raises(BadSetting, match=r"The MCP server demo has no tool subtract\. It has Find Town, add"):
+    with pytest.raises(BadSetting, match=r"The MCP server demo has no tool subtract\. It has Find Town, add, pay"):
         mcp(command(log), only=["subtract"]).open()
 
 
@@ -202,3 +212,79 @@ def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(MissingExtra, match=r'pip install "foveate\[mcp\]"'):
         mcp(["npx"])
+
+
+# --------------------------------------------------------------------------------------------- runs that break off
+
+
+def asks(request: dict[str, Any]) -> Any:
+    """Answer by the number of results, so that a request can be repeated."""
+    count = str(request["messages"]).count("'type': 'tool_result'")
+    if count == 0:
+        return calls(call("c1", "send", to="x"), call("c2", "add", a=1, b=2), call("c3", "send", to="y"))
+    return call("c4", "pay", amount=7) if count == 3 else "Done."
+
+
+def break_off(n: int, tools: Any, log: Path) -> bool:
+    """Run an agent whose store fails at its n-th operation, and resume it. Return whether it failed."""
+    log.unlink(missing_ok=True)
+    kept = MemoryStore()
+    store, countdown = store_failing_at(kept, n, after=n % 2 == 0)
+    with suppress(StoreError), ChatAgent(ScriptedModel(asks), tools=tools, store=store, **plain()) as first:
+        first.send("Go.")
+    model = ScriptedModel(asks)
+    with ChatAgent(model, tools=tools, store=kept, **plain()) as last:
+        outcome = last.resume() if len(last.conversation) else last.send("Go.")
+        assert (outcome.text, outcome.run.state) == ("Done.", "done")
+        assert len(results(last)) == 4
+    assert [check_body("anthropic", request) for request in model.requests] == [[]] * len(model.requests)
+    effects = [line for line in carried_out(log) if not line.startswith("add")]
+    assert sorted(effects) == sorted(set(effects))
+    return countdown.is_dead
+
+
+def test_nothing_is_sent_twice_wherever_the_store_fails(log: Path):
+    with mcp(command(log)) as tools:
+        kept = [tool for tool in tools if tool.name != "pay"]
+        paid = Tool(name="pay", call=lambda amount: "paid", parameters={"type": "object", "properties": {"amount": {}}})
+        n = 1
+        while break_off(n, [*kept, paid], log):
+            n += 1
+    assert n > 30
+
+
+@pytest.mark.slow
+def test_nothing_is_sent_twice_if_the_server_dies_too(log: Path):
+    with mcp(command(log)) as tools:
+        n = 1
+        while break_off(n, tools, log):
+            n += 1
+    assert n > 30
+
+
+CHILD = """
+import sys
+from foveate import ChatAgent
+from foveate.agents.toolbox import mcp
+from foveate.testing import ScriptedModel, call
+
+server, log, store = sys.argv[1:]
+model = ScriptedModel([call("c1", "add", a=1, b=2), call("c2", "sleep")])
+with mcp([sys.executable, server, log]) as tools:
+    ChatAgent(model, tools=tools, store=store, window=50_000).send("Go.")
+"""
+
+
+def test_a_killed_run_does_not_repeat_its_call(log: Path, tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chat.db"
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(SERVER), str(log), url])
+    until(lambda: "sleep" in carried_out(log))
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    model = ScriptedModel(["Done."])
+    with mcp(command(log)) as tools, ChatAgent(model, tools=tools, store=url, window=50_000, lock_timeout=60) as agent:
+        assert agent.resume().text == "Done."
+        assert results(agent)[0] == ("ok", "3")
+        assert results(agent)[1][1].startswith("It is not known whether sleep was carried out")
+    assert carried_out(log) == ["add 1 2", "sleep"]
+    assert check_body("anthropic", model.requests[0]) == []
