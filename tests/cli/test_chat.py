@@ -7,12 +7,13 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import foveate
 from foveate.cli.chat import options as opening
-from foveate.cli.chat.commands import COMMANDS
+from foveate.cli.chat.commands import COMMANDS, complete_line
 
 Chat = Callable[..., str]
 
@@ -229,6 +230,23 @@ def test_unknown_model_leaves_the_chat_unchanged(chat):
     assert out[1].startswith("Model 'nobody:x' is unknown")
     assert out[2] == "The window of openai:what-is-this is not known. Name it, in tokens: --window 128000."
     assert out[3].startswith("Hello!")
+
+
+def test_completion_offers_commands_and_their_arguments(chat, tmp_path):
+    chat("read chapter_0.md", "/pin 1", "read chapter_1.md", policy="keep-last-1")
+    with stored(tmp_path) as talk:
+
+        def completed(text: str) -> list[str]:
+            return complete_line(SimpleNamespace(chat=talk), text)  # type: ignore[arg-type]
+
+        assert completed("/co") == ["/context", "/compact ", "/cost"]
+        assert completed("/quit") == ["/quit"]
+        assert completed("/expand ") == ["/expand m3"]
+        assert completed("/unpin m") == ["/unpin m1"]
+        assert completed("/why m8") == ["/why m8"]
+        assert completed("/model d") == ["/model demo", "/model deepseek:"]
+        assert [line.split()[0] for line in completed("/undo ")] == ["/undo"] * len(talk.journal.receipts())
+        assert [completed(text) for text in ("", "hello", "/nothing ", "/why x", "/cost ")] == [[]] * 5
 
 
 def test_help_lists_every_command_and_quit_ends_the_chat(chat):

@@ -199,6 +199,17 @@ def test_tab_completes_commands_and_their_arguments(session):
     assert session.end() == 0
 
 
+def test_dumb_terminal_gets_no_control_sequences(env, tmp_path):
+    dumb = Session({**env, "TERM": "dumb"}, tmp_path)
+    dumb.until("\n> ")
+    dumb.type("hello\r")
+    dumb.until(" of 16,000 (")
+    dumb.until("\n> ")
+    dumb.type("/quit\r")
+    assert dumb.end() == 0
+    assert b"\x1b" not in dumb.raw
+
+
 def test_ctrl_c_stops_a_reply_and_not_the_chat(session, tmp_path):
     session.until("\n> ")
     session.type("count to 2000\n")  # More than a terminal holds that nobody reads: it does not end before.

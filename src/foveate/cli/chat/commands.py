@@ -94,7 +94,8 @@ def _edits(session: ChatSession) -> list[str]:
 
 
 def _models(session: ChatSession) -> list[str]:
-    return [*session.chat.totals().by_model, DEMO, *(f"{provider}:" for provider in PROVIDERS)]
+    used = session.chat.totals().by_model
+    return list(dict.fromkeys([*used, DEMO, *(f"{provider}:" for provider in PROVIDERS)]))
 
 
 # --------------------------------------------------------------------------------------------------------- the commands
