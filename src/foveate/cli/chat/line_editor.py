@@ -30,18 +30,13 @@ class LineEditor:
             from prompt_toolkit.key_binding import KeyBindings
             from prompt_toolkit.output import create_output
             from prompt_toolkit.shortcuts import CompleteStyle
-            from prompt_toolkit.utils import is_dumb_terminal
         except ImportError:
             raise MissingExtra("foveate chat at a terminal", "cli") from None
         bindings = KeyBindings()
         bindings.add("enter")(_end_or_continue)
         bindings.add("escape", "enter")(_insert_line_end)
-        output: Any = None  # For a terminal without control sequences, the package chooses a plain output.
-        if not is_dumb_terminal():
-            output = create_output(sys.stdout)
-            output.enable_cpr = (
-                False  # It asks for the place of the cursor. Not every terminal answers; only menus need it.
-            )
+        output: Any = create_output(sys.stdout)
+        output.enable_cpr = False  # Not every terminal reports the place of its cursor, and only menus need it.
         self._completer = _Completer()
         self._messages: Any = PromptSession(
             history=InMemoryHistory(),

@@ -28,7 +28,7 @@ from ...core.wire import encode_message
 from ..output import console, encodable
 from ..text import brief, printable
 from ..wrapping import Wrapper, output_width
-from .line_editor import LineEditor
+from .line_editor import CONTINUATION, LineEditor
 from .rendering import ChatEvent, Notice, Piece, Question, ScreenState, Waiting, render, waiting_text
 
 __all__ = ["PROMPT", "JsonScreen", "Pipe", "Screen", "Terminal"]
@@ -99,8 +99,9 @@ class Terminal(Pipe):
 
     def __init__(self) -> None:
         super().__init__()
-        self._editor = LineEditor()
         self._console = console()
+        self._editor = None if self._console.is_dumb_terminal else LineEditor()
+        """None for a terminal without control sequences."""
         self._is_waiting = False
         """Whether the cursor's line says what the chat waits for."""
 
@@ -115,12 +116,13 @@ class Terminal(Pipe):
     def read(self, prompt: str, complete: Callable[[str], Sequence[str]] | None = None) -> str | None:
         self._end_waiting()
         try:
-            if prompt != PROMPT:
-                return self._editor.read_answer(prompt)
-            self._put(Piece("\n"))
+            self._put(Piece(_spaced(prompt).removesuffix(prompt)))
             self._flush()
             sys.stdout.flush()
-            return self._editor.read_message(prompt, complete)
+            if self._editor is None:
+                return input(prompt)
+            is_answer = prompt not in (PROMPT, CONTINUATION)
+            return self._editor.read_answer(prompt) if is_answer else self._editor.read_message(prompt, complete)
         except EOFError:
             return None
 
