@@ -34,7 +34,7 @@ def test_sessions_of_the_page_match_the_real_output(run, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples" / "sample_project", tmp_path / "sample_project")
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((ROOT / "docs" / "chat.md").read_text(encoding="utf-8"))
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     for command, printed in blocks:
         monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in typed(printed))))
         code, out, err = run(*shlex.split(command)[1:])

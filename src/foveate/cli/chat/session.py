@@ -23,7 +23,7 @@ from ...core.context import Context
 from ...core.messages import ToolCall
 from ...core.profiles import window_of
 from ...core.receipts import Receipt
-from ...errors import BadSetting, ConversationBusy, DoesNotFit
+from ...errors import BadSetting, ConversationBusy, DoesNotFit, Refused
 from ...ports import Database, Model
 from ...stores.memory import MemoryStore
 from .models import check_key, open_chat_model, price_of
@@ -125,6 +125,11 @@ class ChatSession:
         except ConversationBusy:
             self.has_failed = True
             self.notify(f"Another agent is running in {self.name}. Try again when it has finished.", "red")
+        except Refused as error:
+            self.has_failed = True
+            self.notify(f"{self.model} did not answer: {_sentence(error.__cause__ or error)}", "red")
+            again = f"foveate chat {self.name} --policy balanced"
+            self.notify(f"The policy makes too little room. Another one: {again}")
         except Exception as error:  # Any error of an SDK: a key, the network, a refusal. The chat continues.
             self.has_failed = True
             self.notify(f"{self.model} did not answer: {_sentence(error)}\nType /resume to try again.", "red")
@@ -238,7 +243,7 @@ def _check_room(chat: Conversation, options: ChatOptions) -> None:
         )
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: BaseException) -> str:
     """Return the provider's own message, without the text that its SDK adds."""
     if type(error).__module__.startswith("foveate"):
         return str(error)
