@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from foveate.agents.tools import Tool
 from foveate.core.edits import Hide, Replace, Span, Target
 from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
@@ -16,6 +17,7 @@ from foveate.core.rendering import NO_ERROR_TEXT
 from foveate.core.rules import check
 from foveate.core.sizes import images_of, tokens_of
 from foveate.core.system_messages import OPENING
+from foveate.core.tool_names import tool_name
 from foveate.core.view import Entry
 from foveate.core.wire import encode_message
 from foveate.testing import answer, call, calls, say, system, thought, user
@@ -141,8 +143,16 @@ def test_tool_names_are_made_legal():
     for name, plain in (("functions.bash", "functions_bash"), ("read file", "read_file"), ("", "unnamed_tool")):
         assert alone(Message("assistant", (ToolCall("a", name),))).message.calls[0].name == plain
     long = Message("assistant", (ToolCall("a", "t" * 200),))
-    assert alone(long, OPENAI).message.calls[0].name == "t" * 64
-    assert alone(long, ANTHROPIC).message.calls[0].name == "t" * 128
+    for profile in (OPENAI, ANTHROPIC):
+        assert alone(long, profile).message.calls[0].name == tool_name("t" * 200)
+    fits = Message("assistant", (ToolCall("a", "t" * 128),))
+    assert alone(fits, ANTHROPIC).message.calls[0].name == "t" * 128
+
+
+def test_a_call_has_the_name_that_the_definition_of_its_tool_has():
+    for name in ("Google Search", "検索", "files/read.text"):
+        shown = alone(Message("assistant", (ToolCall("a", name),))).message.calls[0].name
+        assert shown == Tool(name=name, call=print).wire("anthropic")["name"]
 
 
 @PROVIDERS

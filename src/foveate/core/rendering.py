@@ -23,6 +23,7 @@ from .profiles import Profile
 from .server_tools import partner_of, server_block
 from .sizes import images_of, tokens_of
 from .stamps import Stamp
+from .tool_names import tool_name
 from .view import Entry, Kind, PinnedPart
 from .wire import encode_message
 
@@ -283,11 +284,12 @@ def _legal_call(call: ToolCall, profile: Profile) -> ToolCall:
 
 
 def _legal_name(name: str, profile: Profile) -> str:
+    """Return the name that the definition of such a tool has (`tool_name`), or the name itself if it is legal."""
     marks = profile.tool_name_marks
-    name = _NOT_PLAIN.sub(lambda found: found[0] if found[0] in marks else "_", name)
-    if marks and name and not (name[0].isalpha() or name[0] == "_"):
-        name = f"_{name}"
-    return name[: profile.max_tool_name] or "unnamed_tool"
+    is_legal = len(name) <= profile.max_tool_name and all(found in marks for found in _NOT_PLAIN.findall(name))
+    if is_legal and name and (not marks or name[0].isalpha() or name[0] == "_"):
+        return name
+    return tool_name(name) if name.strip() else "unnamed_tool"
 
 
 def _legal_result(result: ToolResult, profile: Profile) -> ToolResult:

@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 LONGEST_NAME = 500
 """Characters of the name of a tool or an action. A database keeps no longer one."""
-_LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""Names of functions that OpenAI accepts. Anthropic also accepts longer ones."""
+_LEGAL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+"""Names of functions that every provider accepts: OpenAI at most 64 characters, Gemini no digit or hyphen in front."""
 _KEPT = 64 - 9
 """Characters that remain of a name to which `_` and 8 digits of a hash are added."""
 
@@ -35,7 +35,7 @@ def tool_name(name: str) -> str:
     if is_lost or not legal or len(legal) > 64:
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         legal = f"{legal[:_KEPT].rstrip('_') or 'tool'}_{digest}"
-    return legal if legal[0].isalpha() else f"_{legal[:63]}"  # Gemini accepts no digit and no hyphen at the beginning.
+    return legal if legal[0].isalpha() else f"_{legal[:63]}"
 
 
 def find_named(values: Mapping[str, T], name: str) -> T | None:
