@@ -17,6 +17,7 @@ import pytest
 from waiting import until
 
 import foveate
+from foveate.cli.chat.line_editor import LineEditor
 
 pytest.importorskip("prompt_toolkit", reason="the extra `cli` is not installed in full")
 pty = pytest.importorskip("pty", reason="pseudo-terminals are there on Linux and macOS")
@@ -208,6 +209,12 @@ def test_dumb_terminal_gets_no_control_sequences(env, tmp_path):
     dumb.type("/quit\r")
     assert dumb.end() == 0
     assert b"\x1b" not in dumb.raw
+
+
+def test_line_editor_names_its_missing_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
+    with pytest.raises(foveate.errors.MissingExtra, match=r'pip install "foveate\[cli\]"'):
+        LineEditor()
 
 
 def test_ctrl_c_stops_a_reply_and_not_the_chat(session, tmp_path):

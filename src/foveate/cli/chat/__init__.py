@@ -75,7 +75,7 @@ def chat(
     limit_tokens
         Largest number of tokens for one answer, input and output of all calls.
     limit_money
-        Largest cost of one answer, in US dollars.
+        Largest cost of one answer, in US dollars. Needs the extra prices.
     limit_seconds
         Longest time for one answer.
     list_

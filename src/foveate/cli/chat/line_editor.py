@@ -1,6 +1,7 @@
 """Lines that a person types at a terminal: history, completion with Tab, and several lines in one message.
 
-A pasted text is one message, however many lines it has. Uses the package `prompt_toolkit`.
+A pasted text is one message, however many lines it has. Uses the package `prompt_toolkit`: Python's own `readline`
+switches bracketed paste off, and the library that it uses on macOS has none.
 """
 
 from __future__ import annotations
