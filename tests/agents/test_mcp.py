@@ -144,6 +144,8 @@ def test_tools_can_be_chosen_renamed_and_approved(log: Path):
     with mcp(chosen, only=["add", "pay"], prefix="demo_", needs_approval=["pay"]) as tools:
         assert [(tool.name, tool.needs_approval) for tool in tools] == [("demo_add", False), ("demo_pay", True)]
         assert content(tools[0](a=1, b=2)) == "3"
+        with pytest.raises(ToolFailed, match="It is not known whether demo_pay was carried out"):
+            tools[1](amount=1)
     with pytest.raises(BadSetting, match=r"The MCP server demo has no tool subtract\. It has Find Town, add, pay"):
         mcp(command(log), only=["subtract"]).open()
 
@@ -156,6 +158,22 @@ def test_the_builder_opens_servers_and_closing_the_agent_closes_them(log: Path):
         (server,) = agent._resources
     assert carried_out(log) == ["add 1 2"]
     assert server._connection is None
+
+
+def test_calls_that_run_together_when_the_server_dies_all_fail(log: Path):
+    script = [
+        calls(call("c1", "sleep"), call("c2", "pay", amount=7)),
+        calls(call("c3", "add", a=1, b=2), call("c4", "add", a=2, b=2)),
+        "Done.",
+    ]
+    with mcp(command(log)) as tools, ChatAgent(ScriptedModel(script), tools=tools, window=50_000) as agent:
+        agent.send("Go.")
+        first, second, *others = results(agent)
+    assert "whether sleep was carried out" in first[1]
+    assert "whether pay was carried out" in second[1]
+    assert others == [("ok", "3"), ("ok", "4")]
+    assert sorted(set(carried_out(log)) - {"sleep"}) == ["add 1 2", "add 2 2", "pay 7"]
+    assert len(carried_out(log)) <= 4  # The server may die before it begins to sleep.
 
 
 def test_a_loop_agent_calls_tools_of_a_server(log: Path):

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ...conversation import validate
+from ...core.tool_names import tool_name
 from ...errors import BadInput, BadSetting, MissingExtra
 from ..tools import Tool, ToolFailed
 
@@ -104,9 +105,9 @@ class McpServer:
                 thread = _LoopThread()
                 connection = _Connection(self._open_client, self.name, self._timeout)
 
-                def calling(name: str) -> Callable[..., object]:
+                def calling(name: str, shown: str) -> Callable[..., object]:
                     def call(**arguments: Any) -> object:
-                        return thread.run(connection.call(name, arguments))
+                        return thread.run(connection.call(name, arguments, shown))
 
                     return call
 
@@ -141,9 +142,9 @@ class McpServer:
             raise BadInput(f"The MCP server {self.name} is open already. Create a second one with mcp().")
         connection = _Connection(self._open_client, self.name, self._timeout)
 
-        def calling(name: str) -> Callable[..., object]:
+        def calling(name: str, shown: str) -> Callable[..., object]:
             async def call(**arguments: Any) -> object:
-                return await connection.call(name, arguments)
+                return await connection.call(name, arguments, shown)
 
             return call
 
@@ -165,7 +166,7 @@ class McpServer:
     # ----------------------------------------------------------------------------------------------------------- tools
 
     def _tools_of(
-        self, listed: Sequence[Mapping[str, Any]], calling: Callable[[str], Callable[..., object]]
+        self, listed: Sequence[Mapping[str, Any]], calling: Callable[[str, str], Callable[..., object]]
     ) -> tuple[Tool, ...]:
         """Return a Tool for each listed tool. A tool that no provider accepts is left out, with a warning."""
         tools: list[Tool] = []
@@ -180,7 +181,7 @@ class McpServer:
                     name=f"{self._prefix}{name}",
                     description=definition.get("description") or definition.get("title") or hints.get("title") or "",
                     parameters={"type": "object", "properties": {}, **(definition.get("inputSchema") or {})},
-                    call=calling(name),
+                    call=calling(name, tool_name(f"{self._prefix}{name}")),
                     needs_approval=needs if isinstance(needs, bool) else name in needs,
                     is_repeatable=bool(hints.get("readOnlyHint") or hints.get("idempotentHint")),
                 )
@@ -212,6 +213,8 @@ class _Connection:
         self._lock = asyncio.Lock()
         self._calls = 0
         """Calls in progress."""
+        self._is_lost = False
+        """Whether a call failed because the connection was closed."""
         self._is_suspect = False
         """Whether a call failed in a way that the connection may not have survived."""
         self._last_answer = 0.0
@@ -227,12 +230,12 @@ class _Connection:
         except Exception as error:
             raise BadInput(f"The MCP server {self.name} did not list its tools: {_text(error)}.") from error
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> object:
-        """Return the result of a call. Raises ToolFailed, in words for the model."""
+    async def call(self, name: str, arguments: dict[str, Any], shown: str) -> object:
+        """Return the result of a call. Raises ToolFailed, in words for the model, which knows the tool as `shown`."""
         try:
             client = await self._connected()
         except Exception as error:
-            raise ToolFailed(f"{name} was not called. {_text(error)}. Try it later, or do without it.") from error
+            raise ToolFailed(f"{shown} was not called. {_text(error)}. Try it later, or do without it.") from error
         serving = self._serving
         assert serving is not None, "`_connected` starts it."
         self._calls += 1
@@ -242,15 +245,16 @@ class _Connection:
             if not call.done():
                 self._is_suspect = True
                 raise ToolFailed(
-                    self._lost(name)
+                    self._lost(shown)
                     if serving.done()
-                    else f"{name} did not answer within {self._timeout:g} seconds and was given up; a part of its work "
-                    "may be done. Look what became of it, or ask it for less."
+                    else f"{shown} did not answer within {self._timeout:g} seconds and was given up; a part of its "
+                    "work may be done. Look what became of it, or ask it for less."
                 )
             if (failure := call.exception()) is not None:
-                self._is_suspect = self._is_suspect or not _is_answer(failure)
                 is_lost = getattr(failure, "code", None) == _CLOSED or isinstance(failure, OSError)
-                raise ToolFailed(self._lost(name) if is_lost else f"{name} failed: {_text(failure)}") from failure
+                self._is_lost = self._is_lost or (is_lost and client is self._client)
+                self._is_suspect = self._is_suspect or not _is_answer(failure)
+                raise ToolFailed(self._lost(shown) if is_lost else f"{shown} failed: {_text(failure)}") from failure
             self._last_answer = time.monotonic()
             return call.result()
         finally:
@@ -269,7 +273,7 @@ class _Connection:
         async with self._lock:
             if self._is_closed:
                 raise BadInput(f"The connection to the MCP server {self.name} is closed")
-            is_lost = self._serving is None or self._serving.done()
+            is_lost = self._is_lost or self._serving is None or self._serving.done()
             is_doubtful = self._is_suspect or time.monotonic() - self._last_answer > _IDLE
             if not is_lost and is_doubtful and not self._calls:  # A busy server may be slow to answer.
                 is_lost = not await self._is_alive()
@@ -308,9 +312,9 @@ class _Connection:
             self._client = await asyncio.wait_for(opened, self._timeout)
         except Exception as error:
             await self._disconnect()
-            why = f"within {self._timeout:g} seconds" if isinstance(error, TimeoutError) else f": {_text(error)}"
-            raise BadInput(f"The MCP server {self.name} cannot be reached {why}".replace(" :", ":")) from error
-        self._is_suspect, self._last_answer = False, time.monotonic()
+            why = f" within {self._timeout:g} seconds" if isinstance(error, TimeoutError) else f": {_text(error)}"
+            raise BadInput(f"The MCP server {self.name} cannot be reached{why}") from error
+        self._is_lost, self._is_suspect, self._last_answer = False, False, time.monotonic()
 
     async def _disconnect(self) -> None:
         serving, self._serving, self._client = self._serving, None, None
