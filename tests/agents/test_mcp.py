@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from waiting import until
 
-from foveate import AgentBuilder, AsyncChatAgent, ChatAgent, LoopAgent, Media, StoreError, Text, Tool
+from foveate import AgentBuilder, AsyncChatAgent, ChatAgent, Limits, LoopAgent, Media, StoreError, Text, Tool
 from foveate.agents.toolbox import ToolFailed, mcp
 from foveate.errors import BadInput, BadSetting, MissingExtra
 from foveate.stores.memory import MemoryStore
@@ -160,6 +160,25 @@ def test_the_builder_opens_servers_and_closing_the_agent_closes_them(log: Path):
     assert server._connection is None
 
 
+def test_every_kind_of_agent_closes_its_servers(log: Path):
+    builder = AgentBuilder().with_window(50_000).with_mcp(command(log), only=["add"])
+    with builder.use(ScriptedModel([act(("add", {"a": 1, "b": 2})), done()])).build_loop_agent() as loop_agent:
+        assert loop_agent.run("Go.").run.state == "done"
+        (server,) = loop_agent._closed_with_it
+    assert server._connection is None
+
+    async def main() -> None:
+        script = [call("c1", "add", a=1, b=3), "Done."]
+        asynchronous = builder.use(ScriptedModel(script, asynchronous=True))
+        async with asynchronous.build_async_chat_agent() as agent:
+            await agent.send("Go.")
+            (server,) = agent._resources
+        assert server._connection is None
+
+    asyncio.run(main())
+    assert carried_out(log) == ["add 1 2", "add 1 3"]
+
+
 def test_calls_that_run_together_when_the_server_dies_all_fail(log: Path):
     script = [
         calls(call("c1", "sleep"), call("c2", "pay", amount=7)),
@@ -278,6 +297,33 @@ def test_nothing_is_sent_twice_if_the_server_dies_too(log: Path):
         while break_off(n, tools, log):
             n += 1
     assert n > 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("format", "policy"), [("anthropic", "balanced"), ("openai", "expire")])
+def test_three_hundred_turns_with_a_server_that_dies_again_and_again(log: Path, format: str, policy: str):
+    def turn(request: dict[str, Any]) -> Any:
+        number = len(model.requests)
+        if number == 300:
+            return "Done."
+        if number % 20 == 7:
+            return calls(call(f"c{number}", "pay", amount=number), call(f"d{number}", "add", a=number, b=1))
+        if number % 3:
+            return call(f"c{number}", "send", to=f"{number} " + "x" * 900)
+        return calls(call(f"c{number}", "screenshot"), call(f"d{number}", "Find_Town", name=f"Oz {number}"))
+
+    model = ScriptedModel(turn, format)
+    limits = Limits(turns=400)
+    with (
+        mcp(command(log)) as tools,
+        ChatAgent(model, tools=tools, window=20_000, policy=policy, limits=limits) as agent,
+    ):
+        assert agent.send("Go.").run.state == "done"
+        assert agent.conversation.journal.verify() == []
+    assert [refusals for request in model.requests if (refusals := check_body(format, request))] == []
+    assert len(model.requests) == 300
+    effects = [line for line in carried_out(log) if line.startswith(("pay", "send"))]
+    assert len(effects) == len(set(effects)) > 200
 
 
 CHILD = """

@@ -29,7 +29,7 @@ _DENIED = "The user did not allow this call"
 
 def is_ui_message(value: object) -> bool:
     """Return whether this is a message of the AI SDK's user interface: each part has a `type`."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or "parts" not in value:
         return False
     role, parts = value.get("role"), value.get("parts")
     if not isinstance(role, str) or role not in _ROLES:
