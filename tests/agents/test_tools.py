@@ -294,6 +294,20 @@ def test_an_object_with_a_schema_receives_all_arguments_in_one():
         clock.arguments("{}")
 
 
+def test_an_object_with_a_schema_may_be_async():
+    class Bell:
+        name = "bell"
+        parameters = Weather.parameters
+
+        async def __call__(self, arguments: dict[str, Any]) -> list[str]:
+            """Ring."""
+            return list(arguments)
+
+    (bell,) = tools_of([Bell()])
+    assert bell.is_async
+    assert asyncio.run(bell(town="Oslo")) == ["town"]
+
+
 def test_two_names_that_providers_cannot_tell_apart_are_refused():
     with pytest.raises(BadSetting, match="Two tools have the name Read File and Read_File"):
         tools_of([tool(read_file, name="Read File"), tool(read_file, name="Read_File")])

@@ -272,7 +272,8 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         keywords: dict[str, Any] = {"model": model, **({"close_model": True} if has_key else {}), **self.options}
         servers = [create() for create in self.mcp_servers]
         if self.tools or servers:
-            keywords["tools"] = tools_of([*self.tools, *(tool for server in servers for tool in server.open())])
+            opened = [tool for server in servers for tool in server.open()]
+            keywords["tools"] = list(tools_of([*self.tools, *opened]))
         if servers:
             keywords["resources"] = servers
         if self.plugins:

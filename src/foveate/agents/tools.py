@@ -102,9 +102,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     @property
     def is_async(self) -> bool:
         """Whether its calls must be awaited."""
-        return inspect.iscoroutinefunction(self.call) or inspect.iscoroutinefunction(
-            getattr(self.call, "__call__", None)  # noqa: B004  An object may have an async method in its place.
-        )
+        return _is_async(self.call)
 
     @property
     def wire_name(self) -> str:
@@ -303,4 +301,10 @@ def _by_name(function: Callable[..., object], schema: Mapping[str, Any]) -> Call
     async def all_in_one_async(**arguments: Any) -> object:
         return await cast(Any, all_in_one(**arguments))
 
-    return all_in_one_async if inspect.iscoroutinefunction(function) else all_in_one
+    return all_in_one_async if _is_async(function) else all_in_one
+
+
+def _is_async(function: Callable[..., object]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004  An object may have an async method in its place.
+    )

@@ -86,6 +86,7 @@ class McpServer:
         self._timeout = timeout
         self._is_session = _is_session(server)
         self._open_client, self.name = _opener(server)
+        """Its name for people: the server's own as soon as it is known."""
         self._connection: _Connection | None = None
         self._thread: _LoopThread | None = None
         self._tools: tuple[Tool, ...] = ()
