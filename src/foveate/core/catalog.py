@@ -177,7 +177,9 @@ def _check_action(action: Action) -> None:
             schema = msgspec.json.decode(action.parameters)
         except msgspec.DecodeError as error:
             raise BadSetting(f"The parameters of {owner} are not JSON ({error}); allowed: a JSON Schema.") from error
-        if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+        if not isinstance(schema, dict):
+            raise BadSetting(f"The parameters of {owner} are not a JSON object; allowed: a JSON Schema of an object.")
+        if schema.get("type", "object") != "object":
             raise BadSetting(
                 f"The parameters of {owner} do not describe an object, so no model can call it; allowed: a JSON Schema "
                 f"of an object."
