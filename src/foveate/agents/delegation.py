@@ -65,7 +65,7 @@ class SubLoop(Protocol):
         self, task: str, *, streams: bool, limits: Limits | None = None, parent: str = ""
     ) -> Routine[Outcome]: ...
 
-    def resume(self, *, streams: bool, limits: Limits | None = None) -> Routine[Outcome]: ...
+    def resume(self, *, streams: bool, limits: Limits | None = None, parent: str = "") -> Routine[Outcome]: ...
 
 
 class Delegation:
@@ -138,8 +138,8 @@ class Delegation:
         limits = stricter(sub_agent.limits, remaining(run.limits, run.record, run.elapsed_seconds()))
         try:
             parent, streams = step_name(record.run, record.number), run.streams
-            if (yield Call(session.conversation.journal.runs)):
-                routine = loop.resume(streams=streams, limits=limits)
+            if len(session.conversation):  # The task is there, even if the record of the run is not.
+                routine = loop.resume(streams=streams, limits=limits, parent=parent)
             else:
                 routine = loop.begin(task, streams=streams, limits=limits, parent=parent)
             return (yield from _wrap_events(routine, sub_agent.name, parent))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from foveate import AsyncLoopAgent, Limits, LoopAgent, open_conversation, open_store
 from foveate.agents import RunEnded, SubAgentEvent, ToolAnswered, ToolCalled, tool
 from foveate.core.catalog import Action, Binding
-from foveate.errors import BadSetting
+from foveate.errors import BadSetting, StoreError
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
+from foveate.testing.faults import Countdown, failing_store
 from foveate.types import Lease
 
 from .scripts import act, ask, done, expand, fail, hand, options, run_both, scripted_agent, texts, think
@@ -259,3 +261,33 @@ def test_lifecycle_events_of_sub_agents_reach_the_outer_listener():
     assert [event[2] for event in inner].count("message-compacted") == 1
     assert ("reader", "sage/r1/2", "message-added", "action-result of look") in inner
     assert own == ["reader"] * len(inner)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_sub_agent_gets_its_task_once_whatever_operation_fails(after: bool):
+    """The task is appended before the record of the run is stored: a failure between them repeats nothing."""
+    n = 20
+    while True:
+        store, countdown = open_store("memory:"), Countdown(n, after=after)
+        first, _ = scripted_agent(
+            [hand("reader", "Read."), done("Read."), done()],
+            sub_agents=[reader()],
+            store=failing_store(store, countdown),
+        )
+        with suppress(StoreError):
+            first.run("Go.")
+        first.close()
+
+        def play(request: Any) -> str:
+            last = texts(request)[-1]
+            return hand("reader", "Read.") if last == "Go." else done("Read.")
+
+        with LoopAgent(ScriptedModel(play), sub_agents=[reader()], **options(store=store)) as agent:
+            outcome = agent.resume() if len(agent.conversation) else agent.run("Go.")
+            assert (n, outcome.run.state) == (n, "done")
+        inner = open_conversation("sage/r1/2", store=store, format="anthropic", window=100_000)
+        assert [row.message.text for row in inner.history()].count("Read.") == 1
+        assert {run.parent for run in inner.journal.runs()} == {"r1/2"}
+        if not countdown.is_used_up:
+            return
+        n += 1
