@@ -230,7 +230,7 @@ def test_a_loop_agent_has_instructions_actions_and_expiry():
         "instructions": "Add.",
         "actions": [ADD],
         "policy": "none",
-        "settings": {"filter": {"keep": 3}, "expire": {}},
+        "settings": {"filter": {"keep": 3}},
     }
     assert isinstance(builder.use(ScriptedModel([])).with_window(9_000).build_loop_agent(), LoopAgent)
     with pytest.raises(BadSetting, match="only where an action needs it"):

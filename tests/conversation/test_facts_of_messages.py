@@ -79,11 +79,11 @@ def test_unknown_message_type_does_not_turn_input_into_a_result():
     assert [row.stamp.origin for row in chat.history()] == ["user", "derived"]
 
 
-@pytest.mark.parametrize(("policy", "warned"), [("none", True), ("retain", False)])
-def test_retention_of_parts_needs_its_policy(policy: str, warned: bool, caplog):
+@pytest.mark.parametrize(("policy", "warned"), [("off", True), ("none", False), ("retain", False)])
+def test_retention_of_parts_is_reported_if_it_is_switched_off(policy: str, warned: bool, caplog):
     chat = opened(policy=policy)
     chat.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
-    assert ("no policy here acts on it" in caplog.text) is warned
+    assert ("kept= has no effect" in caplog.text) is warned
 
 
 def test_part_retention_is_for_one_message():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ..conversation import Conversation
 from ..errors import BadInput
 from ..open import grouped, open_async_conversation, open_conversation
-from ..ports import Clock, Cost, Model
+from ..ports import Clock, Cost, HasCatalog, Model
 from .concurrency import call_async, resolve
 from .config import BUSY, AgentConfig, Closable, checked_resources, close_connections
 from .effects import Routine, perform, perform_async
@@ -65,6 +65,7 @@ class _AgentBase(Generic[C]):
         result_type: Any = None,
         options: Mapping[str, Any] | None = None,
         lock_timeout: float = LOCK_TIMEOUT,
+        catalog: HasCatalog | bool = True,
         cost: Cost | None = None,
         clock: Clock | None = None,
         new_id: Callable[[], str] | None = None,
@@ -81,10 +82,11 @@ class _AgentBase(Generic[C]):
         before every call; returns True, False, or a sentence why not. `max_parallel`: calls of tools that run at once.
         `result_type`: the type of the final answer (`Outcome.value`), if not text. `options`: added to every request,
         such as `{"temperature": 0}`. `lock_timeout`: seconds to wait for another agent in the same conversation before
-        ConversationBusy is raised. `cost`: returns the dollars of a Usage, for a model whose price is unknown. `clock`:
-        milliseconds since 1970. `new_id`: returns ids of runs. `close_model`: whether `close` also closes a Model that
-        you passed; it always closes one that you named. `resources`: what `close` closes too, such as connections of
-        MCP servers.
+        ConversationBusy is raised. `catalog`: holds the leases of results by the agent's name, and descriptions of
+        tools (True: the store; False: none), read at each run. `cost`: returns the dollars of a Usage, for a model
+        whose price is unknown. `clock`: milliseconds since 1970. `new_id`: returns ids of runs. `close_model`: whether
+        `close` also closes a Model that you passed; it always closes one that you named. `resources`: what `close`
+        closes too, such as connections of MCP servers.
 
         All other keywords are those of `open_conversation`. Format and window default to the model's, and the model has
         the tool `expand` unless `expand` is False. Raises BadSetting for values that are not allowed.
@@ -104,6 +106,7 @@ class _AgentBase(Generic[C]):
             result_type=result_type,
             options=options,
             lock_timeout=lock_timeout,
+            catalog=catalog,
             cost=cost,
             clock=clock,
             new_id=new_id,

@@ -6,7 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +15,7 @@ from ..conversation import validate
 from ..conversation.plugins import checked_plugins, plugin_tools
 from ..errors import BadSetting
 from ..open import KEYWORDS, check_price, cost_of, open_model
-from ..ports import Clock, Cost, Model, wall_clock
+from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
 from .limits import Limits, check_seconds
 from .lock import LOCK_TIMEOUT
 from .tool_calls import Approve, ToolSettings
@@ -27,6 +27,7 @@ __all__ = [
     "Closable",
     "ResultType",
     "WrongAnswer",
+    "checked_catalog",
     "checked_resources",
     "close_connections",
     "new_run_id",
@@ -106,6 +107,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     """The type of the final answer, if not text."""
     lock_timeout: float = LOCK_TIMEOUT
     """Seconds to wait for another agent in the same conversation."""
+    catalog: HasCatalog | bool = True
+    """True: the store of the conversation."""
 
     @staticmethod
     def create(
@@ -124,6 +127,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
         result_type: Any,
         options: Mapping[str, Any] | None,
         lock_timeout: float,
+        catalog: HasCatalog | bool,
         cost: Cost | None,
         clock: Clock | None,
         new_id: Callable[[], str] | None,
@@ -180,7 +184,17 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
             options=options,
             result_type=answer_type,
             lock_timeout=check_seconds("lock_timeout=", lock_timeout),
+            catalog=checked_catalog(catalog),
         )
+
+
+def checked_catalog(catalog: object) -> HasCatalog | bool:
+    """Return a catalog that an agent can read. Raises BadSetting for any other value."""
+    if isinstance(catalog, bool):
+        return catalog
+    allowed = "a Catalog, True for the store, or False"
+    validate.has_methods("catalog=", catalog, ("bindings", "actions", "prompts"), allowed)
+    return cast("HasCatalog", catalog)
 
 
 def _open(model: str | Model, *, asynchronous: bool) -> Model:

@@ -98,7 +98,7 @@ class Delegation:
             record = yield from run.end_step(record, output=text, error="" if state == "ok" else text)
         state = "ok" if record.state == "done" else "error"
         message = result_message(record.name, [Text(record.output)], state, what="Result of the sub-agent")
-        lease = self._session.leases.of_sub_agent(record.name, sub_agent.result_lease if sub_agent else None)
+        lease = self._session.catalog.lease_of_sub_agent(record.name, sub_agent.result_lease if sub_agent else None)
         (id,) = yield from run.append(message, lease=lease, step=step_name(record.run, record.number))
         yield from run.link_step(record, id)
         result = ToolResult(call.call_id, (Text(record.output),), state, step.name)

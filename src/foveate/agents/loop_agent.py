@@ -81,9 +81,10 @@ class _LoopAgentBase:
         `message_expiration_override`: a lease for all results of a run; it overrides every other. `result_lease`: when
         the agent's result expires in the conversation of the agent around it (default: never).
         `on_message_lifecycle`: called with each MessageLifecycleEvent, also of sub-agents. `catalog`: holds the agent's
-        bindings and the prompts for summaries (True: the store; False: none). `approve`: called before a call of an
-        action that needs approval; returns True, False, or a sentence why not. `max_parallel`: actions or sub-agents
-        that run at once. `template`: of the system prompt, a text or a Path, instead of the shipped one.
+        bindings, the descriptions of actions and the prompts for summaries (True: the store; False: none); it is read
+        at each run. `approve`: called before a call of an action that needs approval; returns True, False, or a
+        sentence why not. `max_parallel`: actions or sub-agents that run at once. `template`: of the system prompt, a
+        text or a Path, instead of the shipped one.
 
         `announce_expansions`: append a note when a message was expanded. `merge_results`: one message for all results
         of a step, with the strictest of their leases. `max_invalid_steps`: answers in a row that cannot be carried out
@@ -96,8 +97,8 @@ class _LoopAgentBase:
         connections of MCP servers.
 
         All other keywords are those of `open_conversation`: `store`, `window`, `policy`, `settings`, `summarizer`,
-        `plugins`, `on_event`, ... The mechanism `expire` is on for presets; add `expire_results()` to policies of your
-        own. Raises BadSetting for values that are not allowed.
+        `plugins`, `on_event`, ... Leases are followed under every policy but `off`. Raises BadSetting for values that
+        are not allowed.
         """
         if not isinstance(sub_agents, list | tuple) or not all(isinstance(sub, _LoopAgentBase) for sub in sub_agents):
             raise BadSetting(f"sub_agents= must be a list of loop agents, not {sub_agents!r:.80}.")
@@ -148,7 +149,7 @@ class _LoopAgentBase:
 
     @property
     def system(self) -> str:
-        """The system prompt: the same text at every model call."""
+        """The system prompt, the same at every call of a run. A run puts the catalog's descriptions of actions in."""
         return self._config.system
 
     def _open(self) -> Any:

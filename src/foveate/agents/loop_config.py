@@ -24,6 +24,7 @@ from ..open import KEYWORDS
 from ..policies.leases import check_lease
 from ..policies.presets.sources import suggest
 from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
+from .config import checked_catalog
 from .events import LifecycleListener
 from .limits import Limits, check_seconds
 from .tool_calls import Approve, ToolSettings
@@ -48,7 +49,10 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
     model: Model | str | None
     """None: the model of the agent around it."""
     system: str
-    """The system prompt."""
+    """The system prompt, with the descriptions that actions have in code."""
+    instructions: str
+    template: str | Path | None
+    """Of the system prompt; None: the shipped one."""
     actions: Mapping[str, Tool]
     sub_agents: Mapping[str, LoopConfig]
     limits: Limits
@@ -129,15 +133,14 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
                 validate.function(keyword, function)
         if options is not None and not isinstance(options, Mapping):
             raise BadSetting(f"options= must be a dict that is added to every request, not {options!r:.60}.")
-        if not isinstance(catalog, bool):
-            allowed = "a Catalog, True for the store, or False"
-            validate.has_methods("catalog=", catalog, ("bindings", "actions", "prompts"), allowed)
         helpers = [Helper(sub_agent.name, sub_agent.description) for sub_agent in sub_agents]
         config = LoopConfig(
             name=name,
             description=description,
             model=model,
             system=system_prompt(name, instructions, tools, helpers, template),
+            instructions=instructions,
+            template=template,
             actions=by_name,
             sub_agents={},
             limits=validate.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)"),
@@ -147,7 +150,7 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
             max_parallel=max_parallel,
             override=override,
             result_lease=result_lease,
-            catalog=catalog,
+            catalog=checked_catalog(catalog),
             max_invalid_steps=validate.integer("max_invalid_steps=", max_invalid_steps),
             max_expansions=validate.integer("max_expansions=", max_expansions),
             announce_expansions=validate.instance("announce_expansions=", announce_expansions, bool, "True or False"),
@@ -159,6 +162,12 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
             conversation_options=conversation_options if clock is None else {**conversation_options, "clock": clock},
         )
         return _with_sub_agents(config, sub_agents)
+
+    def described_system(self, described: Callable[[Tool], Tool]) -> str:
+        """Return the system prompt with the actions as `described` returns them."""
+        tools = [described(tool) for tool in self.actions.values()]
+        helpers = [Helper(sub_agent.name, sub_agent.description) for sub_agent in self.sub_agents.values()]
+        return system_prompt(self.name, self.instructions, tools, helpers, self.template)
 
 
 def _check_keywords(class_name: str, options: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from ..errors import BadSetting
 from ..open import cost_of, grouped, open_async_conversation, open_conversation, open_model, open_store, open_summarizer
 from ..ports import Cost, Model
 from ..settings import Settings, load
-from .action_results import ResultLeases, catalog_leases
+from .agent_catalog import AgentCatalog
 from .events import Lifecycle
 from .loop_config import LoopConfig
 
@@ -30,7 +30,6 @@ __all__ = ["OWN_POLICY", "Resources", "Session"]
 
 OWN_POLICY = "loop"
 """The policy name of a loop agent's own edits."""
-_PRESETS_WITHOUT_EXPIRY = ("off", "none")
 _SETTINGS = ("store", "format", "model", "window", "reserve", "tenant", "summarizer", "expand", "expand_where")
 
 
@@ -38,7 +37,7 @@ class Session(Struct, frozen=True):
     """An open conversation of a loop agent, with what belongs to it."""
 
     conversation: Conversation | AsyncConversation
-    leases: ResultLeases
+    catalog: AgentCatalog
     model: Model
     cost: Cost | None
 
@@ -75,12 +74,13 @@ class Resources:
         catalog = self._store if config.catalog is True else (config.catalog or None)
         if catalog is not None and isinstance(summarizer, str) and ":" in summarizer:
             options["summarizer"] = open_summarizer(summarizer, prompts=prompt_texts(catalog.prompts(tenant)))
-        if isinstance(settings["policy"], str) and settings["policy"] not in _PRESETS_WITHOUT_EXPIRY:
-            options["settings"] = {"expire": {}, **(options.get("settings") or {})}
         lifecycle = Lifecycle(config.listeners, agent=config.name, conversation=name, own=OWN_POLICY)
         if config.listeners:
             options["on_event"] = _both(lifecycle, options.get("on_event"))
-        leases = catalog_leases(config.name, catalog, tenant, config.override)
+        names_summarizer = isinstance(summarizer, str)  # A function may have prompts of its own.
+        own_catalog = AgentCatalog(
+            config.name, catalog, tenant, config.override, skips_unknown_prompts=names_summarizer
+        )
         cost = config.cost or cost_of(own_model.name)
         open_it = open_async_conversation if self._asynchronous else open_conversation
         chat: Any = open_it(name, **grouped(options))
@@ -88,7 +88,7 @@ class Resources:
         def session(opened: Any) -> Session:
             if config.listeners:
                 lifecycle.begin(lambda: opened.view.entries)
-            return Session(opened, leases, own_model, cost)
+            return Session(opened, own_catalog, own_model, cost)
 
         async def session_later() -> Session:
             return session(await chat)

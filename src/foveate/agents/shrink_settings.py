@@ -97,8 +97,6 @@ class ShrinkSettings(Struct, frozen=True):
         options: dict[str, Any] = {}
         if "policy" not in others:
             options["policy"] = "none"
-            if kind == "loop":  # Results of actions expire, as in any loop agent.
-                mechanisms["expire"] = {}
         options["settings"] = {**others.get("settings", {}), **mechanisms}
         if self.summary_tool is not None:
             conversation = others.get("conversation") or others.get("name") or kind

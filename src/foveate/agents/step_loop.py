@@ -55,6 +55,7 @@ class StepLoop:
             config, session, open_session, lambda sub, inner: StepLoop(sub, inner, open_session, new_id)
         )
         self._lock = ConversationLock(self._chat, lock_timeout=config.lock_timeout)
+        self._system = config.system
         self._invalid_steps = 0
         """Answers in a row that could not be carried out."""
         self._expansions = 0
@@ -79,6 +80,7 @@ class StepLoop:
 
     def _begin(self, content: object, streams: bool, limits: Limits | None, parent: str) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
+        yield from self._read_catalog()
         is_clean = len(self._chat) == self._clean_length and not self._lock.took_over
         earlier = None if is_clean else (yield from newest_run(self._chat, self._config.name))
         if earlier is not None and (yield from is_open(self._chat, earlier)):
@@ -104,6 +106,7 @@ class StepLoop:
 
     def _resume(self, streams: bool, limits: Limits | None, parent: str) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
+        yield from self._read_catalog()
         record = yield from newest_run(self._chat, self._config.name)
         if (unrecorded := (yield from self._unrecorded(parent))) is not None:
             run = self._new_run(unrecorded, streams, limits)
@@ -120,6 +123,13 @@ class StepLoop:
         run = self._new_run(record, streams, limits)
         yield from run.resume()
         return (yield from self._perform(run, partial(self._continue, run)))
+
+    def _read_catalog(self) -> Routine[None]:
+        """Read the catalog for one run: the leases of results, and the system prompt with its words about actions."""
+        config, catalog = self._config, self._session.catalog
+        yield Call(catalog.read, is_slow=True)
+        is_described = catalog.describes(config.actions)
+        self._system = config.described_system(catalog.described) if is_described else config.system
 
     def _perform(self, run: Run, routine: Callable[[], Routine[Outcome]]) -> Routine[Outcome]:
         self._clean_length = None
@@ -201,7 +211,7 @@ class StepLoop:
         while True:
             if reason := run.limit_reached():
                 return (yield from run.finish("stopped", text, reason))
-            reply: Message = yield from run.call_model(system=self._config.system)
+            reply: Message = yield from run.call_model(system=self._system)
             text = reply.text or text
             outcome = yield from self._carry_out(run, reply, run.number, EarlierStep())
             if outcome is not None:
@@ -286,7 +296,7 @@ class StepLoop:
             tool = settings.find(step.actions[place - 1].name)
             name = tool.name if tool else storable_name(step.actions[place - 1].name)
             message = result_message(name, result.content, result.state, place, len(calls))
-            results.append((message, self._session.leases.of_action(name, tool)))
+            results.append((message, self._session.catalog.lease_of_action(name, tool)))
             failed += result.state != "ok"
             return None if config.merge_results else results[-1]
 

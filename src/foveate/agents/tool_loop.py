@@ -7,15 +7,17 @@ nothing is done twice.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from ..conversation import HistoryEntry
-from ..core.messages import Message, ToolCall
+from ..core.messages import Message, ToolCall, ToolResult
 from ..core.runs import AgentRun, AgentRunStep, step_of
+from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting
 from ..expand.tool import NAMES
+from .agent_catalog import AgentCatalog
 from .config import AgentConfig, WrongAnswer
 from .effects import Call, Routine
 from .events import Outcome, RunEnded
@@ -46,7 +48,10 @@ class ToolLoop:
             )
         self._config = config
         self._chat = conversation
-        self._tools = [tool.wire(conversation.format.name) for tool in config.tools.tools.values()]
+        store = conversation._agent.store if config.catalog is True else (config.catalog or None)
+        self._catalog = AgentCatalog(config.name, store, conversation._agent.head.tenant)
+        self._tools = self._wire_tools()
+        self._settings = replace(config.tools, format_result=self._with_lease)
         self._lock = ConversationLock(conversation, lock_timeout=config.lock_timeout)
         window = getattr(config.model, "window", None)
         self._choice: ModelChoice = (
@@ -69,6 +74,7 @@ class ToolLoop:
 
     def _send(self, content: object, streams: bool) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
+        yield from self._read_catalog()
         yield from self._close_earlier()
         before = len(self._chat)
         yield Call(partial(self._chat._agent.append, content, owner=self._lock.owner))
@@ -86,6 +92,7 @@ class ToolLoop:
 
     def _resume(self, streams: bool) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
+        yield from self._read_catalog()
         record = yield from newest_run(self._chat, self._config.name)
         newest = yield from self._newest()
         if newest is None or (record is None and _is_answer(newest)):
@@ -113,6 +120,23 @@ class ToolLoop:
         yield RunEnded(last)
         return last
 
+    # ----------------------------------------------------------------------------------------------------- the catalog
+
+    def _read_catalog(self) -> Routine[None]:
+        """Read the catalog for one run."""
+        yield Call(self._catalog.read, is_slow=True)
+        self._tools = self._wire_tools()
+
+    def _wire_tools(self) -> list[dict[str, Any]]:
+        """Return the definitions of the tools, with the catalog's words about them."""
+        tools = self._config.tools.tools.values()
+        return [self._catalog.described(tool).wire(self._chat.format.name) for tool in tools]
+
+    def _with_lease(self, result: ToolResult) -> tuple[Message, Lease | None]:
+        """Return the message of a result, with the lease of its tool for this agent."""
+        tool = self._config.tools.find(result.name)
+        return Message("tool", (result,)), self._catalog.lease_of_tool(tool) if tool else None
+
     # -------------------------------------------------------------------------------------------------------- the loop
 
     def _perform(self, run: Run) -> Routine[Outcome]:
@@ -134,7 +158,7 @@ class ToolLoop:
             text = reply.text or text
             if reply.calls:
                 calls = yield from self._open_calls()
-                yield from answer_calls(run, config.tools, calls, unfit=unfit_calls(reply, run.stop, calls))
+                yield from answer_calls(run, self._settings, calls, unfit=unfit_calls(reply, run.stop, calls))
             if reason := refusal_reason(run.stop):
                 return (yield from run.finish("failed", reply.text, reason))
             if reply.calls:
@@ -186,7 +210,7 @@ class ToolLoop:
         unfit = unfit_calls(reply, stamp.stop, calls)
         if not stamp.step:  # Another program called the model, and may have begun to answer.
             unknown = dict.fromkeys(range(len(calls)))
-            yield from answer_calls(run, self._config.tools, calls, unknown, unfit)
+            yield from answer_calls(run, self._settings, calls, unknown, unfit)
             return
         steps: list[AgentRunStep] = yield from self._steps_since(stamp.step, stamp.turn)
         earlier: dict[int, AgentRunStep | None] = {}
@@ -195,7 +219,7 @@ class ToolLoop:
             same = [step for step in steps if (step.call, step.name, step.input) == key]
             if same:
                 earlier[place] = same[-1]
-        yield from answer_calls(run, self._config.tools, calls, earlier, unfit)
+        yield from answer_calls(run, self._settings, calls, earlier, unfit)
 
     def _steps_since(self, reply: str, turn: int) -> Routine[list[AgentRunStep]]:
         """Return the steps that answer the calls of a reply, of its run and of later ones. `reply`: its step."""

@@ -68,7 +68,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     """Seconds that one call may take; None: no limit."""
     lease: Lease | None = None
-    """When its results expire (policy `expire_results`)."""
+    """When its results expire, under every policy but `off`."""
     takes: type[Struct] | None = None
     """The type that arguments are converted to; `tool` creates it. None: they are passed on as the model wrote them."""
 

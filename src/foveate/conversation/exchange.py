@@ -24,6 +24,7 @@ from ..errors import BadInput, BadMessage, ConflictError, NoSuchConversation, St
 from ..expand.expander import Expander
 from ..expand.originals import decoded
 from ..expand.tool import TOOL, has_tool, offers_expand, with_instruction, with_tool
+from ..policies.message_terms import Terms, unfollowed_terms
 from . import validate
 from .append import NO_FACTS, Appender, MessageFacts
 from .caller_history import CallerHistory, ReadMessage
@@ -71,6 +72,7 @@ class Exchange:
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
         self._choice: ModelChoice = (None, None)  # model and window of the last request
         self._has_offer = False  # Whether there was a request yet
+        self._warned: set[Terms] = set()  # Terms of messages without effect that were reported
 
     @contextmanager
     def owned_by(self, owner: str) -> Iterator[None]:
@@ -89,8 +91,8 @@ class Exchange:
             validate.text("after= (the id of a message)", after)
         messages = self._read(message)
         validate.retention_fits(facts.kept.get(0, ()), [message for message, _ in messages])
-        if facts.kept:
-            self._warn_without_retention()
+        if facts.kept or facts.lease:
+            self._warn_of_terms(facts)
         return self._append(messages, after, facts)
 
     def _append(self, messages: Sequence[ReadMessage], after: str | None, facts: MessageFacts) -> tuple[str, ...]:
@@ -146,15 +148,12 @@ class Exchange:
             value = {key: value[key] for key in value if key != "metadata"}
         return [(message, metadata) for message in self._state.format.parse(value)]
 
-    def _warn_without_retention(self) -> None:
-        from ..policies.block_retention import BlockRetention  # Few conversations have such messages.
-
-        if not any(isinstance(policy, BlockRetention) for policy in self._planner.policies):
-            _log.warning(
-                "%s: kept= is recorded, but no policy here acts on it: choose the preset `retain`, say [retain] in a "
-                "file of settings, or name retain_blocks() among the policies.",
-                self._state.head.name,
-            )
+    def _warn_of_terms(self, facts: MessageFacts) -> None:
+        """Log, once for each kind of terms, why the terms of a message are without effect here."""
+        terms = unfollowed_terms(self._planner.policies, facts.lease, has_kept=bool(facts.kept))
+        for kind in terms.keys() - self._warned:
+            self._warned.add(kind)
+            _log.warning("%s: %s", self._state.head.name, terms[kind])
 
     def _report_failure(self, plugin: str, reason: str) -> None:
         state = self._state

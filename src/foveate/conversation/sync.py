@@ -114,10 +114,10 @@ class Conversation:
         `message`: a wire message of the conversation's format (dict or SDK object), a list of them, tool-result
         blocks, a core `Message`, or a str (the user's words). `after`: id of the message it follows; a retry with it
         adds nothing twice. `time`: milliseconds since 1970, by default the clock's. `origin`: where it came from, if
-        its role does not show that. `lease`: when it expires, for `expire_results`. `kept`: how long each of its parts
-        is shown, for `retain_blocks`; without these policies both are only recorded. `metadata`: facts of your own, a
-        dict, dataclass, Struct or pydantic model that foveate stores and does not read. `HistoryEntry.metadata` and
-        `Entry.metadata` return them.
+        its role does not show that. `lease`: when it expires (`expire_results`). `kept`: how long each of its parts is
+        shown (`retain_blocks`). Both count under every policy but `off`, which logs that they do not. `metadata`: facts
+        of your own, a dict, dataclass, Struct or pydantic model that foveate stores and does not read.
+        `HistoryEntry.metadata` and `Entry.metadata` return them.
 
         Raises BadMessage, BadSetting, and ConflictError if other messages follow `after`.
         """

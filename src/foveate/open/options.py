@@ -17,6 +17,7 @@ from ..core.view import Prices
 from ..expand.expander import Place
 from ..models.known import format_of_model
 from ..policies import DEFAULT_PRESET, FLOOR, check_policies, load_policies, load_summarizer_name
+from ..policies.message_terms import MECHANISMS
 from ..ports import Background, Clock, Format, RemoteBackground, Store, Summarizer, TokenCounter
 
 __all__ = ["KEYWORDS", "Options", "PolicyChoice", "ResolvedOptions", "grouped", "resolve"]
@@ -84,6 +85,8 @@ class ResolvedOptions(NamedTuple):
     expand_where: Place
     summarizer: str | Summarizer
     """A name, "" for none, or the summarizer itself."""
+    switched_off: frozenset[str] = frozenset()
+    """Mechanisms that the settings, or the policy `off`, switch off although messages may ask for them."""
 
 
 def resolve(
@@ -102,14 +105,13 @@ def resolve(
         policy=policy, environ=os.environ, folder=Path(), settings=settings, has_plugins=bool(plugins), **keywords
     )
     policies = merged.policies()
-    if plugins and not merged.has_preset:
-        policies = _with_retention(policies)
     values = {key: merged[key] for key in keywords}
     if merged["policy"] != "off":  # One switch for everything automatic.
         policies = (*plugin_policies(plugins), *policies)
     elif values["expand"] is None:
         values["expand"] = False
-    return ResolvedOptions(policies, merged.floor(), **values)
+    off = frozenset(name for name in MECHANISMS.values() if merged.is_switched_off(name))
+    return ResolvedOptions(policies, merged.floor(), switched_off=off, **values)
 
 
 def _resolve_keywords(policy: PolicyChoice, keywords: Mapping[str, Any]) -> ResolvedOptions:
@@ -128,15 +130,8 @@ def _resolve_keywords(policy: PolicyChoice, keywords: Mapping[str, Any]) -> Reso
     if values["format"] is None:
         model = values["model"]
         values["format"] = (format_of_model(model) if isinstance(model, str) else None) or "openai"
-    return ResolvedOptions(policies, floor, **values)
-
-
-def _with_retention(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
-    """Put the policy that plugins need before policies of the program's own."""
-    from ..policies.block_retention import BlockRetention, retain_blocks
-
-    has_it = any(isinstance(policy, BlockRetention) for policy in policies)
-    return policies if has_it else (retain_blocks(), *policies)
+    off = frozenset(MECHANISMS.values() if policy == "off" else ())
+    return ResolvedOptions(policies, floor, switched_off=off, **values)
 
 
 def _is_mixed(policy: PolicyChoice | None) -> bool:

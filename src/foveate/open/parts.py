@@ -21,6 +21,7 @@ from ..expand.expander import ExpandOptions, Place
 from ..expand.patterns import find as find_pattern
 from ..models.known import check_model, prices_of_model
 from ..policies import check_compatible, select_active
+from ..policies.message_terms import with_terms
 from ..ports import Background, Clock, RemoteBackground, Summarizer, complete, wall_clock
 from .options import Options, ResolvedOptions
 from .registry import format_of, open_store, summarize_without_model, summarizer_of
@@ -69,7 +70,7 @@ class Parts(NamedTuple):
             state,
             prefetch,
             caller,
-            policies=policies,
+            policies=with_terms(policies, resolved.switched_off),
             floor=resolved.floor,
             summarizer=summarizer,
             spare=summarize_without_model,

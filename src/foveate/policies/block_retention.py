@@ -9,7 +9,7 @@ call. These are counted by stored numbers, so hidden messages count too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
@@ -68,7 +68,10 @@ def retain_blocks(*, plugins: Mapping[str, PluginRetention] = {}, placeholder: s
 
 
 class BlockRetention:
-    """The policy of `retain_blocks`. A class, so that other code can find it among the policies."""
+    """The policy of `retain_blocks`."""
+
+    follows: ClassVar[str] = "kept"
+    """Read when a conversation is opened: the terms of messages that this policy follows."""
 
     def __init__(self, overrides: Mapping[str, PluginRetention], template: str) -> None:
         self._overrides, self._template = overrides, template

@@ -12,7 +12,7 @@ import logging
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
@@ -113,6 +113,9 @@ def expire_results(
 
 class ExpiryPolicy:
     """The policy of `expire_results`. Other code can ask it for leases."""
+
+    follows: ClassVar[str] = "leases"
+    """Read when a conversation is opened: the terms of messages that this policy follows."""
 
     def __init__(self, policy: Policy, levels: _Levels) -> None:
         self._policy, self._levels = policy, levels

@@ -85,6 +85,11 @@ class Settings(Struct, frozen=True):
         """Return the value of a setting that belongs to no mechanism: `settings["window"]`."""
         return self.layer[(name,)].value
 
+    def is_switched_off(self, mechanism: str) -> bool:
+        """Return whether a switch `enabled = false`, or the policy `off`, excludes a mechanism."""
+        switch = self.layer.get((mechanism, "enabled"))
+        return self["policy"] == "off" or (switch is not None and not is_on(mechanism, self.layer))
+
     def policies(self) -> tuple[Policy, ...]:
         """Return the policies in the order in which they run."""
         return self.all_policies

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from foveate import Media, Text, open_store
-from foveate.agents.action_results import ResultLeases, catalog_leases, merged_message, result_message
+from foveate.agents.action_results import merged_message, result_message
+from foveate.agents.agent_catalog import AgentCatalog
 from foveate.agents.tools import Tool, tool
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.errors import BadSetting
@@ -29,18 +29,35 @@ ROW = Binding("sage", "look", 2, "compact", "first_chars", 300)
 NAMED = {"message_type": "action-result", "action_id": "look"}
 
 
+class Rows:
+    """A catalog that holds these rows, whether or not a database would keep them."""
+
+    def __init__(self, bindings: list[Binding], actions: list[Action], prompts: list[str]) -> None:
+        self._bindings, self._actions, self._prompts = bindings, actions, prompts
+
+    def bindings(self, tenant: str, agent: str = "") -> list[Binding]:
+        return self._bindings
+
+    def actions(self, tenant: str) -> list[Action]:
+        return self._actions
+
+    def prompts(self, tenant: str) -> list[Prompt]:
+        return [Prompt(name, "{{ text }}") for name in self._prompts]
+
+
 def of(
     *,
     override: Lease | None = None,
     row: Binding | None = None,
     own: Lease | None = None,
     action: str = "",
-    **more: Any,
+    prompts: list[str] | None = None,
 ) -> Lease:
     """Return the lease of a result of `look` without its names."""
-    bindings = {row.action: row} if row else {}
-    leases = ResultLeases(override, bindings, {"look": Action("look", default_compact_prompt=action)}, **more)
-    found = leases.of_action("look", tool(look, lease=own))
+    rows = Rows([row] if row else [], [Action("look", default_compact_prompt=action)], prompts or [])
+    catalog = AgentCatalog("sage", rows, "", override, skips_unknown_prompts=prompts is not None)
+    catalog.read()
+    found = catalog.lease_of_action("look", tool(look, lease=own))
     assert (found.message_type, found.action_id) == ("action-result", "look")
     assert found.agent_action_id == ("sage/look" if row else "")
     return replace(found, message_type="", action_id="", agent_action_id="")
@@ -88,9 +105,13 @@ def test_a_catalog_sets_the_leases(tmp_path: Path):
         store.put_action("t", Action("look", default_compact_prompt="short"))
         store.put_binding("t", Binding("sage", "look", 2, "compact", "summary"))
         store.put_binding("t", Binding("other", "look", 9, "remove"))
-        found = catalog_leases("sage", store, "t", None).of_action("look", None)
+        catalog = AgentCatalog("sage", store, "t")
+        catalog.read()
+        found = catalog.lease_of_action("look", None)
         assert found == Lease(2, "compact", "summary", None, "short", **NAMED, agent_action_id="sage/look")
-        assert catalog_leases("sage", store, "", None).of_action("look", None) == Lease(**NAMED)
+        other = AgentCatalog("sage", store, "")
+        other.read()
+        assert other.lease_of_action("look", None) == Lease(**NAMED)
         store.close()
 
 
@@ -116,7 +137,16 @@ def test_the_presets_lease_applies_without_any_other():
 
 def test_wrong_leases_are_refused():
     with pytest.raises(BadSetting, match="message_expiration_override: compact_length is 0"):
-        ResultLeases(Lease(compact_length=0))
+        AgentCatalog("sage", None, "", Lease(compact_length=0))
+
+
+def test_prompt_that_does_not_exist_is_reported_once(caplog: pytest.LogCaptureFixture):
+    catalog = AgentCatalog("sage", Rows([], [], []), "", Lease(compact_prompt_id="gone"), skips_unknown_prompts=True)
+    for _ in range(3):
+        catalog.read()
+        catalog.lease_of_action("look", None)
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["sage: there is no prompt 'gone' in the catalog; the next one counts"]
 
 
 def test_the_message_of_a_result_has_a_headline():

@@ -222,8 +222,11 @@ def test_results_expire_with_own_policies():
     assert texts(model.requests[2])[2].endswith("[Compacted: the first 500 of 916 characters; m3]")
 
 
-@pytest.mark.parametrize(("policy", "expires"), [("balanced", True), ("prune", True), (None, True), ("off", False)])
-def test_presets_expire_leases_except_off_and_none(policy: str | None, expires: bool):
+PRESETS = [("balanced", True), ("prune", True), ("none", True), (None, True), (lambda view: (), True), ("off", False)]
+
+
+@pytest.mark.parametrize(("policy", "expires"), PRESETS)
+def test_leases_of_actions_count_under_every_policy_but_off(policy: Any, expires: bool):
     long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
     agent, model = scripted_agent([act("look"), think(), done()], actions=[long], policy=policy)
     with agent:
