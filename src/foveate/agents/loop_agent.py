@@ -81,10 +81,10 @@ class _LoopAgentBase:
         `message_expiration_override`: a lease for all results of a run; it overrides every other. `result_lease`: when
         the agent's result expires in the conversation of the agent around it (default: never).
         `on_message_lifecycle`: called with each MessageLifecycleEvent, also of sub-agents. `catalog`: holds the agent's
-        bindings, the descriptions of actions and the prompts for summaries (True: the store; False: none); it is read
-        at each run. `approve`: called before a call of an action that needs approval; returns True, False, or a
-        sentence why not. `max_parallel`: actions or sub-agents that run at once. `template`: of the system prompt, a
-        text or a Path, instead of the shipped one.
+        bindings and descriptions of actions, read at each run, and the prompts for summaries, read when it is opened
+        (True: the store; False: none). `approve`: called before a call of an action that needs approval; returns True,
+        False, or a sentence why not. `max_parallel`: actions or sub-agents that run at once. `template`: of the system
+        prompt, a text or a Path, instead of the shipped one.
 
         `announce_expansions`: append a note when a message was expanded. `merge_results`: one message for all results
         of a step, with the strictest of their leases. `max_invalid_steps`: answers in a row that cannot be carried out
