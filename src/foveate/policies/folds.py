@@ -22,6 +22,7 @@ from ..core.edits import Edit, Span, Summarize
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.planner import Policy
 from ..core.rules import cut_points
+from ..core.sizes import estimate, tokens_of
 from ..core.view import Entry, View
 from ..digest import describe, digest, room_for, unfold_paths
 from ..errors import BadSetting
@@ -105,8 +106,9 @@ def fold(
             named |= names
             first, last = entries[0], entries[-1]
             text = _fill_framing(framing, first.position, max(entry.position for entry in entries), steps)
-            before = sum([entry.tokens for entry in entries])
-            if before - len(text) // 4 >= min_share * before:
+            # The text has no count yet: its quarter of the characters is corrected as for the steps that it replaces.
+            quarter = max(1, sum([tokens_of(entry.message) for entry in entries]))
+            if estimate(text) <= (1 - min_share) * quarter:
                 yield Summarize(Span(first.id, last.id), text, _NAME, f"older than the newest {window:,} tokens")
 
     return policy
