@@ -143,23 +143,23 @@ def test_a_streamed_answer_is_the_sum_of_its_pieces(open_model):
 
 
 def test_tool_calls_of_the_model_run_and_are_answered(open_model, requests):
-    model = open_model(160, tool_choice="required")
-    limits = Limits(turns=6)
+    model = open_model(128, tool_choice="required")
+    limits = Limits(turns=4)
     with ReActAgent(model, tools=[read_page], window=WINDOW, policy="balanced", limits=limits) as agent:
         outcome = agent.run("Read page 2 of the report with the tool.")
         history = [row.message for row in agent.conversation.history()]
     assert outcome.run.state in ("done", "stopped", "failed")
     called = [call.call_id for message in history for call in message.calls]
-    answered = [result.call_id for message in history for result in message.results]
+    answered = [message.result.call_id for message in history if message.result]
     assert called
-    assert answered == called
+    assert sorted(answered) == sorted(called)  # Calls of one reply may run at the same time.
     assert_legal(requests)
 
 
 def test_a_loop_agent_runs_to_its_limit_within_the_window(open_model, requests):
     schema = {"type": "json_schema", "json_schema": {"name": "step", "schema": STEPS}}
-    model = open_model(160, response_format=schema)
-    with LoopAgent(model, actions=[read_page], window=WINDOW, limits=Limits(turns=12)) as agent:
+    model = open_model(96, response_format=schema)
+    with LoopAgent(model, actions=[read_page], window=WINDOW, limits=Limits(turns=8)) as agent:
         outcome = agent.run("Read all pages of the report, again and again.")
         results = [row for row in agent.conversation.history() if "the tram of line" in row.message.text]
     assert outcome.run.state in ("done", "stopped", "failed")
@@ -170,15 +170,13 @@ def test_a_loop_agent_runs_to_its_limit_within_the_window(open_model, requests):
 def test_a_summary_that_is_refused_falls_back(open_model, requests):
     """A model of this size repeats its prompt, so its text is refused, or it is shorter and is used."""
     summarize = fallback(model_summarizer(open_model(200), get_format("openai"), window=WINDOW), first_characters())
-    policy = compact_on_overflow(summarize)
-    chat = foveate.open_conversation("report", window=3_000, policy=policy)
-    originals = []
+    chat = foveate.open_conversation("report", window=3_000, policy=compact_on_overflow(), summarizer=summarize)
     for page in range(12):
-        originals += chat.append([foveate.user(f"Read page {page}."), foveate.assistant(read_page(page)[:1_500])])
+        chat.append(f"Read page {page}.")
         body = chat.prompt()
         assert check_body("openai", json.dumps(body)) == []
-    receipts = [receipt for receipt in chat.receipts() if receipt.by]
+        chat.record(foveate.assistant(read_page(page)[:1_500]))
+    receipts = [receipt for receipt in chat.journal.receipts() if receipt.by]
     assert receipts
-    assert all(receipt.by[-1] in ("first_characters", "gemma-3-270m") for receipt in receipts)
-    assert [row.message for row in chat.history()] == [row.message for row in originals]
+    assert [row.message.text for row in chat.history()][1::2] == [read_page(page)[:1_500] for page in range(12)]
     assert_legal(requests)

@@ -328,12 +328,14 @@ def spared_by_summaries(chat: Conversation, view: View) -> set[int]:
 
 
 def test_every_mechanism_acts_in_the_story():
+    """The story has parts that are kept for some calls, so `retain` acts next to each of them."""
+
     def acted(*names: str) -> set[str]:
         chat = told(opened(*names), story())
         chat.prepare()
         return {policy for receipt in chat.journal.receipts() for policy in receipt.policies}
 
-    alone = {name: acted(name) for name in MECHANISMS}
+    alone = {name: acted(name) - ({"retain"} - {name}) for name in MECHANISMS}
     assert {name: policies for name, policies in alone.items() if len(policies) != 1} == {}
     together = acted(*MECHANISMS)
     assert together >= {"retain", "expire", "pins", "compact"}
