@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.messages import Content, Message, State, Text
+from ..core.results import headline, merged_headline
 from ..core.stamps import Lease
 from ..policies.leases import effective_lease, most_aggressive
 
 __all__ = ["merged_message", "result_message"]
-
-_NAME_MAX = 80
-"""Characters of a name in a headline: models invent long ones."""
 
 
 def result_message(
@@ -22,9 +20,7 @@ def result_message(
     `place`, from 1: among the `of` actions of its step. Headline and text form one part, so that the kept beginning of
     a shortened result names its origin.
     """
-    name = " ".join(name.split())[:_NAME_MAX]
-    number = f" ({place} of {of})" if of > 1 else ""
-    head = f"{what} {name}{number}:" if state == "ok" else f"{what} {name}{number}, which failed:"
+    head = headline(name, state, place=place, of=of, what=what)
     first, rest = (content[0], content[1:]) if content else (Text("nothing"), ())
     if isinstance(first, Text):
         return Message("user", (Text(f"{head}\n{first.text}"), *rest))
@@ -33,9 +29,10 @@ def result_message(
 
 def merged_message(messages: Sequence[Message], leases: Sequence[Lease], failed: int) -> tuple[Message, Lease]:
     """Return all results of one step as one message, with the strictest of their leases (`most_aggressive`)."""
-    head = f"{failed} of {len(messages)} failed:" if failed else "Action results:"
     parts = [part for message in messages for part in message.parts]
-    text = "\n\n".join([head, *(part.text for part in parts if isinstance(part, Text))])
+    text = "\n\n".join(
+        [merged_headline(failed, len(messages)), *(part.text for part in parts if isinstance(part, Text))]
+    )
     has_lease = any(lease.expiration_turns is not None or lease.expiration_mode is not None for lease in leases)
     # Without any lease, the levels of the policy apply.
     lease = most_aggressive([effective_lease(lease) for lease in leases]) if has_lease else leases[0]

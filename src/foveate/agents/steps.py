@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from ..core.json_objects import objects_in
 from ..errors import BadInput
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "Retry",
     "SubAgent",
     "Success",
-    "objects_in",
     "read_step",
 ]
 
@@ -127,7 +127,7 @@ def read_step(text: str) -> NextStep:
 
 def _candidates(text: str, faults: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the objects that are meant as steps, also one that is wrapped, as in `{"response": {...}}`."""
-    for fields in map(_normalized, objects_in(text, faults)):
+    for fields in (_normalized(found) for found, _, _ in objects_in(text, faults)):
         if _MARKS & fields.keys():
             yield fields
         else:
@@ -311,38 +311,3 @@ def _normalized(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(name: str) -> str:
     """Return a name without case, hyphens, blanks and underscores."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-# -------------------------------------------------------------------------------------------------------- JSON objects
-
-_ATTEMPTS = 50
-"""How many failed attempts to read an object are made. Each costs time in proportion to the text."""
-
-
-def objects_in(text: str, faults: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the outermost JSON objects in a text, from left to right. Add the faults of others to `faults`."""
-    at = text.find("{")
-    while at >= 0 and len(faults) < _ATTEMPTS:
-        try:
-            fields, end = _DECODER.raw_decode(text, at)
-            json.dumps(fields, ensure_ascii=False).encode()
-        except UnicodeError:
-            faults.append("a string holds half of a surrogate pair")
-            end = at + 1
-        except RecursionError:
-            faults.append("it is nested too deeply")
-            end = at + 1
-        except ValueError as error:
-            faults.append(str(error))
-            end = at + 1
-        else:
-            yield fields
-        at = text.find("{", end)
-
-
-def _refuse_number(name: str) -> NoReturn:
-    raise ValueError(f"JSON has no {name}")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_number, strict=False)
-"""Accepts line breaks in strings, which models often write, and no NaN or Infinity."""

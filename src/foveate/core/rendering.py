@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from .edits import Edit, Hide, Path, Replace, Span, Target
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
+from .results import is_action_result
 from .server_tools import partner_of, server_block
 from .sizes import images_of, tokens_of
 from .stamps import Stamp
@@ -436,6 +437,7 @@ class Slot:
 
     def _entry(self, message: Message, why: str, shown: EditedMessage, count: Counter) -> Entry:
         untouched = message is self.message
+        is_result = self.message.role == "tool" or (not self.span and is_action_result(self.message, self.stamp))
         return Entry(
             position=self.position,
             id=self.id,
@@ -443,7 +445,7 @@ class Slot:
             source=None if self.span else self.message,
             stamp=self.stamp,
             kind="summary" if self.span else "message",
-            tool=self.stamp.source if message.role == "tool" else "",
+            tool=self.stamp.tool if is_result else "",
             edits=shown.edits if not self.span else tuple(number for number, _ in self.edits),
             shrunk=shown.shrunk,
             shrunk_by=shown.by,
@@ -457,7 +459,7 @@ class Slot:
             tokens=self.stamp.tokens if untouched and not self.is_recounted else tokens_of(message, count),
             bytes=self.size if untouched else len(encode_message(message)),
             images=images_of(message),
-            is_result=self.message.role == "tool",
+            is_result=is_result,
         )
 
 

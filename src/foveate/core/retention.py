@@ -380,7 +380,7 @@ def _is_about(age: Age, stamp: Stamp, *, has_media: bool) -> bool:
             return has_media
         case _:
             return age.kind == _OF_ORIGIN.get(stamp.origin) and (
-                not age.tool or stamp.source in (age.tool, tool_name(age.tool))
+                not age.tool or stamp.tool in (age.tool, tool_name(age.tool))
             )
 
 

@@ -438,8 +438,8 @@ def check(view: View | Sequence[Entry], profile: Profile) -> list[Violation]:
 def cut_points(view: View | Sequence[Entry]) -> list[int]:
     """Return the indices of entries before which a view may be cut: never inside a unit or directly after its call.
 
-    Messages between a server tool's use and its result belong to one unit. Both ends (0 and the number of entries) are
-    included.
+    Messages between a server tool's use and its result belong to one unit, and so do a step of actions and its results.
+    Both ends (0 and the number of entries) are included.
     """
     return list(_cut_points(tuple(view.entries if isinstance(view, View) else view)))
 
@@ -449,12 +449,16 @@ def _cut_points(entries: tuple[Entry, ...]) -> tuple[int, ...]:
     points: list[int] = []
     waiting: set[str] = set()
     uses: set[str] = set()
+    is_step = False
     for index, entry in enumerate(entries):
         message = entry.message
         result = message.result
         if result is not None:
             waiting.discard(result.call_id)
             continue
+        if is_step and entry.is_result:
+            continue
+        is_step = message.role == "assistant"
         if not waiting and not uses and entry.kind != "continuation":
             points.append(index)
         waiting = {call.call_id for call in message.calls}

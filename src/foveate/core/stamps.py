@@ -190,6 +190,11 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     model: str = ""
     """For a reply: the model that wrote it, if the program named it. It tells apart calibration, prices and usage."""
 
+    @property
+    def tool(self) -> str:
+        """Return the name of the tool or the action that produced a result; "" if it is unknown."""
+        return self.source or (self.lease.action_id if self.lease and self.origin == "tool" else "")
+
     def is_added(self, path: tuple[int, ...]) -> bool:
         """Return whether a plugin added the part at this path to the user's message."""
         parts = self.retention.parts if self.retention else ()

@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr, replace
 from .edits import Path, Span, Task, paths_overlap
 from .messages import Message, ToolResult
 from .metadata import read_metadata, read_metadata_as
+from .results import action_result, is_action_result
 from .stamps import Stamp
 
 __all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "Kind", "PinnedPart", "Prices", "View"]
@@ -57,7 +58,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     kind: Kind = "message"
     """The kind of the entry."""
     tool: str = ""
-    """For a tool result: the name of the tool."""
+    """For a result: the name of the tool or the action."""
     edits: tuple[int, ...] = ()
     """Numbers of the edits that shaped it, oldest first."""
     shrunk: tuple[Path, ...] = ()
@@ -85,7 +86,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     images: int = 0
     """Number of images."""
     is_result: bool = False
-    """Whether it shows a tool result, whole or shrunk, in its own place or as a note."""
+    """Whether it shows a result of a tool or an action: in any role, whole or shrunk, in its own place or as a note."""
 
     def __str__(self) -> str:
         """Return one short line, such as `m12 tool read_file: 1,203 tokens, shrunk by prune, pinned`."""
@@ -123,7 +124,12 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def result(self) -> ToolResult | None:
-        """Return the appended tool result, regardless of the visible form."""
+        """Return the appended result of a tool or an action, regardless of the visible form; None if it is no result.
+
+        The result of an action has no call id, and its headline is left out.
+        """
+        if self.source is not None and is_action_result(self.source, self.stamp):
+            return action_result(self.source, self.tool)
         return self.source.result if self.source else None
 
 

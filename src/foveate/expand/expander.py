@@ -143,8 +143,8 @@ class Expander:
         """Return the calls of the newest reply that have no result yet, in order."""
         answered: list[str] = []
         for entry in reversed(self._state.projection.entries()):
-            if entry.result is not None:
-                answered.append(entry.result.call_id)
+            if entry.source is not None and entry.source.result is not None:
+                answered.append(entry.source.result.call_id)
             elif entry.legalized == ANSWER_ERASED and (stand_in := entry.message.result):
                 answered.append(stand_in.call_id)  # An answer existed; the call is not run again.
             elif entry.source is not None and entry.source.role == "assistant":

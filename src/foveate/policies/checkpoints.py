@@ -274,6 +274,8 @@ def _as_filtered(entry: Entry, filtered: dict[str, Replace]) -> Entry:
         return entry
     if message.result is not None:
         shown = replace(message, parts=(replace(message.result, content=edit.content),))
+    elif entry.kind == "message":  # The result of an action.
+        shown = replace(message, parts=edit.content)
     else:
         shown = replace(message, parts=(*message.parts[:1], *edit.content))  # The first part of a note names the call.
     return replace(entry, message=shown, tokens=min(entry.tokens, tokens_of(shown)))

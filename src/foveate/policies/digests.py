@@ -13,11 +13,12 @@ from ..core.caches import register
 from ..core.edits import Edit, Path
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import Policy
+from ..core.results import read_actions
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting
 from .names import RecentlyUsed, keep_naming_lines
-from .placeholders import handle_of, is_longer, is_whole, replacement, shrink_arguments
+from .placeholders import handle_of, is_longer, is_whole, replacement, shrink_arguments, shrink_step
 from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
 from .tool_kinds import classify_results, create_classifier, create_name_filter
 
@@ -144,9 +145,10 @@ class _Shortener:
         if source is None:
             return
         if entry.is_result:
-            result = source.result
-            is_finished = result is not None and result.state != "interrupted"
-            if is_finished and is_whole(entry) and not entry.is_pinned() and len(whole := source.text) >= self._least:
+            result = entry.result
+            if result is None or result.state == "interrupted" or not is_whole(entry) or entry.is_pinned():
+                return
+            if len(whole := result.text) >= self._least:
                 text = digest(whole, _room(whole, self._share, _ROOM_MIN), handle_of(entry)).text
                 if len(text) <= len(whole) * _SHRUNK_MAX and is_longer(entry, text):
                     yield (), text
@@ -157,6 +159,10 @@ class _Shortener:
 
     def _shorten_part(self, path: Path, part: Part, handle: str) -> Iterator[_ShortForm]:
         match part:
+            case Text(text=whole) if len(whole) >= self._least and read_actions(whole):
+                text = shrink_step(
+                    whole, self._least_said, handle, shorten=lambda string: self._shorten_string(string, handle)
+                )
             case Text(text=whole) if len(whole) >= self._least:
                 room = _room(whole, self._share_said, _ROOM_MIN)
                 text = keep_naming_lines(whole, room, handle, beginning=_BEGINNING)

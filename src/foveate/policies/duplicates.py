@@ -14,6 +14,7 @@ from ..core.caches import cached
 from ..core.edits import Edit
 from ..core.messages import Message
 from ..core.planner import Policy
+from ..core.results import native_message
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .placeholders import is_longer, is_whole, replacement
@@ -63,8 +64,9 @@ def dedupe(*, least: int = LEAST, most_told: int = MOST_TOLD, placeholder: str =
         for entry in reversed(view.entries):
             if not _is_compared(entry, least):
                 continue
-            assert entry.source is not None, "compared results were appended"
-            marks = similarity_marks(entry.source)
+            message = native_message(entry)
+            assert message is not None, "compared results were appended"
+            marks = similarity_marks(message)
             newer = next((newest[mark] for mark in marks if mark in newest), None)
             if newer is not None and not entry.is_pinned() and entry.renewed < view.turn:
                 difference = _difference(entry, newer, most_told)
@@ -90,7 +92,7 @@ def _is_compared(entry: Entry, least: int) -> bool:
 
 def _difference(older: Entry, newer: Entry, most: int) -> str | None:
     """Return the content that only the older result has, for its pointer; None if the pointer cannot hold it."""
-    old, new = older.source, newer.source
+    old, new = native_message(older), native_message(newer)
     if old is None or new is None:
         return None
     if old.text == new.text:

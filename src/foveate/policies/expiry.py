@@ -195,10 +195,9 @@ class _Levels:
     def find_due(self, entry: Entry, turn: int) -> _Due | None:
         """Return the entry with its lease if the lease has ended before this model call."""
         age = turn - max(entry.stamp.turn, entry.renewed)
-        is_result = _is_result(entry)
-        if age < 1 or not (is_result or entry.stamp.lease):
+        if age < 1 or not (entry.is_result or entry.stamp.lease):
             return None
-        lease = self.lease_of(entry.stamp.lease, entry.tool, is_result)
+        lease = self.lease_of(entry.stamp.lease, entry.tool, entry.is_result)
         if not expires(lease) or lease.message_type == "system" or age <= (lease.expiration_turns or 0):
             return None
         return _Due(entry, lease, age)
@@ -220,11 +219,6 @@ def _check_leases(level: str, leases: Mapping[str, Lease]) -> dict[str, Lease]:
     return {name: check_lease(f"{level}[{name!r}]", lease) for name, lease in leases.items()}
 
 
-def _is_result(entry: Entry) -> bool:
-    """Return whether a tool, an action or another agent wrote this, in any role."""
-    return entry.is_result or entry.stamp.origin == "tool"
-
-
 def _may_expire(entry: Entry, view: View) -> bool:
     source = entry.source
     if source is None or source.role == "system" or source.calls or entry.is_pinned():
@@ -244,7 +238,7 @@ def _count_stable(view: View) -> int:
     following = 1
     for index, entry in enumerate(view.entries):
         if entry.kind != "stand-in":
-            if _is_result(entry) or entry.position != following:
+            if entry.is_result or entry.position != following:
                 return index
             following = entry.last + 1
     return len(view.entries)
@@ -319,7 +313,7 @@ def _expire(due: _Due, templates: _Templates, on_answer: Callable[[_Step | None]
 
 def _remove(due: _Due, templates: _Templates) -> _Step | None:
     reason = EXPIRED.format(turns=due.age, limit=due.lease.expiration_turns)
-    if due.entry.result is None:
+    if due.entry.source is None or due.entry.source.result is None:  # No call needs an answer.
         return _Step(Hide(Target(due.entry.id), _NAME, reason), due.entry.tokens, removes=True)
     # The limit, not the age: the view must not depend on the call at which the plan was made.
     template = templates.stub if due.is_expandable else templates.bare_stub

@@ -24,6 +24,7 @@ from ..core.budget import TARGET, Excess, measure_excess
 from ..core.edits import Edit, Path, Replace, Span, Summarize, Target
 from ..core.messages import Media, Text, ToolCall, ToolResult
 from ..core.planner import Stage
+from ..core.results import native_message, read_actions
 from ..core.rules import cut_points
 from ..core.view import Entry, View
 from ..digest import digest, room_for
@@ -36,6 +37,7 @@ from .placeholders import (
     placeholder,
     replacement,
     shrink_arguments,
+    shrink_step,
 )
 
 __all__ = ["FLOOR"]
@@ -111,13 +113,13 @@ def digest_older_results(view: View) -> Iterator[Edit]:
         if entry.is_result
         and not entry.is_pinned()
         and is_whole(entry)
-        and entry.source
-        and len(entry.source.text) > _DIGESTED_MIN
+        and entry.result
+        and len(entry.result.text) > _DIGESTED_MIN
     ]
     quota = _Quota(measure_excess(view), entries)
     for entry in entries:
         if quota.needs(entry):
-            edit = _replace_by_digest(entry, room_for(len(entry.source.text if entry.source else "")), _REASON)
+            edit = _replace_by_digest(entry, room_for(len(entry.result.text if entry.result else "")), _REASON)
             yield edit
             length = sum(len(part.text) for part in edit.content if isinstance(part, Text))
             quota.subtract(entry.tokens - length // 4 - 6, entry.bytes - length, entry.images)
@@ -254,18 +256,27 @@ def _cut_long_parts(entries: Sequence[Entry], keep: int, excess: Excess) -> Iter
                     if len(small) < len(part.arguments):
                         yield Replace(Target(entry.id, (i,)), (Text(small),), _NAME, _REASON)
                         quota.subtract((len(part.arguments) - len(small)) // 4, len(part.arguments) - len(small))
+                case Text() | ToolResult() if entry.is_result:
+                    if i == 0 and len(entry.message.text) > 2 * keep:
+                        yield _replace_by_digest(entry, keep, _REASON)
+                        quota.subtract(entry.tokens - keep // 4 - 20, entry.bytes - keep)
                 case Text() if len(part.text) > 2 * keep and (i,) not in entry.shrunk:
-                    yield replacement(entry, cut_text(part.text, keep, handle_of(entry)), _NAME, _REASON, (i,))
-                    quota.subtract((len(part.text) - keep) // 4, len(part.text) - keep)
-                case ToolResult() if len(entry.message.text) > 2 * keep:
-                    yield _replace_by_digest(entry, keep, _REASON)
-                    quota.subtract(entry.tokens - keep // 4 - 20, entry.bytes - keep)
+                    small = _cut(part.text, keep, handle_of(entry))
+                    yield replacement(entry, small, _NAME, _REASON, (i,))
+                    quota.subtract((len(part.text) - len(small)) // 4, len(part.text) - len(small))
                 case _:
                     pass
 
 
+def _cut(text: str, keep: int, handle: str) -> str:
+    """Return the beginning of a text. The JSON of a step of actions stays valid, if that is short enough."""
+    if read_actions(text) and len(step := shrink_step(text, keep, handle)) <= len(text) // 2:
+        return step
+    return cut_text(text, keep, handle)
+
+
 def _replace_by_digest(entry: Entry, room: int, reason: str) -> Replace:
-    source = entry.source
+    source = native_message(entry)
     assert source is not None, "only appended messages are shrunk"
     return replacement(entry, digest(source.text, room, handle_of(entry)).text, _NAME, reason)
 

@@ -19,8 +19,9 @@ import msgspec
 
 from ..core.caches import register
 from ..core.edits import Edit, Span, Summarize
-from ..core.messages import Message, ToolCall, ToolResult
+from ..core.messages import Message, Text, ToolCall, ToolResult
 from ..core.planner import Policy
+from ..core.results import is_step_note, native_steps
 from ..core.rules import cut_points
 from ..core.sizes import estimate, tokens_of
 from ..core.view import Entry, View
@@ -170,7 +171,7 @@ def _closed_stretches(view: View, old: int, least: int) -> Iterator[tuple[int, i
 
 
 def _may_fold(entry: Entry, turn: int) -> bool:
-    is_step = entry.is_result or entry.message.role == "assistant"
+    is_step = entry.is_result or entry.message.role == "assistant" or is_step_note(entry.message, entry.stamp)
     is_message = entry.kind == "message" and entry.source is not None
     return is_step and is_message and not entry.is_pinned() and entry.renewed < turn
 
@@ -191,13 +192,18 @@ def fold_steps(entries: Sequence[Entry], named: Set[str] = frozenset(), further:
     be large: it is neither copied nor iterated over.
     """
     writer = _StepWriter(named, set(further))
+    entries = native_steps(entries)
     answers: dict[str, Entry] = {}
     for entry in entries:
-        if entry.result is not None:
+        if entry.result is not None and entry.result.call_id:
             answers.setdefault(entry.result.call_id, entry)
     lines: list[str] = []
     for entry in entries:
-        if entry.source is not None and entry.result is None:
+        if entry.source is None:
+            continue
+        if entry.source.role == "user":  # A note, or the result of an action whose call is unknown.
+            lines += writer.result_lines(entry, entry.result or ToolResult("", (Text(entry.source.text),)))
+        elif entry.result is None:
             lines += writer.step_lines(entry, entry.source, answers)
     return "\n".join(lines)
 
@@ -223,7 +229,7 @@ class _StepWriter:
             yield self._write(f"{begin} {call.name}({self._arguments(call)})")
             answer = answers.get(call.call_id)
             if answer is not None and answer.result is not None:
-                yield from self._result_lines(answer, answer.result)
+                yield from self.result_lines(answer, answer.result)
 
     def _write(self, line: str) -> str:
         self._written |= names_of(line)
@@ -256,8 +262,9 @@ class _StepWriter:
         short = keep_naming_lines(text, max(_ARGUMENT_MAX, int(len(text) * _ARGUMENT_SHARE)), "")
         return " /".join([f"{flat[: _ARGUMENT_MAX // 2]}…", *self._new_lines(short, keeps_indent=True)])
 
-    def _result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
-        text = entry.source.text if entry.source else ""
+    def result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
+        """Yield the lines of a result, or of a note."""
+        text = result.text
         flat = " ".join(text.split())
         mark = " failed" if result.state == "error" else ""
         if len(flat) <= _RESULT_MAX:

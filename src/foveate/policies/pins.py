@@ -23,7 +23,7 @@ _NAME = "pins"
 
 
 def pin_newest(tools: Collection[str], keep: int = 1) -> Policy:
-    """Return a policy that pins the newest `keep` results of each of these tools, and their calls.
+    """Return a policy that pins the newest `keep` results of each of these tools or actions, and their calls.
 
     Errors and interrupted results do not count: the result before them is still in force. A result that is shrunk
     already is pinned in its short form, so put this policy before those that shrink. Raises BadSetting if no tool is
@@ -64,14 +64,21 @@ def _newest_parts(view: View, tools: Collection[str], keep: int) -> list[tuple[E
     parts: list[tuple[Entry, Path]] = []
     counts: dict[str, int] = defaultdict(int)
     open_calls: set[str] = set()
+    has_open_action = False
     for entry in reversed(view.entries):
         result = entry.result
         if entry.is_result and result and result.state == "ok" and entry.tool in tools and counts[entry.tool] < keep:
             counts[entry.tool] += 1
             parts.append((entry, ()))
-            open_calls.add(result.call_id)
+            if result.call_id:
+                open_calls.add(result.call_id)
+            else:
+                has_open_action = True
         for index, part in enumerate(entry.source.parts if entry.source else ()):
             if isinstance(part, ToolCall) and part.call_id in open_calls:
                 open_calls.discard(part.call_id)
                 parts.append((entry, (index,)))
+        if has_open_action and entry.source is not None and entry.source.role == "assistant":
+            has_open_action = False
+            parts.append((entry, ()))  # The text of the step holds the call of the action.
     return parts

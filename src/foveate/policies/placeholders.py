@@ -13,7 +13,9 @@ from typing import Any
 
 from ..core.caches import cached
 from ..core.edits import Path, Replace, Target
+from ..core.json_objects import objects_in
 from ..core.messages import Media, Message, Opaque, Part, Text, ToolResult
+from ..core.results import native_message, with_headline
 from ..core.view import Entry
 from ..digest import counted, describe
 
@@ -30,6 +32,7 @@ __all__ = [
     "placeholder",
     "replacement",
     "shrink_arguments",
+    "shrink_step",
 ]
 
 OMITTED = '[Omitted: {about}expand("{handle}")]'
@@ -61,7 +64,8 @@ def placeholder(template: str, entry: Entry, path: Path = ()) -> str:
     def field_text(field: re.Match[str]) -> str:
         if field[0] == "{handle}":
             return handle_of(entry, path)
-        return "" if entry.source is None else describe_fields(entry.source, path)[field[0]]
+        described = entry.source if path else native_message(entry)
+        return "" if described is None else describe_fields(described, path)[field[0]]
 
     return _FIELD.sub(field_text, template)
 
@@ -69,9 +73,9 @@ def placeholder(template: str, entry: Entry, path: Path = ()) -> str:
 def replacement(entry: Entry, text: str, policy: str, reason: str, path: Path = ()) -> Replace:
     """Return the edit that shows `text` in place of the content of a message, or of the part at `path`.
 
-    `policy` and `reason` are stored in the journal.
+    `policy` and `reason` are stored in the journal. The headline of an action's result stays before the text.
     """
-    return Replace(Target(entry.id, path), (Text(text),), policy, reason)
+    return Replace(Target(entry.id, path), (Text(text if path else with_headline(entry, text)),), policy, reason)
 
 
 def handle_of(entry: Entry, path: Path = ()) -> str:
@@ -84,14 +88,15 @@ def handle_of(entry: Entry, path: Path = ()) -> str:
 
 def is_whole(entry: Entry) -> bool:
     """Return whether no edit replaced the content of a result; edits may have replaced images in it."""
-    return (0,) not in entry.shrunk
+    return (0,) not in entry.shrunk and () not in entry.shrunk
 
 
 def is_longer(entry: Entry, text: str) -> bool:
-    """Return whether the content that an entry shows takes more characters than `text`."""
+    """Return whether the content that an entry shows takes more characters than `text`, its short form."""
     result = entry.message.result
-    parts = result.content if result else entry.message.parts[1:]  # The first part of a note names the call.
-    length = 0
+    # The first part of a note names the call.
+    parts = result.content if result else entry.message.parts[1 if entry.kind == "note" else 0 :]
+    text, length = with_headline(entry, text), 0
     for part in parts:
         match part:
             case Text():
@@ -180,6 +185,20 @@ def shrink_arguments(arguments: str, keep: int, handle: str, *, shorten: Callabl
         return cut_arguments(arguments, keep, handle)
     except (ValueError, RecursionError):
         return cut_arguments(arguments, keep, handle)
+
+
+def shrink_step(text: str, keep: int, handle: str, *, shorten: Callable[[str], str] | None = None) -> str:
+    """Return a text of the model that calls actions in JSON, with each long string in its objects cut.
+
+    The JSON stays valid, since a model writes its next step in the form of the earlier ones. `keep`, `shorten`: as for
+    `shrink_arguments`. Text around the objects stays.
+    """
+    pieces: list[str] = []
+    at = 0
+    for _, start, end in objects_in(text, []):
+        pieces += [text[at:start], shrink_arguments(text[start:end], keep, handle, shorten=shorten)]
+        at = end
+    return "".join([*pieces, text[at:]])
 
 
 def cut_arguments(arguments: str, keep: int, handle: str) -> str:

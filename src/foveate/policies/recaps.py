@@ -20,8 +20,10 @@ from typing import NamedTuple, TypedDict
 from msgspec import Struct
 
 from ..core.edits import Edit, Hide, Span, Summarize, Target
+from ..core.json_objects import objects_in
 from ..core.messages import Message
 from ..core.planner import Policy
+from ..core.results import is_step_note
 from ..core.server_tools import server_blocks
 from ..core.view import Entry, View
 from ..errors import BadSetting
@@ -76,11 +78,11 @@ def recap_batches(
     User inputs before the newest recap are hidden, except the one that the trigger answers, and with `keep_first_user`
     the first of all, which often holds the task. `hide_users=False` keeps all of them.
 
-    A turn with tool calls is replaced with its results, by a note of role user. It stays if a call has no answer.
-    `as_note` turns other turns into notes too. `template`: for a turn without calls. `note`: for a turn with calls.
-    Their fields are `{recap}`, the recap line, and `{handle}` for `expand`. Content that would not get shorter, pinned
-    messages, messages that other policies shrank and messages that were expanded for the coming call stay.
-    `min_preserved_pairs` is a deprecated name of `min_preserved_assistant_messages`.
+    A turn with tool calls, or with results of actions, is replaced with its results, by a note of role user. It
+    stays if a call has no answer. `as_note` turns other turns into notes too. `template`: for a turn without calls.
+    `note`: for a turn with calls. Their fields are `{recap}`, the recap line, and `{handle}` for `expand`. Content
+    that would not get shorter, pinned messages, messages that other policies shrank and messages that were expanded
+    for the coming call stay. `min_preserved_pairs` is a deprecated name of `min_preserved_assistant_messages`.
 
     Raises BadSetting for values out of range, and for templates without `{recap}`.
     """
@@ -148,11 +150,27 @@ class _RecapForm(Struct, frozen=True):
     as_note: bool
 
     def find_line(self, message: Message) -> str:
-        """Return the first recap line, stripped; "" if there is none."""
+        """Return the first recap line, stripped; "" if there is none. It may be in a string of a JSON object."""
         if self.prefix not in message.text:  # A quick check: most texts have none.
             return ""
-        lines = (line.strip() for line in message.text.split("\n"))
+        texts = [
+            message.text,
+            *(string for fields, _, _ in objects_in(message.text, []) for string in _strings(fields)),
+        ]
+        lines = (line.strip() for text in texts for line in text.split("\n"))
         return next((line for line in lines if line.startswith(self.prefix)), "")
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Yield the strings inside a value of JSON."""
+    match value:
+        case str():
+            yield value
+        case dict() | list():
+            for inner in value.values() if isinstance(value, dict) else value:
+                yield from _strings(inner)
+        case _:
+            pass
 
 
 def _assistant_turns(view: View) -> list[Entry]:
@@ -200,9 +218,10 @@ class _Batches:
                 yield from self._cover_again(turn)
             elif not line or not _may_shrink(turn, self._view):
                 continue
-            elif turn.message.calls:
+            elif turn.message.calls or self._is_step(turn, line):
                 answers = self._find_answers(turn, hidden)
-                yield from _write_note([turn, *answers], line, self._form.note) if answers else ()
+                if answers or (answers is not None and not turn.message.calls):
+                    yield from _write_note([turn, *answers], line, self._form.note)
             elif self._form.as_note:
                 yield from _write_note([turn], line, self._form.template)
             else:
@@ -216,22 +235,29 @@ class _Batches:
         is_shown = bool(turn.shrunk) and turn.message.text == _fill(self._form.template, line, turn.handle)
         return bool(line) and (is_shown or _may_shrink(turn, self._view))
 
-    def _find_answers(self, turn: Entry, hidden: Container[int]) -> list[Entry]:
-        """Return the answers to all calls of a turn; none if a part of it must stay, or if it holds other messages."""
+    def _is_step(self, turn: Entry, line: str) -> bool:
+        """Return whether the turn is a step in JSON. In its place a recap would show another form of answer."""
+        after = self._indexes[turn] + 1
+        has_results = after < len(self._view.entries) and self._view.entries[after].is_result
+        return has_results or all(line != own.strip() for own in turn.message.text.split("\n"))
+
+    def _find_answers(self, turn: Entry, hidden: Container[int]) -> list[Entry] | None:
+        """Return the answers to a turn; None if a part of it must stay, or if it holds other messages."""
         if turn is self._trigger:  # The model has not read these answers.
-            return []
+            return None
         answers: list[Entry] = []
         others: list[Entry] = []
         for index in range(self._indexes[turn] + 1, len(self._view.entries)):
             entry = self._view.entries[index]
             if entry.message.role == "assistant":
                 break
-            (answers if entry.message.result else others).append(entry)
+            is_answer = entry.is_result or is_step_note(entry.message, entry.stamp)
+            (answers if is_answer else others).append(entry)
         last = max((answer.position for answer in answers), default=0)
         if any(entry.position < last and entry.position not in hidden for entry in others):
-            return []
+            return None
         may_go = all(answer.kind == "message" and _may_go(answer, self._view) for answer in answers)
-        return answers if may_go else []
+        return answers if may_go else None
 
     def _cover_again(self, recap: Entry) -> Iterator[_Step]:
         """Replace messages that were expanded behind a recap by the recap, after the call that showed them."""

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ..core.messages import Content, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, user
 from ..core.plain_handles import plain_text
+from ..core.results import native_steps
 from ..core.rules import cut_points
 from ..core.sizes import tokens_of
 from ..core.view import Entry
@@ -36,10 +37,11 @@ _LEFT_OUT = "[{count} earlier messages left out]"
 def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) -> tuple[tuple[Message, ...], int]:
     """Return the messages for a summarizer, and their size in tokens of the conversation's counter: at most `room`.
 
-    If needed, media become their names and long results are cut, then other texts and arguments; finally the oldest
-    units are left out, with a note. `level`: 0 to 2, the first cut to try; higher for a further attempt. Returns no
-    messages if not even the newest unit fits.
+    Steps of actions are shown as calls and tool results. If needed, media become their names and long results are
+    cut, then other texts and arguments; finally the oldest units are left out, with a note. `level`: 0 to 2, the
+    first cut to try; higher for a further attempt. Returns no messages if not even the newest unit fits.
     """
+    entries = native_steps(entries)
     tokens = sum([tokens_of(entry.message) for entry in entries])
     scale = sum([entry.tokens for entry in entries]) / max(1, tokens)
     longest = [_longest_text(entry.message) for entry in entries]

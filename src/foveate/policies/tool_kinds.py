@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from ..core.caches import cached
 from ..core.messages import ToolResult
+from ..core.results import native_steps
 from ..core.tool_names import add_tool_names, tool_name
 from ..core.view import Entry, View
 from ..errors import BadSetting
@@ -167,7 +168,7 @@ def _classifier(
 def classify_results(view: View, classifier: CallClassifier) -> tuple[ClassifiedResult, ...]:
     """Return each finished result of a view as it was appended, with the kind of its call, oldest first.
 
-    Interrupted results are left out.
+    Interrupted results are left out, and so are results of actions whose calls are unknown (`core.results`).
     """
     return _classified(view.entries, classifier)
 
@@ -176,8 +177,8 @@ def classify_results(view: View, classifier: CallClassifier) -> tuple[Classified
 def _classified(entries: tuple[Entry, ...], classifier: CallClassifier) -> tuple[ClassifiedResult, ...]:
     kinds: dict[str, CallKind] = {}
     results: list[ClassifiedResult] = []
-    for entry in entries:
-        match _result_or_calls(entry, classifier):
+    for entry, native in zip(entries, native_steps(entries), strict=True):
+        match _result_or_calls(native, classifier):
             case ToolResult() as result:
                 if (kind := kinds.get(result.call_id)) is not None:
                     results.append((entry, result, kind))

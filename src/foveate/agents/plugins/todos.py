@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ...conversation import HistoryEntry
-from ...core.messages import Part
+from ...core.messages import Message, Part, ToolCall, ToolResult
+from ...core.results import action_result, is_action_result, read_actions
 from ...policies.pins import pin_newest_as
 from ..tools import ToolFailed, tool
 
@@ -33,8 +34,7 @@ class Todo(Struct, frozen=True):
 class TodoList:
     """A plugin with the tool `update_todos`, and a policy that keeps the newest list in the view.
 
-    It is for chat and ReAct agents: the steps of a loop agent are no calls of tools. It adds nothing to messages.
-    `tool_name`: the tool's name for models.
+    In a loop agent the tool is an action. The plugin adds nothing to messages. `tool_name`: the tool's name for models.
     """
 
     name = "todos"
@@ -51,10 +51,14 @@ class TodoList:
         """Return the current list: `todos.newest(agent.conversation.history())`. Empty if there is none."""
         answered: set[str] = set()
         for row in reversed(list(history)):
-            result = row.message.result
+            message, stamp = row.message, row.stamp
+            if is_action_result(message, stamp) and stamp.tool == self._tool_name:
+                result: ToolResult | None = action_result(message, stamp.tool)
+            else:
+                result = message.result
             if result is not None and result.state == "ok":
                 answered.add(result.call_id)
-            for call in reversed(row.message.calls):
+            for call in reversed(_calls_of(message)):
                 if call.name == self._tool_name and call.call_id in answered:
                     return tuple(msgspec.json.decode(call.arguments, type=_Arguments, strict=False).todos)
         return ()
@@ -87,3 +91,11 @@ def _update(todos: list[Todo]) -> str:
     if not todos:
         return "The list is empty."
     return f"{done} of {len(todos)} done." + (f" Now: {following[0]}" if following else "")
+
+
+def _calls_of(message: Message) -> tuple[ToolCall, ...]:
+    """Return the calls of a message, or those of the actions in its text."""
+    if message.calls or message.role != "assistant":
+        return message.calls
+    step = read_actions(message.text)
+    return step.calls if step else ()
