@@ -458,7 +458,7 @@ def _cut_points(entries: tuple[Entry, ...]) -> tuple[int, ...]:
             continue
         if is_step and entry.is_result:
             continue
-        is_step = message.role == "assistant"
+        is_step = message.role == "assistant" and not message.calls
         if not waiting and not uses and entry.kind != "continuation":
             points.append(index)
         waiting = {call.call_id for call in message.calls}
