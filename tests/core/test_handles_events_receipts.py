@@ -10,7 +10,7 @@ from foveate.core.explain import explain
 from foveate.core.handles import Handle, parse_handle
 from foveate.core.messages import Text
 from foveate.core.receipts import Receipt, receipt_of
-from foveate.core.stamps import Stamp
+from foveate.core.stamps import Lease, Stamp
 from foveate.errors import UnknownHandle
 from foveate.policies.placeholders import handle_of
 from foveate.testing import answer, call, say, user
@@ -96,6 +96,20 @@ def test_each_edit_of_a_commit_is_an_event_with_its_number():
     ]
     assert [event.index for event in events_of_record(RECORD, {TWO: 3})] == [None, None, 3, None, 3, None, None, 3]
     assert added_event(3, ONE, Stamp(2, 8, 9, "user")) == Event("message-added", 2, 8, ONE, 3)
+
+
+def test_an_event_carries_lease_action_and_metadata_of_its_message():
+    lease = Lease(2, "compact", action_id="search")
+    stamp = Stamp(1, 2, 3, "tool", "web", lease=lease, metadata='{"run": 7}')
+    edits = (Replace(Target(ONE), (Text("x"),)), Hide(Target(ONE)), Summarize(Span(ONE, TWO), "s"))
+    events = list(events_of_record(Record(1, edits, 7, 5, TWO, 9, author="plan"), {}, {ONE: stamp}))
+    facts = [(event.kind, event.lease, event.action_id, event.metadata) for event in events]
+    assert facts == [
+        ("message-compacted", lease, "search", {"run": 7}),
+        ("message-removed", lease, "search", {"run": 7}),
+        ("messages-summarized", None, "", {}),
+    ]
+    assert added_event(3, ONE, Stamp(1, 2, 3, "tool", "web")).action_id == "web"
 
 
 def test_leases_and_compactions_have_their_own_events():

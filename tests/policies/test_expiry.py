@@ -971,3 +971,26 @@ def test_recorded_runs_stay_legal_and_get_smaller(transcripts: Path, name: str):
     assert (row.illegal_views, row.lost_messages, row.over_budget) == (0, 0, 0)
     assert row.input_tokens < plain.input_tokens
     assert row.recall_reachable == 1.0
+
+
+def test_events_of_compaction_and_removal_name_action_and_metadata():
+    """Also if the message is hidden by then, and also when the events are read from the journal."""
+    events: list[Event] = []
+    chat = opened(policy=expire_results(), on_event=events.append)
+    chat.append(user("go"))
+    chat.prepare()
+    chat.record(say("on"))
+    for mode in ("compact", "remove"):
+        lease = Lease(1, mode, compact_length=50, message_type="action-result", action_id=f"{mode}-it")
+        chat.append(user("found it " * 200), lease=lease, metadata={"mode": mode})
+    for _ in range(3):
+        chat.prepare()
+        chat.record(say("on"))
+    for seen in (events, chat.journal.events()):
+        facts = {(event.kind, event.action_id, event.metadata["mode"]) for event in seen if event.edit}
+        assert facts == {
+            ("message-compacted", "compact-it", "compact"),
+            ("message-expired", "remove-it", "remove"),
+            ("message-removed", "remove-it", "remove"),
+        }
+        assert all(event.lease is not None and event.lease.expiration_turns == 1 for event in seen if event.edit)

@@ -15,7 +15,7 @@ from ..core.events import Event
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.receipts import Receipt
 from ..core.runs import AgentRun
-from ..core.stamps import Stop, Usage
+from ..core.stamps import Lease, Stop, Usage
 from ..core.view import Entry
 
 __all__ = [
@@ -166,6 +166,12 @@ class MessageLifecycleEvent(Struct, frozen=True):
     """Tokens that the view lost; negative if something is shown again."""
     can_expand: bool = False
     """Whether the view shows a shorter form, and the model may have the original back."""
+    lease: Lease | None = None
+    """The lease of the message, if it has one."""
+    action_id: str = ""
+    """The action that produced the message; "" for other messages."""
+    metadata: dict[str, Any] = {}
+    """The application's own facts about the message."""
     agent: str = ""
     """Name of the agent, or of the sub-agent, whose conversation holds the message."""
     conversation: str = ""
@@ -210,6 +216,9 @@ class Lifecycle:
             event.reason or (_origin(shown) if event.kind == "message-added" else ""),
             event.tokens_saved,
             shown is not None and bool(shown.shrunk) and shown.expandable,
+            event.lease,
+            event.action_id,
+            event.metadata,
             self._agent,
             self._conversation,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.edits import Record, Replace, Summarize
 from ..core.events import Event, events_of_message, events_of_record
@@ -20,11 +20,20 @@ from ..expand.originals import decoded
 from ..ports import Fact, Observer, StoredMessage
 from .state import State
 
-__all__ = ["Instrumentation", "Reporter"]
+__all__ = ["Instrumentation", "Places", "Reporter"]
 
 _log = logging.getLogger("foveate")
 
 Facts = dict[str, Fact]
+
+
+class Places(NamedTuple):
+    """The messages that a view shows before a change, by their ids."""
+
+    indices: Mapping[str, int] = {}
+    """Their indices in the view."""
+    stamps: Mapping[str, Stamp] = {}
+    """Their stamps."""
 
 
 class Instrumentation:
@@ -137,11 +146,13 @@ class Reporter:
         self.observer.attach(self._state.head.name, observer)
         self.is_active = True
 
-    def places(self) -> dict[str, int]:
-        """Return the index of each message in the view, by its id; empty without a listener."""
+    def places(self) -> Places:
+        """Return the messages of the view; none without a listener."""
         if self._on_event is None:
-            return {}
-        return {entry.id: i for i, entry in enumerate(self._state.view().entries)}
+            return Places()
+        entries = self._state.view().entries
+        stamps = {entry.id: entry.stamp for entry in entries if entry.source is not None}
+        return Places({entry.id: i for i, entry in enumerate(entries)}, stamps)
 
     def appended(self, before: int, own: Sequence[StoredMessage]) -> None:
         """Report what was appended after position `before`, by others too. `own`: the newest rows."""
@@ -149,8 +160,8 @@ class Reporter:
             return
         rows = self._rows(before, own)
         self.observer.appended(rows)
-        places = self.places()
-        events = (events_of_message(row.position, row.id, row.stamp, places.get(row.id)) for row in rows)
+        indices = self.places().indices
+        events = (events_of_message(row.position, row.id, row.stamp, indices.get(row.id)) for row in rows)
         self.emit(event for of_row in events for event in of_row)
 
     def _rows(self, before: int, own: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
@@ -163,7 +174,7 @@ class Reporter:
             _log.warning("%s: the messages of other writers are not reported: %s", state.head.name, error)
             return own
 
-    def commits(self, before: int, places: Mapping[str, int]) -> list[Record]:
+    def commits(self, before: int, places: Places) -> list[Record]:
         """Report the commits since edit `before`, and return them; none without a listener."""
         state = self._state
         if not self.is_active or state.head.number <= before:
@@ -174,14 +185,20 @@ class Reporter:
             _log.warning("%s: the newest edits are not reported: %s", state.head.name, error)
             return []
         self.observer.recorded(records)
-        for record in records:
-            self.emit(events_of_record(record, places))
+        self._emit_edits(records, places)
         return records
 
-    def commit(self, record: Record, places: Mapping[str, int]) -> None:
+    def commit(self, record: Record, places: Places) -> None:
         """Report one commit."""
         self.observer.recorded([record])
-        self.emit(events_of_record(record, places))
+        self._emit_edits([record], places)
+
+    def _emit_edits(self, records: Sequence[Record], places: Places) -> None:
+        if self._on_event is None or not records:
+            return
+        stamps = {**self.places().stamps, **places.stamps}  # A commit hides some messages, and shows others again.
+        for record in records:
+            self.emit(events_of_record(record, places.indices, stamps))
 
     def emit(self, events: Iterable[Event]) -> None:
         """Pass events to the listener."""

@@ -27,7 +27,7 @@ from .append import Appender
 from .calls import Caller, SessionLock
 from .edit import Editor, Eraser
 from .exchange import Exchange
-from .instrumentation import Reporter
+from .instrumentation import Places, Reporter
 from .journal_search import number_at
 from .past import Past
 from .plan import Planner
@@ -128,7 +128,7 @@ class Session:
         places = self.reporter.places()
         return self._reported(self.editor.edit(edits, author), places)
 
-    def _reported(self, record: Record, places: Mapping[str, int]) -> Receipt:
+    def _reported(self, record: Record, places: Places) -> Receipt:
         self.reporter.commit(record, places)
         return receipt_of(record)
 
@@ -305,7 +305,8 @@ class Session:
         validate.integer("since= (milliseconds since 1970)", since)
         rows = self.state.store.messages(self.head, 1, self.head.position)
         events = [event for row in rows for event in events_of_message(row.position, row.id, row.stamp)]
-        events += [event for record in self.records() for event in events_of_record(record)]
+        stamps = {row.id: row.stamp for row in rows}
+        events += [event for record in self.records() for event in events_of_record(record, {}, stamps)]
         return sorted((event for event in events if event.time >= since), key=lambda event: (event.time, event.turn))
 
     def explain(self, handle: str | int) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from .edits import (
@@ -22,7 +23,7 @@ from .edits import (
     TaskState,
     Unpin,
 )
-from .stamps import Stamp
+from .stamps import Lease, Stamp
 
 __all__ = ["EXPIRED", "Event", "EventKind", "added_event", "events_of_message", "events_of_record"]
 
@@ -84,11 +85,26 @@ class Event(Struct, frozen=True):
     """Tokens that the edit saves; negative for an expansion."""
     index: int | None = None
     """Its index from 0 in the view that the edit was made on; None if it was not visible or is unknown."""
+    lease: Lease | None = None
+    """The lease of the message; None if it has none, if the event is about several messages, or if it is unknown."""
+    action_id: str = ""
+    """The action that produced the message, by its lease, or the name of its tool; "" for other messages."""
+    metadata: dict[str, Any] = {}
+    """The application's own facts about the message."""
 
 
 def added_event(position: int, id: str, stamp: Stamp, index: int | None = None) -> Event:
     """Return the event of an appended message."""
-    return Event("message-added", stamp.turn, stamp.time, id, position, index=index)
+    return Event("message-added", stamp.turn, stamp.time, id, position, 0, "", "", 0, index, *_facts_of(stamp))
+
+
+def _facts_of(stamp: Stamp | None) -> tuple[Lease | None, str, dict[str, Any]]:
+    """Return lease, action and metadata of a message."""
+    if stamp is None:
+        return None, "", {}
+    action = stamp.lease.action_id if stamp.lease else ""
+    metadata = msgspec.json.decode(stamp.metadata) if stamp.metadata else {}
+    return stamp.lease, action or (stamp.source if stamp.origin == "tool" else ""), metadata
 
 
 def events_of_message(position: int, id: str, stamp: Stamp, index: int | None = None) -> Iterator[Event]:
@@ -105,13 +121,19 @@ def events_of_message(position: int, id: str, stamp: Stamp, index: int | None = 
         yield Event(kind, stamp.turn, stamp.time, shown.message, policy=who, reason=reason, tokens_saved=-stamp.tokens)
 
 
-def events_of_record(record: Record, places: Mapping[str, int] = {}) -> Iterator[Event]:
-    """Yield the events of one commit. `places`: indices in the view before it, by message id."""
+def events_of_record(
+    record: Record, places: Mapping[str, int] = {}, stamps: Mapping[str, Stamp] = {}
+) -> Iterator[Event]:
+    """Yield the events of one commit.
+
+    `places`: indices in the view before it, by message id. `stamps`: stamps of messages, by id.
+    """
     for number, edit in record.numbered():
         named = _message_of(edit)
+        facts = _facts_of(stamps.get(named) if _is_about_one(edit) else None)
         for kind, reason, saved in _event_facts(edit):
-            who = edit.policy or record.author
-            yield Event(kind, record.turn, record.time, named, 0, number, who, reason, saved, places.get(named))
+            who, index = edit.policy or record.author, places.get(named)
+            yield Event(kind, record.turn, record.time, named, 0, number, who, reason, saved, index, *facts)
 
 
 def _event_facts(edit: Edit) -> Iterator[tuple[EventKind, str, int]]:
@@ -139,6 +161,18 @@ def _event_facts(edit: Edit) -> Iterator[tuple[EventKind, str, int]]:
 
 def _saved(edit: Replace | Hide | Summarize | Restore) -> int:
     return edit.tokens_before - edit.tokens_after
+
+
+def _is_about_one(edit: Edit) -> bool:
+    """Return whether an edit names one message and no span of several."""
+    match edit:
+        case Restore(targets=targets):
+            named = targets[0] if len(targets) == 1 else None
+        case Summarize(span=span) | Task(span=span):
+            named = span
+        case _:
+            named = edit.target
+    return isinstance(named, Target) or (isinstance(named, Span) and named.first == named.last)
 
 
 def _message_of(edit: Edit) -> str:
