@@ -142,6 +142,13 @@ def test_every_shipped_prompt_keeps_the_contract():
         assert "{{" not in text
 
 
+def test_a_prompt_may_name_the_text_as_original_content():
+    """Item 000-75 of document 000: its template is taken as it is."""
+    template = Templates({"brief": "{{ originalLength }} characters:\n{{ originalContent }}"})
+    request = SummaryRequest("expire", (user("hit 47"),), 100, prompt="brief", facts={"originalLength": 6})
+    assert template.fill(request, "hit 47").splitlines()[::2] == ["6 characters:", "hit 47"]
+
+
 def test_own_prompts_replace_shipped_ones_and_add_to_them(tmp_path):
     (tmp_path / "history.md").write_text("Mine: {{ text }}")
     (tmp_path / "system.md").write_text("Be brief.")

@@ -43,6 +43,19 @@ def test_a_model_is_cached_and_backed_by_the_digest(monkeypatch):
     assert told(other).by == "digest"
 
 
+def test_several_models_are_asked_in_order(monkeypatch):
+    """Item 000-73 of document 000: models with priorities, and failover."""
+    pytest.importorskip("anthropic")
+    client = StubAnthropic([OSError("no quota"), '{"summary": "The login is to be mended."}'])
+    monkeypatch.setattr(AnthropicModel, "_new_client", lambda self: client)
+    told: Any = open_summarizer("anthropic:claude-haiku-4-5, anthropic:claude-sonnet-4-5")
+    assert told(REQUEST).by == "anthropic:claude-sonnet-4-5"
+    assert told.name.startswith("anthropic:claude-haiku-4-5 -> anthropic:claude-sonnet-4-5 -> digest")
+    assert [request["model"] for request in client.requests] == ["claude-haiku-4-5", "claude-sonnet-4-5"]
+    with pytest.raises(BadSetting, match="There is no summarizer 'anthropic:a,digest'"):
+        open_summarizer("anthropic:a,digest")
+
+
 def test_without_a_key_or_a_network_the_conversation_goes_on(monkeypatch):
     pytest.importorskip("anthropic")
     for variable in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):

@@ -27,10 +27,10 @@ __all__ = [
     "ExpirationMode",
     "Prompt",
     "complete_binding",
-    "is_template",
     "lease_of",
     "prompt_key",
     "prompt_texts",
+    "template_fault",
     "validated",
 ]
 
@@ -44,7 +44,7 @@ SYSTEM_PROMPT = "Compact Agent Message"
 
 _INTEGER_MAX = 2**63 - 1
 """The largest integer that every database can store."""
-_PLACE = re.compile(r"\{\{\s*text\s*\}\}")
+_PLACE = re.compile(r"\{\{\s*(?:text|originalContent)\s*\}\}")
 
 
 class Action(Struct, frozen=True):
@@ -156,11 +156,20 @@ def prompt_key(name: str) -> str:
     return "-".join(name.casefold().split())
 
 
-def is_template(name: str, text: str) -> bool:
-    """Return whether a text can be the prompt of this name: it must contain `{{ text }}`. Only the prompt `system`,
-    which precedes the others, need not.
+def template_fault(name: str, text: str) -> str:
+    """Return why a text cannot be the prompt of this name, as the rest of a sentence; "" if it can.
+
+    It must contain `{{ text }}`, or its other name `{{ originalContent }}`. Only the prompt `system`, which precedes
+    the others, need not. Blocks of template languages would reach the model as they are, so none may be there.
     """
-    return prompt_key(name) == "system" or _PLACE.search(text) is not None
+    if block := re.search(r"\{[%#]", text):
+        return (
+            f"has {block[0]!r}, but prompts have no logic. Use values such as {{{{ focus }}}}; a paragraph whose "
+            "values are all empty is left out."
+        )
+    if prompt_key(name) != "system" and not _PLACE.search(text):
+        return "lacks {{ text }}. Put it where the text to summarize goes."
+    return ""
 
 
 # -------------------------------------------------------------------------------------------------------------- checks
@@ -214,8 +223,8 @@ def _check_prompt(prompt: Prompt) -> None:
     owner = f"prompt {prompt.name!r:.80}"
     _check_text(owner, "text", prompt.text)
     _check_text(owner, "description", prompt.description)
-    if not is_template(prompt.name, prompt.text):
-        raise BadSetting(f"The {owner} lacks {{{{ text }}}}. Put it where the text to summarize goes.")
+    if fault := template_fault(prompt.name, prompt.text):
+        raise BadSetting(f"The {owner} {fault}")
 
 
 def _check_name(owner: str, field: str, name: object, *, may_be_empty: bool = False) -> None:

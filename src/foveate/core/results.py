@@ -124,7 +124,7 @@ class ActionStep(Struct, frozen=True):
     """A text of the model that calls actions in JSON."""
 
     words: str
-    """What the model says next to the calls."""
+    """Text of the model outside of the calls."""
     calls: tuple[ToolCall, ...]
     """The calls, in order. They have no ids."""
 

@@ -114,23 +114,25 @@ def check_price(need: str, name: str, cost: Cost | None, advice: str = "Pass cos
 def open_summarizer(name: str, *, prompts: Mapping[str, str] | None = None) -> Summarizer:
     """Open a summarizer by its name: `digest` or `first-characters`, which need no model, or a model.
 
-    A model is named as in `anthropic:claude-haiku-4-5`. Its summaries are cached, and the digest answers if it fails or
-    writes no acceptable summary. `prompts`: texts by the names of prompts; they replace the shipped ones of the same
-    names, or add to them. Raises BadSetting for any other name, and MissingExtra without the SDK.
+    A model is named as in `anthropic:claude-haiku-4-5`; several, separated by commas, are asked in order. Their
+    summaries are cached, and the digest answers if all fail or write no acceptable summary. `prompts`: texts by the
+    names of prompts; they replace the shipped ones of the same names, or add to them. Raises BadSetting for any other
+    name, and MissingExtra without the SDK.
     """
     from ..models import get_model, is_model_name
     from ..summarizers import fallback, first_characters, summarizer_named
 
     validate.text("The name of a summarizer", name)
-    if not is_model_name(name):
+    names = [part.strip() for part in name.split(",")]
+    if not all(map(is_model_name, names)):
         return summarizer_named(name)
     from ..summarizers.cache import cached
     from ..summarizers.history import digest_history
     from ..summarizers.model import model_summarizer
 
-    model = get_model(name, timeout=_SUMMARY_TIMEOUT)
-    writer = model_summarizer(model, format_of(model.format), prompts=prompts)
-    return fallback(cached(writer), digest_history(), first_characters())
+    models = [get_model(part, timeout=_SUMMARY_TIMEOUT) for part in names]
+    writers = [cached(model_summarizer(model, format_of(model.format), prompts=prompts)) for model in models]
+    return fallback(*writers, digest_history(), first_characters())
 
 
 def format_of(format: str | Format) -> Format:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .pins import pin_newest
     from .placeholders import placeholder, replacement
     from .pruning import prune_tool_outputs
-    from .recaps import recap_batches, recap_settings
+    from .recaps import RECAP_INSTRUCTION, recap_batches, recap_settings
     from .superseded_results import supersede
     from .tool_result_filter import filter_tool_results
 
@@ -35,6 +35,7 @@ __all__ = [
     "DEFAULT_PRESET",
     "FLOOR",
     "PRESET_NAMES",
+    "RECAP_INSTRUCTION",
     "PluginRetention",
     "Policy",
     "check_compatible",
@@ -88,6 +89,7 @@ are presets.
 """
 
 _MODULES = {
+    "RECAP_INSTRUCTION": "recaps",
     "PluginRetention": "block_retention",
     "checkpoint": "checkpoints",
     "checkpoint_edit": "checkpoints",

@@ -35,6 +35,7 @@ __all__ = [
     "NOTE",
     "PREFIX",
     "PRESERVED",
+    "RECAP_INSTRUCTION",
     "VARIABLES",
     "RecapSettings",
     "format_ratio",
@@ -48,6 +49,11 @@ BATCH = 4
 """Turns that are shrunk at once."""
 PREFIX = "recap -"
 """Beginning of a recap line."""
+RECAP_INSTRUCTION = (
+    "Begin each answer with one line `recap - ...`. It says in one sentence what you did and found, with the names and "
+    "numbers that matter later. Older answers are shown as this line alone."
+)
+"""For the system prompt: tells a model to write recap lines."""
 LINE = "{recap}"
 """Template for a turn without calls."""
 NOTE = '[Earlier: {recap}; expand("{handle}")]'

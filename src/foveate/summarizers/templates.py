@@ -17,8 +17,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..core.catalog import is_template
 from ..core.catalog import prompt_key as _key
+from ..core.catalog import template_fault
 from ..core.summaries import SummaryRequest
 from ..errors import BadSetting
 
@@ -43,16 +43,14 @@ class Templates:
     def __init__(self, prompts: Mapping[str, str] | str | Path | None = None) -> None:
         """Read a mapping of names to texts, or a folder of `.md` files; all other prompts are the shipped ones.
 
-        Raises BadSetting if the folder is missing, and for a text without `{{ text }}`.
+        Raises BadSetting if the folder is missing, and for a text without `{{ text }}` or with logic.
         """
         own = _of_folder(Path(prompts)) if isinstance(prompts, str | Path) else dict(prompts or {})
         for name, text in own.items():
             if not isinstance(text, str) or not text.strip():
                 raise BadSetting(f"The prompt {name!r} is no text. Pass a string.")
-            if not is_template(name, text):
-                raise BadSetting(
-                    f"The prompt {name!r} has no {{{{ text }}}}. Put it where the text to summarise belongs."
-                )
+            if fault := template_fault(name, text):
+                raise BadSetting(f"The prompt {name!r} {fault}")
         self._own = {_key(name): text for name, text in own.items()}
 
     def system(self) -> str:
@@ -69,6 +67,7 @@ class Templates:
             "focus": request.focus,
             **more,
             "text": text,
+            "originalContent": text,
         }
         return _filled(self._text(self.name_for(request)), values)
 
@@ -124,7 +123,7 @@ def _render(name: str, value: Any) -> str:
     if name in _PLAIN or isinstance(value, int | float):
         return " ".join(str(value).split())
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    is_word = name not in ("text", "previous", "request") and re.fullmatch(r"[\w .:-]{1,60}", text)
+    is_word = name not in ("text", "originalContent", "previous", "request") and re.fullmatch(r"[\w .:-]{1,60}", text)
     return text if is_word else fenced(text)
 
 

@@ -119,6 +119,10 @@ class CatalogContract:
         ("prompt", "answer"),
         [
             (Prompt("new", "Sum it up."), r"prompt 'new' lacks {{ text }}"),
+            (
+                Prompt("new", "{% if focus %}So{% endif %} {{ text }}"),
+                r"prompt 'new' has '{%', but prompts have no logic",
+            ),
             (Prompt("", "{{ text }}"), "name of the prompt is empty"),
             (Prompt("a\nb", "{{ text }}"), "printable"),
             (Prompt("new", "{{ text }}\0"), "NUL"),
