@@ -24,7 +24,7 @@ from foveate import Limits, Message, ReActAgent, Text, ToolCall
 from foveate.agents.toolbox import files, search, shell, sqlite
 from foveate.testing import ScriptedModel
 
-__all__ = ["TASK", "WINDOW", "opened", "planned", "prepared", "work"]
+__all__ = ["RULES", "TASK", "WINDOW", "opened", "planned", "prepared", "work"]
 
 WINDOW = 20_000
 RULES = "You look after the program in this folder. Rule 1: never touch granary/migrations. Rule 2: answer in English."
