@@ -257,6 +257,7 @@ def test_bound_reasoning_may_be_dropped_by_the_api():
         ):
             anthropic_model(name, client, options=options).complete({"messages": messages})
         anthropic_model("claude-opus-5-5", client).complete({"messages": messages[:1]})
+        client.close()
         first, *others = server.received
     assert first.values["thinking"] == {
         "type": "adaptive",
