@@ -70,7 +70,7 @@ def _newest_parts(view: View, tools: Collection[str], keep: int) -> list[tuple[E
         if entry.is_result and result and result.state == "ok" and entry.tool in tools and counts[entry.tool] < keep:
             counts[entry.tool] += 1
             parts.append((entry, ()))
-            if result.call_id:
+            if entry.source is not None and entry.source.result is not None:
                 open_calls.add(result.call_id)
             else:
                 has_open_action = True
