@@ -3,6 +3,7 @@
 #
 #   make demo       replay a recorded session, and write demo-report.html
 #   make test       the quick tests            make test-all   all tests: slow ones, and more examples
+#   make test-hosts the frameworks: installs them in environments of their own (800 MB), and runs the tests of hosts
 #   make test-model a small real model: installs it and its server (280 MB), and runs the tests of it
 #   make lint       ruff                       make types      mypy --strict on src
 #   make bench      the benchmarks             make clean      delete the output of the targets
@@ -17,7 +18,7 @@ READY = $(VENV)/.ready
 
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: help setup demo test test-all test-model lint types bench clean
+.PHONY: help setup demo test test-all test-hosts test-model lint types bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -36,6 +37,10 @@ test: $(READY)
 
 test-all: $(READY)
 	FOVEATE_THOROUGH=1 $(PYTEST)
+	@JOBS="$(JOBS)" PYTHON="$(PYTHON)" $(BIN)/python tools/host_tests.py
+
+test-hosts: $(READY)
+	@JOBS="$(JOBS)" PYTHON="$(PYTHON)" $(BIN)/python tools/host_tests.py
 
 test-model: $(READY)
 	@PYTHON="$(PYTHON)" sh tools/make_venv.sh "$(VENV)" ".[local-model]"
@@ -52,5 +57,5 @@ bench: $(READY)
 	$(BIN)/python bench/run.py
 
 clean:
-	rm -rf $(VENV) $(REPORT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-hosts-* $(REPORT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

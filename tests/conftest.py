@@ -57,9 +57,9 @@ def wire_recordings() -> Path:
 def sizes(request: pytest.FixtureRequest) -> Iterator[None]:
     """Count a quarter of the characters where a test or an example does not name a counter, so that it can state sizes.
 
-    The folders `counters` and `together` count as users do.
+    The folders `counters`, `hosts` and `together` count as users do.
     """
-    if request.path.parent.name in ("counters", "together"):
+    if request.path.parent.name in ("counters", "hosts", "together"):
         yield
         return
     from foveate.counters import counter_named

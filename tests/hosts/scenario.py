@@ -1,0 +1,68 @@
+"""An agent that reads 100 logs, the same run for every framework: the window of 16,000 tokens holds ten of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from foveate import Message
+from foveate.counters import counter_named
+from foveate.testing import ScriptedModel, call, say
+
+CALLS = 100
+"""Tool calls of a run."""
+WINDOW = 16_000
+"""Tokens."""
+QUESTION = "Which of the logs has an error?"
+ANSWER = "Log 57 has an error."
+
+
+def log_text(number: int) -> str:
+    """Return a log of 120 lines, about 1,500 tokens. Log 57 has an error."""
+    errors = {57: "ERROR disk full"} if number == 57 else {}
+    return "".join(f"{number:03}-{line:03} {errors.get(line, 'ok, nothing to report')}\n" for line in range(120))
+
+
+def reader(calls: int = CALLS, *, tool: str = "read_log", expand: str = "") -> Callable[[Mapping[str, Any]], Message]:
+    """Return a script that calls `read_log(number=n)` for each log, then answers.
+
+    With `expand`, a handle such as "m3", it expands this handle after half of the calls, looking for ERROR.
+    """
+    replies = _replies(calls, tool, expand)
+    return lambda request: next(replies)
+
+
+def _replies(calls: int, tool: str, expand: str) -> Iterator[Message]:
+    for number in range(calls):
+        if expand and number == calls // 2:
+            yield call("expand-1", "expand", handle=expand, pattern="ERROR")
+        yield call(f"call-{number}", tool, number=number)
+    while True:
+        yield say(ANSWER)
+
+
+def exact_tokens(body: Mapping[str, Any]) -> int:
+    """Return the tokens of a request, counted with the vocabulary o200k over the texts and names in it."""
+    count = counter_named("o200k")
+    return sum(count(text) for text in _texts(body))
+
+
+def largest(model: ScriptedModel) -> int:
+    """Return the exact tokens of the largest request that the model accepted."""
+    return max(exact_tokens(request) for request in model.requests)
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for key, inner in value.items():
+                if key in ("parameters", "input_schema"):  # Providers count a schema as the text that it is.
+                    yield json.dumps(inner)
+                elif key not in ("id", "type", "role", "tool_call_id", "tool_use_id", "call_id", "model"):
+                    yield from _texts(inner)
+        case list() | tuple():
+            for inner in value:
+                yield from _texts(inner)
