@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
+from .core.edits import Bill, Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
 
-__all__ = ["Edit", "Hide", "Pin", "Replace", "Restore", "Span", "Summarize", "Target", "Task", "Unpin"]
+__all__ = ["Bill", "Edit", "Hide", "Pin", "Replace", "Restore", "Span", "Summarize", "Target", "Task", "Unpin"]

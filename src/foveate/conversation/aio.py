@@ -250,6 +250,8 @@ class AsyncConversation:
     prepare = _awaited(Conversation.prepare)
     plan = _awaited(Conversation.plan)
     record = _awaited(Conversation.record)
+    bill = _awaited(Conversation.bill)
+    discard = _awaited(Conversation.discard)
     retry_smaller = _awaited(Conversation.retry_smaller)
     refresh = _awaited(Conversation.refresh)
 
@@ -269,6 +271,7 @@ class AsyncConversation:
     search = _awaited(Conversation.search)
     open_calls = _awaited(Conversation.open_calls)
     answer = _awaited(Conversation.answer)
+    expansion = _awaited(Conversation.expansion)
     original = _awaited(Conversation.original)
     originals = _awaited(Conversation.originals)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from ..core.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
 
-__all__ = ["CallerHistory", "ReadMessage"]
+__all__ = ["CallerHistory", "ReadMessage", "comparable"]
 
 ReadMessage = tuple[Message, str]
 """A message that was read from another form, and its own metadata, as JSON; "" for none."""
@@ -36,7 +36,7 @@ class CallerHistory:
             if message is None:
                 self.added(stored, tip, position)
             else:
-                self._messages.append(_comparable(message))
+                self._messages.append(comparable(message))
                 self._places.append(position)
                 self._end = position
         self._items: list[tuple[object, int]] = []  # a copy of each item of the list, and its number of messages
@@ -60,7 +60,7 @@ class CallerHistory:
         for item, messages in fresh:
             count = 0
             for message, metadata in messages:
-                is_shared = not tail and shared < len(self._messages) and _comparable(message) == self._messages[shared]
+                is_shared = not tail and shared < len(self._messages) and comparable(message) == self._messages[shared]
                 if not is_shared and self._is_answered(message, shared, tail):
                     continue
                 count += 1
@@ -72,7 +72,7 @@ class CallerHistory:
         agreed = self._agreed(shared, tail)
         if shared < len(self._messages):
             self._answered = {number: calls for number, calls in self._answered.items() if number <= shared}
-        self._messages[shared:] = [_comparable(message) for message, _ in tail]
+        self._messages[shared:] = [comparable(message) for message, _ in tail]
         self._places[shared:] = range(agreed + 1, agreed + 1 + len(tail))
         return agreed, tail
 
@@ -107,12 +107,12 @@ class CallerHistory:
 
     def recorded(self, message: Message, tip: str, position: int) -> None:
         """Note that a reply was recorded, which the next list may or may not hold."""
-        self._messages.append(_comparable(message))
+        self._messages.append(comparable(message))
         self._places.append(position)
         self.advance(tip, position)
 
 
-def _comparable(message: Message) -> Message:
+def comparable(message: Message) -> Message:
     """Return the message without what differs between a response and the message made from it."""
     parts = tuple(_bare(part) for part in message.parts if not isinstance(part, Reasoning) and part != Text(""))
     return Message(message.role, parts, message.name)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ..core.edits import (
+    Bill,
     Edit,
     Hide,
     Pin,
@@ -221,7 +222,7 @@ class Editor:
         last = state.head.number
         while last > 0:
             for record in reversed(records_between(state.store, state.head, max(1, last - _ROWS), last)):
-                numbers = {number for number, edit in record.numbered() if not isinstance(edit, Task)}
+                numbers = {number for number, edit in record.numbered() if not isinstance(edit, Task | Bill)}
                 last = record.first - 1
                 if numbers <= undone:
                     continue

@@ -33,6 +33,7 @@ from .instrumentation import Reporter
 from .journal_search import number_at
 from .plan import Planner
 from .plugins import Plugin, PluginRunner
+from .replies import Replies
 from .state import State
 
 __all__ = ["Exchange", "ModelChoice"]
@@ -55,6 +56,8 @@ class Exchange:
 
     expander: Expander
     """Set by the session, since it appends messages with this."""
+    replies: Replies
+    """Set by the session."""
 
     def __init__(
         self,
@@ -311,10 +314,22 @@ class Exchange:
             billed = usage or (parsed if parsed != Usage() else None)
         if message.role != "assistant":
             raise BadMessage(f"record() takes the model's answer, not a message of role {message.role}; use append().")
+        known = None if step else self.replies.find_recorded(call, message)
+        if known is not None:  # The caller's list brought it already.
+            if billed is not None:
+                before, places = state.head.number, self._reporter.places()
+                self.replies.bill(known.id, billed)
+                self._reporter.commits(before, places)
+            state.limits.answered()
+            return known.id
         history = self._caller_history
         is_in_step = history is not None and history.tip == state.head.tip
         facts = MessageFacts(
-            usage=billed, step=validate.text("step=", step), call=call, stop=stop, model=state.model.name
+            usage=self.replies.unbilled(call, billed),
+            step=validate.text("step=", step),
+            call=call,
+            stop=stop,
+            model=state.model.name,
         )
         ids = self.append(message, facts=facts)
         if history is not None and is_in_step:
@@ -360,7 +375,11 @@ class Exchange:
         history, self._caller_history = self._caller_history, None  # Read again if anything below fails.
         if history is None or history.tip != state.head.tip:
             rows = [(row, decoded(row)) for row in state.store.messages(state.head, 1, state.head.position)]
-            history = CallerHistory([(own_message(body, row.stamp), body) for row, body in rows], state.head.tip)
+            discarded = self.replies.discarded()
+            history = CallerHistory(
+                [(None if row.id in discarded else own_message(body, row.stamp), body) for row, body in rows],
+                state.head.tip,
+            )
         shared, tail = history.compare(state.format.group(messages), self._read)
         if shared < state.head.position:
             kept = self.depart(shared)
@@ -395,6 +414,10 @@ class Exchange:
         except NoSuchConversation:
             return False
         return True
+
+    def compare_again(self) -> None:
+        """Read the history again for the next list of the caller."""
+        self._caller_history = None
 
     def forget(self) -> None:
         """Drop what is kept of erased content only for speed."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..core.edits import Record, Replace, Summarize
+from ..core.edits import Bill, Record, Replace, Summarize
 from ..core.events import Event, events_of_message, events_of_record
 from ..core.stamps import Stamp, Usage
 from ..core.totals import Tally
@@ -216,11 +216,15 @@ def _facts_of_stamp(stamp: Stamp) -> Iterator[tuple[str, Facts]]:
     if shown is not None and shown.form != "view":  # A commit reports what is shown in its place.
         yield "expand", {"form": shown.form, "handle": shown.handle, "tokens": stamp.tokens, "turn": stamp.turn}
     if stamp.usage is not None:
-        used = {name: getattr(stamp.usage, name) for name in Usage.__struct_fields__}
-        known: Facts = {name: tokens for name, tokens in used.items() if tokens is not None}
-        if (prompt := stamp.usage.prompt_tokens) is not None:
-            known["input"] = prompt  # The conventions count cached tokens as input.
-        yield "record", {**known, "turn": stamp.turn}
+        yield "record", {**_facts_of_usage(stamp.usage), "turn": stamp.turn}
+
+
+def _facts_of_usage(usage: Usage) -> Facts:
+    used = {name: getattr(usage, name) for name in Usage.__struct_fields__}
+    known: Facts = {name: tokens for name, tokens in used.items() if tokens is not None}
+    if (prompt := usage.prompt_tokens) is not None:
+        known["input"] = prompt  # The conventions count cached tokens as input.
+    return known
 
 
 def _facts_of_record(record: Record) -> Iterator[tuple[str, Facts]]:
@@ -230,6 +234,9 @@ def _facts_of_record(record: Record) -> Iterator[tuple[str, Facts]]:
         "tokens_after": record.tokens_after,
         "edits": len(record.edits),
     }
+    for edit in record.edits:
+        if isinstance(edit, Bill):
+            yield "record", {**_facts_of_usage(edit.usage), "turn": edit.call}
     if record.author == "expand":
         yield "expand", {"form": "view", **sizes}
     written = [edit for edit in record.edits if isinstance(edit, Summarize) or (isinstance(edit, Replace) and edit.by)]

@@ -7,7 +7,7 @@ from msgspec import structs
 from ..core.edits import Record
 from ..ports import Database, Head
 
-__all__ = ["number_at", "number_before", "records_between", "records_since"]
+__all__ = ["number_at", "number_before", "recent_records", "records_between", "records_since"]
 
 _SHORT_JOURNAL = 512
 """Edits up to which a journal is read whole, since looking for a place in it costs as much."""
@@ -19,6 +19,17 @@ def records_since(store: Database, head: Head, position: int) -> list[Record]:
     """Return the records up to `head` that may affect the message at `position`."""
     after = 0 if head.number <= _SHORT_JOURNAL else number_before(store, head, position)
     return [record for _, record in store.records(head, after) if record.position >= position]
+
+
+def recent_records(store: Database, head: Head, position: int) -> list[Record]:
+    """Return the same records. Cheap if the message is among the newest ones, in a short journal too."""
+    window = _WINDOW
+    while True:
+        after = max(0, head.number - window)
+        records = [record for _, record in store.records(head, after)]
+        if not after or (records and records[0].position < position):
+            return [record for record in records if record.position >= position]
+        window *= 4
 
 
 def records_between(store: Database, head: Head, first: int, last: int) -> list[Record]:

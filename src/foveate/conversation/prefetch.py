@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from msgspec.structs import replace
 
-from ..core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
+from ..core.edits import Bill, Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
 from ..core.messages import Message, Text
 from ..core.plain_handles import plain_message
 from ..core.planner import OpenRequest, Plan, answer_edits
@@ -273,7 +273,7 @@ def _targets(edit: Edit) -> tuple[Target | Span, ...]:
             return (span,)
         case Restore(targets=targets):
             return targets
-        case Task():
+        case Task() | Bill():
             return ()
 
 

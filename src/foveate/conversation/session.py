@@ -9,13 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from ..core.caches import clear_caches
-from ..core.edits import Edit, Pin, Record, Target, Task, Unpin, paths_overlap
+from ..core.edits import Bill, Edit, Pin, Record, Target, Task, Unpin, paths_overlap
 from ..core.events import Event, events_of_message, events_of_record
 from ..core.explain import explain, explain_other_policies
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.metadata import read_metadata, read_metadata_as
 from ..core.receipts import Receipt, receipt_of
-from ..core.stamps import Lease, Stamp
+from ..core.stamps import Lease, Stamp, Usage
 from ..errors import BadInput, BadSetting
 from ..expand.excerpts import Excerpt, read_range
 from ..expand.expander import NOT_EXPANDING, Expander, ExpandOptions, Place
@@ -33,6 +33,7 @@ from .past import Past
 from .plan import Planner
 from .plugins import Plugin
 from .prefetch import SummaryPrefetch
+from .replies import Replies
 from .state import State
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class Session:
             state, self.editor, expand, add=self.exchange.say, expand=self.show_again, has_floor=bool(planner.floor)
         )
         self.exchange.expander = self.expander
+        self.replies = self.exchange.replies = Replies(state, self.editor)
         state.offers_expand = expand.offer is not False
 
     @property
@@ -184,6 +186,24 @@ class Session:
         if parsed.path or parsed.last > parsed.first:
             raise BadInput(f"at= names one message, such as m5, not {at}.")
         return parsed.last
+
+    # ------------------------------------------------------------------------------------------------------- replies
+
+    def bill(self, call: int | str, usage: Usage) -> bool:
+        """Record the usage of a call, and report it. Return False if the call was billed already."""
+        before, places = self.head.number, self.reporter.places()
+        is_new = self.replies.bill(call, usage)
+        self.reporter.commits(before, places)
+        return is_new
+
+    def discard(self, call: int | str) -> Receipt | None:
+        """Take back the reply to a call. None if nothing of it is shown."""
+        edits = self.replies.discard_edits(call)
+        if not edits:
+            return None
+        receipt = self.edit(edits, "discard")
+        self.exchange.compare_again()
+        return receipt
 
     # ----------------------------------------------------------------------------------------------------- expanding
 
@@ -298,7 +318,9 @@ class Session:
     def receipts(self, after: int) -> list[Receipt]:
         """Return the receipts of the records that changed the view."""
         records = self.records(validate.integer("after= (the number of an edit)", after))
-        return [receipt_of(record) for record in records if not all(isinstance(edit, Task) for edit in record.edits)]
+        return [
+            receipt_of(record) for record in records if not all(isinstance(edit, Task | Bill) for edit in record.edits)
+        ]
 
     def events(self, since: int) -> list[Event]:
         """Return the events of all messages and records, in order of time."""

@@ -39,6 +39,8 @@ PLANS = 100
 """Attempts of a plan or an edit that other writers keep overtaking. One of the writers succeeds each time, so one
 writer does not lose so often by chance.
 """
+_CALLS = 64
+"""Calls whose model and estimate are kept for usage that is reported late."""
 _SNAPSHOT_INTERVAL = 256
 """Messages and edits after which a snapshot is due, at least."""
 _LONG_GAP = 4_096
@@ -81,6 +83,7 @@ class State:
         self._prefetch = prefetch
         self._turn = 0  # number of the model call that was begun last
         self._pending: tuple[str, int] | None = None  # tip and newest edit that the last, unanswered call saw
+        self._calls: dict[int, tuple[str, int]] = {}  # model and estimate of the newest calls, by number
         self._requested: dict[str, int] = {}  # time of the last request of each model
         self._prepared: tuple[Entry, ...] | None = None  # entries of the view that was prepared last
         self._plain = PlainEntries()
@@ -318,7 +321,12 @@ class State:
         self._turn, self._pending = view.turn, (self.head.tip, self.head.number)
         self._requested[self.model.name] = view.call.now
         self._prepared = view.entries
-        self.limits.estimated(view)
+        self._calls[view.turn] = self.model.name, self.limits.estimated(view)
+        self._calls.pop(view.turn - _CALLS, None)
+
+    def request_of(self, call: int) -> tuple[str, int]:
+        """Return the model of a call and the estimate of its prompt, if this process made it lately; else ("", 0)."""
+        return self._calls.get(call, ("", 0))
 
     @property
     def prepared(self) -> tuple[Entry, ...]:
@@ -403,6 +411,14 @@ class State:
         has_restored = any(isinstance(edit, Restore) for edit in edits) and record.last > _SNAPSHOT_INTERVAL
         self.follow_up(self.follow_head, is_saved=has_restored)
         return record
+
+    def note(self, edit: Edit, author: str) -> None:
+        """Commit an edit that changes nothing in the view. A call that waits for its reply goes on waiting."""
+        pending, before, view = self._pending, self.head, self.view()
+        self.commit([edit], author, view, view)
+        if pending == (before.tip, before.number):
+            self._pending = self.head.tip, self.head.number
+        self.limits.measured(*self.projection.facts.calibration(self.model.name))
 
     def marked(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
         """Return the edits as they are committed.

@@ -182,13 +182,35 @@ class Conversation:
         with self._session.lock:
             return self._session.exchange.needs()
 
-    def record(self, reply: object, *, usage: Usage | None = None) -> str:
+    def record(self, reply: object, *, usage: Usage | None = None, call: int | None = None) -> str:
         """Add the model's reply and its usage; return its id.
 
         `reply`: the SDK's response, its dict form, or a core `Message`. The measured usage corrects later estimates.
+        `call`: the number of the model call (`View.turn`). If your list brought the same reply already, it is not added
+        again and only its usage counts. Raises ConflictError if the call has another reply.
+        """
+        number = 0 if call is None else validate.integer("call=", call, 1)
+        with self._session.lock:
+            return self._session.exchange.record(reply, usage, call=number)
+
+    def bill(self, call: int | str, usage: Usage) -> bool:
+        """Record the usage of a model call that is reported after its reply, or of a call without a stored reply.
+
+        `call`: the number of the call (`View.turn`), or the id of its reply. The first report of a call counts: return
+        False, and change nothing, if its usage is known already. Raises BadInput if there was no such call.
         """
         with self._session.lock:
-            return self._session.exchange.record(reply, usage)
+            return self._session.bill(call, usage)
+
+    def discard(self, call: int | str) -> Receipt | None:
+        """Take back a reply that you rejected, with the results of its calls: no later view shows them.
+
+        `call`: the number of the call (`View.turn`), or the id that `record` returned. What the reply cost still
+        counts, and your next list need not hold it. Returns None if nothing of it is shown. Raises BadInput if there
+        was no such call.
+        """
+        with self._session.lock:
+            return self._session.discard(call)
 
     def retry_smaller(self, error: BaseException) -> dict[str, Any]:
         """Learn the limit from a prompt that the provider refused as too long; return a smaller prompt.
@@ -267,6 +289,17 @@ class Conversation:
         """
         with self._session.lock:
             return self._session.answer(call)
+
+    def expansion(self, arguments: str | Mapping[str, Any]) -> ToolResult:
+        """Return the result of a call of the tool `expand`, for a program that answers the call itself.
+
+        `arguments`: those of the call, as JSON text or as a dict. Changes nothing, and raises nothing: arguments that
+        cannot be used give a result of state `error` with a sentence for the model. The words are those of `answer`,
+        but an original always stands in the result. A call that `expand=True` has answered keeps its answer. The
+        `call_id` of the result is empty.
+        """
+        with self._session.lock:
+            return self._session.expander.expansion(arguments)
 
     def original(self, handle: str | int) -> Message:
         """Return a message as it was appended. Changes nothing. Raises UnknownHandle."""

@@ -15,8 +15,14 @@ from typing import Literal
 from msgspec import Struct, field
 
 from .messages import Media, Text
+from .stamps import Usage
 
 __all__ = [
+    "CALLER",
+    "INTERRUPTED",
+    "MARKS",
+    "NOT_OFFERED",
+    "Bill",
     "Edit",
     "Hide",
     "Path",
@@ -207,7 +213,30 @@ NOT_OFFERED = "expand is not offered"
 MARKS = frozenset({INTERRUPTED, NOT_OFFERED})
 """The policies of Tasks that note a fact about a model call, and no compaction."""
 
-Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task
+CALLER = "caller"
+"""The policy of edits that repeat what the program did to its own list of messages, such as taking back a reply."""
+
+
+class Bill(Struct, frozen=True, gc=False, tag="bill", omit_defaults=True):
+    """The usage of a model call that was reported after its reply was stored. It changes nothing in the view."""
+
+    call: int
+    """The number of the model call."""
+    usage: Usage
+    """The billed tokens."""
+    message: str = ""
+    """Id of the reply; "" if none is stored."""
+    model: str = ""
+    """The model that was called, if the program named it."""
+    estimate: int = 0
+    """The counter's estimate of the prompt, which calibrates later estimates; 0 if it is not known."""
+    policy: str = ""
+    """Always "": no policy makes this edit."""
+    reason: str = ""
+    """Why the edit was made."""
+
+
+Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task | Bill
 
 
 def named_messages(edits: Iterable[Edit]) -> list[str]:
@@ -219,7 +248,7 @@ def named_messages(edits: Iterable[Edit]) -> list[str]:
                 pass
             case Summarize(span=span):
                 targets = (span, *map(Target, edit.keep))
-            case Task():
+            case Task() | Bill():
                 targets = ()
             case Replace(target=target) | Hide(target=target) | Pin(target=target) | Unpin(target=target):
                 targets = (target,)

@@ -8,7 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin, path_of, paths_overlap
+from .edits import (
+    Bill,
+    Edit,
+    Hide,
+    Path,
+    Pin,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    Target,
+    Task,
+    Unpin,
+    path_of,
+    paths_overlap,
+)
 
 __all__ = ["EffectiveEdits", "gaps", "inverse_edits", "remaining_pins"]
 
@@ -65,7 +80,7 @@ class EffectiveEdits:
                 of_message = {path for id, path in self.pins if id == target.message}
                 for path in of_message - set(remaining_pins(of_message, target.path)):
                     del self.pins[target.message, path]
-            case Task():
+            case Task() | Bill():
                 pass
 
     def _restore_parts(self, named: Target | Span) -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from .edits import (
     MARKS,
+    Bill,
     Edit,
     Hide,
     Pin,
@@ -157,6 +158,8 @@ def _event_facts(edit: Edit) -> Iterator[tuple[EventKind, str, int]]:
             yield "messages-summarized", edit.reason, _saved(edit)
         case Restore():
             yield ("message-shown" if edit.policy else "message-expanded"), edit.reason, _saved(edit)
+        case Bill():
+            pass
 
 
 def _saved(edit: Replace | Hide | Summarize | Restore) -> int:
@@ -170,6 +173,8 @@ def _is_about_one(edit: Edit) -> bool:
             named = targets[0] if len(targets) == 1 else None
         case Summarize(span=span) | Task(span=span):
             named = span
+        case Bill():
+            return True
         case _:
             named = edit.target
     return isinstance(named, Target) or (isinstance(named, Span) and named.first == named.last)
@@ -185,5 +190,7 @@ def _message_of(edit: Edit) -> str:
             return target.message if isinstance(target, Target) else target.first
         case Task(span=span):
             return span.first if span else ""
+        case Bill(message=message):
+            return message
         case Replace(target=target) | Pin(target=target) | Unpin(target=target):
             return target.message

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import structs
 
 from ..errors import CompactionFailed
-from .edits import Edit, Hide, Pin, Record, Replace, Restore, Summarize, Target, Task, Unpin
+from .edits import Bill, Edit, Hide, Pin, Record, Replace, Restore, Summarize, Target, Task, Unpin
 from .planner import Policy
 from .projection import Projection
 from .summaries import Answer, NeedsSummary
@@ -96,6 +96,7 @@ def _sentence(number: int, record: Record | None) -> str:
         Pin: "pinned",
         Unpin: "unpinned",
         Task: "tried to compact",
+        Bill: "billed",
     }[type(edit)]
     who = edit.policy or record.author or "an edit"
     size = ""

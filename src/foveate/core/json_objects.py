@@ -1,4 +1,4 @@
-"""JSON objects in a model's text, which may have words and fences around them."""
+"""JSON objects in a model's text, which may have words and fences around them, and equal texts for equal JSON."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import json
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-__all__ = ["objects_in"]
+import msgspec
+
+__all__ = ["canonical_json", "objects_in"]
 
 _ATTEMPTS = 50
 """How many failed attempts to read an object are made. Each costs time in proportion to the text."""
+
+
+def canonical_json(text: str) -> str:
+    """Return equal texts for equal JSON, regardless of order and white space; a text that is no JSON as it is."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(text), order="deterministic").decode()
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return text
 
 
 def objects_in(text: str, faults: list[str]) -> Iterator[tuple[dict[str, Any], int, int]]:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ..errors import BadSetting, DoesNotFit
 from .budget import NEAR, aim_at, measure_excess
-from .edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, Unpin, named_messages
+from .edits import Bill, Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, Unpin, named_messages
 from .projection import Projection
 from .rendering import can_apply
 from .summaries import Answer, NeedsSummary, SummaryRequest
@@ -264,6 +264,8 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
             return projection.holds(target.message)
         case Task():
             return True
+        case Bill():  # Only a program reports usage.
+            return False
 
 
 class _Change(NamedTuple):
@@ -285,7 +287,7 @@ class _Change(NamedTuple):
             case Pin(target=target) | Unpin(target=target):
                 old, new = self.old_entries.get(target.message), self.new_entries.get(target.message)
                 return (old.pins if old else ()) != (new.pins if new else ())
-            case Task():
+            case Task() | Bill():
                 return True
             case Hide(target=span) | Summarize(span=span):
                 return self._within(self.before, span) != self._within(self.after, span)

@@ -16,6 +16,7 @@ from .compactions import PROVIDER, compaction_edit, compaction_of, is_active
 from .edits import (
     INTERRUPTED,
     NOT_OFFERED,
+    Bill,
     Edit,
     Hide,
     Path,
@@ -373,6 +374,8 @@ class Projection:
                 self.tasks[edit.policy] = edit
                 if edit.policy == INTERRUPTED:
                     self._interrupted_at = record.position
+            case Bill():
+                self.facts = self.facts.billed(edit)
 
     def _replace_slot(self, slot: Slot, *, voids: bool) -> Slot:
         """Replace the slot by a copy and return the copy. `voids`: the change voids reasoning bound to this slot."""

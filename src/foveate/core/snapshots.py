@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from .edits import Edit, Hide, Summarize, Task
+from .edits import Bill, Edit, Hide, Summarize, Task
 from .messages import Message
 from .stamps import Stamp
 from .view import PinnedPart
@@ -145,6 +145,18 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
             self._counted(stamp) if stamp.retention else self.sequences,
             self.calibrations if prompt is None else self._calibrated(stamp.model, prompt, stamp.estimate),
             stamp.model if is_reply else self.model,
+        )
+
+    def billed(self, bill: Bill) -> Facts:
+        """Return the facts after usage that was reported late. A newer measurement of the model is not replaced."""
+        prompt = bill.usage.sent_tokens
+        if prompt is None or not bill.estimate or bill.call < self.turn:
+            return self
+        return replace(
+            self,
+            measured=prompt,
+            estimated=bill.estimate,
+            calibrations=self._calibrated(bill.model, prompt, bill.estimate),
         )
 
     def calibration(self, model: str) -> tuple[int, int]:

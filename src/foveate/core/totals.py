@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import reduce
 
-import msgspec
 from msgspec import Struct
 
-from .edits import Record, Replace, Restore, Summarize, Task
+from .edits import Bill, Record, Replace, Restore, Summarize, Task
+from .json_objects import canonical_json
 from .messages import Message, ToolCall
 from .stamps import Stamp, Usage
 from .view import Entry, Prices
@@ -210,6 +210,9 @@ class Tally:
                 case Task():
                     self._sums["failed"] += edit.state == "failed"
                     continue
+                case Bill():
+                    self._add_bill(edit.model, edit.usage)
+                    continue
                 case Replace() | Summarize():
                     self._summaries[edit.by] += bool(edit.by or (edit.policy and isinstance(edit, Summarize)))
                     self._refused.update(who.partition(": ")[0] for who in edit.refused)
@@ -241,8 +244,14 @@ class Tally:
         if new != ModelTotals():
             self._models = {**self._models, stamp.model: _plus(self._models.get(stamp.model, ModelTotals()), new)}
 
+    def _add_bill(self, model: str, usage: Usage) -> None:
+        """Add usage that was reported after its reply was stored."""
+        self._sums["calls_billed"] += 1
+        known = self._models.get(model, ModelTotals())
+        self._models = {**self._models, model: _plus(known, ModelTotals(1, usage))}
+
     def _call(self, call: ToolCall) -> None:
-        request = call.name, _canonical(call.arguments)
+        request = call.name, canonical_json(call.arguments)
         self._waiting[call.call_id] = request
         earlier = self._results.get(request)
         if earlier is not None and not _is_whole(earlier, self._before):
@@ -291,14 +300,6 @@ def _is_same(old: Entry, new: Entry) -> bool:
 def _is_whole(id: str, entries: Iterable[Entry]) -> bool:
     """Return whether these entries show the whole message with this id."""
     return any(entry.span is None and not entry.shrunk for entry in entries if entry.id == id)
-
-
-def _canonical(arguments: str) -> str:
-    """Return equal texts for equal JSON, regardless of order and white space."""
-    try:
-        return msgspec.json.encode(msgspec.json.decode(arguments), order="deterministic").decode()
-    except (msgspec.DecodeError, RecursionError):
-        return arguments
 
 
 def _counted(counts: Mapping[str, int]) -> str:

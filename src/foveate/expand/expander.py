@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.economy import flush_cost, is_cold
 from ..core.handles import Handle
@@ -179,7 +181,7 @@ class Expander:
         """Append the result of a call, and return it."""
         state: State = "ok"
         try:
-            content, expanded = self._answer(read_arguments(call.arguments))
+            content, expanded = self._answer(read_arguments(call.arguments), self.options.where)
         except StoreError:
             raise
         except Exception as error:  # The call must get a result, or no later prompt is legal.
@@ -190,7 +192,35 @@ class Expander:
         self._add_derived(Message("tool", (result,)), expanded)
         return result
 
-    def _answer(self, request: Request) -> _Answer:
+    def expansion(self, arguments: object) -> ToolResult:
+        """Return the result of a call with these arguments, without the id of a call. Changes nothing."""
+        try:
+            request = read_arguments(arguments)
+            self._state.follow_head()
+            return self._given(request) or ToolResult("", self._answer(request, "tail").content)
+        except StoreError:
+            _log.exception("%s: an expansion could not be read", self._state.head.name)
+            text = "The original cannot be read for now. Try again later."
+        except Exception as error:
+            if not isinstance(error, FoveateError):
+                _log.exception("%s: an expansion failed", self._state.head.name)
+            text = _refusal(error)
+        return ToolResult("", (Text(text),), "error")
+
+    def _given(self, request: Request) -> ToolResult | None:
+        """Return the result that an equal call of the newest reply has here already."""
+        if not (answers := self.answers()):
+            return None
+        sources = (entry.source for entry in reversed(self._state.projection.entries()) if entry.source is not None)
+        calls = next((source.calls for source in sources if source.role == "assistant"), ())
+        for call in calls:
+            result = answers[call.call_id].result if call.call_id in answers else None
+            with suppress(BadInput):
+                if result is not None and read_arguments(call.arguments) == request:
+                    return replace(result, call_id="")
+        return None
+
+    def _answer(self, request: Request, where: Place) -> _Answer:
         match request:
             case Search(words, limit):
                 try:
@@ -201,7 +231,7 @@ class Expander:
                     raise BadInput(f"Nothing that is not shown whole holds {words[:80]!r}. Try fewer or other words.")
                 return _Answer((Text(describe_hits(hits, words)),), Expansion("search"))
             case Whole(reason=reason):
-                return self._whole(self._handle(request), reason)
+                return self._whole(self._handle(request), reason, where)
             case Lines() | Items() | Matches():
                 original = self._expandable(self._handle(request))
                 self._require_no_copy(original)
@@ -215,13 +245,13 @@ class Expander:
                     )
                 return _Answer((text,), _expansion(excerpt.form, original))
 
-    def _whole(self, handle: str | int, reason: str) -> _Answer:
+    def _whole(self, handle: str | int, reason: str, where: Place) -> _Answer:
         parsed, rows = self._editor.rows_of(handle)
         note = Text(f"{parsed} {'is' if len(rows) == 1 else 'are'} shown in full again above.")
         if not self._was_restored(parsed):  # Another call of the same reply may have asked for it.
             original = self._expandable(handle)
             self._require_no_copy(original)
-            if self._place(original, self.options.where) == "tail":
+            if self._place(original, where) == "tail":
                 content = content_of(original.messages) or (Text(f"[{parsed} is empty]"),)
                 return _Answer(content, _expansion("whole", original))
             self._expand(handle, reason or "the model asked for it")

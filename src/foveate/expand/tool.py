@@ -197,13 +197,18 @@ def with_instruction(system: object) -> object:
             return [system] if _instructs(system) else [system, EXPAND_INSTRUCTION]
 
 
-def read_arguments(arguments: str) -> Request:
-    """Read the arguments of a call. Raises BadInput, with advice for the model, if they cannot be read."""
-    try:
-        decoded = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        decoded = None
-    if not isinstance(decoded, dict):
+def read_arguments(arguments: object) -> Request:
+    """Read the arguments of a call, JSON text or a dict.
+
+    Raises BadInput, with advice for the model, if they cannot be read.
+    """
+    decoded: object = arguments
+    if isinstance(arguments, str):
+        try:
+            decoded = msgspec.json.decode(arguments)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            decoded = None
+    if not isinstance(decoded, Mapping):
         raise BadInput('The arguments are no JSON object. Ask like this: {"handle": "m12"}.')
     present = {key: value for key, value in decoded.items() if value not in (None, "", [], {})}
     handle = _handle_in(present)

@@ -17,7 +17,7 @@ import msgspec
 
 from ..conversation import Conversation
 from ..core.budget import measure_excess
-from ..core.edits import Edit, Restore, Span, Summarize, Task
+from ..core.edits import Bill, Edit, Restore, Span, Summarize, Task
 from ..core.messages import Message
 from ..core.planner import Policy
 from ..core.profiles import profile_for
@@ -80,7 +80,7 @@ def _message_ids(edit: Edit) -> list[str]:
             pass
         case Summarize(span=span):
             places = (span,)
-        case Task():
+        case Task() | Bill():
             places = ()
         case _:
             places = (edit.target,)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-from ..core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, TaskState, Unpin
+from ..core.edits import Bill, Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, TaskState, Unpin
 from ..core.messages import (
     Content,
     Extra,
@@ -24,6 +24,7 @@ from ..core.messages import (
     ToolCall,
     ToolResult,
 )
+from ..core.stamps import Usage
 
 __all__ = ["MOVES", "NOWHERE", "TEXTS", "edit_of", "history_of", "message_of", "run_of"]
 
@@ -413,5 +414,7 @@ def edit_of(ids: Sequence[str], kind: int, first: int, second: int, flavour: int
             return Pin(target, _pick(("", "test"), flavour))
         case _ if flavour % 4 == 3:
             return Task("test", _pick(TASKS, flavour // 4), 1, flavour, span)
+        case _ if flavour % 4 == 1:
+            return Bill(flavour, Usage(flavour, 0, 0, 5), target.message, estimate=flavour)
         case _:
             return Unpin(target)
