@@ -1,6 +1,6 @@
-"""Replies after they were stored: usage that is reported late, repeated records, and replies that are taken back.
+"""Replies after they were stored: usage that is reported late, repeated records, and withdrawn replies.
 
-Stamps never change, so late usage is a `Bill` in the journal, and a reply that is taken back is hidden by an edit.
+Stamps never change, so late usage is a `Bill` in the journal, and a withdrawn reply is hidden by an edit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .state import PLANS, State
 __all__ = ["Replies"]
 
 _ROWS = 32
-"""Messages read at a time: a reply that somebody asks for is mostly among the newest ones."""
+"""Messages read at a time: late usage is mostly about one of the newest replies."""
 
 
 class Replies:
@@ -34,7 +34,7 @@ class Replies:
         self._billed: set[int] = set()  # calls that were billed before their reply was stored
 
     def find_recorded(self, call: int, reply: Message) -> StoredMessage | None:
-        """Return the stored reply to a model call if it says what `reply` says and was not taken back."""
+        """Return the stored reply to a model call if it says what `reply` says and was not withdrawn."""
         state = self._state
         if not call or (state.is_call_pending() and call >= state.begun()):
             return None
@@ -89,7 +89,7 @@ class Replies:
         number, row, _ = self._named(call)
         if row is None:
             return []
-        reason = f"the reply to call {number} was taken back"
+        reason = f"the reply to call {number} was withdrawn"
         edits: list[Edit] = []
         for part in (row, *self._results_of(row)):
             if self._state.projection.is_pinned(part.id):
@@ -147,7 +147,7 @@ class Replies:
         return results
 
     def discarded(self, since: int = 1) -> set[str]:
-        """Return the ids of messages from position `since` on that the caller took back and that are not shown."""
+        """Return the ids of messages from position `since` on that the caller withdrew and that are not shown."""
         state = self._state
         records = recent_records(state.store, state.head, since) if state.head.number else ()
         edits = (edit for record in records for edit in record.edits)

@@ -197,7 +197,7 @@ class Session:
         return is_new
 
     def discard(self, call: int | str) -> Receipt | None:
-        """Take back the reply to a call. None if nothing of it is shown."""
+        """Withdraw the reply to a call. None if nothing of it is shown."""
         edits = self.replies.discard_edits(call)
         if not edits:
             return None

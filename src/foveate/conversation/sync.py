@@ -203,10 +203,10 @@ class Conversation:
             return self._session.bill(call, usage)
 
     def discard(self, call: int | str) -> Receipt | None:
-        """Take back a reply that you rejected, with the results of its calls: no later view shows them.
+        """Withdraw a reply that you rejected, with the results of its calls: no later view shows them.
 
-        `call`: the number of the call (`View.turn`), or the id that `record` returned. What the reply cost still
-        counts, and your next list need not hold it. Returns None if nothing of it is shown. Raises BadInput if there
+        `call`: the number of the call (`View.turn`), or the id that `record` returned. Its usage still counts,
+        and your next list need not hold it. Returns None if nothing of it is shown. Raises BadInput if there
         was no such call.
         """
         with self._session.lock:
