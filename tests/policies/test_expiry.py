@@ -826,17 +826,20 @@ def test_a_dry_run_shows_requests_and_changes_nothing():
     )
 
 
-def test_the_preset_has_the_values_of_the_document():
+def test_the_preset_has_the_values_of_the_document_and_names_handles():
+    """The texts of the document name nothing that a model could ask for; those of the preset name the handle."""
     chat = opened(policy="expire")
     chat.append(["find", call("a"), answer("a", LONG), call("b"), answer("b", "short")])
     chat.prepare()
     chat.record(say("go on"))
-    assert text_at(chat.prepare()) == cut(LONG)
-    assert (DOCUMENTED | {"stub": BARE_STUB}).items() <= preset_texts().items()
-
-
-def preset_texts() -> dict[str, object]:
-    return {place[1]: messages.value for place, messages in load_preset("expire").layer.items() if place[0] == "expire"}
+    assert text_at(chat.prepare()) == f"{LONG[:500]}...\n\n[Compacted: the first 500 of 5000 characters; m3]"
+    lease = {place[2]: item.value for place, item in load_preset("expire").layer.items() if place[1] == "default"}
+    assert lease == {
+        "expiration_turns": 2,
+        "expiration_mode": "compact",
+        "compact_mode": "first_chars",
+        "compact_length": 500,
+    }
 
 
 def test_leases_survive_reopening(tmp_path: Path):

@@ -49,8 +49,8 @@ def test_a_table_sets_the_lease_of_one_tool(loaded):
         chat.prepare()
         chat.record(foveate.assistant("I go on."))
     shown = [entry.message.result.text for entry in chat.prepare() if entry.message.result]
-    assert [len(text) for text in shown][1:] == [2_000, 594]
-    assert shown[0] == "[result expired after 1 turns]"
+    assert [shown[1], shown[2][500:]] == ["x" * 2_000, "...\n\n[Compacted: the first 500 of 2000 characters; m6]"]
+    assert (shown[0][:31], shown[0][-5:]) == ("[result expired after 1 turns: ", "; m2]")
 
 
 @pytest.mark.parametrize(

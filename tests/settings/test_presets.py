@@ -84,17 +84,13 @@ def test_recommended_presets_summarise_without_a_model(loaded, name):
     assert loaded(policy=name, summarizer=len)["summarizer"] is len
 
 
-@pytest.mark.parametrize(("name", "mechanism"), [("prune-and-compact", "prune"), ("expire", "expire")])
-def test_presets_that_follow_a_document_use_its_exact_strings(loaded, name, mechanism):
-    values = {key.partition(".")[2]: one.value for key, one in loaded(policy=name).values.items()}
+def test_prune_and_compact_uses_the_exact_strings_of_its_document(loaded):
+    values = {key: item.value for key, item in loaded(policy="prune-and-compact").values.items()}
     words = {
-        "prune": {"placeholder": "[Old tool result content cleared]", "protect": 40_000, "minimum": 20_000},
-        "expire": {
-            "stub": "[result expired after {turns} turns]",
-            "annotation": "...\n\n[Compacted: showing first {kept} of {length} characters. Agent can request expansion "
-            "if needed.]",
-        },
-    }[mechanism]
+        "prune.placeholder": "[Old tool result content cleared]",
+        "prune.protect": 40_000,
+        "prune.minimum": 20_000,
+    }
     assert {key: values[key] for key in words} == words
 
 

@@ -92,7 +92,7 @@ def test_texts_name_the_tool_only_in_requests_that_offer_it(policy: Any):
                     assert named_in(prompt) == []
             named[switch] = sum(len(named_in(prompt)) for prompt in prompts if offers(prompt))
             assert chat.journal.verify() == []
-    if policy not in ("retain", "expire"):  # These shrink nothing here, or with texts that name no tool.
+    if policy != "retain":  # It shrinks nothing here.
         assert named["always"] > len(prompts)  # More than the instruction: placeholders name it.
 
 

@@ -1,7 +1,8 @@
-"""The documented examples of message expiration, with their numbers, in a real agent."""
+"""The documented examples of message expiration, with their texts and numbers, in a real agent."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,13 @@ from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
 from foveate.types import Lease
 
-from .scripts import act, done, expand, options, run_both, scripted_agent, texts, think
+from . import scripts
+from .documented import DOCUMENTED_TEXTS
+from .scripts import act, done, expand, texts, think
+
+options = partial(scripts.options, settings={"expire": DOCUMENTED_TEXTS})
+scripted_agent = partial(scripts.scripted_agent, settings={"expire": DOCUMENTED_TEXTS})
+run_both = partial(scripts.run_both, settings={"expire": DOCUMENTED_TEXTS})
 
 HEAD = "Result of search:\n"
 NOTE = "...\n\n[Compacted: showing first 500 of 5000 characters. Agent can request expansion if needed.]"

@@ -132,7 +132,7 @@ def test_the_presets_lease_applies_without_any_other():
     agent, model = scripted_agent([act("look"), think(), think(), done()], actions=[look], policy="expire")
     with agent:
         agent.run("Go.")
-    assert [len(texts(request)[2]) for request in model.requests[1:]] == [916, 916, 593]
+    assert [len(texts(request)[2]) for request in model.requests[1:]] == [916, 916, 553]
 
 
 def test_wrong_leases_are_refused():

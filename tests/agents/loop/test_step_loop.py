@@ -419,9 +419,8 @@ def test_a_failed_summary_is_replaced_by_the_first_characters():
     agent, model = scripted_agent([act("look"), think(), think(), done()], actions=[long], summarizer=broken)
     with agent:
         assert agent.run("Go.").is_done
-    assert [text[2][-44:] for text in map(texts, model.requests[2:])] == [
-        " characters. Agent can request expansion if needed.]"[-44:]
-    ] * 2
+    note = "...\n\n[Compacted: the first 500 of 916 characters; m3]"
+    assert [text[2][500:] for text in map(texts, model.requests[2:])] == [note] * 2
 
 
 def test_a_named_summarizer_knows_the_prompts_of_the_catalog(monkeypatch: pytest.MonkeyPatch):

@@ -121,8 +121,8 @@ def test_an_override_applies_to_sub_agents():
     )
     with agent:
         agent.run("Go.")
-    assert [len(texts(request)[2]) for request in model.requests[2:5]] == [916, 193, 916]
-    assert [len(texts(request)[2]) for request in model.requests[5:]] == [932, 193]
+    assert [len(texts(request)[2]) for request in model.requests[2:5]] == [916, 153, 916]
+    assert [len(texts(request)[2]) for request in model.requests[5:]] == [932, 153]
 
 
 @pytest.mark.parametrize(
