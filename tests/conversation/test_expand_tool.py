@@ -363,8 +363,22 @@ def test_tool_definition_exists_for_each_provider_and_is_immutable():
         "search",
     ]
     assert expand_tool("openai")["function"]["parameters"] == expand_tool("anthropic")["input_schema"]
-    with pytest.raises(BadSetting, match="openai and anthropic"):
-        expand_tool("gemini")
+    assert expand_tool("openai_chat") == expand_tool("openai")
+    with pytest.raises(BadSetting, match="openai, openai_responses, anthropic and gemini"):
+        expand_tool("bedrock")
+
+
+@pytest.mark.parametrize("format", ["openai", "openai_responses", "anthropic", "gemini"])
+def test_tool_definition_has_the_shape_of_its_format(format):
+    """A program that offers the tool itself, outside of `prompt`, sends the definition as it is."""
+    own = open_conversation("own", format=format, window=100_000, expand=False)
+    offering = open_conversation("offering", format=format, window=100_000, expand=True)
+    tool = expand_tool(own.format.name)
+    for chat, tools in ((own, [tool]), (offering, [])):
+        chat.append("Hello.")
+        prompt = chat.prompt(tools=tools)
+        sent = prompt.get("config", prompt)["tools"]
+        assert [{key: one[key] for key in one if key != "cache_control"} for one in sent] == [tool]
 
 
 @pytest.mark.parametrize(

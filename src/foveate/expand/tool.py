@@ -131,17 +131,25 @@ Request = Whole | Lines | Items | Matches | Search
 
 
 def expand_tool(format: str = "openai") -> dict[str, Any]:
-    """Return the definition of the tool for `openai` or `anthropic`, in new containers, always the same bytes.
+    """Return the definition of the tool in a format's own shape, in new containers, always the same bytes.
 
-    It has the argument `pattern` only if the package `regex` (extra `expand`) is installed. Raises BadSetting for
-    another format.
+    `format`: `openai`, `openai_responses`, `anthropic` or `gemini`; that of a conversation is `chat.format.name`. The tool
+    has the argument `pattern` only if the package `regex` (extra `expand`) is installed. Raises BadSetting for another
+    format.
     """
-    if format not in ("openai", "anthropic"):
-        raise BadSetting(f"The tool exists in the formats openai and anthropic, not {format!r:.60}.")
     description, schema = copy.deepcopy(_definition(has_patterns=_has_patterns()))
-    if format == "anthropic":
-        return {"name": TOOL, "description": description, "input_schema": schema}
-    return {"type": "function", "function": {"name": TOOL, "description": description, "parameters": schema}}
+    function = {"name": TOOL, "description": description}
+    match format:
+        case "openai" | "openai_chat":
+            return {"type": "function", "function": {**function, "parameters": schema}}
+        case "openai_responses":  # This API makes a schema strict by default: every argument would be required.
+            return {"type": "function", **function, "parameters": schema, "strict": False}
+        case "anthropic":
+            return {**function, "input_schema": schema}
+        case "gemini":
+            return {"functionDeclarations": [{**function, "parametersJsonSchema": schema}]}
+        case _:
+            raise BadSetting(f"The tool exists for openai, openai_responses, anthropic and gemini, not {format!r:.60}.")
 
 
 @cache
@@ -170,7 +178,7 @@ def with_tool(tools: Sequence[Any], format: str) -> list[Any]:
         raise BadSetting(f"One of your tools is named {TOOL}, which expand=True adds. Rename it, or pass expand=False.")
     if offers_expand(tools):
         return list(tools)
-    return [*tools, expand_tool("anthropic" if format == "anthropic" else "openai")]
+    return [*tools, expand_tool(format)]
 
 
 def offers_expand(tools: Sequence[Any]) -> bool:
