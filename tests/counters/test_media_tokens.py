@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from foveate.core.media_tokens import IMAGE_TOKENS, formula_for, image_size, page_count
+from foveate.core.media_tokens import IMAGE_TOKENS, image_size, page_count, rates_for
 from foveate.core.messages import Extra, Media, Message
 from foveate.core.sizes import MESSAGE_TOKENS, tokens_of
 from foveate.counters import counter_for
@@ -85,7 +85,7 @@ def test_an_unreadable_image_has_no_size(data):
     ],
 )
 def test_images_count_by_the_formula_of_their_model(family, model, size, tokens):
-    assert formula_for(family, model)(*size, False) == tokens
+    assert rates_for(family, model).image(*size, "") == tokens
 
 
 def test_low_detail_costs_only_the_base():
@@ -113,7 +113,37 @@ def test_pages_of_a_pdf_are_counted():
     assert counter_for("gemini-3-pro").media(document) == 7 * 560
 
 
-def test_a_pdf_with_compressed_pages_counts_by_its_bytes():
+def test_compressed_pages_of_a_pdf_are_counted():
+    """Most PDFs since version 1.5 keep the list of pages in a compressed stream."""
+    pages = b"<< /Type /Pages /Kids [3 0 R] /Count 36 >>\n" + b"<< /Type /Page >>\n" * 2
+    packed = zlib.compress(pages)
+    stream = b"9 0 obj\n<< /Type /ObjStm /N 3 /Filter /FlateDecode /Length %d >>\nstream\r\n" % len(packed)
+    body = b"%PDF-1.7\n" + stream + packed + b"\nendstream endobj\n"
+    assert page_count(base64.b64encode(body).decode()) == 36
+    broken = b"%PDF-1.7\n" + stream + b"not zlib" + b"\nendstream endobj\n"
+    assert page_count(base64.b64encode(broken).decode()) == 0
+
+
+def test_a_text_document_counts_as_its_text():
+    text = "夜班火车又晚点了。" * 500
+    data = base64.b64encode(text.encode()).decode()
+    counter = counter_for("gemini-3-pro")
+    assert counter.media(Media("text/plain", "base64", data)) == counter(text)
+
+
+@pytest.mark.parametrize(
+    ("level", "mime", "tokens"),
+    [("LOW", "image/png", 280), ("ULTRA_HIGH", "image/png", 2_240), ("HIGH", "application/pdf", 1_120)],
+)
+def test_the_media_resolution_of_a_part_counts(level, mime, tokens):
+    extra = Extra("gemini", f'{{"mediaResolution":{{"level":"MEDIA_RESOLUTION_{level}"}}}}')
+    data = png(2048, 2048) if mime == "image/png" else b"%PDF-1.4 << /Type /Page >>"
+    assert (
+        counter_for("gemini-3.1-pro").media(Media(mime, "base64", base64.b64encode(data).decode(), "", extra)) == tokens
+    )
+
+
+def test_a_pdf_without_a_list_of_pages_counts_by_its_bytes():
     data = base64.b64encode(b"%PDF-1.7\n" + bytes(120_000)).decode()
     assert page_count(data) == 0
     assert counter_for("claude-opus-5").media(Media("application/pdf", "base64", data)) == len(data) // 20

@@ -90,11 +90,11 @@ class Limits:
             self._overhead = (0, 0)
             return
         body = _encoded([system, list(tools)])
-        self._overhead = (count(body.decode()), len(body))
+        self._overhead = (count(body.decode()) + _added_by(tools, count), len(body))
 
     def tool_tokens(self, tools: Sequence[Mapping[str, Any]], count: TokenCounter) -> int:
-        """Return the tokens of the tools' definitions. Raises BadInput as `weigh` does."""
-        return count(_encoded(list(tools)).decode()) if tools else 0
+        """Return the tokens of the tools, with those that the provider adds. Raises BadInput as `weigh` does."""
+        return count(_encoded(list(tools)).decode()) + _added_by(tools, count) if tools else 0
 
     def estimated(self, view: View) -> int:
         """Return the counter's estimate for a prompt with this view, and keep it until a prompt is measured."""
@@ -145,6 +145,12 @@ class Limits:
 
     def _narrow(self, window: int) -> None:
         self._learned = min(self._learned, window)
+
+
+def _added_by(tools: Sequence[Mapping[str, Any]], count: TokenCounter) -> int:
+    """Return the tokens that the provider adds for tools, if the counter knows them (`foveate.counters`)."""
+    added = getattr(count, "tools", None)
+    return int(added(tools)) if added and tools else 0
 
 
 def _unmeasured_tokens(entries: Sequence[Entry]) -> int:

@@ -1,53 +1,89 @@
-"""Tokens of images and documents, by the formulas of their providers.
+"""Tokens of images, documents, sounds and videos, by the formulas of their providers.
 
-The size of an image is read from the first bytes of its base64 text. An image by URL or file id, and one in an unknown
-format, counts as `IMAGE_TOKENS`.
+The size of an image, the pages of a PDF and the duration of a sound or video are read from the base64 text. Media by
+URL or file id, and those in an unknown format, count as `IMAGE_TOKENS` or by their size.
 
-Sources, as of November 2026: the vision pages of Anthropic, OpenAI and Google, and the measured counts of the public
-tables `image-token-cost` and `pdf-token-cost`.
+Sources, as of November 2026: the vision pages of Anthropic, OpenAI and Google, Google's pages "Understand and count
+tokens" and "Media resolution", OpenAI's page "Managing costs" of the Realtime API, and the measured counts of the
+public tables `image-token-cost` and `pdf-token-cost`.
 """
 
 from __future__ import annotations
 
 import re
 import struct
+import zlib
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Callable
 from math import ceil
+from typing import NamedTuple
 
+from .media_duration import duration
 from .messages import Media
 
-__all__ = ["DOCUMENT_TOKENS", "IMAGE_TOKENS", "MediaFormula", "formula_for", "image_size", "media_tokens", "page_count"]
+__all__ = ["IMAGE_TOKENS", "MediaFormula", "MediaRates", "image_size", "media_tokens", "page_count", "rates_for"]
 
-MediaFormula = Callable[[int, int, bool], int]
-"""Tokens of an image by its width and height in pixels, and by whether the caller asked for low detail."""
+MediaFormula = Callable[[int, int, str], int]
+"""Tokens of an image by its width and height in pixels, and by the detail that the caller asked for ("" for none)."""
 
 IMAGE_TOKENS = 1_600
 """Tokens of an image of unknown size: the maximum of Claude's models before 4.7 at full size."""
 
-DOCUMENT_TOKENS = {"claude": 2_500, "openai": 1_500, "gemini": 560}
-"""Tokens of a page of a PDF. Claude reads text and image of each page (measured: 1,600 to 2,480), Gemini an image of
-258 tokens (version 2) or 560 (version 3). OpenAI documents text and image of each page, without a number.
-"""
+_UNREADABLE = 40
+"""Tokens of the text that stands for media that the provider does not read."""
+
+
+class MediaRates(NamedTuple):
+    """Tokens of media in the requests of one model."""
+
+    image: MediaFormula
+    """The formula for images."""
+    page: Callable[[str], int]
+    """Tokens of a page of a PDF, by the detail that the caller asked for."""
+    sound: int
+    """Tokens of a second of sound; 0 if the provider reads none."""
+    frame: Callable[[str], int] | None
+    """Tokens of a frame of a video, by the detail; None if the provider reads none. Sound is added."""
+
 
 _HEAD = 65_536
 """Characters of base64 in which the size of a JPEG is looked for; its header may hold a preview."""
 _PDF_MAX = 12_000_000
 """Longer base64 texts of PDFs are not searched for pages."""
+_INFLATED_MAX = 8_000_000
+"""Bytes of decompressed objects that are searched for pages."""
+_DETAIL = re.compile(r'"(?:detail|level)":\s*"(?:MEDIA_RESOLUTION_|media_resolution_)?(\w+)"')
+"""The detail of an image (OpenAI), or the media resolution of a part (Gemini 3)."""
+_FRAMES = re.compile(r'"fps":\s*(\d+(?:\.\d+)?)')
+"""Frames of a video in a second, if the caller asks for a number (Gemini)."""
+_GEMINI_3_IMAGE = {"low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}
+"""Tokens of an image, or a page of a PDF, by its media resolution (Google, "Media resolution")."""
 
 
-def formula_for(family: str, model: str = "") -> MediaFormula:
-    """Return the formula for images of this model. `family`: the name of its vocabulary (`core/tokens.py`)."""
+def rates_for(family: str, model: str = "") -> MediaRates:
+    """Return the rates of this model. `family`: the name of its vocabulary (`core/tokens.py`).
+
+    A page of a PDF: Claude reads its text and its image (measured: 1,600 to 2,480), Gemini an image of 258 tokens
+    (version 2) or 560 (version 3). OpenAI documents text and image of each page, without a number. A second of sound:
+    32 (Gemini) or 10 (OpenAI). Gemini reads one frame of a video in a second, of 258 tokens (version 2) or 70.
+    """
     match family:
         case "claude":
-            return _claude(1_568, 1_560)
+            return MediaRates(_claude(1_568, 1_560), lambda detail: 2_500, 0, None)
         case "claude-4.7":
-            return _claude(2_576, 4_784)
+            return MediaRates(_claude(2_576, 4_784), lambda detail: 2_500, 0, None)
+        case "gemini" if re.search(r"gemini-(?:1|2)", model):
+            return MediaRates(_gemini_2, lambda detail: 258, 32, lambda detail: 258)
         case "gemini":
-            return _gemini_2 if re.search(r"gemini-(?:1|2)", model) else _gemini_3
+            return MediaRates(
+                lambda width, height, detail: _GEMINI_3_IMAGE.get(detail, 1_120),
+                lambda detail: _GEMINI_3_IMAGE.get(detail, 560),
+                32,
+                lambda detail: 280 if "high" in detail else 70,
+            )
         case _:
-            return _openai(model)
+            return MediaRates(_openai(model), lambda detail: 1_500, 10, None)
 
 
 def image_size(data: str) -> tuple[int, int] | None:
@@ -67,26 +103,58 @@ def image_size(data: str) -> tuple[int, int] | None:
 
 
 def page_count(data: str) -> int:
-    """Return the pages of a base64 PDF; 0 if its list of pages is compressed or the file is larger than 9 MB."""
+    """Return the pages of a base64 PDF; 0 if its list of pages cannot be read or the file is larger than 9 MB."""
     if len(data) > _PDF_MAX or not data.startswith("JVBERi"):
         return 0
     body = _decoded(data)
+    return _pages_in(body) or _pages_in(_inflated(body))
+
+
+def _pages_in(body: bytes) -> int:
     counts = [int(number) for number in re.findall(rb"/Type\s*/Pages\b[^>]{0,400}?/Count\s+(\d{1,6})", body)]
     counts += [int(number) for number in re.findall(rb"/Count\s+(\d{1,6})[^>]{0,400}?/Type\s*/Pages\b", body)]
     return max([len(re.findall(rb"/Type\s*/Page\b", body)), *counts])
 
 
-def media_tokens(media: Media, formula: MediaFormula, tokens_of_page: int) -> int:
-    """Return the tokens of an image, a document or a sound."""
+def _inflated(body: bytes) -> bytes:
+    """Return the objects that a PDF keeps in compressed streams, as most have done since version 1.5."""
+    texts: list[bytes] = []
+    room = _INFLATED_MAX
+    for found in re.finditer(rb"/Type\s*/ObjStm\b[^\0]{0,400}?\bstream\r?\n", body):
+        try:
+            texts.append(zlib.decompressobj().decompress(body[found.end() :], max(1, room)))
+        except zlib.error:
+            continue
+        room -= len(texts[-1])
+        if room <= 0:
+            break
+    return b"\n".join(texts)
+
+
+def media_tokens(media: Media, rates: MediaRates, count: Callable[[str], int]) -> int:
+    """Return the tokens of an image, a document, a sound or a video. `count`: the counter of text."""
+    data, kind = media.data, media.mime.partition("/")[0]
+    is_audible = (kind == "audio" and rates.sound) or (kind == "video" and rates.frame)
+    if kind in ("audio", "video") and not is_audible:
+        return _UNREADABLE
     if media.source == "base64":
+        fields = media.extra.fields if media.extra else ""
+        found = _DETAIL.search(fields)
+        detail = found[1].lower() if found else ""
         if media.is_image:
-            size = image_size(media.data)
-            if size is not None:
-                detail = media.extra.fields.replace(" ", "") if media.extra else ""
-                return max(1, formula(*size, '"detail":"low"' in detail))
-        elif media.mime == "application/pdf" and (pages := page_count(media.data)):
-            return pages * tokens_of_page
-    return IMAGE_TOKENS if media.is_image else max(IMAGE_TOKENS, len(media.data) // 20)
+            if size := image_size(data):
+                return max(1, rates.image(*size, detail))
+        elif media.mime == "application/pdf" and (pages := page_count(data)):
+            return pages * rates.page(detail)
+        elif kind == "text":
+            return count(_decoded(data).decode("utf-8", "replace"))
+        elif is_audible and (seconds := duration(data)):
+            rate = _FRAMES.search(fields)
+            frames = float(rate[1]) if rate else 1.0
+            return ceil(
+                seconds * (rates.sound + (rates.frame(detail) * frames if kind == "video" and rates.frame else 0))
+            )
+    return IMAGE_TOKENS if media.is_image else max(IMAGE_TOKENS, len(data) // 20)
 
 
 # ------------------------------------------------------------------------------------------------------------ formulas
@@ -99,7 +167,7 @@ def _claude(longest: int, most: int) -> MediaFormula:
     gives the same within 5 %.
     """
 
-    def tokens(width: int, height: int, is_low: bool) -> int:
+    def tokens(width: int, height: int, detail: str) -> int:
         width, height = _within(width, height, longest)
         return min(most, ceil(width / 28) * ceil(height / 28)) + 77
 
@@ -122,16 +190,16 @@ def _openai(model: str) -> MediaFormula:
 
 
 def _patches(factor: float, most: int) -> MediaFormula:
-    def tokens(width: int, height: int, is_low: bool) -> int:
+    def tokens(width: int, height: int, detail: str) -> int:
         patches = ceil(width / 32) * ceil(height / 32)
-        return ceil(min(most, 256 if is_low else patches, patches) * factor)
+        return ceil(min(most, 256 if detail == "low" else patches, patches) * factor)
 
     return tokens
 
 
 def _tiles(base: int, tile: int) -> MediaFormula:
-    def tokens(width: int, height: int, is_low: bool) -> int:
-        if is_low:
+    def tokens(width: int, height: int, detail: str) -> int:
+        if detail == "low":
             return base
         width, height = _within(width, height, 2_048)
         scale = min(1.0, 768 / min(width, height))
@@ -140,17 +208,12 @@ def _tiles(base: int, tile: int) -> MediaFormula:
     return tokens
 
 
-def _gemini_2(width: int, height: int, is_low: bool) -> int:
+def _gemini_2(width: int, height: int, detail: str) -> int:
     """Gemini to version 2.5: 258 tokens up to 384 x 384 pixels, otherwise 258 for each tile of at most 768 x 768."""
     if max(width, height) <= 384:
         return 258
     edge = max(256, min(768, int(min(width, height) / 1.5)))
     return 258 * ceil(width / edge) * ceil(height / edge)
-
-
-def _gemini_3(width: int, height: int, is_low: bool) -> int:
-    """Gemini 3: at most 1,120 tokens for an image at the default resolution."""
-    return 1_120
 
 
 def _within(width: int, height: int, longest: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .media_tokens import DOCUMENT_TOKENS, IMAGE_TOKENS, formula_for, media_tokens
+from .media_tokens import IMAGE_TOKENS, media_tokens, rates_for
 from .messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["IMAGE_TOKENS", "MESSAGE_TOKENS", "estimate", "images_of", "tokens_of"]
@@ -17,7 +17,7 @@ MESSAGE_TOKENS = 4
 """Tokens of every message in addition to its content."""
 
 
-_formula = formula_for("o200k", "gpt-4o")
+_RATES = rates_for("o200k", "gpt-4o")
 
 
 def estimate(text: str) -> int:
@@ -51,6 +51,6 @@ def _part_tokens(part: Part, count: Callable[[str], int]) -> int:
             return count(part.text) if part.text else (len(part.encrypted or part.signature) + 3) // 4
         case Media():
             measure = getattr(count, "media", None)
-            return measure(part) if measure else media_tokens(part, _formula, DOCUMENT_TOKENS["openai"])
+            return measure(part) if measure else media_tokens(part, _RATES, count)
         case Opaque():
             return count(part.body)

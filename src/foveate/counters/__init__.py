@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
+from typing import Any
 
-from ..core.media_tokens import DOCUMENT_TOKENS, formula_for, media_tokens
+from ..core.media_tokens import media_tokens, rates_for
 from ..core.messages import Media
 from ..core.sizes import estimate
 from ..core.tokens import ESTIMATES, estimator
 from ..errors import BadSetting, MissingExtra
+from .tool_prompts import added_by_tools
 
 __all__ = ["EXACT", "ModelCounter", "counter_for", "counter_named", "family_of"]
 
@@ -38,7 +40,7 @@ _DOUBT = 0.1
 
 
 class ModelCounter:
-    """Counts text by a vocabulary, and media by the formulas of a model."""
+    """Counts text by a vocabulary, and media and tools by the formulas of a model."""
 
     def __init__(self, family: str, count: Callable[[str], int], model: str = "", *, is_estimate: bool) -> None:
         self.name = f"estimate of {family}" if is_estimate else family
@@ -47,17 +49,19 @@ class ModelCounter:
         """Name of the vocabulary."""
         self.doubt = _DOUBT if is_estimate else 0.0
         """By which share of the true count the count of a text may be too low."""
-        self._count, self._formula = count, formula_for(family, model)
-        provider = family.partition("-")[0]
-        self._page = DOCUMENT_TOKENS.get(provider, DOCUMENT_TOKENS["openai"])
+        self._count, self._rates, self._model = count, rates_for(family, model), model
 
     def __call__(self, text: str) -> int:
         """Return the tokens of a text."""
         return self._count(text)
 
     def media(self, media: Media) -> int:
-        """Return the tokens of an image, a document or a sound."""
-        return media_tokens(media, self._formula, self._page)
+        """Return the tokens of an image, a document, a sound or a video."""
+        return media_tokens(media, self._rates, self._count)
+
+    def tools(self, tools: Sequence[Any]) -> int:
+        """Return the tokens that the provider adds for these tools to their JSON text (Claude: a system prompt)."""
+        return added_by_tools(self.family, self._model, tools)
 
 
 def counter_for(model: str, format: str = "") -> ModelCounter:

@@ -133,9 +133,9 @@ Request = Whole | Lines | Items | Matches | Search
 def expand_tool(format: str = "openai") -> dict[str, Any]:
     """Return the definition of the tool in a format's own shape, in new containers, always the same bytes.
 
-    `format`: `openai`, `openai_responses`, `anthropic` or `gemini`; that of a conversation is `chat.format.name`. The tool
-    has the argument `pattern` only if the package `regex` (extra `expand`) is installed. Raises BadSetting for another
-    format.
+    `format`: `openai`, `openai_responses`, `anthropic` or `gemini`; that of a conversation is `chat.format.name`. The
+    tool has the argument `pattern` only if the package `regex` (extra `expand`) is installed. Raises BadSetting for
+    another format.
     """
     description, schema = copy.deepcopy(_definition(has_patterns=_has_patterns()))
     function = {"name": TOOL, "description": description}
