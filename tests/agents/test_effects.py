@@ -87,8 +87,8 @@ def test_an_awaitable_is_awaited_or_refused():
     def routine(noted: list[Any]) -> Routine[None]:
         noted.append((yield Call(later)))
         noted.append((yield Call(lambda: later(), is_slow=True)))
-        yield StartCalls((later,))
-        noted.append((yield NextCall()).value)
+        batch = yield StartCalls((later,))
+        noted.append((yield NextCall(batch)).value)
 
     noted: list[Any] = []
     run_routine_async(lambda: routine(noted))
@@ -214,10 +214,10 @@ def test_cancelling_a_task_raises_in_its_routine():
 
 def batch(calls: list[Callable[[], object]], **options: Any) -> Callable[[list[Any]], Routine[None]]:
     def routine(noted: list[Any]) -> Routine[None]:
-        yield StartCalls(tuple(calls), **options)
+        batch = yield StartCalls(tuple(calls), **options)
         ended = []
         for _ in calls:
-            ended.append((yield NextCall()))
+            ended.append((yield NextCall(batch)))
         noted += [(item.index, item.value, repr(item.error)) for item in sorted(ended, key=lambda item: item.index)]
 
     return routine
@@ -275,9 +275,9 @@ def test_calls_that_hang_leave_room_for_others_and_for_the_store():
     never = threading.Event()
 
     def routine(noted: list[Any]) -> Routine[None]:
-        yield StartCalls((never.wait,) * 40, max_parallel=40, timeout=0.01)
+        batch = yield StartCalls((never.wait,) * 40, max_parallel=40, timeout=0.01)
         for _ in range(40):
-            noted.append(type((yield NextCall()).error))
+            noted.append(type((yield NextCall(batch)).error))
         noted.append((yield Call(lambda: asyncio.to_thread(lambda: "there"))))
 
     noted: list[Any] = []
@@ -320,9 +320,9 @@ def test_an_abandoned_batch_starts_no_more_calls():
         go.wait(30)
 
     def routine() -> Routine[None]:
-        yield StartCalls(tuple((lambda n=n: call(n)) for n in range(3)), max_parallel=1)
+        batch = yield StartCalls(tuple((lambda n=n: call(n)) for n in range(3)), max_parallel=1)
         yield TextDelta("begun")
-        yield NextCall()
+        yield NextCall(batch)
 
     performed = perform(routine())
     next(performed)
@@ -339,8 +339,8 @@ def test_a_thread_that_hangs_does_not_delay_the_exit():
         "import threading\n"
         "from foveate.agents.effects import NextCall, StartCalls, perform\n"
         "def routine():\n"
-        "    yield StartCalls((threading.Event().wait,), timeout=0.01)\n"
-        "    print((yield NextCall()).error)\n"
+        "    batch = yield StartCalls((threading.Event().wait,), timeout=0.01)\n"
+        "    print((yield NextCall(batch)).error)\n"
         "list(perform(routine()))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import asyncio
 
 __all__ = [
+    "SLICE",
     "CallTimeout",
     "FinishedCall",
     "StartCalls",
@@ -31,6 +32,7 @@ __all__ = [
     "call_in_thread",
     "require_value",
     "resolve",
+    "start_thread",
 ]
 
 
@@ -43,10 +45,11 @@ class CallTimeout(TimeoutError):
 
 
 class StartCalls(Struct, frozen=True):
-    """Start a batch of calls in their order, `max_parallel` at a time. The result, None, comes at once.
+    """Start a batch of calls in their order, `max_parallel` at a time. The result, the batch, comes at once.
 
-    A call that exceeds its time limit fails with CallTimeout. The batch before this one is abandoned: its tasks are
-    cancelled, and its threads, which cannot be stopped, run on without effect.
+    A call that exceeds its time limit fails with CallTimeout. A batch that is abandoned (`abandon`, or the end of the
+    routine) starts no more calls: its tasks are cancelled, and its threads, which cannot be stopped, run on without
+    effect.
     """
 
     calls: tuple[Callable[[], object], ...]
@@ -74,28 +77,30 @@ class FinishedCall(Struct, frozen=True):
     """How long it took."""
 
 
-_SLICE = 0.5
+SLICE = 0.5
 """Seconds of one wait. A Ctrl-C that arrives just before a wait begins does not interrupt it, so no wait is endless."""
 
 
 class ThreadBatch:
     """A batch of calls, each in its own thread."""
 
-    def __init__(self, batch: StartCalls = StartCalls(())) -> None:  # noqa: B008
+    def __init__(self, batch: StartCalls) -> None:
         self._batch = batch
         self._ended: queue.SimpleQueue[FinishedCall] = queue.SimpleQueue()
         self._open: dict[int, float | None] = {}
         """The deadline of each call that has started and not ended. None: no deadline."""
         self._started = 0
+        self._lock = threading.Lock()  # One thread may wait for a call while another one abandons the batch.
         self._fill()
 
     def _fill(self) -> None:
-        while len(self._open) < max(1, self._batch.max_parallel) and self._started < len(self._batch.calls):
-            index = self._started
-            self._started += 1
-            seconds = self._batch.seconds(index)
-            self._open[index] = None if seconds is None else time.monotonic() + seconds
-            _start_thread(self._run, index)
+        with self._lock:
+            while len(self._open) < max(1, self._batch.max_parallel) and self._started < len(self._batch.calls):
+                index = self._started
+                self._started += 1
+                seconds = self._batch.seconds(index)
+                self._open[index] = None if seconds is None else time.monotonic() + seconds
+                start_thread(self._run, index)
 
     def _run(self, index: int) -> None:
         start = time.monotonic()
@@ -108,30 +113,31 @@ class ThreadBatch:
 
     def next(self) -> FinishedCall:
         """Wait until another call ends or exceeds its time limit."""
-        assert self._open, "A routine yields NextCall once for each call of the batch."
-        while True:
-            deadlines = {index: end for index, end in self._open.items() if end is not None}
+        while self._open:
+            deadlines = {index: end for index, end in list(self._open.items()) if end is not None}
             first = min(deadlines, key=deadlines.__getitem__, default=-1)
-            left = max(deadlines[first] - time.monotonic(), 0) if deadlines else _SLICE
+            left = max(deadlines[first] - time.monotonic(), 0) if deadlines else SLICE
             try:
-                ended = self._ended.get(timeout=min(left, _SLICE))
+                ended = self._ended.get(timeout=min(left, SLICE))
             except queue.Empty:
-                if not deadlines or left > _SLICE:
+                if not deadlines or left > SLICE:
                     continue
                 seconds = self._batch.seconds(first) or 0.0
                 ended = FinishedCall(first, None, CallTimeout(seconds), seconds)
             if ended.index in self._open:  # Skip calls that timed out before.
-                del self._open[ended.index]
+                self._open.pop(ended.index, None)
                 self._fill()
                 return ended
+        raise RuntimeError("The batch has no open calls: all have been reported, or it was abandoned.")
 
     def abandon(self) -> None:
         """Start no more calls, and ignore those that run: a thread cannot be stopped."""
-        self._started = len(self._batch.calls)
-        self._open.clear()
+        with self._lock:
+            self._started = len(self._batch.calls)
+            self._open.clear()
 
 
-def _start_thread(call: Callable[..., object], *arguments: object) -> None:
+def start_thread(call: Callable[..., object], *arguments: object) -> None:
     """Call this in a daemon thread with a copy of the current context. A thread that hangs does not block the exit."""
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(call, *arguments), daemon=True).start()
@@ -190,7 +196,7 @@ def call_in_thread(call: Callable[[], object]) -> asyncio.Future[object]:
         with suppress(RuntimeError):  # The loop may be closed by now.
             loop.call_soon_threadsafe(deliver, value, error)
 
-    _start_thread(run)
+    start_thread(run)
     return future
 
 

@@ -1,6 +1,7 @@
-"""Delegation: a sub-agent works on a task in its own conversation, within what is left of the limits.
+"""Delegation: sub-agents work on tasks, several at once, each in its own conversation.
 
-Every failure of a sub-agent becomes a result that the model reads; it never breaks the run around it.
+Every failure of a sub-agent becomes a result that the model reads. It breaks neither the run around it nor the other
+sub-agents. The limits of every run around a sub-agent include its model calls, tokens and money.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,20 +19,25 @@ from ..core.messages import State, Text, ToolCall, ToolResult
 from ..core.runs import AgentRunStep, step_name
 from ..errors import StoreError
 from .action_results import result_message
-from .effects import Call, NextCall, Routine, Sleep, StartCalls, Stream
+from .agent_catalog import AgentCatalog
+from .effects import Begin, Call, NextCall, NextEnded, Routine, Sleep, StartCalls, Stream
 from .events import Outcome, SubAgentEvent, ToolAnswered, ToolCalled
-from .limits import Limits, remaining, stricter, subtract_used
 from .loop_config import LoopConfig
+from .parallel import in_parallel
 from .resources import Session
-from .run import Run, storable_name
-from .steps import SubAgent
+from .run import Run
+from .run_totals import inner_total, sub_conversation
+from .steps import SubAgentTask
 from .tool_calls import failure_text
+
+if TYPE_CHECKING:
+    from ..conversation import AsyncConversation, Conversation
 
 __all__ = ["Delegation", "EarlierStep", "OpenSession", "SubLoop"]
 
 T = TypeVar("T")
-OpenSession = Callable[[LoopConfig, str, Session], object]
-"""Opens the named conversation of a sub-agent for the agent around it. Returns a Session, or an awaitable of one."""
+OpenSession = Callable[[LoopConfig, str], object]
+"""Opens the named conversation of a sub-agent. Returns a Session, or an awaitable of one."""
 
 _log = logging.getLogger("foveate")
 
@@ -59,13 +65,9 @@ class EarlierStep:
 class SubLoop(Protocol):
     """The loop of a sub-agent (`step_loop.StepLoop`)."""
 
-    run: Run | None
+    def begin(self, task: str, *, streams: bool, outer: Run | None = None, parent: str = "") -> Routine[Outcome]: ...
 
-    def begin(
-        self, task: str, *, streams: bool, limits: Limits | None = None, parent: str = ""
-    ) -> Routine[Outcome]: ...
-
-    def resume(self, *, streams: bool, limits: Limits | None = None, parent: str = "") -> Routine[Outcome]: ...
+    def resume(self, *, streams: bool, outer: Run | None = None, parent: str = "") -> Routine[Outcome]: ...
 
 
 class Delegation:
@@ -73,49 +75,85 @@ class Delegation:
 
     def __init__(
         self,
-        config: LoopConfig,
-        session: Session,
+        conversation: Conversation | AsyncConversation,
+        sub_agents: Mapping[str, LoopConfig],
         open_session: OpenSession,
         new_loop: Callable[[LoopConfig, Session], SubLoop],
+        *,
+        max_parallel: int,
     ) -> None:
-        """`new_loop`: creates the loop of a sub-agent."""
-        self._config, self._session, self._open, self._new_loop = config, session, open_session, new_loop
-        self._chat = session.conversation
+        """`conversation`: of the agent. `new_loop`: creates the loop of a sub-agent. `max_parallel`: sub-agents that
+        work at once.
+        """
+        self._chat, self._sub_agents = conversation, sub_agents
+        self._open, self._new_loop = open_session, new_loop
+        self._max_parallel = max_parallel
 
-    def delegate(self, run: Run, step: SubAgent, at: int, earlier: EarlierStep) -> Routine[None]:
-        """Let a sub-agent do a task, and append its result. `at`: number of the step that chose this."""
-        start = time.monotonic()
-        call = ToolCall(f"{at}.1", step.name, json.dumps({"task": step.task}, ensure_ascii=False))
-        record = earlier.find(call.call_id)
-        if record is not None and earlier.has_message(run.record.id, record.number):
-            return
-        yield ToolCalled(call)
-        if record is None:
-            record = yield from run.begin_step("sub-agent", step.name, call=call.call_id, input=step.task)
-        sub_agent = self._config.sub_agents.get(step.name)
-        if record.state == "running":
-            text, state = yield from self._result(run, sub_agent, step, record)
-            record = yield from run.end_step(record, output=text, error="" if state == "ok" else text)
-        state = "ok" if record.state == "done" else "error"
-        message = result_message(record.name, [Text(record.output)], state, what="Result of the sub-agent")
-        lease = self._session.catalog.lease_of_sub_agent(record.name, sub_agent.result_lease if sub_agent else None)
-        (id,) = yield from run.append(message, lease=lease, step=step_name(record.run, record.number))
-        yield from run.link_step(record, id)
-        result = ToolResult(call.call_id, (Text(record.output),), state, step.name)
-        yield ToolAnswered(call, result, time.monotonic() - start)
+    def delegate(
+        self, run: Run, tasks: Sequence[SubAgentTask], at: int, earlier: EarlierStep, catalog: AgentCatalog
+    ) -> Routine[None]:
+        """Let sub-agents work on the tasks of a step, and append their results in the order of the tasks.
 
-    def _result(
-        self, run: Run, sub_agent: LoopConfig | None, step: SubAgent, record: AgentRunStep
-    ) -> Routine[tuple[str, State]]:
-        """Return the result of a task, in words for the model."""
+        `at`: number of the step that chose this. `catalog`: knows the leases of results.
+        """
+        deliveries: list[_Delivery] = []
+        for place, task in enumerate(tasks, 1):
+            call = ToolCall(f"{at}.{place}", task.name, json.dumps({"task": task.task}, ensure_ascii=False))
+            record = earlier.find(call.call_id)
+            if record is None or not earlier.has_message(run.record.id, record.number):
+                deliveries.append(_Delivery(place, task, call, record))
+        for delivery in deliveries:
+            yield ToolCalled(delivery.call)
+        for delivery in deliveries:  # After all events: a consumer that leaves during an event leaves no task begun.
+            if delivery.record is None:
+                task, call = delivery.task, delivery.call
+                delivery.record = yield from run.begin_step("sub-agent", task.name, call=call.call_id, input=task.task)
+
+        def append_finished() -> Routine[None]:
+            """Append the results that no unfinished one precedes."""
+            while deliveries and (record := deliveries[0].record) is not None and record.state != "running":
+                delivery = deliveries.pop(0)
+                state: State = "ok" if record.state == "done" else "error"
+                content = (Text(record.output),)
+                message = result_message(
+                    record.name, content, state, delivery.place, len(tasks), what="Result of the sub-agent"
+                )
+                sub_agent = self._sub_agents.get(record.name)
+                lease = catalog.lease_of_sub_agent(record.name, sub_agent.result_lease if sub_agent else None)
+                (id,) = yield from run.append(message, lease=lease, step=step_name(record.run, record.number))
+                yield from run.link_step(record, id)
+                result = ToolResult(delivery.call.call_id, content, state, delivery.task.name)
+                yield ToolAnswered(delivery.call, result, delivery.seconds)
+
+        def work_on(delivery: _Delivery, record: AgentRunStep) -> Routine[None]:
+            start = time.monotonic()
+            text, state = yield from self.work(run, record, delivery.task.task)
+            delivery.seconds = time.monotonic() - start
+            delivery.record = yield from run.end_step(record, output=text, error="" if state == "ok" else text)
+            yield from append_finished()
+
+        yield from append_finished()
+        yield from self.in_parallel(
+            run, [work_on(each, each.record) for each in deliveries if each.record and each.record.state == "running"]
+        )
+
+    def in_parallel(self, run: Run, routines: Sequence[Routine[None]]) -> Routine[None]:
+        """Run the routines of sub-agents at the same time, `max_parallel` of them."""
+        free = self._max_parallel
+        checked = [*routines[:free], *(_if_still_owner(run, routine) for routine in routines[free:])]
+        yield from in_parallel(checked, free)
+
+    def work(self, run: Run, record: AgentRunStep, task: str) -> Routine[tuple[str, State]]:
+        """Let a sub-agent work on the task of a step, and return its result, in words for the model."""
+        sub_agent = self._sub_agents.get(record.name)
         if sub_agent is None:
-            known = ", ".join(self._config.sub_agents) or "none"
-            return f"There is no sub-agent {storable_name(step.name)[:80]!r}. Those you have: {known}.", "error"
+            known = ", ".join(self._sub_agents) or "none"
+            return f"There is no sub-agent {record.name[:80]!r}. Those you have: {known}.", "error"
         name = sub_agent.name
         if reason := run.limit_reached():
             return f"{name} was not asked: the limit of {reason} is reached.", "error"
         try:
-            outcome = yield from self._work(run, sub_agent, record, step.task)
+            outcome = yield from self._run(run, sub_agent, record, task)
         except StoreError:  # The store of this run too.
             raise
         except Exception as error:
@@ -131,40 +169,41 @@ class Delegation:
                 return f"{name} gave up: {outcome.run.reason}", "error"
         return outcome.text, "ok"
 
-    def _work(self, run: Run, sub_agent: LoopConfig, record: AgentRunStep, task: str) -> Routine[Outcome]:
+    def _run(self, run: Run, sub_agent: LoopConfig, record: AgentRunStep, task: str) -> Routine[Outcome]:
         """Begin or resume the run of a sub-agent."""
-        session: Session = yield Call(partial(self._open, sub_agent, self._conversation_of(record), self._session))
+        name = sub_conversation(self._chat.name, record.run, record.number)
+        session: Session = yield Call(partial(self._open, sub_agent, name))
         loop = self._new_loop(sub_agent, session)
-        limits = stricter(sub_agent.limits, remaining(run.limits, run.record, run.elapsed_seconds()))
         try:
             parent, streams = step_name(record.run, record.number), run.streams
             if len(session.conversation):  # The task is there, even if the record of the run is not.
-                routine = loop.resume(streams=streams, limits=limits, parent=parent)
+                routine = loop.resume(streams=streams, outer=run, parent=parent)
             else:
-                routine = loop.begin(task, streams=streams, limits=limits, parent=parent)
+                routine = loop.begin(task, streams=streams, outer=run, parent=parent)
             return (yield from _wrap_events(routine, sub_agent.name, parent))
         finally:
-            if loop.run is not None:
-                run.limits = remaining(subtract_used(run.limits, limits, loop.run.limits), loop.run.record)
             yield Call(session.conversation.close)
 
     def count_earlier(self, run: Run) -> Routine[None]:
-        """Count what sub-agents used before the run was resumed. A sub-agent that has not ended is counted later."""
-        steps: list[AgentRunStep] = yield Call(partial(self._chat.journal.steps, run.record.id))
-        for record in steps:
-            sub_agent = self._config.sub_agents.get(record.name)
-            if record.kind != "sub-agent" or record.state == "running" or sub_agent is None:
-                continue
-            session: Session = yield Call(partial(self._open, sub_agent, self._conversation_of(record), self._session))
-            try:
-                for inner in (yield Call(session.conversation.journal.runs)):
-                    run.limits = remaining(run.limits, inner)
-            finally:
-                yield Call(session.conversation.close)
+        """Count what sub-agents used before the run was resumed."""
+        if self._sub_agents:
+            access = self._chat._agent
+            run.inner = yield Call(partial(inner_total, access.store, access.head.tenant, run.record), is_slow=True)
 
-    def _conversation_of(self, record: AgentRunStep) -> str:
-        """Return the name of the conversation of the sub-agent that got a task in this step."""
-        return f"{self._chat.name}/{step_name(record.run, record.number)}"
+
+class _Delivery:
+    """A task on its way to its result."""
+
+    def __init__(self, place: int, task: SubAgentTask, call: ToolCall, record: AgentRunStep | None) -> None:
+        """`place`: of the task in its step, from 1. `record`: its step, if that was begun before."""
+        self.place, self.task, self.call, self.record = place, task, call, record
+        self.seconds = 0.0
+
+
+def _if_still_owner(run: Run, routine: Routine[T]) -> Routine[T]:
+    """Return a routine that fails before it begins anything if another agent has taken over."""
+    yield from run.save()  # Raises ConversationBusy.
+    return (yield from routine)
 
 
 def _wrap_events(routine: Routine[T], agent: str, step: str) -> Routine[T]:
@@ -180,7 +219,9 @@ def _wrap_events(routine: Routine[T], agent: str, step: str) -> Routine[T]:
         match effect:
             case Stream(path=path):
                 effect = replace(effect, path=((agent, step), *path))
-            case Call() | StartCalls() | NextCall() | Sleep():
+            case Begin(effect=Stream(path=path) as inner):
+                effect = Begin(replace(inner, path=((agent, step), *path)))
+            case Call() | StartCalls() | NextCall() | Sleep() | Begin() | NextEnded():
                 pass
             case event:
                 effect = SubAgentEvent(agent, step, event)

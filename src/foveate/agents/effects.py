@@ -11,21 +11,25 @@ An agent is written once, for programs with and without asyncio. Its code is a *
         return str(response)
 
 `perform` carries out effects in the current thread, `perform_async` awaits what can be awaited. An effect that fails
-raises its error at the `yield`. A routine calls another one with `yield from`.
+raises its error at the `yield`. A routine calls another one with `yield from`, and several at once with
+`parallel.in_parallel`.
 """
 
 from __future__ import annotations
 
+import queue
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, suppress
 from time import sleep
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 from msgspec import Struct
 
 from ..errors import BadSetting
 from ..ports import Delta, StreamEnd
 from .concurrency import (
+    SLICE,
     CallTimeout,
     FinishedCall,
     StartCalls,
@@ -35,16 +39,24 @@ from .concurrency import (
     call_in_thread,
     require_value,
     resolve,
+    start_thread,
 )
 from .events import AgentEvent, ReasoningDelta, SubAgentEvent, TextDelta
 
+if TYPE_CHECKING:
+    import asyncio
+
 __all__ = [
+    "Begin",
     "Call",
     "CallTimeout",
     "ConsumerGone",
     "Effect",
+    "EndedEffect",
     "FinishedCall",
     "NextCall",
+    "NextEnded",
+    "Operation",
     "Routine",
     "Sleep",
     "StartCalls",
@@ -69,6 +81,10 @@ class Call(Struct, frozen=True):
     function: Callable[[], object]
     is_slow: bool = False
     """Whether it may block for long. `perform_async` calls it in a thread then."""
+    asks_user: bool = False
+    """Whether a person answers. Such calls are made one at a time, in the thread of the consumer if they are not
+    awaited.
+    """
 
 
 class Stream(Struct, frozen=True):
@@ -83,7 +99,10 @@ class Stream(Struct, frozen=True):
 
 
 class NextCall(Struct, frozen=True):
-    """Wait until another call of the batch ends. The result is a FinishedCall. Yield it once for each call."""
+    """Wait until another call of a batch ends. The result is a FinishedCall. Yield it once for each call."""
+
+    batch: ThreadBatch | TaskBatch
+    """The result of `StartCalls`."""
 
 
 class Sleep(Struct, frozen=True):
@@ -92,7 +111,27 @@ class Sleep(Struct, frozen=True):
     seconds: float
 
 
-Effect = Call | Stream | StartCalls | NextCall | Sleep
+class Begin(Struct, frozen=True):
+    """Begin an effect in the background. The result, an Operation, comes at once; `NextEnded` reports its end."""
+
+    effect: Call | Stream | NextCall | Sleep
+
+
+class NextEnded(Struct, frozen=True):
+    """Wait until another effect that was begun ends. The result is an EndedEffect. Events of streams pass meanwhile."""
+
+
+class EndedEffect(Struct, frozen=True):
+    """How an effect that was begun ended."""
+
+    operation: Operation
+    value: object
+    """Its result."""
+    error: BaseException | None
+    """The error that it raised."""
+
+
+Effect = Call | Stream | StartCalls | NextCall | Sleep | Begin | NextEnded
 Routine = Generator[Effect | AgentEvent, Any, T]
 
 
@@ -101,7 +140,8 @@ def perform(routine: Routine[T]) -> Generator[AgentEvent, None, T]:
 
     Closing the generator early raises ConsumerGone in the routine. Raises BadSetting if something must be awaited.
     """
-    batch = ThreadBatch()
+    batches: WeakSet[ThreadBatch] = WeakSet()
+    reports: queue.SimpleQueue[_Report] = queue.SimpleQueue()
     try:
         advance, value = routine.send, None
         while True:
@@ -117,12 +157,15 @@ def perform(routine: Routine[T]) -> Generator[AgentEvent, None, T]:
                     case Stream(function, path):
                         value = yield from _follow(function(), path)
                     case StartCalls():
-                        batch.abandon()
-                        batch = ThreadBatch(effect)
-                    case NextCall():
+                        batches.add(value := ThreadBatch(effect))
+                    case NextCall(batch):
                         value = batch.next()
                     case Sleep(seconds):
                         sleep(seconds)
+                    case Begin(inner):
+                        value = _ThreadOperation(inner, reports)
+                    case NextEnded():
+                        value = yield from _next_ended(reports)
                     case event:
                         yield event
             except GeneratorExit:
@@ -130,7 +173,8 @@ def perform(routine: Routine[T]) -> Generator[AgentEvent, None, T]:
             except BaseException as error:
                 advance, value = routine.throw, error
     finally:
-        batch.abandon()
+        for batch in batches:
+            batch.abandon()
         _finish(routine)
 
 
@@ -141,7 +185,8 @@ async def perform_async(routine: Routine[object]) -> AsyncGenerator[AgentEvent, 
     """
     import asyncio
 
-    batch: TaskBatch | None = None
+    batches: WeakSet[TaskBatch] = WeakSet()
+    reports: asyncio.Queue[_Report] = asyncio.Queue()
     try:
         advance: Callable[[Any], Any] = routine.send
         value: Any = None
@@ -164,14 +209,21 @@ async def perform_async(routine: Routine[object]) -> AsyncGenerator[AgentEvent, 
                                     yield event
                         value = _response(value)
                     case StartCalls():
-                        if batch:
-                            batch.abandon()
-                        batch = TaskBatch(effect)
-                    case NextCall():
-                        assert batch is not None, "A routine yields StartCalls before NextCall."
+                        batches.add(value := TaskBatch(effect))
+                    case NextCall(batch):
+                        assert isinstance(batch, TaskBatch), "This driver starts batches of tasks."
                         value = await batch.next()
                     case Sleep(seconds):
                         await asyncio.sleep(seconds)
+                    case Begin(inner):
+                        value = _TaskOperation(inner, reports)
+                    case NextEnded():
+                        while not isinstance(value, EndedEffect):
+                            report = await reports.get()
+                            if isinstance(report, EndedEffect):
+                                value = report
+                            elif not report.operation.is_abandoned:
+                                yield report.event
                     case event:
                         yield event
             except GeneratorExit:
@@ -179,9 +231,121 @@ async def perform_async(routine: Routine[object]) -> AsyncGenerator[AgentEvent, 
             except BaseException as error:
                 advance, value = routine.throw, error
     finally:
-        if batch:
+        for batch in batches:
             batch.abandon()
         await _finish_async(routine)
+
+
+# ------------------------------------------------------------------------------------------------------- background
+
+
+class _BackgroundEvent(Struct, frozen=True):
+    operation: Operation
+    event: AgentEvent
+
+
+_Report = _BackgroundEvent | EndedEffect
+
+
+class Operation:
+    """An effect in the background."""
+
+    is_abandoned = False
+    """Whether its result no longer matters."""
+
+    def abandon(self) -> None:
+        """Drop its result and further events. A task is cancelled; a thread runs on without effect."""
+        self.is_abandoned = True
+
+
+class _ThreadOperation(Operation):
+    def __init__(self, effect: Call | Stream | NextCall | Sleep, reports: queue.SimpleQueue[_Report]) -> None:
+        self._effect, self._reports = effect, reports
+        start_thread(self._run)
+
+    def _run(self) -> None:
+        try:
+            ended = EndedEffect(self, self._carry_out(), None)
+        except BaseException as error:
+            ended = EndedEffect(self, None, error)
+        self._reports.put(ended)
+
+    def _carry_out(self) -> object:
+        match self._effect:
+            case Call(function):
+                return require_value(function())
+            case Stream(function, path):
+                events = _follow(function(), path)
+                while not self.is_abandoned:
+                    try:
+                        self._reports.put(_BackgroundEvent(self, next(events)))
+                    except StopIteration as done:
+                        return done.value
+                events.close()
+                return None
+            case NextCall(batch):
+                assert isinstance(batch, ThreadBatch), "`perform` starts batches of threads."
+                return batch.next()
+            case Sleep(seconds):
+                sleep(seconds)
+                return None
+
+
+def _next_ended(reports: queue.SimpleQueue[_Report]) -> Generator[AgentEvent, None, EndedEffect]:
+    while True:
+        with suppress(queue.Empty):  # In slices, as in `ThreadBatch.next`.
+            report = reports.get(timeout=SLICE)
+            if isinstance(report, EndedEffect):
+                return report
+            if not report.operation.is_abandoned:
+                yield report.event
+
+
+class _TaskOperation(Operation):
+    def __init__(self, effect: Call | Stream | NextCall | Sleep, reports: asyncio.Queue[_Report]) -> None:
+        import asyncio
+
+        self._effect, self._reports = effect, reports
+        self._task = asyncio.ensure_future(self._run())
+
+    def abandon(self) -> None:
+        super().abandon()
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        import asyncio
+
+        try:
+            ended = EndedEffect(self, await self._carry_out(), None)
+        except asyncio.CancelledError as error:
+            if self.is_abandoned:
+                raise
+            ended = EndedEffect(self, None, RuntimeError(f"it was cancelled from within: {error}".rstrip(": ")))
+        except BaseException as error:  # In a task, SystemExit would end the loop.
+            ended = EndedEffect(self, None, error)
+        self._reports.put_nowait(ended)
+
+    async def _carry_out(self) -> object:
+        import asyncio
+
+        match self._effect:
+            case Call(function):
+                return await call_async(function)
+            case Stream(function, path):
+                last = None
+                async with aclosing(_pieces(function())) as pieces:
+                    async for piece in pieces:
+                        if isinstance(piece, StreamEnd):
+                            last = piece
+                        elif (event := _event(piece, path)) is not None:
+                            self._reports.put_nowait(_BackgroundEvent(self, event))
+                return _response(last)
+            case NextCall(batch):
+                assert isinstance(batch, TaskBatch), "`perform_async` starts batches of tasks."
+                return await batch.next()
+            case Sleep(seconds):
+                await asyncio.sleep(seconds)
+                return None
 
 
 # ------------------------------------------------------------------------------------------------------------- streams

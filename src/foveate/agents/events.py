@@ -17,6 +17,7 @@ from ..core.receipts import Receipt
 from ..core.runs import AgentRun
 from ..core.stamps import Lease, Stop, Usage
 from ..core.view import Entry
+from .run_totals import RunTotal
 
 __all__ = [
     "AgentEvent",
@@ -104,6 +105,13 @@ class Outcome(Struct, frozen=True):
     """Its record: state, reason, turns, tokens and cost."""
     value: object = None
     """The final answer as a value of `result_type`, if the agent has one."""
+    sub_agents: RunTotal = RunTotal()
+    """The use of its sub-agents, with theirs."""
+
+    @property
+    def total(self) -> RunTotal:
+        """The use of the run, together with its sub-agents."""
+        return RunTotal.of(self.run) + self.sub_agents
 
     @property
     def is_done(self) -> bool:

@@ -7,21 +7,17 @@ conversation that can continue.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ..core.runs import AgentRun
 from ..core.stamps import Usage
 from ..errors import BadSetting
 
-__all__ = ["LIMIT_REASONS", "Limits", "check_seconds", "remaining", "stricter", "subtract_used", "sum_usage"]
+__all__ = ["LIMIT_REASONS", "Limits", "check_seconds", "sum_usage"]
 
 LIMIT_REASONS = frozenset(("turns", "tokens", "money", "time", "length"))
 """Reasons of runs that a limit ended. `length` is the limit of one reply: the model's own, or `max_tokens`."""
-_LEAST = 1e-9
-"""The rest of a used-up limit: limits are above 0."""
 
 
 class Limits(Struct, frozen=True):
@@ -54,35 +50,6 @@ class Limits(Struct, frozen=True):
         return next((name for name, (used, bound) in amounts.items() if bound is not None and used >= bound), "")
 
 
-def remaining(limits: Limits, run: AgentRun, seconds: float = 0.0) -> Limits:
-    """Return the limits less what a run used. `seconds`: the time that it took."""
-    return replace(
-        limits,
-        turns=_subtract(limits.turns, run.turns),
-        tokens=_subtract(limits.tokens, _tokens(run)),
-        money=_subtract(limits.money, run.cost or 0.0),
-        seconds=_subtract(limits.seconds, seconds),
-    )
-
-
-def subtract_used(limits: Limits, before: Limits, after: Limits) -> Limits:
-    """Return the limits less the difference between `before` and `after`."""
-    bounds: dict[str, Any] = {}
-    for name in Limits.__struct_fields__:
-        bound, first, last = (getattr(each, name) for each in (limits, before, after))
-        bounds[name] = bound if first is None or last is None else _subtract(bound, first - last)
-    return Limits(**bounds)
-
-
-def stricter(first: Limits, second: Limits) -> Limits:
-    """Return the smaller bound of each kind."""
-    bounds = {}
-    for name in Limits.__struct_fields__:
-        known = [bound for bound in (getattr(first, name), getattr(second, name)) if bound is not None]
-        bounds[name] = min(known) if known else None
-    return Limits(**bounds)
-
-
 def check_seconds(name: str, value: object) -> float:
     """Return a number of seconds, 0 or more. Raises BadSetting otherwise."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
@@ -101,7 +68,3 @@ def sum_usage(first: Usage, second: Usage) -> Usage:
 
 def _tokens(run: AgentRun) -> int:
     return (run.usage.prompt_tokens or 0) + (run.usage.output or 0)
-
-
-def _subtract(bound: Any, used: float) -> Any:
-    return None if bound is None else max(bound - used, _LEAST)

@@ -159,11 +159,8 @@ class _LoopAgentBase:
     def _routine(self, session: Session, task: object, streams: bool) -> Routine[Outcome]:
         """Return the routine of a run: of a task, or, without one, of the newest run."""
 
-        def open_session(sub_agent: LoopConfig, name: str, around: Session) -> object:
-            return self._resources.open(sub_agent, name, around.model)
-
         if self._loop is None:  # One loop for all runs: it knows whether the newest has ended.
-            self._loop = StepLoop(self._config, session, open_session, self._new_id)
+            self._loop = StepLoop(self._config, session, self._resources.open, self._new_id)
         if task is None:
             return self._loop.resume(streams=streams)
         return self._loop.begin(task, streams=streams)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +23,7 @@ from ..ports import Clock, Cost, Model, StreamingModel
 from .effects import Call, ConsumerGone, Routine, Stream
 from .events import ModelReplied, Outcome, RunEnded, TextDelta, ViewChanged
 from .limits import Limits, sum_usage
+from .run_totals import RunTotal
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation, Conversation, HistoryEntry
@@ -57,20 +58,27 @@ class Run:
         options: Mapping[str, Any] | None = None,
         owner: str = "",
         choice: ModelChoice = (None, None),
+        outer: Run | None = None,
     ) -> None:
         """`streams`: whether replies arrive in pieces, or in one piece if the model cannot stream. `options`: added to
         every request, such as `{"temperature": 0}`. `owner`: holder of the conversation's lock, checked at every write;
-        "": no check. `choice`: model and window that each request names (`AgentAccess.choice_for`).
+        "": no check. `choice`: model and window that each request names (`AgentAccess.choice_for`). `outer`: the run of
+        the agent around this one, whose limits count too.
         """
-        if limits.money is not None:
+        self.limits = limits
+        self._outer = outer
+        if limits.money is not None or any(run.limits.money is not None for run in self._outer_runs()):
             check_price("limits.money", model.name, cost)
         self.record = record
         """The record of the run, as it is stored."""
         self.conversation = conversation
         self.model = model
-        self.limits = limits
         self.clock = clock
         self.streams = streams
+        self.inner = RunTotal()
+        """The use of its sub-agents so far."""
+        self._calls_in_progress = 0
+        """Model calls of this run and its sub-agents that have begun and not ended."""
         self.first_turn = 0
         """Of a resumed run: the turn of its first messages."""
         self.stop: Stop | None = None
@@ -88,7 +96,7 @@ class Run:
     @property
     def outcome(self) -> Outcome:
         """How the run ended."""
-        return Outcome(self.record.result, self.record)
+        return Outcome(self.record.result, self.record, sub_agents=self.inner)
 
     def elapsed_seconds(self) -> float:
         """Return the time since the run began or was resumed. A clock that is set back changes nothing."""
@@ -98,8 +106,15 @@ class Run:
         return (now - self._since) / 1000
 
     def limit_reached(self) -> str:
-        """Return the limit that the run has reached; "" if none."""
-        return self.limits.reached(replace(self.record, begun=0), round(self.elapsed_seconds() * 1000))
+        """Return the limit that the run, or one around it, has reached; "" if none. Calls in progress count as turns,
+        as other sub-agents may be about to use the last ones.
+        """
+        total = RunTotal.of(self.record) + self.inner
+        used = replace(
+            self.record, begun=0, turns=total.turns + self._calls_in_progress, usage=total.usage, cost=total.cost
+        )
+        own = self.limits.reached(used, round(self.elapsed_seconds() * 1000))
+        return own or (self._outer.limit_reached() if self._outer else "")
 
     def is_owner(self) -> bool:
         """Return whether the agent still holds its lock, as far as is known. Callable from any thread."""
@@ -124,7 +139,11 @@ class Run:
         try:
             yield from self._keep_step(step)  # Inside `try`: if this is interrupted, the step is marked as failed.
             number = chat._agent.head.number
-            response = yield from self._send(prompt)
+            self._count_call_in_progress(1)
+            try:
+                response = yield from self._send(prompt)
+            finally:
+                self._count_call_in_progress(-1)
             yield from self._emit_changes(number)
             message, usage = chat.format.parse_reply(response)
             self.stop = chat.format.stop_of(response)
@@ -163,8 +182,21 @@ class Run:
         """Count one more model call."""
         cost = self._cost(usage) if self._cost else None
         total = self.record.cost if cost is None else (self.record.cost or 0.0) + cost
+        for run in self._outer_runs():
+            run.inner += RunTotal(1, usage, cost)
         usage = sum_usage(self.record.usage, usage)
         self.record = replace(self.record, turns=self.record.turns + 1, usage=usage, cost=total)
+
+    def _count_call_in_progress(self, change: int) -> None:
+        for run in (self, *self._outer_runs()):
+            run._calls_in_progress += change
+
+    def _outer_runs(self) -> Iterator[Run]:
+        """Yield the runs around this one, the next first."""
+        run = self._outer
+        while run is not None:
+            yield run
+            run = run._outer
 
     # ----------------------------------------------------------------------------------------------------------- steps
 
@@ -243,7 +275,7 @@ class Run:
     def finish(self, state: RunState, result: str, reason: str = "", value: object = None) -> Routine[Outcome]:
         """End the run: store its end, then emit it."""
         yield from self.close(state, result, reason)
-        outcome = Outcome(result, self.record, value)
+        outcome = Outcome(result, self.record, value, self.inner)
         yield RunEnded(outcome)
         return outcome
 

@@ -20,16 +20,17 @@ from ..core.messages import Message, ToolCall, ToolResult, user
 from ..core.runs import AgentRun, AgentRunStep, step_name
 from ..core.stamps import Lease
 from ..errors import BadEdit, BadInput, MissingExtra
+from ..ports import Model
 from .action_results import merged_message, result_message
-from .delegation import Delegation, EarlierStep, OpenSession
+from .delegation import Delegation, EarlierStep
 from .effects import Call, Routine
 from .events import Outcome, RunEnded
-from .limits import LIMIT_REASONS, Limits
+from .limits import LIMIT_REASONS
 from .lock import ConversationLock
 from .loop_config import LoopConfig
 from .resources import OWN_POLICY, Session
 from .run import PAGE, Run, is_blank, is_open, new_record, newest_run, storable_name, task_of
-from .steps import Actions, BadStep, Chat, ExpandMessage, Failed, NextStep, Retry, SubAgent, Success, read_step
+from .steps import Actions, BadStep, Chat, ExpandMessage, Failed, NextStep, Retry, SubAgents, Success, read_step
 from .tool_calls import ToolSettings, answer_calls, refusal_reason, sendable
 
 __all__ = ["StepLoop"]
@@ -47,12 +48,21 @@ class StepLoop:
     """One agent in one conversation. Its methods are routines (`effects.py`)."""
 
     def __init__(
-        self, config: LoopConfig, session: Session, open_session: OpenSession, new_id: Callable[[], str]
+        self,
+        config: LoopConfig,
+        session: Session,
+        open_session: Callable[[LoopConfig, str, Model], object],
+        new_id: Callable[[], str],
     ) -> None:
+        """`open_session`: opens the named conversation of a sub-agent for an agent with this model."""
         self._config, self._session, self._new_id = config, session, new_id
         self._chat = session.conversation
         self._delegation = Delegation(
-            config, session, open_session, lambda sub, inner: StepLoop(sub, inner, open_session, new_id)
+            self._chat,
+            config.sub_agents,
+            lambda sub_agent, name: open_session(sub_agent, name, session.model),
+            lambda sub_agent, inner: StepLoop(sub_agent, inner, open_session, new_id),
+            max_parallel=config.max_parallel,
         )
         self._lock = ConversationLock(self._chat, lock_timeout=config.lock_timeout)
         self._system = config.system
@@ -62,65 +72,63 @@ class StepLoop:
         """Expansions in a row without another step."""
         self._clean_length: int | None = None
         """Length of the history when the newest run had ended and its record said so. None: unknown."""
-        self.run: Run | None = None
-        """The newest run."""
 
     # ------------------------------------------------------------------------------------------------------------ runs
 
-    def begin(
-        self, content: object, *, streams: bool, limits: Limits | None = None, parent: str = ""
-    ) -> Routine[Outcome]:
-        """Run from a task, or the user's answer, to the end. `content`: what `Conversation.append` takes.
+    def begin(self, content: object, *, streams: bool, outer: Run | None = None, parent: str = "") -> Routine[Outcome]:
+        """Run from a task, or the user's answer, to the end. `content`: what `Conversation.append` takes. `outer`: the
+        run of the agent around this one. `parent`: the step of it that gave the task.
 
         Raises BadInput for a blank task, and ConversationBusy if another agent works here; nothing is appended then.
         """
         if is_blank(content):
             raise BadInput("The task is blank. Pass a text that says what is to be done.")
-        return (yield from self._lock.hold(partial(self._begin, content, streams, limits, parent)))
+        return (yield from self._lock.hold(partial(self._begin, content, streams, outer, parent)))
 
-    def _begin(self, content: object, streams: bool, limits: Limits | None, parent: str) -> Routine[Outcome]:
+    def _begin(self, content: object, streams: bool, outer: Run | None, parent: str) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
         yield from self._read_catalog()
         is_clean = len(self._chat) == self._clean_length and not self._lock.took_over
         earlier = None if is_clean else (yield from newest_run(self._chat, self._config.name))
         if earlier is not None and (yield from is_open(self._chat, earlier)):
-            broken = self._new_run(earlier, streams=False, limits=None)
+            broken = self._new_run(earlier, streams=False)
             yield from broken.resume()
             yield from broken.fail_open_steps()
             state, reason = (earlier.state, earlier.reason) if earlier.ended else ("stopped", "it broke off")
             yield from broken.close(state, earlier.result, reason)
-        run, before = self._new_run(self._new_record("", parent), streams, limits), len(self._chat)
+        run, before = self._new_run(self._new_record("", parent), streams, outer), len(self._chat)
         # The input is appended before the record is stored, which could not repeat its images.
         yield from run.append(content, step=step_name(run.record.id, 0))
         run.record = replace(run.record, task=(yield from task_of(self._chat, before)))
         return (yield from self._perform(run, partial(self._loop, run)))
 
-    def resume(self, *, streams: bool, limits: Limits | None = None, parent: str = "") -> Routine[Outcome]:
+    def resume(self, *, streams: bool, outer: Run | None = None, parent: str = "") -> Routine[Outcome]:
         """Continue where a run ended before it was done: broken off, failed, or stopped by a limit.
 
         A run that broke off continues as the same run; after a limit a new run begins. Of a run that is done, or waits
         for the user, the outcome is returned again. Raises BadInput if there was no run, and ConversationBusy if
         another agent works here.
         """
-        return (yield from self._lock.hold(partial(self._resume, streams, limits, parent)))
+        return (yield from self._lock.hold(partial(self._resume, streams, outer, parent)))
 
-    def _resume(self, streams: bool, limits: Limits | None, parent: str) -> Routine[Outcome]:
+    def _resume(self, streams: bool, outer: Run | None, parent: str) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
         yield from self._read_catalog()
         record = yield from newest_run(self._chat, self._config.name)
         if (unrecorded := (yield from self._unrecorded(parent))) is not None:
-            run = self._new_run(unrecorded, streams, limits)
+            run = self._new_run(unrecorded, streams, outer)
             return (yield from self._perform(run, partial(self._loop, run)))
         if record is None:
             raise BadInput(f"There is nothing to resume: {self._config.name} has not run in {self._chat.name!r}.")
         if record.state in ("done", "waiting"):
-            outcome = Outcome(record.result, record)
-            yield RunEnded(outcome)
-            return outcome
+            run = self._new_run(record, streams, outer)
+            yield from self._delegation.count_earlier(run)
+            yield RunEnded(run.outcome)
+            return run.outcome
         if record.state == "stopped" and record.reason in LIMIT_REASONS:
-            run = self._new_run(self._new_record(record.task, record.parent), streams, limits)
+            run = self._new_run(self._new_record(record.task, record.parent), streams, outer)
             return (yield from self._perform(run, partial(self._loop, run)))
-        run = self._new_run(record, streams, limits)
+        run = self._new_run(record, streams, outer)
         yield from run.resume()
         return (yield from self._perform(run, partial(self._continue, run)))
 
@@ -141,20 +149,20 @@ class StepLoop:
         now = self._config.clock()
         return new_record(self._config.name, self._chat.name, task, id=self._new_id(), now=now, parent=parent)
 
-    def _new_run(self, record: AgentRun, streams: bool, limits: Limits | None) -> Run:
+    def _new_run(self, record: AgentRun, streams: bool, outer: Run | None = None) -> Run:
         self._invalid_steps = self._expansions = 0
-        self.run = Run(
+        return Run(
             record,
             self._chat,
             self._session.model,
-            limits=limits or self._config.limits,
+            limits=self._config.limits,
             clock=self._config.clock,
             cost=self._session.cost,
             streams=streams,
             options=self._config.options,
             owner=self._lock.owner,
+            outer=outer,
         )
-        return self.run
 
     # -------------------------------------------------------------------------------------------------------- the loop
 
@@ -237,8 +245,8 @@ class StepLoop:
         match step:
             case Actions():
                 yield from self._carry_out_actions(run, step, at, earlier)
-            case SubAgent():
-                yield from self._delegation.delegate(run, step, at, earlier)
+            case SubAgents(tasks):
+                yield from self._delegation.delegate(run, tasks, at, earlier, self._session.catalog)
             case ExpandMessage():
                 return (yield from self._expand(run, step, at, earlier))
             case Retry(reason):
@@ -399,8 +407,8 @@ def _describe(step: NextStep) -> str:
     match step:
         case Actions(actions):
             return f"Actions: {', '.join(action.name for action in actions)}"
-        case SubAgent(name):
-            return f"Sub-Agent: {name}"
+        case SubAgents(tasks):
+            return f"Sub-Agent: {', '.join(task.name for task in tasks)}"
         case ExpandMessage(message):
             return f"expand-message: {message}"
         case Chat(text) | Success(text):

@@ -25,7 +25,8 @@ __all__ = [
     "Failed",
     "NextStep",
     "Retry",
-    "SubAgent",
+    "SubAgentTask",
+    "SubAgents",
     "Success",
     "read_step",
 ]
@@ -51,11 +52,17 @@ class Actions(Struct, frozen=True):
     actions: tuple[ActionCall, ...]
 
 
-class SubAgent(Struct, frozen=True):
-    """Give a task to another agent."""
+class SubAgentTask(Struct, frozen=True):
+    """One task for another agent."""
 
     name: str
     task: str
+
+
+class SubAgents(Struct, frozen=True):
+    """Give tasks to other agents, which work at the same time."""
+
+    tasks: tuple[SubAgentTask, ...]
 
 
 class Chat(Struct, frozen=True):
@@ -101,7 +108,7 @@ class Failed(Struct, frozen=True):
     reason: str = ""
 
 
-NextStep = Actions | SubAgent | Chat | ExpandMessage | Retry | Success | Failed
+NextStep = Actions | SubAgents | Chat | ExpandMessage | Retry | Success | Failed
 
 
 class BadStep(BadInput):
@@ -149,8 +156,19 @@ _TYPES = "Actions, Sub-Agent, Chat, expand-message, Retry, Success, Failed"
 _NAMES = {
     name.lower(): name
     for name in (
-        *("taskComplete", "message", "reasoning", "nextStep", "type", "step", "actions", "subAgent", "name", "params"),
-        *("messageIndex", "messageId", "handle", "reason", "task", "lines", "items", "pattern"),
+        *("taskComplete", "message", "reasoning", "nextStep", "type", "step", "actions", "name", "params"),
+        *(
+            "subAgent",
+            "subAgents",
+            "messageIndex",
+            "messageId",
+            "handle",
+            "reason",
+            "task",
+            "lines",
+            "items",
+            "pattern",
+        ),
     )
 } | {"parameters": "params", "arguments": "params", "agent": "name", "itemrange": "items", "linerange": "lines"}
 """Names of fields by their plain spelling."""
@@ -177,7 +195,8 @@ class _Next(Struct, rename="camel"):
     type: str | None = None
     step: str | None = None
     actions: list[_Call] | None = None
-    sub_agent: _Task | str | None = None
+    sub_agent: _Task | str | list[_Task | str] | None = None
+    sub_agents: _Task | str | list[_Task | str] | None = None
     name: str | None = None
     params: dict[str, Any] | None = None
     message: str | int | None = None
@@ -218,7 +237,7 @@ def _step(fields: Mapping[str, Any]) -> NextStep:
         case "actions" | "action" | "executeactions":
             return _actions(next)
         case "subagent" | "subagents":
-            return _sub_agent(next, message)
+            return _sub_agents(next, message)
         case "chat":
             if not (text := _text(next.message) or message):
                 raise BadStep("a step of type Chat needs a message, a text for the user")
@@ -247,18 +266,18 @@ def _actions(next: _Next) -> Actions:
     return Actions(tuple(ActionCall(call.name, call.params or {}) for call in calls))
 
 
-def _sub_agent(next: _Next, message: str) -> SubAgent:
-    chosen = next.sub_agent
-    if isinstance(chosen, str):
-        chosen = _Task(chosen)
-    if chosen is None and next.name:
-        chosen = _Task(next.name)
-    if chosen is None or not chosen.name:
+def _sub_agents(next: _Next, message: str) -> SubAgents:
+    chosen = next.sub_agents or next.sub_agent or next.name or []
+    tasks: list[SubAgentTask] = []
+    for item in chosen if isinstance(chosen, list) else [chosen]:
+        task = _Task(item) if isinstance(item, str) else item
+        text = task.message or task.task or next.task or _text(next.message) or message
+        if task.name and not text:
+            raise BadStep("subAgent needs a message: the task, with all that the sub-agent has to know")
+        tasks.append(SubAgentTask(task.name, text))
+    if not tasks or not all(task.name for task in tasks):
         raise BadStep('a step of type Sub-Agent needs subAgent, such as {"name": ..., "message": ...}')
-    task = chosen.message or chosen.task or next.task or _text(next.message) or message
-    if not task:
-        raise BadStep("subAgent needs a message: the task, with all that the sub-agent has to know")
-    return SubAgent(chosen.name, task)
+    return SubAgents(tuple(tasks))
 
 
 def _expansion(next: _Next) -> ExpandMessage:

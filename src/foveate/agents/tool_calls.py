@@ -193,7 +193,7 @@ def _recall(item: _PendingCall, step: AgentRunStep | None) -> None:
 def _ask(item: _PendingCall, settings: ToolSettings) -> Routine[None]:
     """Ask whether the call may be carried out."""
     assert settings.approve is not None, "`ToolSettings.check` requires approve=."
-    answer = yield Call(partial(settings.approve, item.call), is_slow=True)
+    answer = yield Call(partial(settings.approve, item.call), is_slow=True, asks_user=True)
     match answer:
         case True:
             return
@@ -228,28 +228,31 @@ def _carry_out(
         return
     functions = [partial(item.known_tool.call, **item.arguments) for item in waiting]
     free = settings.max_parallel
-    yield StartCalls(
+    started = yield StartCalls(
         (*functions[:free], *(_if_still_owner(run, function) for function in functions[free:])),
         settings.max_parallel,
         timeouts=tuple(item.known_tool.timeout for item in waiting),
     )
     trouble: StoreError | None = None
-    for _ in waiting:
-        finished = yield NextCall()
-        item = waiting[finished.index]
-        try:
-            if isinstance(finished.error, _NotStarted):
-                yield from run.save()  # Raises if the lock is lost.
-                continue
-            _finish(item, finished)
-            yield from _store(run, item)
-            if trouble is None:
-                yield from _append(run, settings, pending)
-        except StoreError as error:  # Still store the results of the other calls, if possible.
-            if item.has_answer and not item.is_stored:
-                names = run.record.id, item.call.name, item.call.call_id
-                _log.warning("%s: %s was carried out (%s), and its result could not be stored: %s", *names, error)
-            trouble = trouble or error
+    try:
+        for _ in waiting:
+            finished = yield NextCall(started)
+            item = waiting[finished.index]
+            try:
+                if isinstance(finished.error, _NotStarted):
+                    yield from run.save()  # Raises if the lock is lost.
+                    continue
+                _finish(item, finished)
+                yield from _store(run, item)
+                if trouble is None:
+                    yield from _append(run, settings, pending)
+            except StoreError as error:  # Still store the results of the other calls, if possible.
+                if item.has_answer and not item.is_stored:
+                    names = run.record.id, item.call.name, item.call.call_id
+                    _log.warning("%s: %s was carried out (%s), and its result could not be stored: %s", *names, error)
+                trouble = trouble or error
+    finally:
+        started.abandon()
     if trouble is not None:
         raise trouble
 

@@ -18,7 +18,8 @@ from foveate.agents.steps import (
     Failed,
     NextStep,
     Retry,
-    SubAgent,
+    SubAgents,
+    SubAgentTask,
     Success,
     read_step,
 )
@@ -26,6 +27,10 @@ from foveate.agents.steps import (
 
 def next_step(**fields: Any) -> str:
     return json.dumps({"taskComplete": False, "reasoning": "because", "nextStep": fields})
+
+
+def handed(*tasks: tuple[str, str]) -> SubAgents:
+    return SubAgents(tuple(SubAgentTask(*task) for task in tasks))
 
 
 @pytest.mark.parametrize(
@@ -48,9 +53,16 @@ def next_step(**fields: Any) -> str:
             Actions((ActionCall("a", {"Type": 1, "next_step": {"A b": 2}}), ActionCall("b"))),
         ),
         (next_step(type="action", name="a", parameters={"x": 1}), Actions((ActionCall("a", {"x": 1}),))),
-        (next_step(type="Sub-Agent", subAgent={"name": "r", "message": "Read."}), SubAgent("r", "Read.")),
-        (next_step(type="sub_agent", sub_agent="r", message="Read."), SubAgent("r", "Read.")),
-        (next_step(type="SubAgent", name="r", task="Read."), SubAgent("r", "Read.")),
+        (next_step(type="Sub-Agent", subAgent={"name": "r", "message": "Read."}), handed(("r", "Read."))),
+        (next_step(type="sub_agent", sub_agent="r", message="Read."), handed(("r", "Read."))),
+        (next_step(type="SubAgent", name="r", task="Read."), handed(("r", "Read."))),
+        (
+            next_step(type="Sub-Agent", subAgents=[{"name": "r", "message": "Read."}, {"name": "w", "task": "Write."}]),
+            handed(("r", "Read."), ("w", "Write.")),
+        ),
+        (next_step(type="sub-agents", sub_agents=["r", "r"], message="Read."), handed(("r", "Read."), ("r", "Read."))),
+        (next_step(type="Sub-Agent", subAgent=[{"agent": "r", "task": "Read."}]), handed(("r", "Read."))),
+        (next_step(type="Sub-Agent", subAgents=[], subAgent="r", message="Read."), handed(("r", "Read."))),
         (next_step(type="expand-message", messageIndex=5, reason="why"), ExpandMessage(5, "why")),
         (next_step(type="expand-message", messageIndex=0), ExpandMessage(0)),
         (next_step(type="expand-message", messageIndex=5.0), ExpandMessage(5)),
@@ -125,6 +137,14 @@ def test_text_and_fences_around_a_step_do_not_matter(around: str):
         ),
         (next_step(type="Sub-Agent"), 'a step of type Sub-Agent needs subAgent, such as {"name": ..., "message": ...}'),
         (
+            next_step(type="Sub-Agent", subAgents=[{"name": "", "message": "Read."}]),
+            'a step of type Sub-Agent needs subAgent, such as {"name": ..., "message": ...}',
+        ),
+        (
+            next_step(type="Sub-Agent", subAgents=[{"name": "r", "message": "Read."}, {"name": "w"}]),
+            "subAgent needs a message: the task, with all that the sub-agent has to know",
+        ),
+        (
             next_step(type="Sub-Agent", subAgent={"name": "r"}),
             "subAgent needs a message: the task, with all that the sub-agent has to know",
         ),
@@ -164,6 +184,7 @@ FIELDS = st.sampled_from(
         "messageIndex",
         "actions",
         "subAgent",
+        "subAgents",
         "name",
         "params",
         "reason",

@@ -64,8 +64,8 @@ def test_every_example_in_the_prompt_is_a_valid_step():
     examples = re.findall(r'^(?:.*`)?(\{"(?:taskComplete|type)": .*\})', prompt, re.MULTILINE)
     kinds = [type(read_step(example)).__name__ for example in examples]
     assert kinds == [
-        *("ExpandMessage", "ExpandMessage", "Actions", "SubAgent", "Chat", "ExpandMessage", "Retry", "Failed"),
-        "Success",
+        *("ExpandMessage", "ExpandMessage", "Actions", "SubAgents", "SubAgents", "Chat", "ExpandMessage"),
+        *("Retry", "Failed", "Success"),
     ]
 
 
