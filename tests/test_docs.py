@@ -67,7 +67,7 @@ def test_the_examples_of_a_page_run_and_print_their_output(page: Path, tmp_path:
         monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url"))
     if page.name == "worker.md":
         pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
-    if page.name == "mcp.md":
+    if page.name in ("mcp.md", "mcp-server.md"):
         pytest.importorskip("mcp", reason="mcp is not installed (the extra `mcp`)")
     if page.name == "models.md":  # This page uses the real SDKs with its own server.
         pytest.importorskip("openai")

@@ -54,6 +54,7 @@ PACKAGES: dict[str, set[str]] = {
         "strands",
     },
     "inspector": {"jinja2"},
+    "mcp": {"mcp", "pydantic"},
     "cli": {"cyclopts", "rich", "jinja2", "genai_prices", "prompt_toolkit"},
     "testing": {"hypothesis", "pytest"},
 }

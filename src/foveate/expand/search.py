@@ -41,7 +41,7 @@ class Hit(Struct, frozen=True):
     who: str
     """The tool it came from, or the role of its author."""
     line: int
-    """The line of the original, from 1, on which the snippet begins."""
+    """The line of the original, from 1, with the first of the words in the snippet."""
     snippet: str
     """The words with the text around them, on one line."""
     is_hidden: bool

@@ -28,8 +28,8 @@ FILE = "foveate.toml"
 MOST = 2**63 - 1
 """The largest whole number that every store can keep."""
 
-_IGNORED = ("FOVEATE_THOROUGH", "FOVEATE_TRANSCRIPTS", "FOVEATE_TEST_")
-"""Beginnings of variables for foveate's own tests."""
+_IGNORED = ("FOVEATE_MCP_TOKEN", "FOVEATE_THOROUGH", "FOVEATE_TRANSCRIPTS", "FOVEATE_WIRE", "FOVEATE_TEST_")
+"""Beginnings of variables that are no settings: the token of `foveate mcp`, and those of foveate's own tests."""
 
 
 class General(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,149 @@
+"""The sessions that Claude Code and Codex record on this computer, as conversations that can be searched.
+
+A client's own compaction takes messages away from its model, but not from its file. A file is read again when it has
+grown. All of its messages count as hidden, because the file does not show what the client still sends.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from ..conversation import Conversation
+from ..core.edits import Hide, Span
+from ..core.messages import Message
+from ..errors import BadInput, BadSetting, BadTranscript, NoSuchConversation, UnknownFormat
+from ..open import open_conversation
+from ..replay.recordings import read_recording
+
+__all__ = ["Client", "SessionFiles"]
+
+Client = Literal["claude-code", "codex"]
+
+_MAX_SESSIONS = 50
+"""Sessions that are listed, newest first."""
+_MAX_OPEN = 4
+"""Sessions whose messages stay in memory."""
+
+
+class _CodexMeta(Struct):
+    cwd: str = ""
+
+
+class _CodexLine(Struct):
+    """The first line of a Codex session."""
+
+    payload: _CodexMeta
+
+
+class _Session(Struct):
+    """A session that was read."""
+
+    version: tuple[int, int]
+    """Time of the last change and size of the file."""
+    messages: list[Message]
+    chat: Conversation
+
+
+class SessionFiles:
+    """The sessions of one client in one project, newest first; each is named by the stem of its file."""
+
+    can_change = False
+
+    def __init__(
+        self, client: Client, project: Path | None = None, *, environ: Mapping[str, str] | None = None
+    ) -> None:
+        """`project`: the folder that the client works in, or one session's file (default: the current folder).
+
+        The sessions are those of `~/.claude/projects` (`$CLAUDE_CONFIG_DIR`) or `~/.codex/sessions` (`$CODEX_HOME`).
+        Raises BadSetting if a named file does not exist.
+        """
+        variables = os.environ if environ is None else environ
+        self._client, self._project = client, (project or Path()).absolute()
+        home = Path(variables.get("HOME") or Path.home())
+        if client == "claude-code":
+            self._folder = Path(variables.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
+        else:
+            self._folder = Path(variables.get("CODEX_HOME") or home / ".codex") / "sessions"
+        if self._project.suffix == ".jsonl" and not self._project.is_file():
+            raise BadSetting(f"There is no session file {self._project}.")
+        self._lock = threading.Lock()
+        self._sessions: dict[str, _Session] = {}
+
+    def names(self) -> Sequence[str]:
+        return [path.stem for path in self._files()]
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[Conversation]:
+        path = next((path for path in self._files() if path.stem == name), None)
+        if path is None:
+            raise NoSuchConversation(name, f"the sessions of {self._project}; list_conversations lists them")
+        with self._lock:
+            chat = self._read(path)
+        yield chat
+
+    def _files(self) -> list[Path]:
+        if self._project.suffix == ".jsonl":
+            return [self._project]
+        if self._client == "claude-code":
+            # Claude Code names the folder of a project by its path, with a dash for every other character.
+            folder = self._folder / re.sub(r"[^A-Za-z0-9]", "-", str(self._project))
+            files = [path for path in folder.glob("*.jsonl") if not path.name.startswith("agent-")]
+        else:
+            files = list(self._folder.glob("**/rollout-*.jsonl"))
+        dated = [(path.stat().st_mtime_ns, path) for path in files if path.is_file()]
+        newest = (path for _, path in sorted(dated, reverse=True))
+        found: list[Path] = []
+        for path in newest:
+            if self._client == "claude-code" or _works_in(path, self._project):
+                found.append(path)
+            if len(found) == _MAX_SESSIONS:
+                break
+        return found
+
+    def _read(self, path: Path) -> Conversation:
+        """Return the conversation with everything that the file holds now."""
+        status = path.stat()
+        version = (status.st_mtime_ns, status.st_size)
+        known = self._sessions.pop(path.stem, None)
+        if known is None or known.version != version:
+            try:
+                recording = read_recording(path, lenient=True)  # The client may be writing the last line.
+            except (BadTranscript, UnknownFormat) as error:
+                raise BadInput(f"Session {path.stem} cannot be read: {error}") from error
+            messages = [recorded.message for recorded in recording.messages]
+            known = _Session(version, messages, _hidden(messages, known))
+        self._sessions[path.stem] = known
+        while len(self._sessions) > _MAX_OPEN:
+            self._sessions.pop(next(iter(self._sessions))).chat.close()
+        return known.chat
+
+
+def _hidden(messages: list[Message], known: _Session | None) -> Conversation:
+    """Return a conversation with these messages, all hidden. One that has the first of them is continued."""
+    if known is not None and messages[: len(known.messages)] == known.messages:
+        chat, new = known.chat, messages[len(known.messages) :]
+    else:
+        chat, new = open_conversation("session", store="memory:", policy="off", window=200_000, expand=True), messages
+    if new:
+        ids = chat.append(new)
+        chat.edit(Hide(Span(ids[0], ids[-1]), reason="a message of a recorded session"))
+    return chat
+
+
+def _works_in(path: Path, project: Path) -> bool:
+    """Return whether a session of Codex began in this folder or below it."""
+    try:
+        with path.open("rb") as file:
+            line = msgspec.json.decode(file.readline(1 << 20), type=_CodexLine)
+    except (OSError, msgspec.MsgspecError):
+        return False
+    return bool(line.payload.cwd) and Path(line.payload.cwd).is_relative_to(project)

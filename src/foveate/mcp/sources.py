@@ -1,0 +1,77 @@
+"""The conversations that an MCP server may read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from typing import Protocol
+
+from ..conversation import Conversation
+from ..errors import BadSetting, NoSuchConversation
+from ..open import Options, open_conversation, open_store
+from ..ports import Store
+from ..stores import without_password
+
+__all__ = ["Source", "StoredConversations"]
+
+
+class Source(Protocol):
+    """Some conversations. A server reads these and no others."""
+
+    can_change: bool
+    """Whether messages may be pinned and erased."""
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the conversations. The first one counts where a call names none."""
+        ...
+
+    def open(self, name: str) -> AbstractContextManager[Conversation]:
+        """Open a conversation. Raises NoSuchConversation if it is not one of `names`."""
+        ...
+
+
+class StoredConversations:
+    """Conversations in a store, of one tenant."""
+
+    can_change = True
+
+    def __init__(
+        self, url: str, names: Sequence[str] = (), *, all_names: bool = False, tenant: str = "", window: int = 200_000
+    ) -> None:
+        """`names`: the conversations; `all_names`: all of the tenant instead. `window`: tokens of the client's model.
+
+        Raises BadSetting if neither or both are given, and NoSuchConversation.
+        """
+        if bool(names) == all_names:
+            raise BadSetting("Name the conversations that the server may read, or choose all of them, not both.")
+        self._url, self._tenant, self._window = url, tenant, window
+        self._names = tuple(dict.fromkeys(names))
+        with closing(open_store(url)) as store:
+            known = set(store.names(tenant))
+        for name in self._names:
+            if name not in known:
+                raise NoSuchConversation(name, without_password(url))
+
+    def names(self) -> Sequence[str]:
+        if self._names:
+            return self._names
+        with closing(open_store(self._url)) as store:
+            return store.names(self._tenant)
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[Conversation]:
+        with closing(open_store(self._url)) as store:
+            if name not in self._shared(store):
+                raise NoSuchConversation(name, "this server; list_conversations lists those that it may read")
+            # `off`: reading plans and writes nothing. `expand`: the texts name handles, as in the newest request.
+            yield open_conversation(
+                name,
+                store=store,
+                policy="off",
+                window=self._window,
+                expand=True,
+                options=Options(tenant=self._tenant),
+            )
+
+    def _shared(self, store: Store) -> Sequence[str]:
+        return self._names or store.names(self._tenant)
