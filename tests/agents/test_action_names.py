@@ -33,7 +33,7 @@ def test_a_loop_agent_calls_an_action_by_any_spelling_of_its_name():
 
 
 def test_rows_of_the_catalog_match_a_name_with_spaces():
-    """000-87: `Query Database` is a name in the document's tables."""
+    """`Query Database` is a name in the tables of the MemberJunction document."""
     for actions in ([query], [tool(query.call, name="query_database")]):
         store = open_store("memory:")
         store.put_action("", Action("Query Database"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import signal
 import subprocess
 import sys
@@ -47,7 +48,7 @@ def results(agent: ChatAgent) -> list[tuple[str, str]]:
 
 
 def test_the_tools_of_a_server_are_tools_of_an_agent(log: Path):
-    """004-22."""
+    """The NovaCore document: `WithMcp(config)`."""
     script = [
         calls(call("c1", "add", a=1, b=2), call("c2", "screenshot"), call("c3", "Find_Town", name="Oz")),
         "Done.",
@@ -151,13 +152,31 @@ def test_tools_can_be_chosen_renamed_and_approved(log: Path):
 
 
 def test_the_builder_opens_servers_and_closing_the_agent_closes_them(log: Path):
-    """004-35."""
     builder = AgentBuilder().use(ScriptedModel([call("c1", "add", a=1, b=2), "Done."])).with_window(50_000)
     with builder.with_mcp(command(log), only=["add"]).build_react_agent() as agent:
         agent.run("Go.")
         (server,) = agent._resources
     assert carried_out(log) == ["add 1 2"]
     assert server._connection is None
+
+
+@pytest.mark.parametrize("format", ["anthropic", "openai"])
+def test_the_documented_browser_agent_keeps_the_last_snapshot(log: Path, format: str):
+    """The NovaCore document, example 2: `WithMcp` and `WithToolResultFiltering(KeepRecent = 1)`."""
+    model = ScriptedModel([*(call(f"c{number}", "screenshot") for number in range(4)), "Example Domain"], format)
+    builder = AgentBuilder().use(model).with_mcp(command(log)).with_tool_result_filtering(keep_recent=1)
+    with builder.with_window(50_000).with_expanding(False).build_react_agent() as agent:
+        assert str(agent.run("Navigate to example.com and find the heading")) == "Example Domain"
+        entries = [entry for entry in agent.conversation.prepare().entries if entry.is_result]
+    assert [(entry.message.result.text, entry.images) for entry in entries if entry.message.result] == [
+        *[("[Omitted]", 0)] * 3,
+        ("The page:", 1),
+    ]
+    bodies = [json.dumps(request) for request in model.requests]
+    assert [(body.count("iVBORw0KGgo="), body.count("[Omitted]")) for body in bodies] == [
+        (0, 0),
+        *((1, number) for number in range(4)),
+    ]
 
 
 def test_every_kind_of_agent_closes_its_servers(log: Path):

@@ -76,7 +76,7 @@ def test_the_sdks_result_is_read_as_its_dict():
 
 
 def test_a_screenshot_costs_the_tokens_of_an_image():
-    """004-23: its base64 was text for the model."""
+    """As text, its base64 would cost 30,000 tokens and more."""
 
     @tool
     def screenshot() -> dict[str, Any]:

@@ -111,7 +111,7 @@ def test_show_takes_a_file_or_a_url(run, tmp_path):
 
 
 def test_show_lists_receipts_with_the_summaries_of_checkpoints(run, tmp_path):
-    """004-07: checkpoints can be listed."""
+    """The NovaCore document: checkpoints can be listed."""
     db = tmp_path / "chats.db"
     policy = foveate.policies.checkpoint(trigger_at=10, keep_recent=5)
     options = {"window": 9_000, "policy": [policy], "summarizer": lambda request: "They talk about a printer."}

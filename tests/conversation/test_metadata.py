@@ -38,7 +38,7 @@ STEP = Step(3, datetime.date(2026, 1, 2), ["a"])
 
 
 def test_typed_metadata_goes_in_and_comes_out_as_it_was(tmp_path):
-    """000-04."""
+    """The MemberJunction document: `ChatMessage<AgentChatMessageMetadata>`."""
     url = f"sqlite:///{tmp_path}/c.db"
     values: list[tuple[Any, Any]] = [(STEP, Step), (Place("Oslo", STEP), Place), (Ticket(ticket="T-7"), Ticket)]
     with open_conversation("c", store=url, window=9_000) as chat:
@@ -107,7 +107,7 @@ def test_erased_metadata_is_empty():
 
 
 def test_the_lease_that_counts_can_be_read():
-    """000-12."""
+    """The MemberJunction document: the terms of each message can be read."""
     by_tool = Lease(3, "compact", "first_chars", 300)
     policy = expire_results(tools={"search": by_tool}, default=Lease(9, "remove"))
     chat = open_conversation("c", policy=[policy], window=9_000)

@@ -616,7 +616,7 @@ def test_a_result_that_nobody_can_read_is_written_all_the_same():
 
 @pytest.mark.parametrize("role", ["user", "model"])
 def test_keys_that_the_api_refuses_stay_in_the_history(role: str):
-    """000-05: hosts keep ids, times and facts in their messages."""
+    """Hosts keep ids, times and metadata in their messages."""
     foreign = {"role": role, "parts": [{"text": "hi"}], "id": "42", "timestamp": 7}
     format = get_format("gemini")
     messages = format.parse(foreign)

@@ -119,7 +119,7 @@ def test_unknown_fields_of_messages_stay_with_them():
 
 @pytest.mark.parametrize("message", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}])
 def test_keys_that_the_api_refuses_stay_in_the_history(message: dict[str, Any]):
-    """000-05: hosts keep ids, times and facts in their messages."""
+    """Hosts keep ids, times and metadata in their messages."""
     foreign = {**message, "id": "42", "timestamp": 7, "messageType": "action-result"}
     assert shown(*whole(foreign))[-1] == message
     assert [refusal.where for refusal in check_body(NAME, {"input": [{**message, "timestamp": 7}]})] == [

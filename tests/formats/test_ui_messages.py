@@ -67,7 +67,7 @@ def bare(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 def test_an_answer_of_several_steps_becomes_a_message_for_each_call_of_the_model():
-    """001-45."""
+    """The qwery document: messages with `parts`."""
     assert bare(read_ui_message(ANSWER)) == READ
 
 

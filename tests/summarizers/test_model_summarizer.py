@@ -143,7 +143,7 @@ def test_every_shipped_prompt_keeps_the_contract():
 
 
 def test_a_prompt_may_name_the_text_as_original_content():
-    """Item 000-75 of document 000: its template is taken as it is."""
+    """The MemberJunction document: its template has this name for the text."""
     template = Templates({"brief": "{{ originalLength }} characters:\n{{ originalContent }}"})
     request = SummaryRequest("expire", (user("hit 47"),), 100, prompt="brief", facts={"originalLength": 6})
     assert template.fill(request, "hit 47").splitlines()[::2] == ["6 characters:", "hit 47"]

@@ -44,7 +44,7 @@ def test_a_model_is_cached_and_backed_by_the_digest(monkeypatch):
 
 
 def test_several_models_are_asked_in_order(monkeypatch):
-    """Item 000-73 of document 000: models with priorities, and failover."""
+    """The MemberJunction document: models with priorities, and failover."""
     pytest.importorskip("anthropic")
     client = StubAnthropic([OSError("no quota"), '{"summary": "The login is to be mended."}'])
     monkeypatch.setattr(AnthropicModel, "_new_client", lambda self: client)

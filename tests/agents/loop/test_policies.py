@@ -15,6 +15,7 @@ from .scripts import act, done
 
 _RESULTS = 30
 _PRESETS = ["none", "balanced", "keep-last-2", "prune", "browser", "frugal", "coding", "expire"]
+_PRESETS += ["retain", "recap", "checkpoint", "prune-and-compact"]
 
 
 def fetch(number: int) -> str:
@@ -37,10 +38,11 @@ def billed(model: ScriptedModel, agent: Any) -> int:
 @pytest.mark.parametrize("policy", _PRESETS)
 def test_a_loop_agent_bills_about_what_a_react_agent_bills(policy: str, window: int):
     model = loop_model()
-    loop = billed(model, LoopAgent(model, actions=[fetch], policy=policy, window=window))
+    options: dict[str, Any] = {"policy": policy, "window": window, "summarizer": "digest"}
+    loop = billed(model, LoopAgent(model, actions=[fetch], **options))
     calls = [call(f"c{n}", "fetch", number=n) for n in range(_RESULTS)]
     model = ScriptedModel([*calls, "I read them."])
-    react = billed(model, ReActAgent(model, tools=[fetch], policy=policy, window=window))
+    react = billed(model, ReActAgent(model, tools=[fetch], **options))
     # The instructions of a loop agent are longer, which counts where little else is sent.
     assert loop <= (1.25 if policy == "keep-last-2" else 1.2) * react
 
@@ -51,7 +53,7 @@ def texts(request: dict[str, Any]) -> list[str]:
 
 
 def test_filtering_of_the_builder_keeps_the_newest_actions_whole():
-    """Document 004: tool result filtering is for all agents."""
+    """The NovaCore document: tool result filtering is for all agents."""
     model = loop_model(8)
     builder = AgentBuilder().use(model).with_window(100_000).with_tool_result_filtering(2)
     agent = builder.with_expanding(False).with_keywords(actions=[fetch]).build_loop_agent()
