@@ -714,18 +714,40 @@ def test_explaining_requests_nothing_and_never_fails():
 def test_the_preset_has_the_values_of_the_document():
     policies, floor = load_policies("prune-and-compact")
     assert [getattr(policy, "runs_first", False) for policy in policies] == [True, False]
-    assert policies[0] == compact_on_overflow(keep_recent=0, order="compact_first", strict=True, framing="{summary}")
+    assert policies[0] == compact_on_overflow(
+        keep_recent=40_000, order="compact_first", framing="{summary}", role="assistant"
+    )
     assert floor
     messages = [*talk(2, 1_000), *long_run(3, 40_000), say("Done."), user("u")]
     conversation = opened(policy="prune-and-compact", summarizer=ScriptedSummarizer(["Short."]), **LARGE)
     conversation.append(messages)
-    assert texts(conversation.prepare()) == ["Short.", "u"]
+    assert texts(conversation.prepare()) == ["Short.", "Done.", "u"]
     assert [getattr(edit, "state", edit.policy) for edit in edits_of(conversation)] == ["pending", "compact", "done"]
     cheap = (foveate.policies.prune_tool_outputs(protect_current_turn=True), AS_DOCUMENTED)
     other = opened(policy=cheap, summarizer=ScriptedSummarizer(), **LARGE)
     other.append(messages)
     assert len(other.prepare()) == len(messages)
     assert {edit.policy for edit in edits_of(other)} == {"prune"}
+
+
+@pytest.mark.parametrize("window", [8_000, 32_000, 128_000, 1_000_000])
+def test_a_number_of_recent_tokens_is_bounded_by_the_window(window: int):
+    policy = compact_on_overflow(keep_recent=40_000, framing="{summary}")
+    conversation = opened(policy=(policy,), summarizer=ScriptedSummarizer(["Short."]), window=window, reserve=0)
+    conversation.append([*talk(40, window // 38), user("u")])
+    recent = sum(entry.tokens for entry in conversation.prepare() if entry.kind == "message")
+    wanted = min(40_000, window // 2)
+    assert wanted - 2 * window // 38 <= recent <= wanted
+
+
+def test_prune_and_compact_falls_back_to_a_digest(caplog: pytest.LogCaptureFixture):
+    """As in the document, compaction needs no intervention: a failure leaves neither an error nor a long view."""
+    conversation = opened(policy="prune-and-compact", summarizer=ScriptedSummarizer([OSError("down")]), **LARGE)
+    conversation.append([*talk(12, 10_000), user("u")])
+    view = conversation.prepare()
+    assert view.tokens < 45_000
+    assert [entry.message.role for entry in view if entry.kind == "summary"] == ["assistant"]
+    assert conversation.journal.receipts()[-1].by == ("digest",)
 
 
 @pytest.mark.parametrize(
@@ -742,6 +764,7 @@ def test_the_preset_has_the_values_of_the_document():
         {"order": "first"},
         {"framing": "{handle}"},
         {"framing": "{summary}{summary}"},
+        {"role": "developer"},
     ],
 )
 def test_wrong_settings_are_refused(setting: dict[str, Any]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import get_args
 
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from ..core.edits import (
     Restore,
     Span,
     Summarize,
+    SummaryRole,
     Target,
     Task,
     Unpin,
@@ -130,6 +132,8 @@ class Editor:
                     raise BadEdit(f"m{position} is pinned; unpin it first.")
             if isinstance(edit, Summarize) and not edit.text.strip():
                 raise BadEdit("A summary needs a text. To show nothing instead of a span, hide it.")
+            if isinstance(edit, Summarize) and edit.role not in (roles := get_args(SummaryRole)):
+                raise BadEdit(f"Role of a summary is {edit.role!r:.40}. Set it to one of {', '.join(roles)}.")
             span = _span_of(edit)
             if span and places[span.first] > places[span.last]:
                 raise BadEdit(f"The span m{places[span.first]}-m{places[span.last]} ends before it begins.")

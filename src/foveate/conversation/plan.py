@@ -104,7 +104,7 @@ class Planner:
             raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Plan again later.")
         if not draft.plan.open_requests:  # Summaries of other processes are done, or no longer wanted.
             self._prefetch.is_handed_on = False
-        if all(entry.message.role == "system" for entry in view.entries):
+        if all(entry.is_system for entry in view.entries):
             raise BadInput("There is nothing to send. Append a message first.")
         if self._checker.profile is not state.profile:
             self._checker = Checker(state.profile)

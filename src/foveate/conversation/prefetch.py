@@ -309,5 +309,5 @@ def _identity(entry: Entry) -> tuple[object, ...]:
 
 def _size(entries: Iterable[Entry], keep: Sequence[str]) -> int:
     """Return the tokens of the entries that a summary would hide."""
-    hidden = [entry for entry in entries if entry.message.role != "system" and not entry.pins]
+    hidden = [entry for entry in entries if not entry.is_system and not entry.pins]
     return sum(entry.tokens for entry in hidden if entry.source is None or entry.id not in keep)

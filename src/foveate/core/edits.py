@@ -32,6 +32,7 @@ __all__ = [
     "Restore",
     "Span",
     "Summarize",
+    "SummaryRole",
     "Target",
     "Task",
     "TaskState",
@@ -43,6 +44,10 @@ __all__ = [
 
 Path = tuple[int, ...]
 """A place in a message: `()` is the whole message, `(i,)` its part i, `(i, j)` part j of the tool result in part i."""
+
+
+SummaryRole = Literal["user", "assistant", "system"]
+"""The role in which a summary is shown."""
 
 
 class Target(Struct, frozen=True, gc=False, tag="at", array_like=True):
@@ -133,6 +138,8 @@ class Summarize(Struct, frozen=True, gc=False, tag="summarize", omit_defaults=Tr
     """Whether the summary stays although originals of its span are erased. True if it was made after the erasure, or if
     a view showed it when retention erased them.
     """
+    role: SummaryRole = "user"
+    """The role in which the text is shown. A provider that takes no `system` message there gets a user's."""
 
 
 class Restore(Struct, frozen=True, gc=False, tag="restore", omit_defaults=True):

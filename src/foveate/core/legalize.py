@@ -25,7 +25,7 @@ from .messages import Message, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 from .rendering import Counter, Slot, reshape
 from .server_tools import ServerBlock, closing_result, server_blocks
-from .system_messages import SystemMessages, last_prompt
+from .system_messages import OPENING, SystemMessages, last_prompt
 from .view import Entry
 
 __all__ = ["ANSWER_ERASED", "NO_ANSWER", "Legalizer"]
@@ -37,6 +37,8 @@ ANSWER_ERASED = "the answer of this call was erased"
 """The reason of a call whose answer has no content left."""
 
 _UNPAIRED = "a server tool's result without its use, or a use without an id of its own, is refused"
+
+_PARTED = "a message of the model must not directly follow a summary of the role assistant"
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -96,8 +98,9 @@ class Legalizer:
                 self._units.append(_Unit(unit, len(self._entries), self._fresh, self._open_uses))
             end = next((i for i in range(unit + 1, len(slots)) if _opens(slots[i])), len(slots))
             known = len(self._entries)
+            before = self._entries[-1] if known else None
             self._systems.forget(known)
-            self._entries.extend(self._unit_entries(slots[unit:end]))
+            self._entries.extend(self._unit_entries(slots[unit:end], before))
             self._systems.read(self._entries, known, prompt)
         return self._systems.placed(self._entries, prompt)
 
@@ -115,7 +118,8 @@ class Legalizer:
         self._open_uses = self._units[-1].open_uses
         self._fresh.clear()
 
-    def _unit_entries(self, unit: Sequence[Slot]) -> Iterable[Entry]:
+    def _unit_entries(self, unit: Sequence[Slot], before: Entry | None) -> Iterable[Entry]:
+        """Yield the entries of a unit. `before`: the entry before them."""
         head, followers = (unit[0], unit[1:]) if _opens(unit[0]) else (None, unit)
         opening = head.entry(self._profile, self._count) if head else None
         waiting: dict[str, list[str]] = {}  # original call id -> visible call ids
@@ -138,6 +142,8 @@ class Legalizer:
             else:
                 rest.append(self._as_note(slot, entry, result, known=self._is_shown(result.call_id)))
         if head and opening:
+            if before and self._needs_user_between(before, opening):
+                yield self._user_between(head, opening)
             erased = sum(slot.is_erased_result and _is_timely(slot, head) for slot in followers)
             unanswered = [call_id for ids in waiting.values() for call_id in ids]
             for message in self._split(head, opening):
@@ -205,6 +211,20 @@ class Legalizer:
             why = "a server tool's use without a result is refused"
             yield slot.cached_entry(("use", use.id), partial(reshape, bare, message, why, self._count))
         self._open_uses = {}
+
+    def _needs_user_between(self, summary: Entry, opening: Entry) -> bool:
+        """Return whether a user's note must part a summary of the role assistant from the model's own message.
+
+        The provider reads consecutive messages of the assistant as one, and reasoning must begin it. A message that
+        came after the summary was made answers a request that ended with the summary, so that nothing may part them.
+        """
+        is_by_assistant = summary.kind == "summary" and summary.message.role == "assistant"
+        follows = opening.kind == "message" and opening.position <= summary.seen
+        return self._profile.user_first and is_by_assistant and follows
+
+    def _user_between(self, slot: Slot, opening: Entry) -> Entry:
+        bare = Entry(0, "", Message("user", (Text(OPENING),)), None, opening.stamp, "stand-in")
+        return slot.cached_entry(("between",), lambda: reshape(bare, bare.message, _PARTED, self._count))
 
     def _split(self, slot: Slot, opening: Entry) -> Iterable[Entry]:
         """Yield the assistant's entry, with further entries for the calls above the provider's limit for a message."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from .edits import Edit, Hide, Path, Replace, Span, Target
+from .edits import Edit, Hide, Path, Replace, Span, Summarize, Target
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 from .results import is_action_result
@@ -429,7 +429,8 @@ class Slot:
 
     def _shown(self, profile: Profile, count: Counter) -> Entry | None:
         shown = self._edited()
-        message, why = legalized(shown.message, profile, stale=self.stale, compacts=self.compacts)
+        asked = _in_role(shown.message, self.edits[0][1], profile) if self.span else shown.message
+        message, why = legalized(asked, profile, stale=self.stale, compacts=self.compacts)
         return None if message is None else self._entry(message, why, shown, count)
 
     def _edited(self) -> EditedMessage:
@@ -461,6 +462,18 @@ class Slot:
             images=images_of(message),
             is_result=is_result,
         )
+
+
+def _in_role(message: Message, edit: Edit, profile: Profile) -> Message:
+    """Return a summary in the role of its edit, or as a user's message if the provider has no place for the role.
+
+    Anthropic takes a system message only behind the user's, and Gemini takes none among the messages. There a summary
+    would stand behind the request that it precedes, or become a part of the system prompt.
+    """
+    role = edit.role if isinstance(edit, Summarize) else "user"
+    if role == "system" and (profile.system_places != "any" or profile.user_first):
+        role = "user"
+    return message if role == "user" else Message(role, message.parts)
 
 
 def reshape(entry: Entry, message: Message, why: str, count: Counter, *, kind: Kind | None = None) -> Entry:

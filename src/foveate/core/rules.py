@@ -303,7 +303,7 @@ class CompactionsComeFirst(_Alone):
         parts = entry.message.parts
         if not self._is_first and any(isinstance(part, Opaque) and part.is_compaction for part in parts):
             yield "holds a compaction after messages that it replaces"
-        self._is_first = self._is_first and (entry.message.role == "system" or entry.kind == "stand-in")
+        self._is_first = self._is_first and (entry.is_system or entry.kind == "stand-in")
 
 
 class PromptsAreIntact:
@@ -326,7 +326,7 @@ class PromptsAreIntact:
             is_intact = all(entry.stamp.is_added(path) for path in entry.shrunk)
             self._position = entry.position
             self._problem = "" if is_intact else f"the last user input, {entry.handle}, is not shown unchanged"
-        if entry.message.role == "system" and entry.shrunk:
+        if entry.is_system and entry.shrunk:
             yield "is a system prompt that is not shown unchanged"
 
     def end(self, newest_input: int) -> Iterator[str]:

@@ -111,6 +111,11 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
         return self.stamp.origin == "user" and self.source is not None and self.source.has_content
 
     @property
+    def is_system(self) -> bool:
+        """Return whether this is a system message of the conversation: a prompt or an instruction, not a summary."""
+        return self.message.role == "system" and self.kind != "summary"
+
+    @property
     def metadata(self) -> dict[str, Any]:
         """Return the application's facts about the appended message as a new dict; empty if there are none."""
         return read_metadata(self.stamp.metadata)

@@ -380,11 +380,7 @@ def room_in(view: View) -> int:
 def _most_room_in(view: View) -> int:
     """Return the tokens that an original may take in its place if everything else that may shrink does."""
     newest = view.last_input
-    stays = [
-        entry
-        for entry in view.entries
-        if entry.is_pinned() or entry.message.role == "system" or entry.position == newest
-    ]
+    stays = [entry for entry in view.entries if entry.is_pinned() or entry.is_system or entry.position == newest]
     return max(0, view.budget.usable - sum(entry.tokens for entry in stays))
 
 

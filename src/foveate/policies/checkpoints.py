@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.edits import Edit, Replace, Summarize, Task
+from ..core.edits import Edit, Replace, Summarize, SummaryRole, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
 from ..core.sizes import estimate, tokens_of
@@ -24,7 +24,7 @@ from ..errors import BadSetting
 from .compaction import BACKGROUND as COMPACTION_BACKGROUND
 from .names import names_needed_later
 from .span_selection import MessageNumbers, OldestSpan, select_oldest
-from .summary_input import build_summary_input, frame_summary, unframe_summary
+from .summary_input import build_summary_input, check_role, frame_summary, unframe_summary
 from .tool_result_filter import filter_tool_results
 
 __all__ = ["BACKGROUND", "PLAIN", "TARGET", "checkpoint", "checkpoint_edit"]
@@ -56,6 +56,7 @@ def checkpoint(
     keep_recent: int = 10,
     retrigger: Literal["keep_recent", "trigger_at"] = "keep_recent",
     template: str = BACKGROUND,
+    role: SummaryRole = "user",
     tool_results_keep: int = 0,
     prompt: str = "",
     target: int = TARGET,
@@ -66,10 +67,12 @@ def checkpoint(
     `trigger_at`: number of unsummarized messages at which the first checkpoint is due. `keep_recent`: newest messages
     that stay. `retrigger`: later checkpoints are due after `keep_recent` new messages (100, 110, 120, ...), or once
     `trigger_at` messages are unsummarized (100, 190, 280, ...) for a tenth of the cost. `template`: must contain
-    `{summary}`, and may contain `{handle}` and `{turn}` (see `PLAIN`). `tool_results_keep`: the same as a second policy
-    `filter_tool_results(keep=...)`; 0 keeps all results whole. `prompt`: name of the summarizer's prompt. `target`:
-    maximum number of characters of a summary; the policy refuses a summary of more than twice as many. `ahead`: number
-    of messages before it is due at which the summary is requested, to be written in the background (0: never).
+    `{summary}`, and may contain `{handle}` and `{turn}` (see `PLAIN`). `role`: of the summary, `user`, `assistant` or
+    `system`; Anthropic and Gemini get a system summary as a user's message. `tool_results_keep`: the same as a second
+    policy `filter_tool_results(keep=...)`; 0 keeps all results whole. `prompt`: name of the summarizer's prompt.
+    `target`: maximum number of characters of a summary; the policy refuses a summary of more than twice as many.
+    `ahead`: number of messages before it is due at which the summary is requested, to be written in the background (0:
+    never).
 
     Raises BadSetting for values out of range. Warns for `keep_recent` below 5.
     """
@@ -82,6 +85,7 @@ def checkpoint(
         raise BadSetting(f"retrigger of checkpoint is {retrigger!r}. Set it to 'keep_recent' or 'trigger_at'.")
     if template.count("{summary}") != 1:
         raise BadSetting(f"template of checkpoint is {template!r:.80}. It must contain {{summary}} exactly once.")
+    check_role("checkpoint", role)
     if target < 1 or tool_results_keep < 0:
         raise BadSetting(
             f"target and tool_results_keep of checkpoint are {target} and {tool_results_keep}. Set target to 1 or "
@@ -91,10 +95,12 @@ def checkpoint(
         raise BadSetting(f"ahead of checkpoint is {ahead}. Set it to 0 or more and below keep_recent={keep_recent}.")
     if keep_recent < 5:
         warnings.warn(f"keep_recent={keep_recent} is very low: the model may lose the thread.", stacklevel=2)
-    return _Checkpoint(trigger_at, keep_recent, retrigger, template, tool_results_keep, prompt, target, ahead)
+    return _Checkpoint(trigger_at, keep_recent, retrigger, template, role, tool_results_keep, prompt, target, ahead)
 
 
-def checkpoint_edit(view: View, up_to: int, summary: str, *, template: str = BACKGROUND) -> Summarize:
+def checkpoint_edit(
+    view: View, up_to: int, summary: str, *, template: str = BACKGROUND, role: SummaryRole = "user"
+) -> Summarize:
     """Return a checkpoint for `chat.edit` that shows all messages up to number `up_to` as `summary`.
 
     Messages are numbered from 0, without system prompts. A call and its result that this would separate both stay. The
@@ -107,12 +113,13 @@ def checkpoint_edit(view: View, up_to: int, summary: str, *, template: str = BAC
             f"A checkpoint cannot show {summary!r:.40} with the template {template!r:.40}. Pass a summary that is not "
             "blank, and a template that contains {summary} exactly once."
         )
+    check_role("checkpoint_edit", role)
     numbers = MessageNumbers(view)
     span = select_oldest(view, numbers.position(up_to)) if up_to >= 0 else None
     if span is None:
         raise BadSetting(f"No message up to number {up_to} can be summarized. Pass the number of a later message.")
     text = _frame(template, span, numbers, summary)
-    return Summarize(span.span, text, _NAME, "a checkpoint made by hand", keep=span.kept)
+    return Summarize(span.span, text, _NAME, "a checkpoint made by hand", keep=span.kept, role=role)
 
 
 class _Checkpoint(Struct, frozen=True):
@@ -122,6 +129,7 @@ class _Checkpoint(Struct, frozen=True):
     keep_recent: int
     retrigger: str
     template: str
+    role: SummaryRole
     tool_results_keep: int
     prompt: str
     target: int
@@ -194,7 +202,7 @@ class _Checkpoint(Struct, frozen=True):
             fault = answer.error or self._find_fault(summary, text, source)
             if fault:
                 return (*fallback, replace(task, state="failed", reason=fault))
-            edit = Summarize(span.span, text, _NAME, reason, keep=span.kept)
+            edit = Summarize(span.span, text, _NAME, reason, keep=span.kept, role=self.role)
             return (edit, replace(task, state="done"))
 
         yield NeedsSummary(request, use, when)

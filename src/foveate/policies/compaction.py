@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.budget import occupied_tokens
-from ..core.edits import Edit, Summarize, Task
+from ..core.edits import Edit, Summarize, SummaryRole, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
 from ..core.rules import cut_points
@@ -30,7 +30,7 @@ from .span_selection import (
     open_inputs,
     select_oldest_before,
 )
-from .summary_input import build_summary_input, frame_summary, unframe_summary
+from .summary_input import build_summary_input, check_role, frame_summary, unframe_summary
 
 __all__ = ["BACKGROUND", "compact_on_overflow"]
 
@@ -47,6 +47,8 @@ Refusal = Callable[[SummaryRequest, str], str]
 _NAME = "compact"
 _NO_PROGRESS = "no progress"
 _NOTHING = "nothing that a summary could stand for is large enough"
+_RECENT_SHARE = 0.5
+"""Share of the usable tokens that `keep_recent` takes at most as a number, so that a small window is compacted too."""
 _OPEN_SHARE = 0.25
 """Share of the usable tokens that open requests, without the last one, may take to stay word for word."""
 _REQUEST_MAX = 2_000
@@ -68,6 +70,7 @@ def compact_on_overflow(
     optional: bool = False,
     order: Literal["prune_first", "compact_first"] = "prune_first",
     framing: str = BACKGROUND,
+    role: SummaryRole = "user",
     prompt: str = "",
     input_max: int | None = None,
     refuses: Refusal | None = None,
@@ -80,11 +83,14 @@ def compact_on_overflow(
     share of the threshold at which the summary is requested already, to be written in the background (0.0: never). A
     failure ahead counts as an attempt, and the last attempt is never made ahead.
 
-    Size: `keep_recent` newest tokens stay word for word, as a number (int) or as a share of the threshold (float). Only
-    whole units are covered, and messages that the model has not answered always stay. `summary_tokens` is the requested
-    length. `input_max` is the maximum number of tokens for the summarizer to read (default: the conversation's window).
+    Size: `keep_recent` newest tokens stay word for word, as a number (int; at most half of the usable tokens) or as a
+    share of the threshold (float). Only whole units are covered, and messages that the model has not answered always
+    stay. `summary_tokens` is the requested length. `input_max` is the maximum number of tokens for the summarizer to
+    read (default: the conversation's window).
 
-    Text: `framing` must contain `{summary}` and may contain `{handle}`. `prompt` names the summarizer's prompt.
+    Text: `framing` must contain `{summary}` and may contain `{handle}`. `role` is the role of the summary: `user`,
+    `assistant` or `system`; Anthropic and Gemini get a system summary as a user's message. `prompt` names the
+    summarizer's prompt.
 
     Failure: a summary is refused if the view shrinks by less than the share `min_progress`, if it is longer than its
     messages or than four times the requested length, or if `refuses(request, text)` returns a reason. After
@@ -116,6 +122,7 @@ def compact_on_overflow(
         )
     if order not in ("prune_first", "compact_first"):
         raise BadSetting(f"order of compact_on_overflow is {order!r}. Set it to 'prune_first' or 'compact_first'.")
+    check_role("compact_on_overflow", role)
     if framing.count("{summary}") != 1:
         raise BadSetting(f"framing of compact_on_overflow is {framing!r:.80}. It must contain {{summary}} once.")
     return _Compact(
@@ -128,6 +135,7 @@ def compact_on_overflow(
         optional,
         order == "compact_first",
         framing,
+        role,
         prompt,
         input_max,
         refuses,
@@ -150,6 +158,7 @@ class _Compact(Struct, frozen=True):
     runs_first: bool
     """Read when the policies of a preset are ordered."""
     framing: str
+    role: SummaryRole
     prompt: str
     input_max: int | None
     refuses: Refusal | None
@@ -223,7 +232,10 @@ class _Compact(Struct, frozen=True):
     def _first_recent(self, view: View, window: _Window, coming: int) -> int:
         """Return the index of the first entry that stays as recent after `coming` more tokens."""
         entries, keep = view.entries, self.keep_recent
-        wanted = (window.share(keep * self.threshold) if isinstance(keep, float) else keep) - coming
+        if isinstance(keep, float):
+            wanted = window.share(keep * self.threshold) - coming
+        else:
+            wanted = min(keep, window.share(_RECENT_SHARE)) - coming
         first = first_unanswered(entries)
         filled = sum(entry.tokens for entry in entries[first:])
         for point in reversed([point for point in cut_points(view) if point < first]):
@@ -262,7 +274,16 @@ class _Compact(Struct, frozen=True):
             failed = replace(task, state="failed", reason=answer.error or self._find_fault(request, text, span, view))
             if not failed.reason:
                 refusals = (*refused, *answer.refused)
-                yield Summarize(span.span, text, _NAME, reason, keep=span.kept, by=answer.by, refused=refusals)
+                yield Summarize(
+                    span.span,
+                    text,
+                    _NAME,
+                    reason,
+                    keep=span.kept,
+                    by=answer.by,
+                    refused=refusals,
+                    role=self.role,
+                )
                 yield replace(task, state="done")
             elif self.digest and not self.strict and not refused and when != "ahead":
                 refusals = answer.refused

@@ -197,7 +197,7 @@ def _may_hide(entry: Entry, last_input: int) -> bool:
 
 def _may_shrink(entry: Entry, last_input: int) -> bool:
     is_pinned_whole = any(not pin.path for pin in entry.pins)
-    return not is_pinned_whole and entry.message.role != "system" and entry.position != last_input
+    return not is_pinned_whole and not entry.is_system and entry.position != last_input
 
 
 def _newest_unit_index(view: View) -> int:
@@ -288,7 +288,7 @@ def _hide_units(view: View, before: int, *, with_expanded: bool) -> Iterator[Edi
     """
     entries = view.entries
     points = cut_points(view)
-    start = next((i for i in points if i == len(entries) or entries[i].message.role != "system"), 0)
+    start = next((i for i in points if i == len(entries) or not entries[i].is_system), 0)
     last_input = view.last_input
     quota = _Quota(measure_excess(view), [entry for entry in entries[start:before] if _may_hide(entry, last_input)])
     quota.subtract(-_NOTE_TOKENS)

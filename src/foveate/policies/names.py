@@ -101,7 +101,7 @@ def names_needed_later(covered: Sequence[Entry], entries: Sequence[Entry], targe
     others = [entry for entry in entries if entry.id not in ids and entry.source is not None and not entry.is_result]
     weights: defaultdict[str, float] = defaultdict(float)
     for i, entry in enumerate(others):
-        if entry.message.role != "system":
+        if not entry.is_system:
             for name in _message_names(entry.message):
                 weights[name] += (i + 1) / len(others)
     covered_names = _names_among(covered, weights)

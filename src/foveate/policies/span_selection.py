@@ -78,17 +78,22 @@ def _filled_tokens(entries: tuple[Entry, ...], part_max: float, results_only: bo
 def awaits_reply(view: View) -> bool:
     """Return whether the newest message is one that the model has to answer."""
     last = next((entry for entry in reversed(view.entries) if entry.kind != "stand-in"), None)
-    return last is not None and last.message.role != "assistant"
+    return last is not None and not _is_of_model(last, "assistant")
 
 
 def first_unanswered(entries: Sequence[Entry]) -> int:
     """Return the index of the first entry that the model has not answered: new inputs, or its newest calls."""
-    last = next((i for i in reversed(range(len(entries))) if entries[i].message.role in ("assistant", "tool")), -1)
+    last = next((i for i in reversed(range(len(entries))) if _is_of_model(entries[i], "assistant", "tool")), -1)
     if any(entry.is_input for entry in entries[last + 1 :]):
         return last + 1
     while last > 0 and entries[last].message.role == "tool":
         last -= 1
     return max(0, last)
+
+
+def _is_of_model(entry: Entry, *roles: str) -> bool:
+    """Return whether an entry has one of these roles. A summary has none of them, in any role."""
+    return entry.message.role in roles and entry.kind != "summary"
 
 
 def open_inputs(view: View, room: int) -> list[str]:
@@ -186,7 +191,7 @@ def select_oldest_before(view: View, index: int, *, keep: Collection[str] = ()) 
         for entry in entries
         if entry.source is not None
         and first.position <= entry.position <= last.last
-        and entry.message.role != "system"
+        and not entry.is_system
         and entry.id not in covered_ids
     )
     span = Span(first.id, last.span.last if last.span else last.id)
@@ -208,7 +213,7 @@ class _Exceptions:
         is_kept = entry.is_pinned() or is_last_input or entry.renewed >= self._turn
         is_hidden = _is_by_floor(entry) or 0 < entry.position <= self._hidden_until
         is_kept = is_kept or (entry.position in self._uses and entry.message.role == "assistant")
-        return is_kept or is_hidden or entry.message.role == "system" or self._is_open_call(entry)
+        return is_kept or is_hidden or entry.is_system or self._is_open_call(entry)
 
     def _is_open_call(self, entry: Entry) -> bool:
         result = entry.message.result
@@ -219,7 +224,7 @@ def _open_uses(view: View) -> set[int]:
     """Return the positions of the messages with a use of a server tool whose result may still come."""
     uses: dict[str, int] = {}
     for entry in reversed(view.entries):
-        if entry.message.role not in ("assistant", "tool"):
+        if not _is_of_model(entry, "assistant", "tool"):
             break
         for _, block in reversed(server_blocks(entry.message)):  # A result is behind its use.
             uses.setdefault(block.id, entry.position if block.is_use else 0)
@@ -237,7 +242,7 @@ class MessageNumbers:
     """
 
     def __init__(self, view: View) -> None:
-        self._systems = [entry.position for entry in view if entry.message.role == "system"]
+        self._systems = [entry.position for entry in view if entry.is_system]
         summaries = [entry for entry in view if entry.kind == "summary" and entry.stamp.source not in _STEP_POLICIES]
         self._ranges = _merged(sorted((entry.position, entry.last) for entry in summaries))
         self._tip = max((max(entry.position, entry.last) for entry in view), default=0)

@@ -1,4 +1,4 @@
-"""Input of a summarizer that fits its window, and the frame in which a summary is shown.
+"""Input of a summarizer that fits its window, and the frame and the role in which a summary is shown.
 
 The messages are legal on their own, since whole units are left out. Reasoning is left out: only its own conversation
 may show it.
@@ -10,18 +10,21 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
+from typing import get_args
 
 from msgspec.structs import replace
 
+from ..core.edits import SummaryRole
 from ..core.messages import Content, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, user
 from ..core.plain_handles import plain_text
 from ..core.results import native_steps
 from ..core.rules import cut_points
 from ..core.sizes import tokens_of
 from ..core.view import Entry
+from ..errors import BadSetting
 from .placeholders import cut_text, shrink_arguments
 
-__all__ = ["build_summary_input", "frame_summary", "unframe_summary"]
+__all__ = ["build_summary_input", "check_role", "frame_summary", "unframe_summary"]
 
 _CUTS = (
     (0, False),  # No cut.
@@ -62,6 +65,12 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
         if size <= room:
             return tuple(message for message in messages if message.parts), int(size)
     return _newest_units(messages, sizes, cut_points(entries), room, scale)
+
+
+def check_role(mechanism: str, role: object) -> None:
+    """Raise BadSetting if no summary can have this role."""
+    if role not in get_args(SummaryRole):
+        raise BadSetting(f"role of {mechanism} is {role!r:.40}. Set it to one of {', '.join(get_args(SummaryRole))}.")
 
 
 def frame_summary(framing: str, handle: str, summary: str) -> str:
@@ -115,15 +124,16 @@ def _cut_message(entry: Entry, keep: int, cuts_all: bool) -> Message:
     parts: list[Part] = [part for part in entry.message.parts if not isinstance(part, Reasoning)]
     if keep:
         parts = [_cut_part(part, keep, cuts_all or entry.is_result, entry.handle) for part in parts]
-    return replace(entry.message, parts=tuple(parts), name=_speaker(entry))
+    role = "user" if entry.kind == "summary" else entry.message.role
+    return replace(entry.message, role=role, parts=tuple(parts), name=_speaker(entry))
 
 
 def _speaker(entry: Entry) -> str:
     """Return the name of a message. Text that the user did not write gets the name of its origin."""
-    if entry.message.role != "user" or entry.is_input:
-        return entry.message.name
     if entry.kind == "summary":
         return "summary"
+    if entry.message.role != "user" or entry.is_input:
+        return entry.message.name
     if entry.kind == "note":
         return "tool"
     return entry.stamp.origin if entry.stamp.origin != "user" else entry.message.name

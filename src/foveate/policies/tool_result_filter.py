@@ -83,7 +83,7 @@ class _Filter(Struct, frozen=True):
         with_media = [entry for entry in view.entries if entry.id not in replaced and any(entry.message.media())]
         last_input = view.last_input
         for entry in with_media[: max(0, len(with_media) - keep)]:
-            if entry.position != last_input and entry.message.role != "system" and entry.renewed < view.turn:
+            if entry.position != last_input and not entry.is_system and entry.renewed < view.turn:
                 yield from self._remove_media_of(entry, keep)
 
     def _remove_media_of(self, entry: Entry, keep: int) -> Iterator[Edit]:

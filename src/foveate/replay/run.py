@@ -287,9 +287,7 @@ class _Run:
 
     def _is_askable(self) -> bool:
         """Return whether the view holds a message to answer, that is, any but system prompts."""
-        self._has_question = self._has_question or any(
-            entry.message.role != "system" for entry in self._chat.view.entries
-        )
+        self._has_question = self._has_question or any(not entry.is_system for entry in self._chat.view.entries)
         return self._has_question
 
     def _ask(self, used: UsedReferences) -> None:

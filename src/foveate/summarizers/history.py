@@ -105,6 +105,7 @@ _SAME = {
     "open": ASKED,
     "pending request": ASKED,
     "errors and fixes": ERRORS,
+    "data sources": FOUND,
     "identifiers": FOUND,
     "files": FOUND,
 }

@@ -9,7 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-from ..core.edits import Bill, Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, TaskState, Unpin
+from ..core.edits import (
+    Bill,
+    Edit,
+    Hide,
+    Pin,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    SummaryRole,
+    Target,
+    Task,
+    TaskState,
+    Unpin,
+)
 from ..core.messages import (
     Content,
     Extra,
@@ -62,6 +76,7 @@ SERVER_TOOLS: Final = ("web_search", "web_fetch", "code_execution", "bash_code_e
 """Tools that Anthropic runs."""
 ODD_IDS: Final = ("", "call#2", "call 3", "ж", "a" * 90, "a\x00b")
 STATES: Final[tuple[State, ...]] = ("ok", "ok", "error", "interrupted")
+ROLES: Final[tuple[SummaryRole, ...]] = ("user", "assistant", "system")
 TASKS: Final[tuple[TaskState, ...]] = ("pending", "done", "failed", "skipped")
 MEDIA: Final = (
     Media("image/png", "base64", TINY_PNG),
@@ -406,7 +421,8 @@ def edit_of(ids: Sequence[str], kind: int, first: int, second: int, flavour: int
             return Hide(target if flavour % 3 else span, "test")
         case 5 | 6:
             kept = (ids[(first + second) // 2],) if flavour % 4 == 1 else ()
-            return Summarize(span, _pick(("The messages so far.", "Short.", "", " "), flavour), "test", keep=kept)
+            text, role = _pick(("The messages so far.", "Short.", "", " "), flavour), _pick(ROLES, flavour // 3)
+            return Summarize(span, text, "test", keep=kept, role=role)
         case 7:
             numbers = (1 + flavour % 5,) if flavour % 2 else ()
             return Restore((target,) if flavour % 3 else (span,), numbers) if flavour % 5 else Restore((), (999, 0))
