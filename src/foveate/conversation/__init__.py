@@ -11,6 +11,7 @@ plan.py            policies and summaries make a plan
 prefetch.py        summaries that are written in the background
 edit.py            edits on request, expanding, undoing, erasing
 retention.py       erasing by age
+replies.py         late usage, withdrawn replies
 past.py            views and sums of earlier calls
 plugins.py         users' programs that add content to messages
 agent_access.py    internal: for agents, workers and telemetry
