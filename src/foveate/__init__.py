@@ -53,6 +53,7 @@ if _typing.TYPE_CHECKING:
     from .agents.loop_agent import AsyncLoopAgent, LoopAgent
     from .agents.tools import Tool, tool
     from .conversation import AsyncConversation
+    from .open.pool import Conversations
 
 __version__ = "0.1.0.dev0"
 
@@ -70,6 +71,7 @@ __all__ = [
     "ChatAgent",
     "ConflictError",
     "Conversation",
+    "Conversations",
     "DoesNotFit",
     "Entry",
     "FoveateError",
@@ -112,6 +114,7 @@ _LAZY = {
     "AsyncLoopAgent": ".agents.loop_agent",
     "AsyncReActAgent": ".agents.agent",
     "ChatAgent": ".agents.agent",
+    "Conversations": ".open.pool",
     "Limits": ".agents.limits",
     "LoopAgent": ".agents.loop_agent",
     "Outcome": ".agents.events",

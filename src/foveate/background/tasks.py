@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from ..errors import BadSetting
 from .threads import PATIENCE, ThreadJob, Threads
 
 __all__ = ["LoopLock", "TaskJob", "Tasks", "finished"]
@@ -76,8 +76,8 @@ class TaskJob:
             self._error = error
 
     def done(self) -> bool:
-        """Return whether the task has ended, or was cancelled."""
-        return self._task.done()
+        """Return whether the task has ended, was cancelled, or will never end because its loop was closed."""
+        return self._task.done() or self._loop.is_closed()
 
     def result(self) -> object:
         """Return what the call returned, or raise what it raised."""
@@ -87,7 +87,10 @@ class TaskJob:
 
     async def wait(self) -> None:
         """Wait for the task to end, for `patience` seconds at most. The waiting may be cancelled; the task goes on."""
-        await asyncio.wait([self._task], timeout=self._patience)
+        if asyncio.get_running_loop() is self._loop:
+            await asyncio.wait([self._task], timeout=self._patience)
+        elif not self.done():  # A task cannot be awaited in another loop.
+            await asyncio.to_thread(self._ended.wait, self._patience)
 
     def block(self) -> None:
         """Wait in a thread other than that of the event loop."""
@@ -111,30 +114,21 @@ class TaskJob:
 
 
 class LoopLock:
-    """A lock for the tasks of one event loop; when it is free, a task of another loop may take it.
-
-    Raises BadSetting if a task of another loop holds it: a closed loop never releases it, and the release in a running
-    one could not be noticed here.
-    """
+    """A lock for the tasks of each event loop. Tasks of different loops do not wait for each other here."""
 
     def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._guard = threading.Lock()
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+    def _own(self) -> asyncio.Lock:
+        with self._guard:
+            return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
     async def __aenter__(self) -> None:
-        loop = asyncio.get_running_loop()
-        if self._lock.locked() and self._loop is not loop:
-            raise BadSetting(
-                "An operation of this conversation is in progress in another event loop, or was when that loop was "
-                "closed. Use the conversation in one loop, or open it again in this one."
-            )
-        if self._loop is not loop:
-            self._lock = asyncio.Lock()  # A lock belongs to the loop in which a task waited for it first.
-        await self._lock.acquire()
-        self._loop = loop
+        await self._own().acquire()
 
     async def __aexit__(self, *exc: object) -> None:
-        self._lock.release()
+        self._own().release()
 
 
 async def finished(work: asyncio.Future[Any]) -> asyncio.CancelledError | None:

@@ -35,6 +35,8 @@ _GRACE = 1.0
 """Seconds that a cancelled background task has to end before it is abandoned."""
 _POLL = 1.0
 """Seconds between looks at whether the event loop was closed."""
+_WAIT_FOR_LOCK = 0.02
+"""Seconds between looks at whether an operation was cancelled while it waits for another one."""
 _WAIT_FOR_VIEW = 0.02
 """Seconds that a look at the view waits for an operation in progress."""
 _MAX_THREADS = 1_000
@@ -95,15 +97,18 @@ class _LoopOperation:
         outcome: Future[Any] = Future()
         session = chat._session
         try:
-            with session.lock:
-                before, session.caller.operation = session.caller.operation, self
-                try:
-                    session.caller.check_cancelled()
-                    if session.state.last_view is None:
-                        session.state.view()  # For those who look while this operation is in progress.
-                    outcome.set_result(function())
-                finally:
-                    session.caller.operation = before
+            while not session.lock.try_acquire(_WAIT_FOR_LOCK):
+                if self.is_cancelled:
+                    raise OperationCancelled
+            before, session.caller.operation = session.caller.operation, self
+            try:
+                session.caller.check_cancelled()
+                if session.state.last_view is None:
+                    session.state.view()  # For those who look while this operation is in progress.
+                outcome.set_result(function())
+            finally:
+                session.caller.operation = before
+                session.lock.release()
         except BaseException as error:
             outcome.set_exception(error)
         self._outcome = outcome

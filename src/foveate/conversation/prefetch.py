@@ -126,6 +126,10 @@ class SummaryPrefetch:
         """Policies for which a summary is in progress or ready."""
         return tuple(dict.fromkeys(pending.needs.request.policy for pending in self._pending.values()))
 
+    def is_running(self) -> bool:
+        """Return whether a summary is being written."""
+        return any(one.job is not None and not one.job.done() for one in list(self._pending.values()))
+
     # ---------------------------------------------------------------------------------------- the requests of a plan
 
     def ready(self, plan: Plan, *, is_forced: bool) -> list[PendingSummary]:

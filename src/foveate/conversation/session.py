@@ -122,6 +122,13 @@ class Session:
         """The newest message and edit."""
         return self.state.head
 
+    def is_busy(self) -> bool:
+        """Return whether an operation is in progress, or a summary is being written for a later one."""
+        if self.prefetch.is_running() or not self.lock.try_acquire(0):
+            return True
+        self.lock.release()
+        return False
+
     # --------------------------------------------------------------------------------------------------------- edits
 
     def edit(self, edits: Sequence[Edit], author: str = "edit") -> Receipt:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 from ..background.threads import Threads
 from ..conversation import Conversation, validate
 from ..conversation.plugins import Plugin, checked_plugins
-from ..ports import Format, Store, Summarizer
+from ..ports import Format, Store, Summarizer, complete
 from .options import Options, PolicyChoice, resolve
 from .parts import Parts
+from .registry import open_store
 
 if TYPE_CHECKING:
     from ..background.tasks import Tasks
     from ..conversation import AsyncConversation
 
-__all__ = ["open_async_conversation", "open_conversation", "open_without_window"]
+__all__ = ["Opener", "open_async_conversation", "open_conversation", "open_without_window"]
 
 _NO_OPTIONS = Options()
 
@@ -86,6 +87,28 @@ async def open_async_conversation(
     """
     parts = _parts(locals())
     return await _open_async(name, parts)
+
+
+class Opener:
+    """Opens conversations with the same options in one store."""
+
+    def __init__(self, **keywords: Any) -> None:
+        """`keywords`: all those of `open_conversation`. Opens the store."""
+        parts = _parts(keywords)
+        parts.check()
+        store = parts.resolved.store
+        self._owns_store = isinstance(store, str)
+        self._store = open_store(store) if isinstance(store, str) else complete(store)
+        self._parts = parts.in_store(self._store).with_open_model()
+
+    def open(self, name: str) -> Conversation:
+        """Open a conversation. Closing it leaves the store open."""
+        return _open(name, self._parts)
+
+    def close(self) -> None:
+        """Close the store, if it was opened here."""
+        if self._owns_store:
+            self._store.close()
 
 
 _DEFAULTS: dict[str, Any] = dict(open_conversation.__kwdefaults__ or {})

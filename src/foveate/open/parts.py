@@ -22,9 +22,9 @@ from ..expand.patterns import find as find_pattern
 from ..models.known import check_model, prices_of_model
 from ..policies import check_compatible, select_active
 from ..policies.message_terms import with_terms
-from ..ports import Background, Clock, RemoteBackground, Summarizer, complete, wall_clock
+from ..ports import Background, Clock, Database, RemoteBackground, Summarizer, complete, wall_clock
 from .options import Options, ResolvedOptions
-from .registry import format_of, open_store, summarize_without_model, summarizer_of
+from .registry import format_of, open_store, open_summarizer, summarize_without_model, summarizer_of
 
 if TYPE_CHECKING:
     from ..background.tasks import Tasks
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
 
         Raises BadSetting, before the store is opened, for values that are not allowed.
         """
-        self._check()
+        self.check()
         resolved, options = self.resolved, self.options
         has_summarizer = resolved.summarizer != ""
         policies = select_active(resolved.policies, has_summarizer=has_summarizer)
@@ -84,6 +84,17 @@ class Parts(NamedTuple):
         format = self.resolved.format if isinstance(self.resolved.format, str) else state.format
         return self._replace(resolved=self.resolved._replace(store=state.store, format=format))
 
+    def in_store(self, store: Database) -> Parts:
+        """Return the same parts for conversations in a store that is open."""
+        return self._replace(resolved=self.resolved._replace(store=store))
+
+    def with_open_model(self) -> Parts:
+        """Return the same parts with one client for all summaries, if a model writes them."""
+        summarizer = self.resolved.summarizer
+        if not isinstance(summarizer, str) or _needs_no_model(summarizer):
+            return self
+        return self._replace(resolved=self.resolved._replace(summarizer=open_summarizer(summarizer)))
+
     def _model(self, format: str, name: str, window: int | None) -> RequestModel:
         """Return a model of this format. Window and prices of the opening count for the model that was named then.
 
@@ -120,7 +131,8 @@ class Parts(NamedTuple):
             return None if _needs_no_model(self.resolved.summarizer) else default()
         return background
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise BadSetting for values that are not allowed."""
         resolved, options = self.resolved, self.options
         if not isinstance(resolved.store, str):
             methods = ("open", "extend", "commit")
