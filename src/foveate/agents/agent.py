@@ -6,12 +6,13 @@ An agent opens its model and its conversation, runs one routine of its `ToolLoop
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..conversation import Conversation
-from ..errors import BadInput
+from ..core.stamps import Lease
+from ..errors import BadInput, BadSetting
 from ..open import grouped, open_async_conversation, open_conversation
 from ..ports import Clock, Cost, HasCatalog, Model
 from .concurrency import call_async, resolve
@@ -20,6 +21,9 @@ from .effects import Routine, perform, perform_async
 from .events import AgentEvent, Outcome, RunEnded
 from .limits import Limits
 from .lock import LOCK_TIMEOUT
+from .loop_factory import LoopFactory
+from .resources import Resources
+from .sub_agents import SubAgent
 from .tool_calls import Approve
 from .tool_loop import ToolLoop
 from .tools import Tool
@@ -52,12 +56,15 @@ class _AgentBase(Generic[C]):
 
     def __init__(
         self,
-        model: str | Model,
+        model: str | Model | None = None,
         *,
         conversation: str | C = "",
         name: str = "",
+        description: str = "",
         system: object = None,
         tools: Iterable[Tool | Callable[..., object]] = (),
+        sub_agents: Sequence[SubAgent] = (),
+        result_lease: Lease | None = None,
         limits: Limits | None = None,
         approve: Approve | None = None,
         approve_all: bool = False,
@@ -75,18 +82,21 @@ class _AgentBase(Generic[C]):
     ) -> None:
         """Open an agent.
 
-        `model`: a name such as `anthropic:claude-haiku-4-5`, or a Model. `conversation`: its name (default: the
-        agent's), or an open conversation, which the agent does not close. `name`: the name under which runs are stored.
-        `system`: the system prompt. `tools`: functions and Tools that the model may call. `limits`: of each run
-        (default: 50 model calls). `approve`: called before a call of a tool that needs approval, with `approve_all`
-        before every call; returns True, False, or a sentence why not. `max_parallel`: calls of tools that run at once.
-        `result_type`: the type of the final answer (`Outcome.value`), if not text. `options`: added to every request,
-        such as `{"temperature": 0}`. `lock_timeout`: seconds to wait for another agent in the same conversation before
-        ConversationBusy is raised. `catalog`: holds the leases of results by the agent's name, and descriptions of
-        tools (True: the store; False: none), read at each run. `cost`: returns the dollars of a Usage, for a model
-        whose price is unknown. `clock`: milliseconds since 1970. `new_id`: returns ids of runs. `close_model`: whether
-        `close` also closes a Model that you passed; it always closes one that you named. `resources`: what `close`
-        closes too, such as connections of MCP servers.
+        `model`: a name such as `anthropic:claude-haiku-4-5`, or a Model; None, for a sub-agent: the model of the agent
+        around it. `conversation`: its name (default: the agent's), or an open conversation, which the agent does not
+        close. `name`: the name under which runs are stored. `description`: for the model of an agent around it.
+        `system`: the system prompt. `tools`: functions and Tools that the model may call. `sub_agents`: other agents,
+        each behind a tool of its name; each of their tasks has its own conversation in the same store. `result_lease`:
+        when the agent's result expires in the conversation of the agent around it (default: never). `limits`: of each
+        run with its sub-agents (default: 50 model calls). `approve`: called before a call of a tool that needs
+        approval, with `approve_all` before every call; returns True, False, or a sentence why not. `max_parallel`:
+        calls of tools, or sub-agents, that run at once. `result_type`: the type of the final answer (`Outcome.value`),
+        if not text. `options`: added to every request, such as `{"temperature": 0}`. `lock_timeout`: seconds to wait
+        for another agent in the same conversation before ConversationBusy is raised. `catalog`: holds the leases of
+        results by the agent's name, and descriptions of tools (True: the store; False: none), read at each run. `cost`:
+        returns the dollars of a Usage, for a model whose price is unknown. `clock`: milliseconds since 1970. `new_id`:
+        returns ids of runs. `close_model`: whether `close` also closes a Model that you passed; it always closes one
+        that you named. `resources`: what `close` closes too, such as connections of MCP servers.
 
         All other keywords are those of `open_conversation`. Format and window default to the model's, and the model has
         the tool `expand` unless `expand` is False. Raises BadSetting for values that are not allowed.
@@ -97,8 +107,11 @@ class _AgentBase(Generic[C]):
             asynchronous=self._asynchronous,
             conversation=conversation,
             name=name,
+            description=description,
             system=system,
             tools=tools,
+            sub_agents=sub_agents,
+            result_lease=result_lease,
             limits=limits,
             approve=approve,
             approve_all=approve_all,
@@ -114,8 +127,21 @@ class _AgentBase(Generic[C]):
         )
         self._owns_conversation = isinstance(self._config.conversation, str)
         self._own_model = self._config.model if isinstance(model, str) or close_model else None
-        self._resources = checked_resources(resources)
+        self._closed_with_it = checked_resources(resources)
+        self._resources = Resources(asynchronous=self._asynchronous)
+        self._loops = LoopFactory(self._resources, self._config.new_id)
         self._begin()
+
+    def _check_model(self) -> None:
+        """Raise BadSetting for an agent that works only as a sub-agent."""
+        if self._config.model is None:
+            raise BadSetting(
+                f"Agent {self._config.name} has no model. Pass model=, such as anthropic:claude-haiku-4-5."
+            )
+
+    def _new_loop(self, chat: Any) -> ToolLoop:
+        self._resources.use_conversation(chat)
+        return self._loops.tool_loop(self._config, chat)
 
     def _begin(self) -> None:
         """Open what an agent has open from the start."""
@@ -129,21 +155,27 @@ class Agent(_AgentBase[Conversation]):
 
     def _begin(self) -> None:
         config = self._config
-        self._chat: Conversation = (
+        self._busy = threading.Lock()
+        self._chat: Conversation | None = None
+        self._loop: ToolLoop | None = None
+        if config.model is None:  # It works only as a sub-agent.
+            return
+        self._chat = (
             open_conversation(config.conversation, **grouped(config.conversation_options))
             if self._owns_conversation
             else config.conversation
         )
-        self._busy = threading.Lock()
         try:
-            self._loop = ToolLoop(config, self._chat)
+            self._loop = self._new_loop(self._chat)
         except BaseException:
             self.close()
             raise
 
     @property
     def conversation(self) -> Conversation:
-        """The agent's conversation."""
+        """The agent's conversation. Raises BadSetting if the agent has no model."""
+        self._check_model()
+        assert self._chat is not None, "An agent with a model opens it."
         return self._chat
 
     def resume(self) -> Outcome:
@@ -153,22 +185,28 @@ class Agent(_AgentBase[Conversation]):
         run begins. If the model has answered, nothing is done, and the last outcome is returned. Raises BadInput if
         there is nothing to resume, and what the model's SDK raises.
         """
-        return self._outcome(self._loop.resume(streams=False))
+        return self._outcome(self._opened().resume(streams=False))
+
+    def _opened(self) -> ToolLoop:
+        self._check_model()
+        assert self._loop is not None, "An agent with a model opens it."
+        return self._loop
 
     def close(self) -> None:
         """Close conversation and model, if this agent opened them. Everything is stored already."""
-        if self._owns_conversation:
+        if self._chat is not None and self._owns_conversation:
             self._chat.close()
+        self._resources.close()
         close_connections(self._own_model)
-        for resource in self._resources:
+        for resource in self._closed_with_it:
             resource.close()
 
     def _send(self, content: object) -> Outcome:
-        return self._outcome(self._loop.send(content, streams=False))
+        return self._outcome(self._opened().begin(content, streams=False))
 
     def _stream(self, content: object) -> Generator[AgentEvent, None, Outcome]:
-        loop = self._loop
-        return self._events(loop.resume(streams=True) if content is None else loop.send(content, streams=True))
+        loop = self._opened()
+        return self._events(loop.resume(streams=True) if content is None else loop.begin(content, streams=True))
 
     def _outcome(self, routine: Routine[Outcome]) -> Outcome:
         events = self._events(routine)
@@ -214,7 +252,8 @@ class AsyncAgent(_AgentBase["AsyncConversation"]):
         return self._chat
 
     async def open(self) -> AsyncConversation:
-        """Open the conversation, if it is not open yet, and return it."""
+        """Open the conversation, if it is not open yet, and return it. Raises BadSetting if the agent has no model."""
+        self._check_model()
         if self._chat is None:
             config = self._config
             chat = config.conversation
@@ -222,7 +261,7 @@ class AsyncAgent(_AgentBase["AsyncConversation"]):
                 chat = await open_async_conversation(chat, **grouped(config.conversation_options))
             try:
                 if self._chat is None:
-                    self._loop = ToolLoop(config, chat)
+                    self._loop = self._new_loop(chat)
                     self._chat = chat
             finally:
                 if (
@@ -240,17 +279,19 @@ class AsyncAgent(_AgentBase["AsyncConversation"]):
         """Close conversation and model, if this agent opened them."""
         if self._chat is not None and self._owns_conversation:
             await self._chat.close()
+        for closing in self._resources.close():
+            await resolve(closing)
         await resolve(close_connections(self._own_model))
-        for resource in self._resources:
+        for resource in self._closed_with_it:
             await call_async(resource.close)
 
     async def _send(self, content: object) -> Outcome:
-        return await self._outcome(lambda loop: loop.send(content, streams=False))
+        return await self._outcome(lambda loop: loop.begin(content, streams=False))
 
     def _stream(self, content: object) -> AsyncGenerator[AgentEvent, None]:
         if content is None:
             return self._events(lambda loop: loop.resume(streams=True))
-        return self._events(lambda loop: loop.send(content, streams=True))
+        return self._events(lambda loop: loop.begin(content, streams=True))
 
     async def _outcome(self, begin: Callable[[ToolLoop], Routine[Outcome]]) -> Outcome:
         outcome: Outcome | None = None

@@ -64,8 +64,9 @@ class AgentCatalog:
     # -------------------------------------------------------------------------------------------------------- leases
 
     def lease_of_tool(self, tool: Tool) -> Lease | None:
-        """Return the lease of the result of a native call; None if neither the catalog nor the tool sets one."""
-        return self.lease_of_action(tool.name, tool) if find_named(self._bindings, tool.name) else tool.lease
+        """Return the lease of the result of a native call; None if no override, row or tool sets one."""
+        has_levels = self._override is not None or find_named(self._bindings, tool.name) is not None
+        return self.lease_of_action(tool.name, tool) if has_levels else tool.lease
 
     def lease_of_action(self, name: str, tool: Tool | None) -> Lease:
         """Return the lease of an action's result. `tool`: None if there is no such action."""

@@ -10,14 +10,19 @@ from typing import Any, Protocol, cast
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..conversation import validate
 from ..conversation.plugins import checked_plugins, plugin_tools
+from ..core.stamps import Lease
 from ..errors import BadSetting
 from ..open import KEYWORDS, check_price, cost_of, open_model
+from ..policies.leases import check_lease
 from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
+from .events import LifecycleListener
 from .limits import Limits, check_seconds
 from .lock import LOCK_TIMEOUT
+from .sub_agents import SubAgent, SubAgentConfig, by_name, delegating_tool, inherited_values, within
 from .tool_calls import Approve, ToolSettings
 from .tools import Tool, tools_of
 
@@ -89,7 +94,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
 
     name: str
     """The name under which its runs are stored."""
-    model: Model
+    model: Model | None
+    """None: the model of the agent around it."""
     tools: ToolSettings
     system: object
     """The system prompt, with the instruction for `result_type`."""
@@ -109,17 +115,60 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     """Seconds to wait for another agent in the same conversation."""
     catalog: HasCatalog | bool = True
     """True: the store of the conversation."""
+    description: str = ""
+    """For the model of an agent that has this one as a sub-agent."""
+    sub_agents: Mapping[str, SubAgentConfig] = {}
+    """Other agents, each behind a tool of its name."""
+    result_lease: Lease | None = None
+    """The lease of its result in the conversation of the agent around it."""
+    override: Lease | None = None
+    """Of a sub-agent: the lease for all results of the agent around it."""
+    listeners: tuple[LifecycleListener, ...] = ()
+    """Of a sub-agent: the listeners of the agents around it."""
+
+    @property
+    def approve(self) -> Approve | None:
+        """Asked before a call of a tool that needs approval."""
+        return self.tools.approve
+
+    @property
+    def max_parallel(self) -> int:
+        """How many calls, or sub-agents, run at once."""
+        return self.tools.max_parallel
+
+    def check_calls(self, *, asynchronous: bool) -> None:
+        """Raise BadSetting if something must be awaited and cannot be."""
+        self.tools.check(asynchronous=asynchronous)
+        for sub_agent in self.sub_agents.values():
+            sub_agent.check_calls(asynchronous=asynchronous)
+
+    def inheriting(self, outer: SubAgentConfig) -> AgentConfig:
+        """Return the configuration with the values that it inherits from the agent around it.
+
+        Raises BadSetting for an agent in an open conversation.
+        """
+        if not isinstance(self.conversation, str):
+            raise BadSetting(
+                f"Sub-agent {self.name} has an open conversation. Leave conversation= out: each task has its own."
+            )
+        tools = replace(self.tools, approve=self.approve or outer.approve)
+        config = replace(self, **inherited_values(self, outer), tools=tools)
+        inner = {name: sub_agent.inheriting(config) for name, sub_agent in self.sub_agents.items()}
+        return replace(config, sub_agents=inner)
 
     @staticmethod
     def create(
         kind: Any,
-        model: str | Model,
+        model: str | Model | None,
         *,
         asynchronous: bool,
         conversation: object,
         name: str,
+        description: str,
         system: object,
         tools: Iterable[Tool | Callable[..., object]],
+        sub_agents: Iterable[SubAgent],
+        result_lease: Lease | None,
         limits: Limits | None,
         approve: Approve | None,
         approve_all: bool,
@@ -135,6 +184,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     ) -> AgentConfig:
         """Check all values, and open the model. `kind`: the agent's class. Raises BadSetting."""
         validate.text("name=", name)
+        validate.text("description=", description)
         name = name or kind.default_name
         for keyword in conversation_options:
             if keyword not in KEYWORDS:
@@ -148,9 +198,13 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
                 names = ", ".join(conversation_options)
                 raise BadSetting(f"{names}: an open conversation keeps its options. Pass them when you open it.")
         validate.has_methods("tools=", tools, ("__iter__",), "a list of functions and Tools")
-        all_tools = tools_of([*tools, *plugin_tools(checked_plugins(conversation_options.get("plugins", ())))])
+        helpers = by_name(sub_agents)
+        plugins = plugin_tools(checked_plugins(conversation_options.get("plugins", ())))
+        all_tools = tools_of([*tools, *plugins, *map(delegating_tool, helpers.values())])
         tool_settings = ToolSettings({tool.wire_name: tool for tool in all_tools}, approve, approve_all, max_parallel)
         tool_settings.check(asynchronous=asynchronous)
+        if result_lease is not None:
+            check_lease("result_lease", result_lease)
         validate.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)")
         if options is not None and not isinstance(options, Mapping):
             raise BadSetting(f"options= must be a dict that is added to every request, not {options!r:.60}.")
@@ -158,20 +212,24 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
             if value is not None:
                 validate.function(keyword, value)
         answer_type = ResultType(result_type) if result_type is not None else None
-        opened = _open(model, asynchronous=asynchronous)
-        cost = cost or cost_of(opened.name)
-        if limits is not None and limits.money is not None:
-            check_price("limits.money", opened.name, cost)
+        opened = None if model is None else _open(model, asynchronous=asynchronous)
+        if opened is not None:
+            cost = cost or cost_of(opened.name)
+            if limits is not None and limits.money is not None:
+                check_price("limits.money", opened.name, cost)
         system = kind.default_system if system is None else _checked_system(system)
         if is_named:
             conversation_options = {
                 "expand": True,  # Placeholders name handles, which only `expand` takes.
-                **_options_of(opened),
+                **({} if opened is None else _options_of(opened)),
                 **conversation_options,
                 **({"clock": clock} if clock else {}),
             }
-        return AgentConfig(
+        config = AgentConfig(
             name=name,
+            description=description,
+            sub_agents=helpers,
+            result_lease=result_lease,
             model=opened,
             tools=tool_settings,
             system=answer_type.instruct(system) if answer_type else system,
@@ -186,6 +244,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
             lock_timeout=check_seconds("lock_timeout=", lock_timeout),
             catalog=checked_catalog(catalog),
         )
+        own_tools = [tool.name for tool in all_tools if tool.name not in helpers]
+        return replace(config, sub_agents=within(config, own_tools, asynchronous=asynchronous))
 
 
 def checked_catalog(catalog: object) -> HasCatalog | bool:

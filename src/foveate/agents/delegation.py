@@ -17,17 +17,18 @@ from msgspec.structs import replace
 
 from ..core.messages import State, Text, ToolCall, ToolResult
 from ..core.runs import AgentRunStep, step_name
+from ..core.tool_names import find_named
 from ..errors import StoreError
 from .action_results import result_message
 from .agent_catalog import AgentCatalog
 from .effects import Begin, Call, NextCall, NextEnded, Routine, Sleep, StartCalls, Stream
 from .events import Outcome, SubAgentEvent, ToolAnswered, ToolCalled
-from .loop_config import LoopConfig
 from .parallel import in_parallel
 from .resources import Session
 from .run import Run
 from .run_totals import inner_total, sub_conversation
 from .steps import SubAgentTask
+from .sub_agents import SubAgentConfig
 from .tool_calls import failure_text
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Delegation", "EarlierStep", "OpenSession", "SubLoop"]
 
 T = TypeVar("T")
-OpenSession = Callable[[LoopConfig, str], object]
+OpenSession = Callable[[SubAgentConfig, str], object]
 """Opens the named conversation of a sub-agent. Returns a Session, or an awaitable of one."""
 
 _log = logging.getLogger("foveate")
@@ -63,11 +64,11 @@ class EarlierStep:
 
 
 class SubLoop(Protocol):
-    """The loop of a sub-agent (`step_loop.StepLoop`)."""
+    """The loop of a sub-agent: `StepLoop` or `ToolLoop`."""
 
-    def begin(self, task: str, *, streams: bool, outer: Run | None = None, parent: str = "") -> Routine[Outcome]: ...
+    def begin(self, content: object, *, streams: bool) -> Routine[Outcome]: ...
 
-    def resume(self, *, streams: bool, outer: Run | None = None, parent: str = "") -> Routine[Outcome]: ...
+    def resume(self, *, streams: bool) -> Routine[Outcome]: ...
 
 
 class Delegation:
@@ -76,14 +77,14 @@ class Delegation:
     def __init__(
         self,
         conversation: Conversation | AsyncConversation,
-        sub_agents: Mapping[str, LoopConfig],
+        sub_agents: Mapping[str, SubAgentConfig],
         open_session: OpenSession,
-        new_loop: Callable[[LoopConfig, Session], SubLoop],
+        new_loop: Callable[[SubAgentConfig, Session, Run, str], SubLoop],
         *,
         max_parallel: int,
     ) -> None:
-        """`conversation`: of the agent. `new_loop`: creates the loop of a sub-agent. `max_parallel`: sub-agents that
-        work at once.
+        """`conversation`: of the agent. `new_loop`: creates the loop of a sub-agent, from the run around it and the
+        name of the step that gave the task. `max_parallel`: sub-agents that work at once.
         """
         self._chat, self._sub_agents = conversation, sub_agents
         self._open, self._new_loop = open_session, new_loop
@@ -118,7 +119,7 @@ class Delegation:
                 message = result_message(
                     record.name, content, state, delivery.place, len(tasks), what="Result of the sub-agent"
                 )
-                sub_agent = self._sub_agents.get(record.name)
+                sub_agent = find_named(self._sub_agents, record.name)
                 lease = catalog.lease_of_sub_agent(record.name, sub_agent.result_lease if sub_agent else None)
                 (id,) = yield from run.append(message, lease=lease, step=step_name(record.run, record.number))
                 yield from run.link_step(record, id)
@@ -137,15 +138,21 @@ class Delegation:
             run, [work_on(each, each.record) for each in deliveries if each.record and each.record.state == "running"]
         )
 
-    def in_parallel(self, run: Run, routines: Sequence[Routine[None]]) -> Routine[None]:
-        """Run the routines of sub-agents at the same time, `max_parallel` of them."""
+    def has(self, name: str) -> bool:
+        """Return whether there is a sub-agent of this name."""
+        return name in self._sub_agents
+
+    def in_parallel(
+        self, run: Run, routines: Sequence[Routine[None]], others: Sequence[Routine[None]] = ()
+    ) -> Routine[None]:
+        """Run the routines of sub-agents at the same time, `max_parallel` of them, and `others` as well."""
         free = self._max_parallel
         checked = [*routines[:free], *(_if_still_owner(run, routine) for routine in routines[free:])]
-        yield from in_parallel(checked, free)
+        yield from in_parallel([*others, *checked], free + len(others))
 
     def work(self, run: Run, record: AgentRunStep, task: str) -> Routine[tuple[str, State]]:
         """Let a sub-agent work on the task of a step, and return its result, in words for the model."""
-        sub_agent = self._sub_agents.get(record.name)
+        sub_agent = find_named(self._sub_agents, record.name)
         if sub_agent is None:
             known = ", ".join(self._sub_agents) or "none"
             return f"There is no sub-agent {record.name[:80]!r}. Those you have: {known}.", "error"
@@ -169,17 +176,17 @@ class Delegation:
                 return f"{name} gave up: {outcome.run.reason}", "error"
         return outcome.text, "ok"
 
-    def _run(self, run: Run, sub_agent: LoopConfig, record: AgentRunStep, task: str) -> Routine[Outcome]:
+    def _run(self, run: Run, sub_agent: SubAgentConfig, record: AgentRunStep, task: str) -> Routine[Outcome]:
         """Begin or resume the run of a sub-agent."""
         name = sub_conversation(self._chat.name, record.run, record.number)
         session: Session = yield Call(partial(self._open, sub_agent, name))
-        loop = self._new_loop(sub_agent, session)
         try:
-            parent, streams = step_name(record.run, record.number), run.streams
+            parent = step_name(record.run, record.number)
+            loop = self._new_loop(sub_agent, session, run, parent)
             if len(session.conversation):  # The task is there, even if the record of the run is not.
-                routine = loop.resume(streams=streams, outer=run, parent=parent)
+                routine = loop.resume(streams=run.streams)
             else:
-                routine = loop.begin(task, streams=streams, outer=run, parent=parent)
+                routine = loop.begin(task, streams=run.streams)
             return (yield from _wrap_events(routine, sub_agent.name, parent))
         finally:
             yield Call(session.conversation.close)

@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..conversation import validate
 from ..core.stamps import Lease
-from ..errors import BadInput, BadSetting
-from ..ports import Clock, Cost, HasCatalog, Model
+from ..errors import BadInput
+from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
 from .concurrency import call_async, resolve
-from .config import BUSY, Closable, checked_resources, new_run_id
+from .config import BUSY, Closable, checked_resources
 from .effects import Routine, perform, perform_async
 from .events import AgentEvent, LifecycleListener, Outcome, RunEnded
 from .limits import Limits
 from .lock import LOCK_TIMEOUT
-from .loop_config import LoopConfig
+from .loop_config import LoopConfig, actions_of
+from .loop_factory import LoopFactory
 from .resources import Resources, Session
 from .step_loop import StepLoop
+from .sub_agents import SubAgent, by_name
 from .tool_calls import Approve
 from .tools import Tool
 
@@ -47,7 +49,7 @@ class _LoopAgentBase:
         description: str = "",
         instructions: str = "",
         actions: Iterable[Tool | Callable[..., object]] = (),
-        sub_agents: Sequence[LoopAgent | AsyncLoopAgent] = (),
+        sub_agents: Sequence[SubAgent] = (),
         conversation: str = "",
         limits: Limits | None = None,
         message_expiration_override: Lease | None = None,
@@ -71,73 +73,69 @@ class _LoopAgentBase:
         resources: Iterable[Closable] = (),
         **conversation_options: Any,
     ) -> None:
-        """`model`: a Model, or a name such as `anthropic:claude-haiku-4-5`; None: the model of the agent around it.
+        """Create an agent. Raises BadSetting for values that are not allowed.
 
-        `name`: in records, and in the bindings of the catalog. `description`: for the model of an agent around it.
-        `instructions`: the task in the system prompt. `actions`: functions and Tools. `sub_agents`: other loop agents;
-        each of their tasks has its own conversation in this agent's store. `conversation`: its name in the store
-        (default: the agent's). `limits`: of one run with its sub-agents (default: 50 model calls).
+        The agent: `model` is a Model, or a name such as `anthropic:claude-haiku-4-5`; None: the model of the agent
+        around it. `name`: in records, and in the bindings of the catalog. `description`: for the model of an agent
+        around it. `instructions`: the task in the system prompt. `template`: of the system prompt, a text or a Path,
+        instead of the shipped one. `options`: added to every request, such as `{"temperature": 0}`.
 
-        `message_expiration_override`: a lease for all results of a run; it overrides every other. `result_lease`: when
-        the agent's result expires in the conversation of the agent around it (default: never).
-        `on_message_lifecycle`: called with each MessageLifecycleEvent, also of sub-agents. `catalog`: holds the agent's
-        bindings and descriptions of actions, read at each run, and the prompts for summaries, read when it is opened
-        (True: the store; False: none). `approve`: called before a call of an action that needs approval; returns True,
-        False, or a sentence why not. `max_parallel`: actions or sub-agents that run at once. `template`: of the system
-        prompt, a text or a Path, instead of the shipped one.
-
-        `announce_expansions`: append a note when a message was expanded. `merge_results`: one message for all results
-        of a step, with the strictest of their leases. `max_invalid_steps`: answers in a row that cannot be carried out
+        Its work: `actions` are functions and Tools. `sub_agents`: other agents; each of their tasks has its own
+        conversation in this agent's store. `max_parallel`: actions or sub-agents that run at once. `approve`: called
+        before a call of an action that needs approval; returns True, False, or a sentence why not. `limits`: of one run
+        with its sub-agents (default: 50 model calls). `max_invalid_steps`: answers in a row that cannot be carried out
         and are returned to the model; the next one fails the run. `max_expansions`: expansions in a row without another
-        step. `verbose`: log each step at level INFO to the logger `foveate`. `lock_timeout`: seconds to wait for
-        another agent in the same conversation before ConversationBusy is raised. `cost`: returns the dollars of a
-        Usage, for a model whose price is unknown. `options`: added to every request, such as `{"temperature": 0}`.
-        `clock`: milliseconds since 1970. `new_id`: returns ids of runs. `close_model`: whether `close` also closes a
-        Model that you passed; it always closes one that you named. `resources`: what `close` closes too, such as
-        connections of MCP servers.
+        step.
+
+        Its results: `message_expiration_override` is a lease for all results of a run, which overrides every other.
+        `result_lease`: when the agent's result expires in the conversation of the agent around it (default: never).
+        `catalog`: holds the agent's bindings and descriptions of actions, read at each run, and the prompts for
+        summaries, read when it is opened (True: the store; False: none). `merge_results`: one message for all results
+        of a step, with the strictest of their leases. `announce_expansions`: append a note when a message was expanded.
+
+        Its surroundings: `conversation` is its name in the store (default: the agent's). `lock_timeout`: seconds to
+        wait for another agent in the same conversation before ConversationBusy is raised. `on_message_lifecycle`:
+        called with each MessageLifecycleEvent, also of sub-agents. `verbose`: log each step at level INFO to the logger
+        `foveate`. `cost`: returns the dollars of a Usage, for a model whose price is unknown. `clock`: milliseconds
+        since 1970. `new_id`: returns ids of runs. `close_model`: whether `close` also closes a Model that you passed;
+        it always closes one that you named. `resources`: what `close` closes too, such as connections of MCP servers.
 
         All other keywords are those of `open_conversation`: `store`, `window`, `policy`, `settings`, `summarizer`,
-        `plugins`, `on_event`, ... Leases are followed under every policy but `off`. Raises BadSetting for values that
-        are not allowed.
+        `plugins`, `on_event`, ... Leases are followed under every policy but `off`.
         """
-        if not isinstance(sub_agents, list | tuple) or not all(isinstance(sub, _LoopAgentBase) for sub in sub_agents):
-            raise BadSetting(f"sub_agents= must be a list of loop agents, not {sub_agents!r:.80}.")
-        self._config = LoopConfig.create(
-            type(self).__name__,
-            model,
-            asynchronous=self._asynchronous,
+        config = LoopConfig(
             name=name,
             description=description,
+            model=model,
             instructions=instructions,
-            actions=actions,
-            sub_agents=[sub_agent._config for sub_agent in sub_agents],
-            limits=limits,
+            template=template,
+            actions=actions_of(actions, conversation_options.get("plugins", ())),
+            sub_agents=by_name(sub_agents),
+            limits=limits or Limits(),
+            cost=cost,
+            options=options or {},
+            approve=approve,
+            max_parallel=max_parallel,
             override=message_expiration_override,
             result_lease=result_lease,
             catalog=catalog,
-            approve=approve,
-            max_parallel=max_parallel,
-            template=template,
-            announce_expansions=announce_expansions,
-            merge_results=merge_results,
             max_invalid_steps=max_invalid_steps,
             max_expansions=max_expansions,
+            announce_expansions=announce_expansions,
+            merge_results=merge_results,
             verbose=verbose,
-            listener=on_message_lifecycle,
+            listeners=() if on_message_lifecycle is None else (on_message_lifecycle,),
             lock_timeout=lock_timeout,
-            cost=cost,
-            options=options,
-            clock=clock,
-            conversation_options=conversation_options,
+            clock=clock or wall_clock,
+            conversation_options=conversation_options if clock is None else {**conversation_options, "clock": clock},
         )
-        if new_id is not None:
-            validate.function("new_id=", new_id)
+        self._config = config.checked(type(self).__name__, asynchronous=self._asynchronous)
         self._conversation_name = validate.text("conversation=", conversation) or name
-        self._new_id = new_id or new_run_id
+        self._closed_with_it = checked_resources(resources)
         self._resources = Resources(asynchronous=self._asynchronous)
         if close_model and model is not None and not isinstance(model, str):
             self._resources.adopt(model)
-        self._closed_with_it = checked_resources(resources)
+        self._loops = LoopFactory(self._resources, new_id)
         self._session: Session | None = None
         self._loop: StepLoop | None = None
         self._busy = threading.Lock()
@@ -160,7 +158,7 @@ class _LoopAgentBase:
         """Return the routine of a run: of a task, or, without one, of the newest run."""
 
         if self._loop is None:  # One loop for all runs: it knows whether the newest has ended.
-            self._loop = StepLoop(self._config, session, self._resources.open, self._new_id)
+            self._loop = self._loops.step_loop(self._config, session)
         if task is None:
             return self._loop.resume(streams=streams)
         return self._loop.begin(task, streams=streams)

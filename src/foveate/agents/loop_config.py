@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,21 +23,18 @@ from ..errors import BadSetting, MissingExtra
 from ..open import KEYWORDS
 from ..policies.leases import check_lease
 from ..policies.presets.sources import suggest
-from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
+from ..ports import Clock, Cost, HasCatalog, Model
 from .config import checked_catalog
 from .events import LifecycleListener
 from .limits import Limits, check_seconds
+from .sub_agents import SubAgentConfig, inherited_values, within
 from .tool_calls import Approve, ToolSettings
 from .tools import Tool, tools_of
 
-__all__ = ["SHIPPED_TEMPLATE", "Helper", "LoopConfig", "system_prompt"]
+__all__ = ["SHIPPED_TEMPLATE", "Helper", "LoopConfig", "actions_of", "system_prompt"]
 
 SHIPPED_TEMPLATE = "loop.md"
 """In the folder `prompts`."""
-_MODEL_OPTIONS = ("window", "reserve", "model", "format", "prices", "profile", "counter")
-"""Options that follow from a model: a sub-agent with its own model does not inherit them."""
-_OWN_OPTIONS = ("store", "tenant", "on_event", "plugins", "background")
-"""Options that a sub-agent does not inherit. Store and tenant are the same for all agents."""
 
 
 class LoopConfig(Struct, frozen=True, kw_only=True):
@@ -48,13 +45,11 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
     """For the model of an agent that has this one as a sub-agent."""
     model: Model | str | None
     """None: the model of the agent around it."""
-    system: str
-    """The system prompt, with the descriptions that actions have in code."""
     instructions: str
     template: str | Path | None
     """Of the system prompt; None: the shipped one."""
     actions: Mapping[str, Tool]
-    sub_agents: Mapping[str, LoopConfig]
+    sub_agents: Mapping[str, SubAgentConfig]
     limits: Limits
     cost: Cost | None
     options: Mapping[str, Any]
@@ -78,90 +73,57 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
     clock: Clock
     conversation_options: Mapping[str, Any]
     """Keywords of `open_conversation`."""
+    system: str = ""
+    """The system prompt, with the descriptions that actions have in code. `checked` renders it."""
 
-    @staticmethod
-    def create(
-        class_name: str,
-        model: Model | str | None,
-        *,
-        asynchronous: bool,
-        name: str,
-        description: str,
-        instructions: str,
-        actions: Iterable[Tool | Callable[..., object]],
-        sub_agents: Sequence[LoopConfig],
-        limits: Limits | None,
-        override: Lease | None,
-        result_lease: Lease | None,
-        catalog: HasCatalog | bool,
-        approve: Approve | None,
-        max_parallel: int,
-        template: str | Path | None,
-        announce_expansions: bool,
-        merge_results: bool,
-        max_invalid_steps: int,
-        max_expansions: int,
-        verbose: bool,
-        listener: LifecycleListener | None,
-        lock_timeout: float,
-        cost: Cost | None,
-        options: Mapping[str, Any] | None,
-        clock: Clock | None,
-        conversation_options: dict[str, Any],
-    ) -> LoopConfig:
-        """Check all values. Raises BadSetting, and TypeError for unknown keywords."""
-        _check_keywords(class_name, conversation_options)
-        for keyword, text in (("name=", name), ("description=", description), ("instructions=", instructions)):
-            validate.text(keyword, text)
-        if not name.strip():
+    def checked(self, class_name: str, *, asynchronous: bool) -> LoopConfig:
+        """Return the configuration with its system prompt, and with sub-agents that inherit from it.
+
+        Raises BadSetting for values that are not allowed, and TypeError for unknown keywords.
+        """
+        _check_keywords(class_name, self.conversation_options)
+        for name in ("name", "description", "instructions"):
+            validate.text(f"{name}=", getattr(self, name))
+        if not self.name.strip():
             raise BadSetting("name= must not be blank. Records and the catalog know the agent by its name.")
-        if model is not None and not isinstance(model, str):
-            validate.has_methods(
-                "model=", model, ("complete",), "a name such as anthropic:claude-haiku-4-5, or a Model"
-            )
-        if isinstance(actions, str | Mapping) or not isinstance(actions, Iterable):
-            raise BadSetting(f"actions= must be a list of functions and Tools, not {actions!r:.60}.")
-        tools = tools_of([*actions, *plugin_tools(checked_plugins(conversation_options.get("plugins", ())))])
-        by_name = {tool.name: tool for tool in tools}
-        ToolSettings(by_name, approve, max_parallel=max_parallel).check(asynchronous=asynchronous)
-        _check_names(sub_agents, set(by_name), asynchronous)
-        for keyword, lease in (("message_expiration_override", override), ("result_lease", result_lease)):
+        if self.model is not None and not isinstance(self.model, str):
+            allowed = "a name such as anthropic:claude-haiku-4-5, or a Model"
+            validate.has_methods("model=", self.model, ("complete",), allowed)
+        self.check_calls(asynchronous=asynchronous)
+        for keyword, lease in (("message_expiration_override", self.override), ("result_lease", self.result_lease)):
             if lease is not None:
                 check_lease(keyword, lease)
-        for keyword, function in (("cost=", cost), ("clock=", clock), ("on_message_lifecycle=", listener)):
+        listener = self.listeners[0] if self.listeners else None
+        functions = {"cost=": self.cost, "clock=": self.clock, "on_message_lifecycle=": listener}
+        for keyword, function in functions.items():
             if function is not None:
                 validate.function(keyword, function)
-        if options is not None and not isinstance(options, Mapping):
-            raise BadSetting(f"options= must be a dict that is added to every request, not {options!r:.60}.")
-        helpers = [Helper(sub_agent.name, sub_agent.description) for sub_agent in sub_agents]
-        config = LoopConfig(
-            name=name,
-            description=description,
-            model=model,
-            system=system_prompt(name, instructions, tools, helpers, template),
-            instructions=instructions,
-            template=template,
-            actions=by_name,
-            sub_agents={},
-            limits=validate.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)"),
-            cost=cost,
-            options=dict(options or {}),
-            approve=approve,
-            max_parallel=max_parallel,
-            override=override,
-            result_lease=result_lease,
-            catalog=checked_catalog(catalog),
-            max_invalid_steps=validate.integer("max_invalid_steps=", max_invalid_steps),
-            max_expansions=validate.integer("max_expansions=", max_expansions),
-            announce_expansions=validate.instance("announce_expansions=", announce_expansions, bool, "True or False"),
-            merge_results=validate.instance("merge_results=", merge_results, bool, "True or False"),
-            verbose=validate.instance("verbose=", verbose, bool, "True or False"),
-            listeners=() if listener is None else (listener,),
-            lock_timeout=check_seconds("lock_timeout=", lock_timeout),
-            clock=clock or wall_clock,
-            conversation_options=conversation_options if clock is None else {**conversation_options, "clock": clock},
-        )
-        return _with_sub_agents(config, sub_agents)
+        if not isinstance(self.options, Mapping):
+            raise BadSetting(f"options= must be a dict that is added to every request, not {self.options!r:.60}.")
+        validate.instance("limits=", self.limits, Limits, "a Limits, such as Limits(turns=20)")
+        checked_catalog(self.catalog)
+        check_seconds("lock_timeout=", self.lock_timeout)
+        for name in ("max_invalid_steps", "max_expansions"):
+            validate.integer(f"{name}=", getattr(self, name))
+        for name in ("announce_expansions", "merge_results", "verbose"):
+            validate.instance(f"{name}=", getattr(self, name), bool, "True or False")
+        sub_agents = within(self, self.actions, asynchronous=asynchronous)
+        config = replace(self, sub_agents=sub_agents)
+        return replace(config, system=config.described_system(lambda tool: tool))
+
+    def check_calls(self, *, asynchronous: bool) -> None:
+        """Raise BadSetting if something must be awaited and cannot be."""
+        ToolSettings(self.actions, self.approve, max_parallel=self.max_parallel).check(asynchronous=asynchronous)
+        for sub_agent in self.sub_agents.values():
+            sub_agent.check_calls(asynchronous=asynchronous)
+
+    def inheriting(self, outer: SubAgentConfig) -> LoopConfig:
+        """Return the configuration with the values that it inherits from the agent around it."""
+        verbose = self.verbose or (isinstance(outer, LoopConfig) and outer.verbose)
+        values = inherited_values(self, outer)
+        config = replace(self, **values, verbose=verbose, approve=self.approve or outer.approve)
+        inner = {name: sub_agent.inheriting(config) for name, sub_agent in self.sub_agents.items()}
+        return replace(config, sub_agents=inner)
 
     def described_system(self, described: Callable[[Tool], Tool]) -> str:
         """Return the system prompt with the actions as `described` returns them."""
@@ -177,41 +139,11 @@ def _check_keywords(class_name: str, options: Mapping[str, Any]) -> None:
             raise TypeError(f"{class_name}() got an unexpected keyword argument {name!r}.{suggest(name, KEYWORDS)}")
 
 
-def _check_names(sub_agents: Sequence[LoopConfig], taken: set[str], asynchronous: bool) -> None:
-    """Raise BadSetting for a name that is taken, and for a sub-agent that must be awaited and cannot be."""
-    for sub_agent in sub_agents:
-        if sub_agent.name in taken:
-            raise BadSetting(
-                f"Two helpers have the name {sub_agent.name!r}, and the model could not tell them apart. Pass name=."
-            )
-        taken.add(sub_agent.name)
-        ToolSettings(sub_agent.actions, sub_agent.approve).check(asynchronous=asynchronous)
-        _check_names(list(sub_agent.sub_agents.values()), set(sub_agent.actions), asynchronous)
-
-
-def _with_sub_agents(config: LoopConfig, sub_agents: Iterable[LoopConfig]) -> LoopConfig:
-    """Return the agent with its sub-agents, which inherit the values that they do not have."""
-    inner: dict[str, LoopConfig] = {}
-    outer_options = config.conversation_options
-    for sub in sub_agents:
-        left_out = _OWN_OPTIONS if sub.model is None else (*_OWN_OPTIONS, *_MODEL_OPTIONS)
-        inherited = {name: value for name, value in outer_options.items() if name not in left_out}
-        own = {name: value for name, value in sub.conversation_options.items() if name not in ("store", "tenant")}
-        shared = {name: outer_options[name] for name in ("store", "tenant") if name in outer_options}
-        merged = replace(
-            sub,
-            conversation_options={**inherited, **own, **shared},
-            override=sub.override or config.override,
-            verbose=sub.verbose or config.verbose,
-            listeners=(*sub.listeners, *config.listeners),
-            lock_timeout=config.lock_timeout,
-            approve=sub.approve or config.approve,
-            cost=sub.cost or (config.cost if sub.model is None else None),
-            catalog=config.catalog,
-            clock=config.clock,
-        )
-        inner[sub.name] = _with_sub_agents(merged, sub.sub_agents.values())
-    return replace(config, sub_agents=inner)
+def actions_of(actions: Iterable[Tool | Callable[..., object]], plugins: object) -> dict[str, Tool]:
+    """Return actions by name, with those of plugins. Raises BadSetting for values that are no actions."""
+    if isinstance(actions, str | Mapping) or not isinstance(actions, Iterable):
+        raise BadSetting(f"actions= must be a list of functions and Tools, not {actions!r:.60}.")
+    return {tool.name: tool for tool in tools_of([*actions, *plugin_tools(checked_plugins(cast(Any, plugins)))])}
 
 
 # ------------------------------------------------------------------------------------------------------ system prompt

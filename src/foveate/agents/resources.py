@@ -21,7 +21,7 @@ from ..ports import Cost, Model
 from ..settings import Settings, load
 from .agent_catalog import AgentCatalog
 from .events import Lifecycle
-from .loop_config import LoopConfig
+from .sub_agents import SubAgentConfig
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation, Conversation
@@ -49,9 +49,11 @@ class Resources:
         self._asynchronous = asynchronous
         self._store: Any = None
         self._owns_store = False
+        self._tenant: str | None = None
+        self._window: int | None = None
         self._models: dict[str, Model] = {}
 
-    def open(self, config: LoopConfig, name: str, model: Model | None) -> Any:
+    def open(self, config: SubAgentConfig, name: str, model: Model | None) -> Any:
         """Open the conversation `name` for an agent. Returns a Session, or an awaitable of one if asynchronous.
 
         `model`: the model of the agent around it. Raises BadSetting if there is no model at all.
@@ -64,6 +66,10 @@ class Resources:
         options.setdefault("model", own_model.name)
         if isinstance(window := getattr(own_model, "window", None), int):
             options.setdefault("window", window)
+        if self._window is not None and config.model is None:
+            options.setdefault("window", self._window)
+        if self._tenant is not None:
+            options["tenant"] = self._tenant
         settings = _load(options)
         if self._store is None:
             place = settings["store"]
@@ -94,6 +100,14 @@ class Resources:
             return session(await chat)
 
         return session_later() if inspect.isawaitable(chat) else session(chat)
+
+    def use_conversation(self, conversation: Conversation | AsyncConversation) -> None:
+        """Open conversations in the store of the agent's own one, for its tenant. `close` does not close that store.
+
+        Its window is the default for sub-agents that have no model of their own.
+        """
+        access = conversation._agent
+        self._store, self._tenant, self._window = access.store, access.head.tenant, access.window
 
     def adopt(self, model: Model) -> None:
         """Close this model too."""

@@ -20,7 +20,6 @@ from ..core.messages import Message, ToolCall, ToolResult, user
 from ..core.runs import AgentRun, AgentRunStep, step_name
 from ..core.stamps import Lease
 from ..errors import BadEdit, BadInput, MissingExtra
-from ..ports import Model
 from .action_results import merged_message, result_message
 from .delegation import Delegation, EarlierStep
 from .effects import Call, Routine
@@ -51,19 +50,17 @@ class StepLoop:
         self,
         config: LoopConfig,
         session: Session,
-        open_session: Callable[[LoopConfig, str, Model], object],
+        delegation: Delegation,
         new_id: Callable[[], str],
+        outer: Run | None = None,
+        parent: str = "",
     ) -> None:
-        """`open_session`: opens the named conversation of a sub-agent for an agent with this model."""
-        self._config, self._session, self._new_id = config, session, new_id
+        """`new_id`: returns ids of runs. Of a sub-agent, `outer`: the run of the agent around it; `parent`: name of the
+        step that gave the task.
+        """
+        self._config, self._session, self._delegation = config, session, delegation
+        self._new_id, self._outer, self._parent = new_id, outer, parent
         self._chat = session.conversation
-        self._delegation = Delegation(
-            self._chat,
-            config.sub_agents,
-            lambda sub_agent, name: open_session(sub_agent, name, session.model),
-            lambda sub_agent, inner: StepLoop(sub_agent, inner, open_session, new_id),
-            max_parallel=config.max_parallel,
-        )
         self._lock = ConversationLock(self._chat, lock_timeout=config.lock_timeout)
         self._system = config.system
         self._invalid_steps = 0
@@ -75,17 +72,16 @@ class StepLoop:
 
     # ------------------------------------------------------------------------------------------------------------ runs
 
-    def begin(self, content: object, *, streams: bool, outer: Run | None = None, parent: str = "") -> Routine[Outcome]:
-        """Run from a task, or the user's answer, to the end. `content`: what `Conversation.append` takes. `outer`: the
-        run of the agent around this one. `parent`: the step of it that gave the task.
+    def begin(self, content: object, *, streams: bool) -> Routine[Outcome]:
+        """Run from a task, or the user's answer, to the end. `content`: what `Conversation.append` takes.
 
         Raises BadInput for a blank task, and ConversationBusy if another agent works here; nothing is appended then.
         """
         if is_blank(content):
             raise BadInput("The task is blank. Pass a text that says what is to be done.")
-        return (yield from self._lock.hold(partial(self._begin, content, streams, outer, parent)))
+        return (yield from self._lock.hold(partial(self._begin, content, streams)))
 
-    def _begin(self, content: object, streams: bool, outer: Run | None, parent: str) -> Routine[Outcome]:
+    def _begin(self, content: object, streams: bool) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
         yield from self._read_catalog()
         is_clean = len(self._chat) == self._clean_length and not self._lock.took_over
@@ -96,39 +92,39 @@ class StepLoop:
             yield from broken.fail_open_steps()
             state, reason = (earlier.state, earlier.reason) if earlier.ended else ("stopped", "it broke off")
             yield from broken.close(state, earlier.result, reason)
-        run, before = self._new_run(self._new_record("", parent), streams, outer), len(self._chat)
+        run, before = self._new_run(self._new_record(""), streams), len(self._chat)
         # The input is appended before the record is stored, which could not repeat its images.
         yield from run.append(content, step=step_name(run.record.id, 0))
         run.record = replace(run.record, task=(yield from task_of(self._chat, before)))
         return (yield from self._perform(run, partial(self._loop, run)))
 
-    def resume(self, *, streams: bool, outer: Run | None = None, parent: str = "") -> Routine[Outcome]:
+    def resume(self, *, streams: bool) -> Routine[Outcome]:
         """Continue where a run ended before it was done: broken off, failed, or stopped by a limit.
 
         A run that broke off continues as the same run; after a limit a new run begins. Of a run that is done, or waits
         for the user, the outcome is returned again. Raises BadInput if there was no run, and ConversationBusy if
         another agent works here.
         """
-        return (yield from self._lock.hold(partial(self._resume, streams, outer, parent)))
+        return (yield from self._lock.hold(partial(self._resume, streams)))
 
-    def _resume(self, streams: bool, outer: Run | None, parent: str) -> Routine[Outcome]:
+    def _resume(self, streams: bool) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
         yield from self._read_catalog()
         record = yield from newest_run(self._chat, self._config.name)
-        if (unrecorded := (yield from self._unrecorded(parent))) is not None:
-            run = self._new_run(unrecorded, streams, outer)
+        if (unrecorded := (yield from self._unrecorded())) is not None:
+            run = self._new_run(unrecorded, streams)
             return (yield from self._perform(run, partial(self._loop, run)))
         if record is None:
             raise BadInput(f"There is nothing to resume: {self._config.name} has not run in {self._chat.name!r}.")
         if record.state in ("done", "waiting"):
-            run = self._new_run(record, streams, outer)
+            run = self._new_run(record, streams)
             yield from self._delegation.count_earlier(run)
             yield RunEnded(run.outcome)
             return run.outcome
         if record.state == "stopped" and record.reason in LIMIT_REASONS:
-            run = self._new_run(self._new_record(record.task, record.parent), streams, outer)
+            run = self._new_run(self._new_record(record.task), streams)
             return (yield from self._perform(run, partial(self._loop, run)))
-        run = self._new_run(record, streams, outer)
+        run = self._new_run(record, streams)
         yield from run.resume()
         return (yield from self._perform(run, partial(self._continue, run)))
 
@@ -145,11 +141,11 @@ class StepLoop:
         self._clean_length = len(self._chat)
         return outcome
 
-    def _new_record(self, task: str, parent: str) -> AgentRun:
+    def _new_record(self, task: str) -> AgentRun:
         now = self._config.clock()
-        return new_record(self._config.name, self._chat.name, task, id=self._new_id(), now=now, parent=parent)
+        return new_record(self._config.name, self._chat.name, task, id=self._new_id(), now=now, parent=self._parent)
 
-    def _new_run(self, record: AgentRun, streams: bool, outer: Run | None = None) -> Run:
+    def _new_run(self, record: AgentRun, streams: bool) -> Run:
         self._invalid_steps = self._expansions = 0
         return Run(
             record,
@@ -161,12 +157,12 @@ class StepLoop:
             streams=streams,
             options=self._config.options,
             owner=self._lock.owner,
-            outer=outer,
+            outer=self._outer,
         )
 
     # -------------------------------------------------------------------------------------------------------- the loop
 
-    def _unrecorded(self, parent: str) -> Routine[AgentRun | None]:
+    def _unrecorded(self) -> Routine[AgentRun | None]:
         """Return the record of a run that broke off when its input was appended and its record was not stored."""
         rows: list[HistoryEntry] = yield Call(partial(self._chat.history, max(1, len(self._chat) - PAGE + 1)))
         id, _, number = rows[-1].stamp.step.rpartition("/") if rows else ("", "", "")
@@ -174,7 +170,7 @@ class StepLoop:
         if number != "0" or any(run.id == id for run in runs):
             return None
         first = next(row.position for row in rows if row.stamp.step == rows[-1].stamp.step)
-        return replace(self._new_record((yield from task_of(self._chat, first - 1)), parent), id=id)
+        return replace(self._new_record((yield from task_of(self._chat, first - 1))), id=id)
 
     def _continue(self, run: Run) -> Routine[Outcome]:
         """Continue after the last message of the run in the history."""

@@ -10,17 +10,18 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from ..conversation import validate
 from ..core.messages import Content, Media, Message, Opaque, State, Text, ToolCall, ToolResult
-from ..core.runs import AgentRunStep, step_name
+from ..core.runs import AgentRunStep, StepKind, step_name
 from ..core.stamps import Lease, Stop
 from ..core.tool_names import find_named
 from ..errors import BadInput, BadSetting, StoreError
@@ -30,6 +31,9 @@ from .events import ToolAnswered, ToolCalled
 from .mcp_results import read_mcp_result
 from .run import Run
 from .tools import Tool, ToolFailed
+
+if TYPE_CHECKING:
+    from .delegation import Delegation
 
 __all__ = [
     "CONTINUE",
@@ -75,10 +79,16 @@ class ToolSettings(Struct, frozen=True):
     """Default: a message of role tool, with the lease of the tool."""
     noun: str = "tool"
     """The model's word for tools."""
+    delegation: Delegation | None = None
+    """Carries out the calls of tools that stand for sub-agents."""
 
     def find(self, name: str) -> Tool | None:
         """Return the tool that a model means by this name: `Query_Database` means `Query Database`."""
         return find_named(self.tools, name)
+
+    def is_delegated(self, tool: Tool | None) -> bool:
+        """Return whether a tool stands for a sub-agent."""
+        return self.delegation is not None and tool is not None and self.delegation.has(tool.name)
 
     def needs_approval(self, tool: Tool) -> bool:
         """Return whether `approve` is asked before a call of this tool."""
@@ -218,14 +228,41 @@ def _carry_out(
     for item in batch:  # After all events: a consumer that leaves during an event leaves no call begun.
         if not item.is_stored:
             if item.step is None:  # A call that is repeated keeps its step.
+                kind: StepKind = "sub-agent" if settings.is_delegated(item.tool) else "action"
                 call = item.call
-                item.step = yield from run.begin_step("action", call.name, call=call.call_id, input=call.arguments)
+                item.step = yield from run.begin_step(kind, call.name, call=call.call_id, input=call.arguments)
             if item.has_answer:
                 yield from _store(run, item)
     yield from _append(run, settings, pending)
     waiting = [item for item in batch if not item.has_answer]
-    if not waiting:
+    handed = [item for item in waiting if settings.is_delegated(item.tool)]
+    called = [item for item in waiting if item not in handed]
+    calls = [_call(run, settings, called, pending)] if called else []
+    if settings.delegation is None or not handed:
+        for routine in calls:
+            yield from routine
         return
+    tasks = [_delegate(run, settings, settings.delegation, item, pending) for item in handed]
+    yield from settings.delegation.in_parallel(run, tasks, calls)
+
+
+def _delegate(
+    run: Run, settings: ToolSettings, delegation: Delegation, item: _PendingCall, pending: Sequence[_PendingCall]
+) -> Routine[None]:
+    """Let a sub-agent carry out a call, and append its result as soon as no earlier one is missing."""
+    assert item.step is not None, "A call is begun before it is carried out."
+    start = time.monotonic()
+    text, state = yield from delegation.work(run, item.step, str(item.arguments["task"]))
+    item.seconds = time.monotonic() - start
+    item.answer((Text(sendable(text)),), state, "" if state == "ok" else text)
+    yield from _store(run, item)
+    yield from _append(run, settings, pending)
+
+
+def _call(
+    run: Run, settings: ToolSettings, waiting: Sequence[_PendingCall], pending: Sequence[_PendingCall]
+) -> Routine[None]:
+    """Call tools in parallel, and append results as soon as no earlier one is missing."""
     functions = [partial(item.known_tool.call, **item.arguments) for item in waiting]
     free = settings.max_parallel
     started = yield StartCalls(

@@ -19,6 +19,7 @@ from ..errors import BadInput, BadSetting
 from ..expand.tool import NAMES
 from .agent_catalog import AgentCatalog
 from .config import AgentConfig, WrongAnswer
+from .delegation import Delegation
 from .effects import Call, Routine
 from .events import Outcome, RunEnded
 from .limits import LIMIT_REASONS
@@ -39,40 +40,53 @@ _ANSWER_TRIES = 3
 class ToolLoop:
     """One agent in one conversation. Its methods are routines (`effects.py`)."""
 
-    def __init__(self, config: AgentConfig, conversation: Conversation | AsyncConversation) -> None:
-        """Raises BadSetting if model and conversation have different formats."""
-        if conversation.format.name != config.model.format:
+    def __init__(
+        self,
+        config: AgentConfig,
+        conversation: Conversation | AsyncConversation,
+        delegation: Delegation,
+        outer: Run | None = None,
+        parent: str = "",
+    ) -> None:
+        """Of a sub-agent, `outer`: the run of the agent around it; `parent`: name of the step that gave the task.
+
+        Raises BadSetting if model and conversation have different formats.
+        """
+        model = config.model
+        assert model is not None, "`LoopFactory` fills in the model of the agent around it."
+        if conversation.format.name != model.format:
             raise BadSetting(
-                f"The model {config.model.name} has the format {config.model.format}, but conversation "
-                f"{conversation.name!r} was opened with {conversation.format.name}. Leave format= out."
+                f"The model {model.name} has the format {model.format}, but conversation {conversation.name!r} was "
+                f"opened with {conversation.format.name}. Leave format= out."
             )
-        self._config = config
-        self._chat = conversation
+        self._config, self._model = config, model
+        self._chat, self._delegation = conversation, delegation
+        self._outer, self._parent = outer, parent
         store = conversation._agent.store if config.catalog is True else (config.catalog or None)
-        self._catalog = AgentCatalog(config.name, store, conversation._agent.head.tenant)
+        self._catalog = AgentCatalog(config.name, store, conversation._agent.head.tenant, config.override)
         self._tools = self._wire_tools()
-        self._settings = replace(config.tools, format_result=self._with_lease)
+        self._settings = replace(config.tools, format_result=self._with_lease, delegation=delegation)
         self._lock = ConversationLock(conversation, lock_timeout=config.lock_timeout)
-        window = getattr(config.model, "window", None)
+        window = getattr(model, "window", None)
         self._choice: ModelChoice = (
             (None, None)  # The agent opens the conversation for this model, with the options of the program.
             if isinstance(config.conversation, str)
-            else conversation._agent.choice_for(config.model.name, window if isinstance(window, int) else None)
+            else conversation._agent.choice_for(model.name, window if isinstance(window, int) else None)
         )
         """Model and window that each request names, for a conversation that may be opened for another model."""
         self._clean_length: int | None = None
         """Length of the history when nothing in it was open. None: unknown."""
 
-    def send(self, content: object, *, streams: bool) -> Routine[Outcome]:
+    def begin(self, content: object, *, streams: bool) -> Routine[Outcome]:
         """Append an input, and run until the model has answered it.
 
         Raises BadInput for blank text, and ConversationBusy if another agent works here; nothing is appended then.
         """
         if is_blank(content):
             raise BadInput("The input is blank. Pass a text that asks for something.")
-        return (yield from self._lock.hold(partial(self._send, content, streams)))
+        return (yield from self._lock.hold(partial(self._begin, content, streams)))
 
-    def _send(self, content: object, streams: bool) -> Routine[Outcome]:
+    def _begin(self, content: object, streams: bool) -> Routine[Outcome]:
         yield Call(self._chat.refresh)
         yield from self._read_catalog()
         yield from self._close_earlier()
@@ -103,22 +117,28 @@ class ToolLoop:
         ):
             return (yield from self._perform(self._run(self._new_record(self._last_input()), streams)))
         if not is_answered:
-            run = self._run(record, streams)
-            yield from run.resume()
+            run = yield from self._resumed(record, streams)
             return (yield from self._perform(run))
         reason = refusal_reason(newest.stamp.stop)
         is_stored = record.state in ("done", "waiting") or (record.state == "failed" and record.reason == reason)
         if not is_stored and _is_of(newest, record):  # The run had ended, but its record does not say so.
-            run = self._run(record, streams)
-            yield from run.resume()
+            run = yield from self._resumed(record, streams)
             if reason:
                 return (yield from run.finish("failed", newest.message.text, reason))
             if outcome := (yield from self._answer(run, newest.message.text)):
                 return outcome
             return (yield from self._perform(run))
-        last = Outcome(record.result, record)
-        yield RunEnded(last)
-        return last
+        run = self._run(record, streams)
+        yield from self._delegation.count_earlier(run)
+        yield RunEnded(run.outcome)
+        return run.outcome
+
+    def _resumed(self, record: AgentRun, streams: bool) -> Routine[Run]:
+        """Return a run that broke off, with all that it used."""
+        run = self._run(record, streams)
+        yield from run.resume()
+        yield from self._delegation.count_earlier(run)
+        return run
 
     # ----------------------------------------------------------------------------------------------------- the catalog
 
@@ -230,7 +250,7 @@ class ToolLoop:
         # In a fork, the first run is stored under the name of the conversation that it came from.
         for id in ids[ids.index(first) + 1 :] if first in ids else ids:
             steps += yield Call(partial(self._chat.journal.steps, id))
-        return [step for step in steps if step.kind == "action" and step.turn == turn]
+        return [step for step in steps if step.kind in ("action", "sub-agent") and step.turn == turn]
 
     # ---------------------------------------------------------------------------------------------------- earlier runs
 
@@ -247,7 +267,7 @@ class ToolLoop:
             must_close = record is not None and (yield from is_open(self._chat, record))
         if not must_close:
             return
-        run = self._run(record or self._new_record(""), streams=False)
+        run = yield from self._resumed(record or self._new_record(""), streams=False)
         if record is None:
             closed = replace(run.record, state="done", reason="It answered calls that another program had left open.")
         elif has_answered:
@@ -257,7 +277,6 @@ class ToolLoop:
             closed = replace(record, state="stopped", reason="It broke off, and a new input came.", result="")
         else:
             closed = record
-        yield from run.resume()
         yield from run.save()
         yield from self._answer_open(run)
         yield from run.close(closed.state, closed.result, closed.reason)
@@ -294,14 +313,16 @@ class ToolLoop:
 
     def _new_record(self, task: str) -> AgentRun:
         config = self._config
-        return new_record(config.name, self._chat.name, task, id=config.new_id(), now=config.clock())
+        return new_record(
+            config.name, self._chat.name, task, id=config.new_id(), now=config.clock(), parent=self._parent
+        )
 
     def _run(self, record: AgentRun, streams: bool) -> Run:
         config = self._config
         return Run(
             record,
             self._chat,
-            config.model,
+            self._model,
             limits=config.limits,
             clock=config.clock,
             cost=config.cost,
@@ -309,6 +330,7 @@ class ToolLoop:
             options=config.options,
             owner=self._lock.owner,
             choice=self._choice,
+            outer=self._outer,
         )
 
 

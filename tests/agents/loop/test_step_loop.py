@@ -263,7 +263,7 @@ def test_an_agent_without_a_model_raises():
         ({"name": " "}, "name= must not be blank"),
         ({"actions": [look, look]}, "Two tools have the name look"),
         ({"actions": "look"}, "actions"),
-        ({"sub_agents": [look]}, "sub_agents= must be a list of loop agents"),
+        ({"sub_agents": [look]}, "sub_agents= must be a list of agents"),
         ({"limits": 5}, "limits= must be a Limits"),
         ({"message_expiration_override": 3}, "message_expiration_override"),
         ({"message_expiration_override": Lease(-1)}, "expiration_turns is -1"),
