@@ -169,7 +169,7 @@ class Live(RuleBasedStateMachine):
     def departs(self, side: int, data: st.DataObject) -> None:
         chat = self.chats[side]
         chat.refresh()
-        (chat._session.exchange.depart(data.draw(st.integers(1, len(chat)))))
+        (chat._session.exchange.caller_list.go_back(data.draw(st.integers(1, len(chat)))))
 
     @rule(data=st.data())
     def is_forked(self, data: st.DataObject) -> None:

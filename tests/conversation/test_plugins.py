@@ -26,7 +26,7 @@ from foveate import (
     plugin,
     tool_result,
 )
-from foveate.conversation import exchange
+from foveate.conversation import caller_list
 from foveate.conversation.plugins import AdditionalContent
 from foveate.core.enrich import own_message, retained_parts
 from foveate.errors import BadEdit, BadMessage, BadSetting, StoreError
@@ -388,9 +388,9 @@ def play(chat: Conversation, script: Iterable[str], own: list[dict[str, Any]]) -
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_host_list_is_followed_without_plugin_texts(provider: str, monkeypatch):
     comparisons: list[object] = []
-    history = exchange.CallerHistory
+    history = caller_list.CallerHistory
     monkeypatch.setattr(
-        exchange, "CallerHistory", lambda *arguments: comparisons.append(arguments) or history(*arguments)
+        caller_list, "CallerHistory", lambda *arguments: comparisons.append(arguments) or history(*arguments)
     )
     store = MemoryStore()
     chat = opened(Screen(), provider=provider, store=store)

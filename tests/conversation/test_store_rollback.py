@@ -191,7 +191,7 @@ def test_rollback_of_a_departure_raises_store_rolled_back() -> None:
     store = FailedOver()
     chat = talking(store)
     talk_about(chat, "a", "b", "c")
-    (chat._session.exchange.depart(2))
+    (chat._session.exchange.caller_list.go_back(2))
     talk_about(chat, "d")
     store.now = behind("a", "b", "c")
     with pytest.raises(StoreRolledBack):

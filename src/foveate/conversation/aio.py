@@ -250,6 +250,7 @@ class AsyncConversation:
 
     append = _awaited(Conversation.append)
     lease = _awaited(Conversation.lease)
+    follow = _awaited(Conversation.follow)
     prompt = _awaited(Conversation.prompt)
     body = _awaited(Conversation.body)
     prepare = _awaited(Conversation.prepare)

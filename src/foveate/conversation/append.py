@@ -20,7 +20,16 @@ from ..ports import Changes, Clock, Head, StoredMessage, TokenCounter, append
 from . import validate
 from .state import ATTEMPTS, State, row_of
 
-__all__ = ["NO_FACTS", "Addition", "Appender", "MessageBatch", "MessageFacts", "facts_of"]
+__all__ = [
+    "NO_FACTS",
+    "NO_OWN_FACTS",
+    "Addition",
+    "Appender",
+    "MessageBatch",
+    "MessageFacts",
+    "OwnFacts",
+    "facts_of",
+]
 
 _ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 _ORIGIN_OF_TYPE: dict[str, Origin] = {
@@ -31,6 +40,22 @@ _ORIGIN_OF_TYPE: dict[str, Origin] = {
     "retry-context": "derived",
 }
 """The origin of an application's own types of messages, if it differs from their role."""
+
+
+class OwnFacts(Struct, frozen=True):
+    """Facts about one message of a batch."""
+
+    metadata: str = ""
+    """The application's facts, as JSON."""
+    key: str = ""
+    """The id of the message in the caller's list."""
+    origin: Origin | None = None
+    """Where it came from, if its role does not show that."""
+    lease: Lease | None = None
+    """When it expires."""
+
+
+NO_OWN_FACTS = OwnFacts()
 
 
 class MessageFacts(Struct, frozen=True):
@@ -44,8 +69,8 @@ class MessageFacts(Struct, frozen=True):
     kept: Mapping[int, tuple[PartRetention, ...]] = {}
     """The retention of each part, by the index of the message in the batch."""
     metadata: str = ""
-    own_metadata: Mapping[int, str] = {}
-    """The metadata of single messages instead of `metadata`, by their index in the batch."""
+    own: Mapping[int, OwnFacts] = {}
+    """Facts of single messages, by their index in the batch. What they leave empty is as for the whole batch."""
     expanded: Expansion | None = None
     """For messages that show an original again."""
     step: str = ""
@@ -62,13 +87,15 @@ class MessageFacts(Struct, frozen=True):
     def after(self, count: int) -> MessageFacts:
         """Return the facts about the messages after the first `count` of a batch."""
         kept = {i - count: parts for i, parts in self.kept.items() if i >= count}
-        own = {i - count: metadata for i, metadata in self.own_metadata.items() if i >= count}
-        return replace(self, kept=kept, own_metadata=own)
+        own = {i - count: facts for i, facts in self.own.items() if i >= count}
+        return replace(self, kept=kept, own=own)
 
-    def origin_of(self, message: Message) -> Origin:
+    def origin_of(self, message: Message, index: int = -1) -> Origin:
         """Return the origin of a message: the explicit one, else by its type, else by its role."""
-        kind = self.lease.message_type if self.lease and message.role == "user" else ""
-        return self.origin or _ORIGIN_OF_TYPE.get(kind) or _ORIGINS[message.role]
+        own = self.own.get(index, NO_OWN_FACTS)
+        lease = own.lease or self.lease
+        kind = lease.message_type if lease and message.role == "user" else ""
+        return own.origin or self.origin or _ORIGIN_OF_TYPE.get(kind) or _ORIGINS[message.role]
 
 
 NO_FACTS = MessageFacts()
@@ -184,21 +211,23 @@ class MessageBatch:
             elif (result := message.result) is not None:
                 source = result.name or tools.get(result.call_id) or tool_of(result.call_id)
             is_reply = facts.usage is not None and message.role == "assistant"
+            own = facts.own.get(i, NO_OWN_FACTS)
             stamp = Stamp(
                 turn,
                 now,
                 tokens,
-                facts.origin_of(message),
+                facts.origin_of(message, i),
                 source,
                 facts.usage if is_reply else None,
                 self._estimate if is_reply else 0,
-                facts.lease,
+                own.lease or facts.lease,
                 Retention(sequence, kept) if kept else None,
-                facts.own_metadata.get(i, facts.metadata),
+                own.metadata or facts.metadata,
                 facts.expanded,
                 facts.step,
                 facts.stop if message.role == "assistant" else None,
                 facts.model if message.role == "assistant" else "",
+                own.key,
             )
             parent = ids.message_id(parent, digest)
             link = ids.seal(link, parent, redacted_stamp(stamp))

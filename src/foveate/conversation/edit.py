@@ -94,13 +94,18 @@ class Editor:
         state.follow_head()
         for _ in range(PLANS):
             self._validate(edits)
-            before = state.view()
-            draft = self._draft(edits, before.call.now)
             try:
-                return state.commit(edits, author, before, state.frame(draft.entries()), draft)
+                return self.commit(edits, author)
             except ConflictError:
                 state.refresh()
         raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Try again later.")
+
+    def commit(self, edits: Sequence[Edit], author: str) -> Record:
+        """Commit edits that can apply. Raises ConflictError if another writer came first."""
+        state = self._state
+        before = state.view()
+        draft = self._draft(edits, before.call.now)
+        return state.commit(edits, author, before, state.frame(draft.entries()), draft)
 
     def _draft(self, edits: Sequence[Edit], now: int) -> Projection:
         """Return the projection as it would be with these edits."""

@@ -6,13 +6,12 @@ It follows the caller's own list of messages, and lets plugins and the tool `exp
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from msgspec.structs import replace
 
-from ..core.enrich import own_message
 from ..core.events import Event
 from ..core.messages import Message
 from ..core.metadata import is_metadata
@@ -20,17 +19,17 @@ from ..core.needs import Needs, needs_of
 from ..core.planner import Plan
 from ..core.stamps import Stop, Usage
 from ..core.view import View
-from ..errors import BadInput, BadMessage, ConflictError, NoSuchConversation, StoreError
+from ..errors import BadInput, BadMessage, StoreError
 from ..expand.expander import Expander
-from ..expand.originals import decoded
 from ..expand.tool import TOOL, has_tool, offers_expand, with_instruction, with_tool
 from ..policies.message_terms import Terms, unfollowed_terms
 from . import validate
-from .append import NO_FACTS, Appender, MessageFacts
-from .caller_history import CallerHistory, ReadMessage
+from .append import NO_FACTS, NO_OWN_FACTS, Appender, MessageFacts, OwnFacts
+from .caller_history import ReadMessage
+from .caller_list import CallerList, Followed
 from .calls import Caller
+from .edit import Editor
 from .instrumentation import Reporter
-from .journal_search import number_at
 from .plan import Planner
 from .plugins import Plugin, PluginRunner
 from .replies import Replies
@@ -43,12 +42,8 @@ ModelChoice = tuple[str | None, int | None]
 
 _log = logging.getLogger("foveate")
 _NESTED = "The system prompt or the tools are nested too deeply to be sent. Flatten them."
-_ATTEMPTS = 5
-"""How often a list is compared again after another writer came first."""
 _DEPTH = 2
 """Lists in lists that are read as messages: tools often return a list each."""
-_STEM = 480
-"""Characters of the name that an earlier course of a conversation begins with: stores take 500."""
 
 
 class Exchange:
@@ -63,6 +58,7 @@ class Exchange:
         self,
         state: State,
         appender: Appender,
+        editor: Editor,
         planner: Planner,
         reporter: Reporter,
         caller: Caller,
@@ -71,7 +67,8 @@ class Exchange:
         self._state, self._appender, self._planner, self._reporter = state, appender, planner, reporter
         self._plugins = PluginRunner(plugins, caller, self._report_failure) if plugins else None
         self._owner = ""
-        self._caller_history: CallerHistory | None = None
+        self.caller_list = CallerList(state, editor, appender, reporter, self._read, self._append_new)
+        """The list of messages that the caller keeps."""
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
         self._choice: ModelChoice = (None, None)  # model and window of the last request
         self._has_offer = False  # Whether there was a request yet
@@ -102,10 +99,8 @@ class Exchange:
         _check_results([message for message, _ in messages])
 
         def add(some: Sequence[ReadMessage]) -> tuple[str, ...]:
-            own = {i: metadata for i, (_, metadata) in enumerate(some) if metadata}
-            return self._add(
-                [message for message, _ in some], after, replace(facts, own_metadata=own) if own else facts
-            )
+            own = {i: own_facts for i, (_, own_facts) in enumerate(some) if own_facts != NO_OWN_FACTS}
+            return self._add([message for message, _ in some], after, replace(facts, own=own) if own else facts)
 
         answers = self.expander.answers() if any(message.result for message, _ in messages) else {}
         if not answers:
@@ -118,11 +113,21 @@ class Exchange:
 
     def say(self, message: Message, facts: MessageFacts) -> None:
         """Append a message that the caller's own list lacks."""
-        history = self._caller_history
-        is_in_step = history is not None and history.tip == self._state.head.tip
         self._add([message], None, facts)
-        if history is not None and is_in_step:
-            history.added(message, self._state.head.tip, self._state.head.position)
+
+    def follow(
+        self,
+        messages: object,
+        read: Callable[[Any], object] | None = None,
+        *,
+        ignore_removals: bool = False,
+        forks: bool = True,
+    ) -> Followed:
+        """Make the history and the view what the caller's list shows."""
+        return self.caller_list.follow(messages, read, ignore_removals=ignore_removals, forks=forks)
+
+    def _append_new(self, messages: Sequence[ReadMessage]) -> tuple[str, ...]:
+        return self._append(messages, self._state.head.tip, NO_FACTS)
 
     def _add(self, messages: Sequence[Message], after: str | None, facts: MessageFacts) -> tuple[str, ...]:
         before = self._state.head.position
@@ -139,7 +144,7 @@ class Exchange:
         No provider takes it as a key of a message.
         """
         if isinstance(value, Message):
-            return [(validate.message(value), "")]
+            return [ReadMessage(validate.message(value))]
         if isinstance(value, list | tuple) and not _is_blocks(value):
             if depth > _DEPTH:
                 raise BadMessage("The messages are lists in lists in lists. Pass one list of messages.")
@@ -149,7 +154,8 @@ class Exchange:
         if isinstance(value, Mapping) and is_metadata(value.get("metadata")):
             metadata = validate.metadata(value["metadata"])
             value = {key: value[key] for key in value if key != "metadata"}
-        return [(message, metadata) for message in self._state.format.parse(value)]
+        own_facts = OwnFacts(metadata) if metadata else NO_OWN_FACTS
+        return [ReadMessage(message, own_facts) for message in self._state.format.parse(value)]
 
     def _warn_of_terms(self, facts: MessageFacts) -> None:
         """Log, once for each kind of terms, why the terms of a message are without effect here."""
@@ -178,11 +184,12 @@ class Exchange:
         self._choice = choice
         self.weigh(system, tools)
         if messages is not None:
-            self._follow(messages)
+            self.follow(messages)
+        self.caller_list.depart()
         self._offer, self._has_offer = (system, tools or ()), True  # SDKs pass None for no tools.
         self._answer_expand()  # For replies that were appended, or after a crash.
         self._add_to_results()
-        return self._planned()
+        return replace(self._planned(), list_places=self.caller_list.places)
 
     def prepare_again(self) -> View:
         """Prepare a request with the system prompt and tools of the last one."""
@@ -322,8 +329,6 @@ class Exchange:
                 self._reporter.commits(before, places)
             state.limits.answered()
             return known.id
-        history = self._caller_history
-        is_in_step = history is not None and history.tip == state.head.tip
         facts = MessageFacts(
             usage=self.replies.unbilled(call, billed),
             step=validate.text("step=", step),
@@ -332,8 +337,6 @@ class Exchange:
             model=state.model.name,
         )
         ids = self.append(message, facts=facts)
-        if history is not None and is_in_step:
-            history.recorded(message, state.head.tip, state.head.position)
         state.limits.answered()
         self._after_reply()
         self._reporter.observer.count()
@@ -353,75 +356,9 @@ class Exchange:
             _log.warning("%s: the next prompt plans, since the plan after the reply failed: %s", name, error)
         self._reporter.commits(before, places)
 
-    # ---------------------------------------------------------------------------------------------- the caller's list
-
-    def _follow(self, messages: object) -> None:
-        """Make the history equal to the caller's list: append its new tail, and fork if it departs."""
-        if not isinstance(messages, list | tuple):
-            raise BadMessage(f"messages= takes the whole list of messages, not {type(messages).__name__}.")
-        for _ in range(_ATTEMPTS):
-            try:
-                self._follow_once(messages)
-                return
-            except ConflictError:  # Another writer came first: compare again.
-                self._state.refresh()
-                self._caller_history = None
-        raise ConflictError(
-            f"Other writers kept changing {self._state.head.name!r}; {_ATTEMPTS} attempts failed. Try again later."
-        )
-
-    def _follow_once(self, messages: Sequence[object]) -> None:
-        state = self._state
-        history, self._caller_history = self._caller_history, None  # Read again if anything below fails.
-        if history is None or history.tip != state.head.tip:
-            rows = [(row, decoded(row)) for row in state.store.messages(state.head, 1, state.head.position)]
-            discarded = self.replies.discarded()
-            history = CallerHistory(
-                [(None if row.id in discarded else own_message(body, row.stamp), body) for row, body in rows],
-                state.head.tip,
-            )
-        shared, tail = history.compare(state.format.group(messages), self._read)
-        if shared < state.head.position:
-            kept = self.depart(shared)
-            name = state.head.name
-            _log.debug("%s departs from its past after m%d; the former course is kept as %s", name, shared, kept)
-        self._append(tail, state.head.tip, NO_FACTS)
-        history.advance(state.head.tip, state.head.position)
-        self._caller_history = history
-
-    def depart(self, position: int) -> str:
-        """Continue from an earlier message. The later ones are kept under a new name, which is returned."""
-        state = self._state
-        number = number_at(state.store, state.head, position)
-        name = self._free_name(state.head.name[:_STEM])
-        state.head = state.store.repoint(state.head, position, number, name)
-        state.follow_head()
-        return name
-
-    def _free_name(self, stem: str) -> str:
-        """Return the stem with a free number, found with few reads: a tenant may have millions of names."""
-        low, high = 0, 1
-        while self._is_taken(f"{stem}~{high}"):
-            low, high = high, high * 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._is_taken(f"{stem}~{middle}") else (low, middle)
-        return f"{stem}~{high}"
-
-    def _is_taken(self, name: str) -> bool:
-        try:
-            self._state.store.open(self._state.head.tenant, name, create=False)
-        except NoSuchConversation:
-            return False
-        return True
-
-    def compare_again(self) -> None:
-        """Read the history again for the next list of the caller."""
-        self._caller_history = None
-
     def forget(self) -> None:
         """Drop what is kept of erased content only for speed."""
-        self._caller_history = None
+        self.caller_list.forget()
         self._state.format.rendered(self._state.view(), profile=self._state.profile)
 
 

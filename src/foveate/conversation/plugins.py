@@ -250,7 +250,7 @@ def _unanswered(messages: Sequence[Message], facts: MessageFacts) -> int | None:
     for at in range(len(messages) - 1, -1, -1):
         if messages[at].role == "assistant":
             return None
-        if messages[at].role == "user" and facts.origin_of(messages[at]) == "user":
+        if messages[at].role == "user" and facts.origin_of(messages[at], at) == "user":
             return at
     return None
 

@@ -5,17 +5,14 @@ Stamps never change, so late usage is a `Bill` in the journal, and a withdrawn r
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from ..core.edits import CALLER, Bill, Edit, Hide, Target, Unpin
-from ..core.json_objects import canonical_json
-from ..core.messages import Message, ToolCall
+from ..core.message_keys import message_key
+from ..core.messages import Message
 from ..core.stamps import Usage
 from ..errors import BadInput, ConflictError
 from ..expand.originals import decoded
 from ..ports import StoredMessage
 from . import validate
-from .caller_history import comparable
 from .edit import Editor
 from .journal_search import recent_records
 from .state import PLANS, State
@@ -40,7 +37,9 @@ class Replies:
             return None
         row, _ = self._find(call)
         is_same = (
-            row is not None and row.id not in self.discarded(row.position) and _content(decoded(row)) == _content(reply)
+            row is not None
+            and row.id not in self.discarded(row.position)
+            and message_key(decoded(row)) == message_key(reply)
         )
         return row if is_same else None
 
@@ -154,13 +153,3 @@ class Replies:
         targets = (edit.target for edit in edits if isinstance(edit, Hide) and edit.policy == CALLER)
         named = {target.message for target in targets if isinstance(target, Target)}
         return {id for id in named if not state.projection.holds(id)}
-
-
-def _content(message: Message) -> Message:
-    """Return the message without what differs when the same reply comes from the SDK and in a list."""
-    bare = comparable(message)
-    parts = tuple(
-        replace(part, arguments=canonical_json(part.arguments)) if isinstance(part, ToolCall) else part
-        for part in bare.parts
-    )
-    return replace(bare, parts=parts)

@@ -109,7 +109,7 @@ class Session:
         self.eraser = Eraser(state, self.editor)
         self.past = Past(state)
         self.reporter = Reporter(state, on_event)
-        self.exchange = Exchange(state, self.appender, planner, self.reporter, caller, plugins)
+        self.exchange = Exchange(state, self.appender, self.editor, planner, self.reporter, caller, plugins)
         self.expander = Expander(
             state, self.editor, expand, add=self.exchange.say, expand=self.show_again, has_floor=bool(planner.floor)
         )
@@ -208,9 +208,7 @@ class Session:
         edits = self.replies.discard_edits(call)
         if not edits:
             return None
-        receipt = self.edit(edits, "discard")
-        self.exchange.compare_again()
-        return receipt
+        return self.edit(edits, "discard")
 
     # ----------------------------------------------------------------------------------------------------- expanding
 

@@ -23,6 +23,7 @@ from ..ports import CostOf, Erasure, Finding, Format
 from . import validate
 from .agent_access import AgentAccess
 from .append import facts_of
+from .caller_list import Followed
 from .session import Fix, HistoryEntry, RepairReport, Session
 
 if TYPE_CHECKING:
@@ -125,6 +126,33 @@ class Conversation:
         with self._session.lock:
             return self._session.exchange.append(message, after, facts)
 
+    def follow(
+        self,
+        messages: Sequence[Any],
+        *,
+        read: Callable[[Any], object] | None = None,
+        ignore_removals: bool = False,
+        forks: bool = True,
+    ) -> Followed:
+        """Take over your own whole list of messages: append what is new, without planning.
+
+        `messages`: dicts of the conversation's format, core `Message` values, a list of these for an item that holds
+        several messages, or `ListItem` values with an id, metadata, an origin or a lease. `read`: returns one of these
+        for an item of another class; it is called for new items only, so do not change older ones in place. `prompt`
+        and `prepare` do the same with `messages=`.
+
+        Messages are the same if they say the same, in whatever form. The view hides what the list no longer has, and
+        shows what it has instead; `undo` and `explain` know these edits. With `ignore_removals` it keeps what the list
+        no longer has: for a caller that only trims to a size. If the list goes back or has another order, the
+        conversation forks, and its former course is kept under its name with `~1`, `~2`, and so on; without `forks` it
+        is hidden instead. A list that merely ends earlier changes nothing until the next prompt.
+
+        `view.by_item()` and `view.given(entry)` then say which items of the list a view shows unchanged. Raises
+        BadMessage, BadSetting, and ConflictError if other writers kept changing the conversation.
+        """
+        with self._session.lock:
+            return self._session.exchange.follow(messages, read, ignore_removals=ignore_removals, forks=forks)
+
     def prompt(
         self,
         *,
@@ -136,8 +164,7 @@ class Conversation:
     ) -> dict[str, Any]:
         """Return the keyword arguments of the next SDK call; commits the plan that makes them fit.
 
-        `messages`: your own whole list, if you keep one. Its new tail is appended; if it departs from the history, the
-        conversation forks, and its former course is kept under its name with `~1`, `~2`, and so on. `system` and
+        `messages`: your own whole list, if you keep one, as for `follow`. `system` and
         `tools` are counted and passed through. `model` and `window` (tokens) are those of this request, by default
         those of the opening; `needs` then returns what the model needs beyond the prompt.
 

@@ -221,7 +221,10 @@ MARKS = frozenset({INTERRUPTED, NOT_OFFERED})
 """The policies of Tasks that note a fact about a model call, and no compaction."""
 
 CALLER = "caller"
-"""The policy of edits that repeat what the program did to its own list of messages, such as withdrawing a reply."""
+"""The policy of edits that repeat what the program did to its own list of messages, such as withdrawing a reply. The
+list decides what the model sees, so these edits may also change system prompts, the last user input, and pinned
+messages.
+"""
 
 
 class Bill(Struct, frozen=True, gc=False, tag="bill", omit_defaults=True):

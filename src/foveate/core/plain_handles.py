@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from msgspec.structs import replace
 
 from .caches import register
-from .edits import Edit, Replace, Summarize
+from .edits import CALLER, Edit, Replace, Summarize
 from .messages import Message, Part, Text, ToolCall, ToolResult
 from .rendering import Counter, reshape
 from .view import Entry
@@ -50,8 +50,12 @@ def plain_message(message: Message, source: Message | None) -> Message:
 
 
 def plain_edits(edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """Return the same edits with plain texts. Edits by hand keep the texts of the program."""
-    return tuple(_plain_edit(edit) if isinstance(edit, Replace | Summarize) and edit.policy else edit for edit in edits)
+    """Return the same edits with plain texts. Edits by hand and by the caller's list keep their texts."""
+
+    def is_ours(edit: Edit) -> TypeGuard[Replace | Summarize]:
+        return isinstance(edit, Replace | Summarize) and edit.policy not in ("", CALLER)
+
+    return tuple(_plain_edit(edit) if is_ours(edit) else edit for edit in edits)
 
 
 class PlainEntries:
@@ -78,7 +82,8 @@ class PlainEntries:
     def _entry(self, entry: Entry, count: Counter) -> Entry:
         known = self._plain.get(entry)
         if known is None:
-            message = plain_message(entry.message, entry.source)
+            is_callers = all(policy == CALLER for policy in entry.shrunk_by) and bool(entry.shrunk_by)
+            message = entry.message if is_callers else plain_message(entry.message, entry.source)
             known = entry if message is entry.message else reshape(entry, message, entry.legalized, count)
             self._plain[entry] = known
         return known

@@ -14,6 +14,7 @@ import msgspec
 
 from .compactions import PROVIDER, compaction_edit, compaction_of, is_active
 from .edits import (
+    CALLER,
     INTERRUPTED,
     NOT_OFFERED,
     Bill,
@@ -244,7 +245,7 @@ class Projection:
         """Return whether this edit of one message is forbidden: its place is protected, or the last user input would
         have no content after it, because all its content was added by plugins. `tip`: as for `is_protected`.
         """
-        if not isinstance(edit.target, Target) or edit.target.message not in self._by_id:
+        if not isinstance(edit.target, Target) or edit.target.message not in self._by_id or edit.policy == CALLER:
             return False
         slot, path = self._by_id[edit.target.message], edit.target.path
         if self.is_protected(slot.position, path, tip=tip):
@@ -455,6 +456,8 @@ class Projection:
         for slot in self._slots[low:high]:
             if slot.span is not None:
                 stays = slot.last > last
+            elif edit.policy == CALLER:
+                stays = False
             else:
                 stays = bool(slot.pins) or slot.id in spared or self.is_protected(slot.position, tip=record.position)
             if stays:

@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from .caches import cached
+from .edits import CALLER, Path
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried, is_directive
@@ -323,15 +324,20 @@ class PromptsAreIntact:
         if entry.source is None or entry.is_result:
             return
         if entry.stamp.origin == "user" and entry.source.has_content:
-            is_intact = all(entry.stamp.is_added(path) for path in entry.shrunk)
+            is_intact = all(entry.stamp.is_added(path) for path in _changed_paths(entry))
             self._position = entry.position
             self._problem = "" if is_intact else f"the last user input, {entry.handle}, is not shown unchanged"
-        if entry.is_system and entry.shrunk:
+        if entry.is_system and _changed_paths(entry):
             yield "is a system prompt that is not shown unchanged"
 
     def end(self, newest_input: int) -> Iterator[str]:
         if self._problem and self._position >= newest_input:
             yield self._problem
+
+
+def _changed_paths(entry: Entry) -> list[Path]:
+    """Return the places that show other content, except by the caller's own list."""
+    return [path for path, policy in zip(entry.shrunk, entry.shrunk_by, strict=True) if policy != CALLER]
 
 
 RULES: tuple[Callable[[], Rule], ...] = (

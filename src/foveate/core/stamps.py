@@ -189,6 +189,8 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     """For a reply: why it ended; None if unknown."""
     model: str = ""
     """For a reply: the model that wrote it, if the program named it. It tells apart calibration, prices and usage."""
+    key: str = ""
+    """The id of the message in the caller's own list; "" if it has none."""
 
     @property
     def tool(self) -> str:

@@ -6,19 +6,20 @@ a provider. Neither changes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from .edits import Path, Span, Task, paths_overlap
+from .edits import CALLER, Path, Span, Task, paths_overlap
+from .enrich import own_message
 from .messages import Message, ToolResult
 from .metadata import read_metadata, read_metadata_as
 from .results import action_result, is_action_result
 from .stamps import Stamp
 
-__all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "Kind", "PinnedPart", "Prices", "View"]
+__all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "Given", "Kind", "PinnedPart", "Prices", "View"]
 
 T = TypeVar("T")
 
@@ -224,6 +225,21 @@ class CallContext(Struct, frozen=True):
     """Whether an edit invalidates all reasoning after it (`Profile.binds_reasoning`)."""
 
 
+class Given(Struct, frozen=True, gc=False):
+    """The place of a message in the caller's own list."""
+
+    items: range
+    """Indices of the items of the list that the message comes from, from 0. Usually one; a format may need several
+    items for one message, such as the items of a response.
+    """
+    part: int = 0
+    """Index of the message among those of the item, from 0."""
+    parts: int = 1
+    """Number of messages in the item, such as the results in one message of Anthropic."""
+    is_edited: bool = False
+    """Whether the list shows other content than the message that was appended."""
+
+
 class View(Struct, frozen=True, eq=False):
     """The entries that the model sees at one turn, and facts that policies may use."""
 
@@ -247,6 +263,8 @@ class View(Struct, frozen=True, eq=False):
     """Position of the last user input, even if it was erased and shows nothing; 0: unknown."""
     is_trial: bool = False
     """Whether the plan for this view is only a trial. Policies then log nothing."""
+    list_places: Mapping[int, Given] = {}
+    """The places of messages in the list that the caller passed last, by their positions in the history."""
     _memo: tuple[tuple[Entry, ...], tuple[int, int, int, int]] | None = None
 
     def __str__(self) -> str:
@@ -261,6 +279,44 @@ class View(Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         """Return the number of entries."""
         return len(self.entries)
+
+    def given(self, entry: Entry) -> Given | None:
+        """Return the place in the caller's list of the item that shows the same as this entry; None if none does.
+
+        A program that keeps a list of its own passes its own object on for such an entry.
+        """
+        place = self.list_places.get(entry.position)
+        if place is None or entry.kind != "message" or entry.source is None:
+            return None
+        if place.is_edited:
+            is_same = not entry.legalized and all(policy == CALLER for policy in entry.shrunk_by)
+            return place if is_same and entry.shrunk else None
+        source = own_message(entry.source, entry.stamp) if entry.stamp.retention else entry.source
+        return place if entry.message is source or entry.message == source else None
+
+    def by_item(self) -> Iterator[tuple[range, tuple[Entry, ...]]]:
+        """Yield the entries in order, with the indices of the caller's items to pass on in their place.
+
+        The entries of an item come together if the view shows all of the item, unchanged. Any other entry comes alone,
+        with an empty range: the program makes a message of it.
+        """
+        entries = self.entries
+        at = 0
+        while at < len(entries):
+            place = self.given(entries[at])
+            count = place.parts if place is not None and place.part == 0 else 0
+            run = entries[at : at + count]
+            places = [self.given(entry) for entry in run]
+            is_whole = len(run) == count and all(
+                other is not None and place is not None and (other.items, other.part) == (place.items, part)
+                for part, other in enumerate(places)
+            )
+            if place is not None and count and is_whole:
+                yield place.items, run
+                at += count
+            else:
+                yield range(0), entries[at : at + 1]
+                at += 1
 
     @property
     def last_input(self) -> int:

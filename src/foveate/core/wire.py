@@ -80,8 +80,10 @@ def decode_record(body: bytes) -> Record:
 def encode_stamp(stamp: Stamp) -> bytes:
     """Return the canonical bytes of a stamp, without the rare fields at its end if they are empty."""
     s = stamp
-    if s.model:
+    if s.key:
         return _pack.encode(s)
+    if s.model:
+        return _pack.encode(astuple(s)[:-1])
     usage: object = s.usage
     if s.usage is not None and s.usage.sent is None:
         usage = astuple(s.usage)[:-1]

@@ -1,0 +1,304 @@
+"""Following a list of messages that the caller keeps: the history and the view become what the list shows.
+
+New messages are appended. What the caller removed is hidden, and what it edited is replaced, by edits in the journal.
+If the list departs from the history, the conversation forks, and its former course is kept under another name.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ..core.edits import CALLER, Edit, Hide, Restore, Span, Target
+from ..core.events import Event
+from ..core.messages import Message
+from ..core.stamps import Lease, Origin
+from ..core.view import Given
+from ..errors import BadMessage, ConflictError, NoSuchConversation
+from ..expand.originals import decoded
+from ..ports import StoredMessage
+from . import validate
+from .append import Appender, OwnFacts
+from .caller_edits import edits_between
+from .caller_history import CallerHistory, Known, ListedItem, NewList, ReadMessage
+from .edit import Editor
+from .instrumentation import Reporter
+from .journal_search import number_at
+from .list_comparison import Changes, Comparison
+from .state import State
+
+__all__ = ["CallerList", "Followed", "ListItem"]
+
+_log = logging.getLogger("foveate")
+_ATTEMPTS = 5
+"""How often a list is compared again after another writer came first."""
+_STEM = 480
+"""Characters of the name that an earlier course of a conversation begins with: stores take 500."""
+_GONE = "the caller's list no longer has it"
+_BACK = "the caller's list has it again"
+
+
+class ListItem(Struct, frozen=True):
+    """An item of a caller's list with facts about it."""
+
+    message: object
+    """The message, in any form that `append` takes, or a list of the messages in this item."""
+    key: str = ""
+    """The caller's id of the item. An item with a known key and other content is an edited message."""
+    metadata: object = None
+    """The application's facts about it, as for `append`."""
+    origin: Origin | None = None
+    """Where it came from, if its role does not show that: `"tool"` for a result told as a user's text."""
+    lease: Lease | None = None
+    """When it expires."""
+
+
+class Followed(Struct, frozen=True):
+    """What a list changed."""
+
+    added: tuple[str, ...] = ()
+    """Ids of the appended messages."""
+    hidden: int = 0
+    """Messages that the caller removed."""
+    edited: int = 0
+    """Messages that the caller edited."""
+    restored: int = 0
+    """Removed messages that the list shows again."""
+    former: str = ""
+    """The name under which the former course is kept, if the list departed from the history."""
+    reason: str = ""
+    """Why it departed, in one sentence."""
+
+
+Add = Callable[[Sequence[ReadMessage]], tuple[str, ...]]
+"""Appends messages after the newest one."""
+
+
+class CallerList:
+    """The list of messages that the caller of one conversation keeps."""
+
+    def __init__(
+        self,
+        state: State,
+        editor: Editor,
+        appender: Appender,
+        reporter: Reporter,
+        read: Callable[[object], list[ReadMessage]],
+        add: Add,
+    ) -> None:
+        self._state, self._editor, self._appender, self._reporter = state, editor, appender, reporter
+        self._read_value, self._add = read, add
+        self._history: CallerHistory | None = None
+        self._branch: tuple[int, int | None, int] | None = None
+        self._rewind: tuple[int, str, str] | None = None  # position, tip and reason of a departure that waits
+
+    @property
+    def places(self) -> Mapping[int, Given]:
+        """The places of messages in the list that was followed last, by position."""
+        return self._history.places if self._history is not None else {}
+
+    def follow(
+        self,
+        messages: object,
+        read: Callable[[Any], object] | None = None,
+        *,
+        ignore_removals: bool = False,
+        forks: bool = True,
+    ) -> Followed:
+        """Make the history and the view what the list shows."""
+        if not isinstance(messages, list | tuple):
+            raise BadMessage(f"messages= takes the whole list of messages, not {type(messages).__name__}.")
+        items = [ListedItem(value, range(i, i + 1)) for i, value in enumerate(messages)]
+        if read is None:
+            items = _grouped(messages, self._state.format.group(messages))
+        self._rewind = None
+        former = reason = ""
+        for _ in range(_ATTEMPTS):
+            try:
+                changes, new, history = self._compare(items, read, ignore_removals, forks)
+                if changes.fork_at is not None and not changes.is_rewind:
+                    former, reason = self._depart(changes.fork_at, changes.reason)
+                    changes, new, history = self._compare(items, read, ignore_removals, forks=False)
+                return self._apply(changes, new, history, former, reason)
+            except ConflictError:  # Another writer came first: compare again.
+                self._state.refresh()
+                self.forget()
+        raise ConflictError(
+            f"Other writers kept changing {self._state.head.name!r}; {_ATTEMPTS} attempts failed. Try again later."
+        )
+
+    def depart(self) -> None:
+        """Go back to where the list ends, if it ends before the history and nothing was appended since."""
+        rewind, self._rewind = self._rewind, None
+        if rewind is not None and rewind[1] == self._state.head.tip:
+            self._depart(rewind[0], rewind[2])
+
+    def forget(self) -> None:
+        """Drop what is kept of the list only for speed."""
+        self._history = self._rewind = None
+
+    # ------------------------------------------------------------------------------------------------------ comparing
+
+    def _compare(
+        self, items: Sequence[ListedItem], read: Callable[[Any], object] | None, ignore_removals: bool, forks: bool
+    ) -> tuple[Changes, NewList, CallerHistory]:
+        history = self._caught_up()
+        self._history = None  # Read again if anything below fails.
+
+        def read_item(value: object) -> list[ReadMessage]:
+            return self._read(value if read is None else read(value))
+
+        new = history.read(items, read_item)
+
+        def edits_of(known: Known, message: Message) -> list[Edit] | None:
+            return edits_between(known.id, self._stored(known.position), message, known.edits)
+
+        comparison = Comparison(history, new, edits_of, keeps_removed=ignore_removals, may_fork=forks)
+        return comparison.changes(), new, history
+
+    def _read(self, value: object) -> list[ReadMessage]:
+        if not isinstance(value, ListItem):
+            return self._read_value(value)
+        metadata = validate.metadata(value.metadata)
+        if value.origin is not None:
+            validate.origin(value.origin)
+        if value.lease is not None:
+            validate.lease(value.lease)
+        key = validate.text("key=", value.key)
+        return [
+            ReadMessage(
+                message,
+                OwnFacts(
+                    metadata or facts.metadata, f"{key}#{number}" if key and number else key, value.origin, value.lease
+                ),
+            )
+            for number, (message, facts) in enumerate(self._read_value(value.message))
+        ]
+
+    def _stored(self, position: int) -> Message:
+        (row,) = self._state.store.get_many(self._state.head, [position])
+        return decoded(row)
+
+    def _caught_up(self) -> CallerHistory:
+        """Return the history as lists show it, up to the head."""
+        state, history = self._state, self._history
+        state.follow_head()
+        head = state.head
+        branch = head.root, head.branch, head.erased
+        if history is None or branch != self._branch or history.position > head.position:
+            history = CallerHistory(self._stored)
+        if history.position < head.position:
+            rows = self._appender.rows
+            if not (rows and rows[0].position == history.position + 1 and rows[-1].id == head.tip):
+                rows = state.store.messages(head, history.position + 1, head.position)
+            history.add_rows(_with_bodies(rows))
+        if history.number < head.number:
+            for _, record in state.store.records(head, history.number):
+                history.add_record(record)
+        self._branch = branch
+        return history
+
+    # ------------------------------------------------------------------------------------------------------- applying
+
+    def _apply(self, changes: Changes, new: NewList, history: CallerHistory, former: str, reason: str) -> Followed:
+        """Commit the edits, and append the tail."""
+        state = self._state
+        edits = self._edits(changes, history)
+        if edits:
+            before, places = state.head.number, self._reporter.places()
+            record = self._editor.commit(edits, CALLER)
+            history.add_record(record)
+            self._reporter.commits(before, places)
+        added: tuple[str, ...] = ()
+        shown = list(changes.shown)
+        if changes.tail:
+            position = state.head.position
+            added = self._add([new.message(spot.item, spot.part) for spot in changes.tail])
+            rows = self._appender.rows
+            if not (rows and rows[0].position == position + 1 and rows[-1].id == state.head.tip):
+                rows = state.store.messages(state.head, position + 1, state.head.position)
+            indices = history.add_rows(_with_bodies(rows))
+            shown += zip(indices, changes.tail, strict=False)
+        history.accept(new, shown, changes.absent)
+        self._history = history
+        if changes.is_rewind and changes.fork_at is not None:
+            self._rewind = changes.fork_at, state.head.tip, changes.reason
+        return Followed(added, len(changes.hidden), len(changes.edited), len(changes.restored), former, reason)
+
+    def _edits(self, changes: Changes, history: CallerHistory) -> list[Edit]:
+        """Return the edits that repeat what the caller did to its list."""
+        edits: list[Edit] = []
+        if changes.restored:
+            restored = history.runs_of(changes.restored)
+            edits.append(Restore(tuple(map(_target, restored)), (), CALLER, _BACK))
+        for _, own in changes.edited:
+            edits += own
+        if changes.hidden:
+            entries = self._state.projection.entries()
+            shown = {entry.position for entry in entries if entry.source is not None}
+            edits += [Hide(_target(ends), CALLER, _GONE) for ends in history.runs_of(changes.hidden, shown)]
+        return edits
+
+    # --------------------------------------------------------------------------------------------------------- forking
+
+    def _depart(self, position: int, why: str) -> tuple[str, str]:
+        """Go back to a position; return the name of the former course, and why, in one sentence."""
+        state = self._state
+        tip = state.head.tip
+        former = self.go_back(position)
+        reason = f"{why[0].upper()}{why[1:]}; the former course is kept as {former}."
+        _log.debug("%s: %s", state.head.name, reason)
+        turn, now = state.projection.facts.turn, state.clock()
+        self._reporter.emit([Event("conversation-forked", turn, now, tip, position, policy=CALLER, reason=reason)])
+        return former, reason
+
+    def go_back(self, position: int) -> str:
+        """Continue from an earlier message. The later ones are kept under a new name, which is returned."""
+        state = self._state
+        number = number_at(state.store, state.head, position)
+        name = self._free_name(state.head.name[:_STEM])
+        state.head = state.store.repoint(state.head, position, number, name)
+        state.follow_head()
+        return name
+
+    def _free_name(self, stem: str) -> str:
+        """Return the stem with a free number, found with few reads: a tenant may have millions of names."""
+        low, high = 0, 1
+        while self._is_taken(f"{stem}~{high}"):
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._is_taken(f"{stem}~{middle}") else (low, middle)
+        return f"{stem}~{high}"
+
+    def _is_taken(self, name: str) -> bool:
+        try:
+            self._state.store.open(self._state.head.tenant, name, create=False)
+        except NoSuchConversation:
+            return False
+        return True
+
+
+def _grouped(messages: Sequence[object], groups: Sequence[object]) -> list[ListedItem]:
+    """Return the items that a format reads, each with the indices of the caller's items that form it."""
+    if groups is messages:
+        return [ListedItem(value, range(i, i + 1)) for i, value in enumerate(messages)]
+    items: list[ListedItem] = []
+    at = 0
+    for group in groups:
+        is_one = at < len(messages) and group is messages[at]
+        count = 1 if is_one else len(group["output"])  # type: ignore[index]
+        items.append(ListedItem(group, range(at, at + count)))
+        at += count
+    return items
+
+
+def _target(ends: tuple[str, str]) -> Target | Span:
+    return Target(ends[0]) if ends[0] == ends[1] else Span(*ends)
+
+
+def _with_bodies(rows: Iterable[StoredMessage]) -> list[tuple[StoredMessage, Message]]:
+    return [(row, decoded(row)) for row in rows]

@@ -1,0 +1,364 @@
+"""The comparison of a caller's list with the history: what left, what changed, what is new, and where they part.
+
+Messages are aligned in order. In a gap between two messages that both have, the list may lack messages (the caller
+removed them) and have others in their place (the caller edited them). Messages that have no place in the history make
+the list depart from it. System messages are compared apart from the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from ..core.alignment import align
+from ..core.edits import Edit
+from ..core.messages import Message
+from .caller_history import CallerHistory, Known, NewList, Spot
+
+__all__ = ["Changes", "Comparison"]
+
+_BACK = "the caller's list goes back to {place} and goes on from there"
+_OTHER = "the caller's list has new messages, or another order, after {place}"
+
+
+class Changes(Struct):
+    """What a list changes."""
+
+    hidden: list[int] = []
+    """Known messages that the list no longer has, by index."""
+    restored: list[int] = []
+    """Hidden messages that the list has again."""
+    edited: list[tuple[int, list[Edit]]] = []
+    """Known messages that have other content in the list, and the edits that show it."""
+    tail: list[Spot] = []
+    """New messages."""
+    shown: list[tuple[int, Spot]] = []
+    """Known messages that the list has, and where."""
+    absent: list[int] = []
+    """Known messages that the list lacks, but that stay."""
+    fork_at: int | None = None
+    """Position after which the list departs from the history; None if it does not."""
+    is_rewind: bool = False
+    """Whether the list ends there, so that the departure waits for the next request."""
+    reason: str = ""
+    """Why it departs, as a clause."""
+
+
+class _Gap(NamedTuple):
+    """The messages between two that the history and the list both have."""
+
+    before: int
+    """Index of the known message before it; -1: none."""
+    known: list[int]
+    """Known messages that the list may lack only because the caller removed or edited them."""
+    erased: list[int]
+    hidden: list[int]
+    spots: list[Spot]
+    is_last: bool
+
+
+EditsOf = Callable[[Known, Message], list[Edit] | None]
+"""Returns the edits that make a known message show what another one says; None if edits cannot express it."""
+
+
+class Comparison:
+    """Compares one list with the history."""
+
+    def __init__(
+        self, history: CallerHistory, new: NewList, edits_of: EditsOf, *, keeps_removed: bool, may_fork: bool
+    ) -> None:
+        self._history, self._new, self._edits_of = history, new, edits_of
+        self._keeps_removed, self._may_fork = keeps_removed, may_fork
+        self._changes = Changes()
+
+    def changes(self) -> Changes:
+        """Return what the list changes."""
+        history, new, changes = self._history, self._new, self._changes
+        spots = self._spots()
+        chain = [spot for spot in spots if spot.said.role != "system"]
+        start = history.items[new.known - 1].end if new.known else 0
+        known = [
+            index
+            for index in range(start, len(history.known))
+            if self._is_open(history.known[index]) and history.known[index].said.role != "system"
+        ]
+        gaps = self._gaps(known, chain, start)
+        for number, gap in enumerate(gaps):
+            if (self._last if gap.is_last else self._inner)(gap):
+                continue
+            if changes.fork_at is None:
+                self._depart(gap, gaps[number:], known, chain)
+            break
+        if changes.fork_at is None or changes.is_rewind:
+            self._compare_systems([spot for spot in spots if spot.said.role == "system"], chain)
+            changes.tail.sort(key=lambda spot: (spot.item, spot.part))
+        return changes
+
+    def _is_open(self, known: Known) -> bool:
+        """Return whether a message may be in the part of the list that is new."""
+        return not known.is_hidden and (known.item < 0 or known.item >= self._new.known)
+
+    def _spots(self) -> list[Spot]:
+        """Return the messages of the new items without the results of calls that foveate answered."""
+        history, new = self._history, self._new
+        spots: list[Spot] = []
+        reply = b""
+        for item in reversed(history.items[: new.known]):
+            replies = [said.key for said in item.said if said.role == "assistant"]
+            if replies:
+                reply = replies[-1]
+                break
+        for number, item in enumerate(new.fresh, new.known):
+            for part, said in enumerate(item.said):
+                is_cut = False
+                if said.role == "assistant":
+                    if said.key not in history.keys and said.key in history.cut_keys:
+                        said, is_cut = said._replace(key=history.cut_keys[said.key]), True
+                    reply = said.key
+                if said.call_id in history.answered.get(reply, ()) and said.key not in history.keys:
+                    continue
+                spots.append(Spot(number, part, said, is_cut))
+        return spots
+
+    # ---------------------------------------------------------------------------------------------------------- order
+
+    def _gaps(self, known: Sequence[int], chain: Sequence[Spot], start: int) -> list[_Gap]:
+        """Match the messages that both have, and return the gaps between them, in order."""
+        history, changes = self._history, self._changes
+        keys = [history.known[index].said.key for index in known]
+        pairs = align(keys, [self._key_of(spot) for spot in chain])
+        pairs = [(i, j) for i, j in pairs if self._match(known[i], chain[j])]
+        matched_known, matched_spots = {i for i, _ in pairs}, {j for _, j in pairs}
+        results: dict[bytes, list[int]] = {}
+        for j in range(len(chain) - 1, -1, -1):
+            if j not in matched_spots and chain[j].said.call_id:
+                results.setdefault(chain[j].said.key, []).append(j)
+        for i, index in enumerate(known):  # Results of one reply come in any order, and some come late.
+            if i not in matched_known and results.get(keys[i]):
+                j = results[keys[i]].pop()
+                changes.shown.append((index, chain[j]))
+                matched_known.add(i)
+                matched_spots.add(j)
+        gaps: list[_Gap] = []
+        i, j, before = 0, 0, start - 1
+        for end_i, end_j in [*pairs, (len(known), len(chain))]:
+            is_last = end_i == len(known)
+            free = [known[n] for n in range(i, end_i) if n not in matched_known]
+            spots = [chain[n] for n in range(j, end_j) if n not in matched_spots]
+            until = len(history.known) if is_last else known[end_i]
+            gaps.append(
+                _Gap(
+                    before,
+                    [index for index in free if not history.known[index].may_lack],
+                    [index for index in free if history.known[index].is_erased],
+                    [n for n in range(before + 1, until) if history.known[n].is_hidden]
+                    if spots and not is_last
+                    else [],
+                    spots,
+                    is_last,
+                )
+            )
+            if not is_last:
+                i, j, before = end_i + 1, end_j + 1, known[end_i]
+        return [gap for gap in gaps if gap.known or gap.spots]
+
+    def _key_of(self, spot: Spot) -> bytes:
+        """Return the key of the known message with the same id of the caller, else the key of what it says."""
+        history = self._history
+        index = history.caller_ids.get(spot.said.id) if spot.said.id else None
+        if index is None or not self._is_open(history.known[index]):
+            return spot.said.key
+        known = history.known[index].said
+        return known.key if known.role == spot.said.role else spot.said.key
+
+    def _match(self, index: int, spot: Spot) -> bool:
+        """Note that the list has a known message there, with other content if only the caller's id is the same."""
+        if self._history.known[index].said.key != spot.said.key and not self._edit(index, spot):
+            return False
+        self._changes.shown.append((index, spot))
+        return True
+
+    def _edit(self, index: int, spot: Spot) -> bool:
+        """Note the edits that make a known message show what the list has; return whether there are such edits."""
+        known = self._history.known[index]
+        if not known.is_erased:
+            edits = self._edits_of(known, self._new.message(spot.item, spot.part).message)
+            if edits is None:
+                return False
+            self._changes.edited.append((index, edits))
+        return True
+
+    # ----------------------------------------------------------------------------------------------------------- gaps
+
+    def _inner(self, gap: _Gap) -> bool:
+        """Take in a gap before a message that both have. Return whether that was possible."""
+        history, changes = self._history, self._changes
+        spots = list(gap.spots)
+        again = align([history.known[index].said.key for index in gap.hidden], [spot.said.key for spot in spots])
+        for i, j in again:
+            changes.restored.append(gap.hidden[i])
+            changes.shown.append((gap.hidden[i], spots[j]))
+        spots = [spot for j, spot in enumerate(spots) if j not in {j for _, j in again}]
+        free = sorted([*gap.known, *gap.erased])
+        left = list(gap.known)
+        at = 0
+        for spot in spots:
+            place = next((n for n in range(at, len(free)) if self._may_become(history.known[free[n]], spot)), None)
+            if place is not None and self._edit(free[place], spot):
+                changes.shown.append((free[place], spot))
+                left = [index for index in left if index != free[place]]
+                at = place + 1
+            elif spot.said.call_id and self._is_unanswered(spot.said.call_id, gap.before):
+                changes.tail.append(spot)
+            else:
+                return False
+        self._remove(left)
+        return True
+
+    def _last(self, gap: _Gap) -> bool:
+        """Take in the gap at the end. Return whether the list goes on from the history."""
+        history, changes = self._history, self._changes
+        known, spots = list(gap.known), list(gap.spots)
+        for index in gap.erased:
+            if spots and not known and spots[0].said.role == history.known[index].said.role:
+                changes.shown.append((index, spots.pop(0)))
+        if not known:
+            self._restore_end(gap, spots)
+        while known and spots and self._is_same_utterance(history.known[known[0]], spots[0]):
+            if not self._edit(known[0], spots[0]):
+                break
+            changes.shown.append((known.pop(0), spots.pop(0)))
+        if not known or (not spots and self._keeps_removed):
+            self._remove(known)
+            changes.tail += spots
+            return True
+        first = history.known[known[0]]
+        before = known[0] - 1
+        if not spots:
+            changes.is_rewind, changes.fork_at = True, self._position_before(known[0], reply_follows=True)
+            changes.reason = _BACK.format(place=self._place(before))
+            return True
+        if first.said.role != spots[0].said.role or self._is_unanswered(spots[0].said.call_id, before):
+            self._remove(known)
+            changes.tail += spots
+            return True
+        changes.reason = _BACK.format(place=self._place(before))
+        if self._may_fork:
+            reply_follows = spots[0].said.role == "assistant"
+            changes.fork_at = self._position_before(known[0], reply_follows=reply_follows)
+            return False
+        self._remove(known)
+        changes.tail += spots
+        return True
+
+    def _restore_end(self, gap: _Gap, spots: list[Spot]) -> None:
+        """Match new messages with hidden ones at the end of the history, in whole units; remove them from `spots`."""
+        hidden = [
+            index
+            for index in range(gap.before + 1, len(self._history.known))
+            if self._history.known[index].is_hidden and self._history.known[index].said.role != "system"
+        ]
+        count = 0
+        while count < min(len(hidden), len(spots)) and (
+            self._history.known[hidden[count]].said.key == spots[count].said.key
+        ):
+            count += 1
+        if count < len(spots) and spots[count].said.call_id:  # Its call came with another result.
+            while count and not spots[count - 1].said.calls:
+                count -= 1
+            count = max(0, count - 1)
+        self._changes.restored += hidden[:count]
+        self._changes.shown += zip(hidden, spots[:count], strict=False)
+        del spots[:count]
+
+    def _depart(self, gap: _Gap, rest: Sequence[_Gap], known: Sequence[int], chain: Sequence[Spot]) -> None:
+        """Note that the list and the history part in this gap."""
+        history, changes = self._history, self._changes
+        changes.reason = _OTHER.format(place=self._place(gap.before))
+        if self._may_fork:
+            changes.fork_at = history.known[gap.before].position if gap.before >= 0 else 0
+            return
+        after = {(spot.item, spot.part) for spot in chain if (spot.item, spot.part) >= gap.spots[0][:2]}
+        changes.shown = [pair for pair in changes.shown if pair[0] <= gap.before]
+        changes.edited = [pair for pair in changes.edited if pair[0] <= gap.before]
+        changes.restored = [index for index in changes.restored if index <= gap.before]
+        kept = {spot[:2] for _, spot in changes.shown}
+        changes.tail = [spot for spot in chain if spot[:2] in after or (spot[:2] not in kept and spot in changes.tail)]
+        changes.hidden = [index for index in changes.hidden if index <= gap.before]
+        changes.hidden += [index for index in known if index > gap.before and not history.known[index].is_erased]
+
+    def _remove(self, indices: Sequence[int]) -> None:
+        (self._changes.absent if self._keeps_removed else self._changes.hidden).extend(indices)
+
+    def _place(self, index: int) -> str:
+        return f"m{self._history.known[index].position}" if index >= 0 else "its beginning"
+
+    def _position_before(self, index: int, *, reply_follows: bool) -> int:
+        """Return the position at which a fork leaves out a message.
+
+        It keeps what foveate added after the message before it, if a reply to that follows.
+        """
+        history = self._history
+        position = history.known[index].position - 1
+        if reply_follows or index == 0 or history.known[index - 1].answered:
+            return position
+        return history.known[index - 1].position
+
+    def _may_become(self, known: Known, spot: Spot) -> bool:
+        """Return whether a message may be an edited form of another one."""
+        old, new = known.said, spot.said
+        if known.is_erased:
+            return old.role == new.role
+        return (old.role, old.call_id, old.calls) == (new.role, new.call_id, new.calls)
+
+    def _is_same_utterance(self, known: Known, spot: Spot) -> bool:
+        """Return whether a message at the end of the history is certainly an older form of one in the list.
+
+        Otherwise the caller went back and asked again.
+        """
+        if not self._may_become(known, spot):
+            return False
+        return bool(known.said.calls or known.said.call_id) or (known.said.role == "assistant" and known.item < 0)
+
+    def _is_unanswered(self, call_id: str, before: int) -> bool:
+        """Return whether the newest of the messages up to `before` with this call has no result."""
+        if not call_id:
+            return False
+        for index in range(before, -1, -1):
+            said = self._history.known[index].said
+            if said.call_id == call_id:
+                return False
+            if call_id in said.calls:
+                later = self._history.known[before + 1 :]
+                return not any(other.said.call_id == call_id for other in later if not other.is_hidden)
+        return False
+
+    # --------------------------------------------------------------------------------------------------------- systems
+
+    def _compare_systems(self, spots: Sequence[Spot], chain: Sequence[Spot]) -> None:
+        """Compare the system messages, whose order counts only among themselves."""
+        history, changes = self._history, self._changes
+        open_systems = [index for index in history.systems if self._is_open(history.known[index])]
+        if not spots and not open_systems:
+            return
+        pairs = align([history.known[index].said.key for index in open_systems], [spot.said.key for spot in spots])
+        changes.shown += [(open_systems[i], spots[j]) for i, j in pairs]
+        left = [index for i, index in enumerate(open_systems) if i not in {i for i, _ in pairs}]
+        new = [spot for j, spot in enumerate(spots) if j not in {j for _, j in pairs}]
+        first = min((spot[:2] for spot in chain), default=(len(self._new.fresh) + self._new.known, 0))
+        last = max((spot[:2] for index, spot in changes.shown if spot.said.role != "system"), default=(-1, 0))
+        for spot in new:
+            is_prompt = self._new.known == 0 and spot[:2] < first
+            place = next((index for index in left if self._is_prompt(index) == is_prompt), None)
+            if place is not None and (is_prompt or spot[:2] < last) and self._edit(place, spot):
+                changes.shown.append((place, spot))
+                left.remove(place)
+            else:
+                changes.tail.append(spot)
+        self._remove([index for index in left if not history.known[index].may_lack])
+
+    def _is_prompt(self, index: int) -> bool:
+        """Return whether only system messages come before this one."""
+        return all(known.said.role == "system" for known in self._history.known[:index])

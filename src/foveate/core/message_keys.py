@@ -1,0 +1,83 @@
+"""Keys of messages by what they say: two forms of one message have one key, whoever wrote them.
+
+A program that keeps its own list converts messages to its own classes and back. On the way, arguments of calls are
+written again, and reasoning, cache marks, ids and unknown fields are lost. A key covers what remains: the role, the
+texts, the images, the calls with their ids, and the results.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from .messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+
+__all__ = ["message_key"]
+
+_encode = msgspec.json.Encoder().encode
+_MARKS = frozenset({"cache_control", "cachePoint", "id", "status"})
+"""Fields of a provider's block that say nothing: marks for its cache, and what it assigns."""
+
+
+def message_key(message: Message) -> bytes:
+    """Return the key of what a message says, 16 bytes.
+
+    Texts that follow each other count as one, and the arguments of a call are compared as JSON. The key leaves out
+    reasoning, unknown fields, and the name and the state of a result, which some formats do not carry.
+    """
+    said: list[Any] = [message.role, message.name]
+    _add(said, message.parts)
+    if len(said) == 2 and message.extra is not None:  # It has only settings for the provider.
+        said.append(_plain(message.extra.fields, _MARKS))
+    try:
+        body = _encode(said)
+    except UnicodeEncodeError:  # Half of a surrogate pair: an append refuses it.
+        body = repr(said).encode("utf-8", "backslashreplace")
+    return blake2b(body, digest_size=16).digest()
+
+
+def _add(said: list[Any], parts: tuple[Part, ...]) -> None:
+    texts: list[str] = []
+
+    def end_text() -> None:
+        if any(texts):
+            said.append("".join(texts))
+        texts.clear()
+
+    for part in parts:
+        match part:
+            case Text(text=text):
+                texts.append(text)
+                continue
+            case Reasoning():
+                continue
+            case _:
+                end_text()
+        match part:
+            case ToolCall():
+                said.append(("call", part.call_id, part.name, _plain(part.arguments)))
+            case ToolResult():
+                content: list[Any] = ["result", part.call_id]
+                _add(content, part.content)
+                said.append(content)
+            case Media():
+                said.append(("media", part.mime, part.source, part.data))
+            case Opaque():
+                said.append(("opaque", part.kind, _plain(part.body, _MARKS)))
+    end_text()
+
+
+def _plain(text: str, marks: frozenset[str] = frozenset()) -> str:
+    """Return JSON text with sorted keys and without these fields; other text unchanged."""
+    if text == "{}":
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, dict):
+        value = {key: value[key] for key in value if key not in marks}
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
