@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .conversation import Fix, HistoryEntry, RepairReport
+from .conversation.caller_list import Followed, ListItem
 from .core.context import Context
 from .core.events import Event
 from .core.messages import Extra, Part
 from .core.profiles import Profile
 from .core.stamps import Lease, PartRetention, Stamp
 from .core.totals import Totals
-from .core.view import CallContext, Prices
+from .core.view import CallContext, Given, Prices
 
 __all__ = [
     "CallContext",
@@ -17,8 +18,11 @@ __all__ = [
     "Event",
     "Extra",
     "Fix",
+    "Followed",
+    "Given",
     "HistoryEntry",
     "Lease",
+    "ListItem",
     "Part",
     "PartRetention",
     "Prices",

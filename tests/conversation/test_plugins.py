@@ -448,11 +448,12 @@ def test_plugins_are_asked_again_when_the_list_departs(provider: str):
     sent(chat, messages=[*own[:-1], *chat.format.render([user("Stop.")])])
     assert [origin for origin, _ in texts_by_message(chat)] == [
         *["user", "assistant", "tool", "tool", "plugin"],
-        *["assistant", "tool", "tool", "user"],
+        *["assistant", "tool", "tool", "plugin", "assistant", "user"],
     ]
+    assert [entry.stamp.origin for entry in chat.view][-3:] == ["tool", "plugin", "user"]  # The reply is hidden.
     assert screen.asked[-1] == ["Stop."]
     sent(chat, messages=chat.format.render([user("Begin."), say("Another answer."), user("Go.")]))
-    assert [texts[0] for _, texts in texts_by_message(chat)] == ["Begin.", "Another answer.", "Go."]
+    assert [entry.message.parts[0].text for entry in chat.view] == ["Begin.", "Another answer.", "Go."]
 
 
 # ------------------------------------------------------------------------------------------------------- every history

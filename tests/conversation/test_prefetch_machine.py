@@ -135,9 +135,13 @@ class Prepares(RuleBasedStateMachine):
         old = self.said[self.chat.name]
         with suppress(DoesNotFit):
             self.chat.prepare(messages=kept)
-        for name in set(self.store.names("")) - names:
+        new = set(self.store.names("")) - names
+        for name in new:
             self.said[name] = old
-        self.said[self.chat.name] = kept
+        history = [row.message for row in self.chat.history()]
+        assert new or history[: len(old)] == old  # What the list leaves out is hidden.
+        assert history[-1:] == kept[-1:]
+        self.said[self.chat.name] = history
 
     @rule(data=st.data())
     def fork_and_go_on_there(self, data: st.DataObject) -> None:

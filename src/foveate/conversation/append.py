@@ -70,7 +70,7 @@ class MessageFacts(Struct, frozen=True):
     """The retention of each part, by the index of the message in the batch."""
     metadata: str = ""
     own: Mapping[int, OwnFacts] = {}
-    """Facts of single messages, by their index in the batch. What they leave empty is as for the whole batch."""
+    """Facts of single messages, by their index in the batch. Empty ones are as for the whole batch."""
     expanded: Expansion | None = None
     """For messages that show an original again."""
     step: str = ""

@@ -50,7 +50,7 @@ class ListedItem(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a message says, as far as comparisons need it."""
+    """The facts of a message that comparisons need."""
 
     key: bytes
     role: Role

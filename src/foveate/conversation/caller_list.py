@@ -1,7 +1,8 @@
 """Following a list of messages that the caller keeps: the history and the view become what the list shows.
 
-New messages are appended. What the caller removed is hidden, and what it edited is replaced, by edits in the journal.
-If the list departs from the history, the conversation forks, and its former course is kept under another name.
+New messages are appended. Edits in the journal hide the messages that the caller removed, and replace the content that
+it edited. If the list departs from the history, the conversation forks, and its former course is kept under another
+name.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class ListItem(Struct, frozen=True):
 
 
 class Followed(Struct, frozen=True):
-    """What a list changed."""
+    """The changes that a list made."""
 
     added: tuple[str, ...] = ()
     """Ids of the appended messages."""
@@ -106,7 +107,6 @@ class CallerList:
         read: Callable[[Any], object] | None = None,
         *,
         ignore_removals: bool = False,
-        forks: bool = True,
     ) -> Followed:
         """Make the history and the view what the list shows."""
         if not isinstance(messages, list | tuple):
@@ -118,10 +118,10 @@ class CallerList:
         former = reason = ""
         for _ in range(_ATTEMPTS):
             try:
-                changes, new, history = self._compare(items, read, ignore_removals, forks)
+                changes, new, history = self._compare(items, read, ignore_removals, may_fork=True)
                 if changes.fork_at is not None and not changes.is_rewind:
                     former, reason = self._depart(changes.fork_at, changes.reason)
-                    changes, new, history = self._compare(items, read, ignore_removals, forks=False)
+                    changes, new, history = self._compare(items, read, ignore_removals, may_fork=False)
                 return self._apply(changes, new, history, former, reason)
             except ConflictError:  # Another writer came first: compare again.
                 self._state.refresh()
@@ -143,7 +143,12 @@ class CallerList:
     # ------------------------------------------------------------------------------------------------------ comparing
 
     def _compare(
-        self, items: Sequence[ListedItem], read: Callable[[Any], object] | None, ignore_removals: bool, forks: bool
+        self,
+        items: Sequence[ListedItem],
+        read: Callable[[Any], object] | None,
+        ignore_removals: bool,
+        *,
+        may_fork: bool,
     ) -> tuple[Changes, NewList, CallerHistory]:
         history = self._caught_up()
         self._history = None  # Read again if anything below fails.
@@ -156,7 +161,7 @@ class CallerList:
         def edits_of(known: Known, message: Message) -> list[Edit] | None:
             return edits_between(known.id, self._stored(known.position), message, known.edits)
 
-        comparison = Comparison(history, new, edits_of, keeps_removed=ignore_removals, may_fork=forks)
+        comparison = Comparison(history, new, edits_of, keeps_removed=ignore_removals, may_fork=may_fork)
         return comparison.changes(), new, history
 
     def _read(self, value: object) -> list[ReadMessage]:

@@ -121,10 +121,9 @@ class Exchange:
         read: Callable[[Any], object] | None = None,
         *,
         ignore_removals: bool = False,
-        forks: bool = True,
     ) -> Followed:
         """Make the history and the view what the caller's list shows."""
-        return self.caller_list.follow(messages, read, ignore_removals=ignore_removals, forks=forks)
+        return self.caller_list.follow(messages, read, ignore_removals=ignore_removals)
 
     def _append_new(self, messages: Sequence[ReadMessage]) -> tuple[str, ...]:
         return self._append(messages, self._state.head.tip, NO_FACTS)

@@ -19,12 +19,13 @@ from .caller_history import CallerHistory, Known, NewList, Spot
 
 __all__ = ["Changes", "Comparison"]
 
-_BACK = "the caller's list goes back to {place} and goes on from there"
+_BACK = "the caller's list ends at {place}"
+_NEW = "the caller's list has nothing of the history"
 _OTHER = "the caller's list has new messages, or another order, after {place}"
 
 
 class Changes(Struct):
-    """What a list changes."""
+    """The changes that a list makes."""
 
     hidden: list[int] = []
     """Known messages that the list no longer has, by index."""
@@ -234,20 +235,12 @@ class Comparison:
             self._remove(known)
             changes.tail += spots
             return True
-        first = history.known[known[0]]
-        before = known[0] - 1
         if not spots:
-            changes.is_rewind, changes.fork_at = True, self._position_before(known[0], reply_follows=True)
-            changes.reason = _BACK.format(place=self._place(before))
+            changes.is_rewind, changes.fork_at = True, history.known[known[0]].position - 1
+            changes.reason = _BACK.format(place=self._place(gap.before))
             return True
-        if first.said.role != spots[0].said.role or self._is_unanswered(spots[0].said.call_id, before):
-            self._remove(known)
-            changes.tail += spots
-            return True
-        changes.reason = _BACK.format(place=self._place(before))
-        if self._may_fork:
-            reply_follows = spots[0].said.role == "assistant"
-            changes.fork_at = self._position_before(known[0], reply_follows=reply_follows)
+        if gap.before < 0 and self._may_fork:
+            changes.reason, changes.fork_at = _NEW, history.known[known[0]].position - 1
             return False
         self._remove(known)
         changes.tail += spots
@@ -295,17 +288,6 @@ class Comparison:
     def _place(self, index: int) -> str:
         return f"m{self._history.known[index].position}" if index >= 0 else "its beginning"
 
-    def _position_before(self, index: int, *, reply_follows: bool) -> int:
-        """Return the position at which a fork leaves out a message.
-
-        It keeps what foveate added after the message before it, if a reply to that follows.
-        """
-        history = self._history
-        position = history.known[index].position - 1
-        if reply_follows or index == 0 or history.known[index - 1].answered:
-            return position
-        return history.known[index - 1].position
-
     def _may_become(self, known: Known, spot: Spot) -> bool:
         """Return whether a message may be an edited form of another one."""
         old, new = known.said, spot.said
@@ -316,7 +298,7 @@ class Comparison:
     def _is_same_utterance(self, known: Known, spot: Spot) -> bool:
         """Return whether a message at the end of the history is certainly an older form of one in the list.
 
-        Otherwise the caller went back and asked again.
+        Otherwise it is a new message.
         """
         if not self._may_become(known, spot):
             return False

@@ -132,7 +132,6 @@ class Conversation:
         *,
         read: Callable[[Any], object] | None = None,
         ignore_removals: bool = False,
-        forks: bool = True,
     ) -> Followed:
         """Take over your own whole list of messages: append what is new, without planning.
 
@@ -141,17 +140,17 @@ class Conversation:
         for an item of another class; it is called for new items only, so do not change older ones in place. `prompt`
         and `prepare` do the same with `messages=`.
 
-        Messages are the same if they say the same, in whatever form. The view hides what the list no longer has, and
+        Messages are the same if they say the same, in any form. The view hides what the list no longer has, and
         shows what it has instead; `undo` and `explain` know these edits. With `ignore_removals` it keeps what the list
-        no longer has: for a caller that only trims to a size. If the list goes back or has another order, the
-        conversation forks, and its former course is kept under its name with `~1`, `~2`, and so on; without `forks` it
-        is hidden instead. A list that merely ends earlier changes nothing until the next prompt.
+        no longer has: for a caller that only trims to a size. If the list has another order, or nothing of the history,
+        the conversation forks, and its former course is kept under its name with `~1`, `~2`, and so on. It also forks
+        at the next prompt if the list ends before the history: the model answers again.
 
         `view.by_item()` and `view.given(entry)` then say which items of the list a view shows unchanged. Raises
         BadMessage, BadSetting, and ConflictError if other writers kept changing the conversation.
         """
         with self._session.lock:
-            return self._session.exchange.follow(messages, read, ignore_removals=ignore_removals, forks=forks)
+            return self._session.exchange.follow(messages, read, ignore_removals=ignore_removals)
 
     def prompt(
         self,

@@ -1,4 +1,4 @@
-"""Keys of messages by what they say: two forms of one message have one key, whoever wrote them.
+"""Keys of messages by what they say: two forms of one message have one key.
 
 A program that keeps its own list converts messages to its own classes and back. On the way, arguments of calls are
 written again, and reasoning, cache marks, ids and unknown fields are lost. A key covers what remains: the role, the
