@@ -69,6 +69,16 @@ def test_unknown_model_has_the_window_of_the_opening():
     assert chat.prepare(model="ollama:llama3").budget.window == 50_000
 
 
+def test_window_of_an_opening_without_a_model_is_a_limit_for_all():
+    chat = open_conversation("c", format="openai", window=50_000)
+    chat.append("Hi")
+    assert chat.prepare(model="gpt-5.5").budget.window == 50_000
+    assert chat.prepare(model="gpt-5.5", window=60_000).budget.window == 60_000
+    chat = open_conversation("c", format="openai", window=500_000)
+    chat.append("Hi")
+    assert chat.prepare(model="gpt-4o").budget.window == 128_000
+
+
 def test_body_and_plan_take_a_model():
     chat = opened()
     chat.append("word " * 9_000)

@@ -1,10 +1,12 @@
-"""An agent that reads 100 logs, the same run for every framework: the window of 16,000 tokens holds ten of them."""
+"""An agent that reads 100 logs, the same run for every framework: a window of 16,000 tokens holds ten of them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+import pytest
 
 from foveate import Message
 from foveate.counters import counter_named
@@ -19,9 +21,13 @@ ANSWER = "Log 57 has an error."
 
 
 def log_text(number: int) -> str:
-    """Return a log of 120 lines, about 1,500 tokens. Log 57 has an error."""
-    errors = {57: "ERROR disk full"} if number == 57 else {}
-    return "".join(f"{number:03}-{line:03} {errors.get(line, 'ok, nothing to report')}\n" for line in range(120))
+    """Return a log of 60 lines, about 1,300 tokens. Log 57 has an error.
+
+    The lines are prose, for which the vocabulary o200k and a scripted model's four characters a token nearly agree.
+    """
+    usual = "the service answered every request in time and wrote nothing unusual"
+    errors = {30: "ERROR, the disk of the service is full and it refuses every request"} if number == 57 else {}
+    return "".join(f"Line {line} of log {number}: {errors.get(line, usual)}.\n" for line in range(60))
 
 
 def reader(calls: int = CALLS, *, tool: str = "read_log", expand: str = "") -> Callable[[Mapping[str, Any]], Message]:
@@ -44,6 +50,7 @@ def _replies(calls: int, tool: str, expand: str) -> Iterator[Message]:
 
 def exact_tokens(body: Mapping[str, Any]) -> int:
     """Return the tokens of a request, counted with the vocabulary o200k over the texts and names in it."""
+    pytest.importorskip("toktok", reason="toktok-rs is not installed (the extra `tokens`)")
     count = counter_named("o200k")
     return sum(count(text) for text in _texts(body))
 

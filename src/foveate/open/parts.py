@@ -98,13 +98,16 @@ class Parts(NamedTuple):
     def _model(self, format: str, name: str, window: int | None) -> RequestModel:
         """Return a model of this format. Window and prices of the opening count for the model that was named then.
 
-        `window`: in tokens; None: that of the model, or of the opening if it is not known. Raises BadSetting if format
-        or window cannot be the model's, and if no window is known and the hard floor needs it.
+        `window`: in tokens; None: that of the model, or of the opening if it is not known. A window of an opening that
+        named no model is the largest one for every model. Raises BadSetting if format or window cannot be the model's,
+        and if no window is known and the hard floor needs it.
         """
         resolved, options = self.resolved, self.options
         is_opened = name == resolved.model
         if window is None and is_opened:
             window = resolved.window
+        elif window is None and resolved.window is not None and not resolved.model:
+            window = min(resolved.window, window_of(name) or resolved.window)
         check_model(name, format, window)
         profile = options.profile or profile_for(format, name)
         if not is_opened:
