@@ -113,7 +113,7 @@ def facts_of(
 ) -> MessageFacts:
     """Return checked facts about a message. Raises BadSetting and BadInput."""
     if time is not None:
-        validate.integer("time= (milliseconds since 1970)", time)
+        time = validate.integer("time= (milliseconds since 1970)", time)
     if origin is not None:
         validate.origin(origin)
     if lease is not None:

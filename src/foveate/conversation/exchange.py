@@ -19,6 +19,7 @@ from ..core.needs import Needs, needs_of
 from ..core.planner import Plan
 from ..core.stamps import Stop, Usage
 from ..core.view import View
+from ..core.wire import plain_message
 from ..errors import BadInput, BadMessage, StoreError
 from ..expand.expander import Expander
 from ..expand.tool import TOOL, has_tool, offers_expand, with_instruction, with_tool
@@ -88,7 +89,7 @@ class Exchange:
     def append(self, message: object, after: str | None = None, facts: MessageFacts = NO_FACTS) -> tuple[str, ...]:
         """Read messages in any accepted form, and add them."""
         if after is not None:
-            validate.text("after= (the id of a message)", after)
+            after = validate.text("after= (the id of a message)", after)
         messages = self._read(message)
         validate.retention_fits(facts.kept.get(0, ()), [message for message, _ in messages])
         if facts.kept or facts.lease:
@@ -154,7 +155,7 @@ class Exchange:
             metadata = validate.metadata(value["metadata"])
             value = {key: value[key] for key in value if key != "metadata"}
         own_facts = OwnFacts(metadata) if metadata else NO_OWN_FACTS
-        return [ReadMessage(message, own_facts) for message in self._state.format.parse(value)]
+        return [ReadMessage(plain_message(message), own_facts) for message in self._state.format.parse(value)]
 
     def _warn_of_terms(self, facts: MessageFacts) -> None:
         """Log, once for each kind of terms, why the terms of a message are without effect here."""
@@ -181,11 +182,12 @@ class Exchange:
         """Append the new tail of a caller's list, plan, commit and check; return the view of the next request."""
         self.use_model(choice)
         self._choice = choice
+        system, tools = _plain_text(system), validate.tools(tools)  # SDKs pass None for no tools.
         self.weigh(system, tools)
         if messages is not None:
             self.follow(messages)
         self.caller_list.depart()
-        self._offer, self._has_offer = (system, tools or ()), True  # SDKs pass None for no tools.
+        self._offer, self._has_offer = (system, tools), True
         self._answer_expand()  # For replies that were appended, or after a crash.
         self._add_to_results()
         return replace(self._planned(), list_places=self.caller_list.places)
@@ -198,9 +200,9 @@ class Exchange:
         """Use the model and the window that a request names."""
         model, window = choice
         if model is not None:
-            validate.text("model=", model)
+            model = validate.text("model=", model)
         if window is not None:
-            validate.window(window)
+            window = validate.window(window)
         self._state.use_model(model, window)
 
     def plan(self, system: object, tools: Sequence[Mapping[str, Any]], choice: ModelChoice) -> Plan:
@@ -236,7 +238,7 @@ class Exchange:
 
     def weigh(self, system: object, tools: Sequence[Mapping[str, Any]]) -> None:
         """Note the size of system prompt and tools, and whether they offer `expand`."""
-        system, tools = self._with_expand(system, tools or ())
+        system, tools = self._with_expand(_plain_text(system), validate.tools(tools))
         self._state.offers_expand = offers_expand(tools)
         self._state.limits.weigh(system, tools, self._state.counter)
 
@@ -309,13 +311,14 @@ class Exchange:
         """Add the model's reply and its usage, and let policies plan; return its id."""
         validate.integer("call= (the number of a model call)", call)
         if usage is not None:
-            validate.instance("usage=", usage, Usage, "a Usage")
+            usage = validate.usage(usage)
         state = self._state
         stop: Stop | None = None
         if isinstance(reply, Message):
             message, billed = reply, usage
         else:
-            message, parsed = state.format.parse_reply(reply)
+            read, parsed = state.format.parse_reply(reply)
+            message = plain_message(read)
             stop = state.format.stop_of(reply)
             billed = usage or (parsed if parsed != Usage() else None)
         if message.role != "assistant":
@@ -359,6 +362,11 @@ class Exchange:
         """Drop what is kept of erased content only for speed."""
         self.caller_list.forget()
         self._state.format.rendered(self._state.view(), profile=self._state.profile)
+
+
+def _plain_text(system: object) -> object:
+    """Return a system prompt, as a plain `str` if it is a string of a derived type."""
+    return str.__str__(system) if isinstance(system, str) else system
 
 
 def _is_blocks(value: Sequence[object]) -> bool:

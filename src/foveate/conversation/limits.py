@@ -10,6 +10,7 @@ import msgspec
 
 from ..core.budget import default_reserve
 from ..core.profiles import Profile
+from ..core.scalars import plain_scalar
 from ..core.view import NO_WINDOW, Budget, Entry, View
 from ..errors import BadInput, BadSetting, Refused
 from ..ports import TokenCounter
@@ -200,6 +201,4 @@ def _encoded(values: list[Any]) -> bytes:
 
 def _plain(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise TypeError(f"{type(value).__name__} is neither JSON nor an SDK object")
-    return dump()
+    return plain_scalar(value) if dump is None else dump()

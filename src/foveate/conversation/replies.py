@@ -45,8 +45,7 @@ class Replies:
 
     def bill(self, call: int | str, usage: Usage) -> bool:
         """Record the usage of a model call. Return False if the call was billed already."""
-        validate.instance("usage=", usage, Usage, "a Usage")
-        state = self._state
+        state, usage = self._state, validate.usage(usage)
         state.follow_head()
         for _ in range(PLANS):
             number, row, before = self._named(call)

@@ -133,9 +133,9 @@ class Session:
 
     def edit(self, edits: Sequence[Edit], author: str = "edit") -> Receipt:
         """Commit edits, and report them."""
-        validate.edits(tuple(edits))
+        checked = validate.edits(tuple(edits))
         places = self.reporter.places()
-        return self._reported(self.editor.edit(edits, author), places)
+        return self._reported(self.editor.edit(checked, author), places)
 
     def _reported(self, record: Record, places: Places) -> Receipt:
         self.reporter.commit(record, places)
@@ -143,7 +143,7 @@ class Session:
 
     def compact(self, focus: str) -> Receipt:
         """Compact, and report the commits."""
-        validate.text("focus=", focus)
+        focus = validate.text("focus=", focus)
         before, places = self.head.number, self.reporter.places()
         record = self.planner.compact(focus)
         self.reporter.commits(before, places)
@@ -173,13 +173,13 @@ class Session:
         if target is None:
             return self._reported(self.editor.undo_newest(), places)
         if not isinstance(target, Receipt):
-            validate.integer("The argument of undo(), if not a Receipt,", target, 1)
+            target = validate.integer("The argument of undo(), if not a Receipt,", target, 1)
         first, last = (target.first, target.last) if isinstance(target, Receipt) else (target, target)
         return self._reported(self.editor.undo(first, last), places)
 
     def fork(self, name: str, at: str | int | None) -> Head:
         """Create a conversation that shares the past up to a message, and its edits."""
-        validate.conversation_name("The name of a fork", name)
+        name = validate.conversation_name("The name of a fork", name)
         position = self.head.position if at is None else self._fork_position(at)
         if not 0 <= position <= self.head.position:
             raise BadSetting(f"This conversation has {self.head.position} messages; it cannot be forked at {position}.")
@@ -214,7 +214,7 @@ class Session:
 
     def show_again(self, handle: str | int, reason: str) -> Message:
         """Show an original again in its place; return the first message of it."""
-        validate.text("reason=", reason)
+        reason = validate.text("reason=", reason)
         parsed, rows = self.editor.rows_of(handle)
         original = part_of(decoded(rows[0]), parsed.path, str(handle))
         before, places = self.head.number, self.reporter.places()
@@ -262,8 +262,8 @@ class Session:
 
     def erase(self, handle: str | int, reason: str, who: str) -> Erasure:
         """Erase what a handle names, and drop every copy of it in memory."""
-        validate.text("reason=", reason)
-        validate.text("who=", who)
+        reason = validate.text("reason=", reason)
+        who = validate.text("who=", who)
         before, places = self.head.number, self.reporter.places()
         erased = self.eraser.erase(handle, who, reason)
         self._forget()
@@ -275,8 +275,8 @@ class Session:
         from ..core.retention import read_ages  # Few conversations need it.
         from .retention import RetentionRun
 
-        validate.text("reason=", reason)
-        validate.text("who=", who)
+        reason = validate.text("reason=", reason)
+        who = validate.text("who=", who)
         validate.instance("dry_run=", dry_run, bool, "True or False")
         rules = read_ages(ages)
         before, places = self.head.number, self.reporter.places()
@@ -295,8 +295,7 @@ class Session:
     def history(self, first: int, last: int | None) -> list[HistoryEntry]:
         """Return the messages at these positions as they were appended."""
         end = self.head.position if last is None else validate.integer("last=", last)
-        validate.integer("first=", first)
-        rows = self.state.store.messages(self.head, first, end)
+        rows = self.state.store.messages(self.head, validate.integer("first=", first), end)
         return [HistoryEntry(row.position, row.id, decoded(row), row.stamp) for row in rows]
 
     def originals(self, handle: str | int) -> tuple[Message, ...]:
@@ -329,7 +328,7 @@ class Session:
 
     def events(self, since: int) -> list[Event]:
         """Return the events of all messages and records, in order of time."""
-        validate.integer("since= (milliseconds since 1970)", since)
+        since = validate.integer("since= (milliseconds since 1970)", since)
         rows = self.state.store.messages(self.head, 1, self.head.position)
         events = [event for row in rows for event in events_of_message(row.position, row.id, row.stamp)]
         stamps = {row.id: row.stamp for row in rows}

@@ -297,8 +297,7 @@ class Conversation:
         Words in quotation marks stand together: `'"exit code 1"'`. Messages with all words come before those with
         some. Raises BadSetting.
         """
-        validate.text("words", words)
-        validate.integer("limit=", limit, 1)
+        words, limit = validate.text("words", words), validate.integer("limit=", limit, 1)
         with self._session.lock:
             return self._session.expander.search(words, limit)
 
@@ -401,7 +400,7 @@ class Conversation:
 
     def as_of(self, turn: int) -> View:
         """Return what the model saw at call number `turn`. Raises BadInput if there was no such call."""
-        validate.integer("turn", turn, 1)
+        turn = validate.integer("turn", turn, 1)
         with self._session.lock:
             return self._session.past.view_at(turn)
 
@@ -483,8 +482,7 @@ class Journal:
 
     def steps(self, run: str, after: int = 0) -> list[AgentRunStep]:
         """Return the steps of the run with this id, in order, those with numbers above `after`."""
-        validate.text("run", run)
-        validate.integer("after= (the number of a step)", after)
+        run, after = validate.text("run", run), validate.integer("after= (the number of a step)", after)
         with self._session.lock:
             return self._session.state.store.steps(self._session.head, run, after)
 

@@ -7,7 +7,8 @@ refuses a wrong kind of value and names the argument. The formats check wire mes
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -17,7 +18,8 @@ from ..core.edits import Edit, Record
 from ..core.enrich import retained_parts
 from ..core.messages import Message
 from ..core.metadata import encode_metadata, is_metadata
-from ..core.stamps import Origin, PartRetention
+from ..core.scalars import plain_scalar
+from ..core.stamps import Origin, PartRetention, Usage
 from ..errors import BadEdit, BadInput, BadMessage, BadSetting
 from ..ports import IMPORTING
 
@@ -35,6 +37,8 @@ __all__ = [
     "part_retention",
     "retention_fits",
     "text",
+    "tools",
+    "usage",
     "window",
 ]
 
@@ -47,22 +51,25 @@ _MAX_INTEGER = 2**63 - 1
 
 
 def integer(name: str, value: object, least: int = 0) -> int:
-    """Return `value` if it is an integer of at least `least`. Raises BadSetting."""
-    if type(value) is int and least <= value <= _MAX_INTEGER:
-        return value
+    """Return `value` as an int if it is an integer of at least `least`. Raises BadSetting."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number: int = plain_scalar(value)
+        if least <= number <= _MAX_INTEGER:
+            return number
     raise BadSetting(f"{name} must be a whole number of {least} or more, not {reprlib.repr(value)}.")
 
 
-def window(value: object) -> None:
-    """Raise BadSetting unless this is a window that a conversation can work in."""
-    integer("window= (tokens)", value, 1)
-    if isinstance(value, int) and value < MIN_WINDOW:
-        raise BadSetting(f"Window must be at least {MIN_WINDOW:,} tokens, not {value}. Pass the window of your model.")
+def window(value: object) -> int:
+    """Return the window if a conversation can work in it. Raises BadSetting."""
+    tokens = integer("window= (tokens)", value, 1)
+    if tokens < MIN_WINDOW:
+        raise BadSetting(f"Window must be at least {MIN_WINDOW:,} tokens, not {tokens}. Pass the window of your model.")
+    return tokens
 
 
 def text(name: str, value: object) -> str:
-    """Return `value` if it is a string. Raises BadSetting."""
-    return instance(name, value, str, "a string")
+    """Return `value` as a str if it is a string. Raises BadSetting."""
+    return str.__str__(instance(name, value, str, "a string"))
 
 
 def conversation_name(name: str, value: object) -> str:
@@ -81,6 +88,26 @@ def instance(name: str, value: object, kind: type[T], wanted: str) -> T:
     if isinstance(value, kind):
         return value
     raise BadSetting(f"{name} must be {wanted}, not {reprlib.repr(value)}.")
+
+
+def usage(value: object) -> Usage:
+    """Return the usage of a call with plain numbers. Raises BadSetting if a field is no number of tokens or None."""
+    given = instance("usage=", value, Usage, "a Usage")
+    fields = {field: getattr(given, field) for field in Usage.__struct_fields__}
+    return Usage(
+        **{field: integer(f"Usage({field}=...)", count) for field, count in fields.items() if count is not None}
+    )
+
+
+def tools(value: object) -> Sequence[Any]:
+    """Return the definitions of tools as a list or tuple; None stands for no tools. Raises BadSetting."""
+    if value is None:
+        return ()
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+        return list(value)
+    raise BadSetting(f"tools= must be a list with the definitions of tools, not {reprlib.repr(value)}.")
 
 
 def function(name: str, value: object) -> None:
@@ -159,18 +186,20 @@ def message(value: Message) -> Message:
         raise BadMessage(f"A Message has a field of the wrong kind: {_describe(error)}.") from error
 
 
-def edits(values: tuple[Any, ...]) -> None:
-    """Raise BadEdit unless all values are edits with fields of the right kind."""
+def edits(values: tuple[Any, ...]) -> tuple[Edit, ...]:
+    """Return edits as a store reads them back. Raises BadEdit if one is no edit, or a field has the wrong kind."""
+    read: list[Edit] = []
     for value in values:
         if not isinstance(value, Edit):
             known = ", ".join(kind.__name__ for kind in get_args(Edit))
             raise BadEdit(f"{reprlib.repr(value)} is not an edit. Edits are: {known}.")
         try:
-            wire.decode_record(wire.encode_record(Record(1, (value,), 1, 0, "", 0)))
+            read += wire.decode_record(wire.encode_record(Record(1, (value,), 1, 0, "", 0))).edits
         except BadEdit:
             raise
         except Exception as error:
             raise BadEdit(f"An edit has a field of the wrong kind: {_describe(error)}.") from error
+    return tuple(read)
 
 
 def _describe(error: Exception) -> str:

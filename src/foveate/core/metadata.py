@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import BadInput
 from .ids import is_erased_metadata
+from .scalars import plain_scalar
 
 __all__ = ["encode_metadata", "is_metadata", "read_metadata", "read_metadata_as"]
 
@@ -65,4 +66,4 @@ def _plain(value: Any) -> Any:
         return msgspec.to_builtins(value, enc_hook=_plain)
     if _can_dump(value):
         return value.model_dump(mode="json")
-    raise TypeError(f"a {type(value).__name__} is not a JSON value")
+    return plain_scalar(value)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
@@ -162,8 +163,12 @@ def read_ages(rules: Ages) -> tuple[Age, ...]:
     """Return all rules as values. Raises BadSetting."""
     if isinstance(rules, Mapping):
         ages = tuple(read_age(kind, text) for kind, texts in rules.items() for text in _texts_of(kind, texts))
+    elif isinstance(rules, Age):
+        ages = (rules,)
+    elif isinstance(rules, Iterable) and not isinstance(rules, str | bytes):
+        ages = tuple(rules)
     else:
-        ages = (rules,) if isinstance(rules, Age) else tuple(rules)
+        raise BadSetting(f'Ages must be a dict such as {{"tool results": "90 days"}}, not {reprlib.repr(rules)}.')
     if wrong_age := [age for age in ages if not isinstance(age, Age)]:
         raise BadSetting(
             f'Rule {wrong_age[0]!r:.60} is not valid. Pass {{"tool results": "90 days"}} or values of Age.'

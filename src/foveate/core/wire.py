@@ -15,7 +15,8 @@ from msgspec.structs import astuple
 
 from ..errors import BadEdit, BadMessage
 from .edits import Record
-from .messages import Message, Part
+from .messages import Message, Part, ToolResult
+from .scalars import plain_scalar
 from .stamps import Stamp
 
 __all__ = [
@@ -26,14 +27,15 @@ __all__ = [
     "encode_message",
     "encode_record",
     "encode_stamp",
+    "plain_message",
 ]
 
 VERSION = 1
 
-_json = msgspec.json.Encoder()
+_json = msgspec.json.Encoder(enc_hook=plain_scalar)
 _message = msgspec.json.Decoder(Message)
 _record = msgspec.json.Decoder(Record)
-_pack = msgspec.msgpack.Encoder()
+_pack = msgspec.msgpack.Encoder(enc_hook=plain_scalar)
 _stamp = msgspec.msgpack.Decoder(Stamp)
 
 
@@ -60,6 +62,19 @@ def decode_message(body: bytes) -> Message:
         if not isinstance(message, dict) or not isinstance(message.get("parts", []), list):
             raise
         return msgspec.convert(_with_unknown_parts(message), Message)
+
+
+def plain_message(message: Message) -> Message:
+    """Return the message with every string as a plain `str`. Strings of derived types fail in some decoders."""
+    parts: list[Part] = list(message.parts)
+    for part in parts:
+        if isinstance(part, ToolResult):
+            parts += part.content  # Seen by this loop too.
+        for name in part.__struct_fields__:
+            value = getattr(part, name)
+            if type(value) is not str and isinstance(value, str):
+                return decode_message(encode_message(message))
+    return message if type(message.name) is str else decode_message(encode_message(message))
 
 
 def encode_record(record: Record) -> bytes:

@@ -213,7 +213,7 @@ def read_arguments(arguments: object) -> Request:
     decoded: object = arguments
     if isinstance(arguments, str):
         try:
-            decoded = msgspec.json.decode(arguments)
+            decoded = msgspec.json.decode(str.__str__(arguments))
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             decoded = None
     if not isinstance(decoded, Mapping):

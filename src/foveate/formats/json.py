@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ..core.scalars import plain_scalar
 from ..errors import BadMessage
 
 __all__ = ["DEPTH", "copy_json", "dump_object", "encode", "join_body", "parse_object", "to_text"]
@@ -98,7 +99,7 @@ def _foreign(value: object) -> Any:
     """Dump an SDK object inside plain values, for the encoder."""
     if hasattr(value, "model_dump"):
         return dump_object(value, "a nested value")
-    raise TypeError(f"a {type(value).__name__} is not a JSON value")
+    return plain_scalar(value)
 
 
 _encode = msgspec.json.Encoder(enc_hook=_foreign).encode

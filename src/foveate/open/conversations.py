@@ -118,13 +118,14 @@ def _parts(arguments: dict[str, Any]) -> Parts:
     """Resolve the arguments of `open_conversation`."""
     options = validate.instance("options=", arguments["options"], Options, "an Options, such as Options(reserve=8_000)")
     plugins = checked_plugins(arguments["plugins"])
+    arguments = {name: str.__str__(value) if isinstance(value, str) else value for name, value in arguments.items()}
     keywords = {name: arguments[name] for name in ("store", "format", "model", "window", "summarizer", "expand")}
     keywords |= {name: getattr(options, name) for name in ("reserve", "tenant", "expand_where")}
     return Parts(resolve(arguments["policy"], options.settings, plugins, **keywords), options, plugins)
 
 
 def _open(name: str, parts: Parts, background: type[Threads] | type[Tasks] = Threads) -> Conversation:
-    _check_opening(name, parts)
+    name = _checked_name(name, parts)
     session = parts.session(background)
 
     def reopen(fork: str) -> Conversation:
@@ -152,8 +153,9 @@ async def _open_async(name: str, parts: Parts) -> AsyncConversation:
     return opening.result().aio
 
 
-def _check_opening(name: object, parts: Parts) -> None:
-    validate.conversation_name("The name of a conversation", name)
+def _checked_name(name: object, parts: Parts) -> str:
+    """Return the name of a conversation. Raises BadSetting if it, or a part that belongs to it, is not allowed."""
     validate.text("tenant=", parts.resolved.tenant)
     if parts.options.on_event is not None:
         validate.function("on_event=", parts.options.on_event)
+    return validate.conversation_name("The name of a conversation", name)

@@ -81,7 +81,7 @@ class Conversations:
         Several callers share the object, which is safe: each operation takes its lock. Use `use` where a request, the
         model call and its reply belong together. In asyncio, call `get_async`. Raises what `open_conversation` raises.
         """
-        validate.conversation_name("The name of a conversation", name)
+        name = validate.conversation_name("The name of a conversation", name)
         with self._lock:
             self._require_open()
             if (known := self._found(name)) is not None:
@@ -116,7 +116,7 @@ class Conversations:
         `with conversations.use("t1") as chat` gives a Conversation, `async with` an AsyncConversation. A use within a
         use of the same name waits for ever. Uses in other processes do not wait; the store detects their writes.
         """
-        validate.conversation_name("The name of a conversation", name)
+        name = validate.conversation_name("The name of a conversation", name)
         return Use(self, name)
 
     def close(self) -> None:
