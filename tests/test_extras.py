@@ -1,0 +1,62 @@
+"""The extras of the package: they install next to every framework, and the oldest SDKs that they allow work.
+
+The tests ask the package index, through uv. Without uv or a network they are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+    "optional-dependencies"
+]
+TABLES = tomllib.loads((ROOT / "tests" / "hosts" / "environments.toml").read_text("utf-8"))
+HOSTS = sorted(
+    {package for table in TABLES.values() for package in table["packages"]}
+    | {"crewai[anthropic]==1.15.30", "google-adk[extensions]==2.13.0", "litellm[proxy]==1.106.2", "agno==3.1.10"}
+    | {"smolagents[openai]==1.26.0", "claude-agent-sdk==0.2.187"}
+)
+SDKS = ("openai", "anthropic")
+_NO_NETWORK = re.compile(r"error sending request|failed to fetch|dns error|connection|timed out|offline", re.IGNORECASE)
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("uv") is None, reason="uv is not installed")]
+
+
+def uv(*arguments: str) -> None:
+    """Run a command of uv. Fails if it fails, and skips if the index cannot be reached."""
+    done = subprocess.run(["uv", *arguments], capture_output=True, text=True, timeout=600)
+    if done.returncode and _NO_NETWORK.search(done.stderr):
+        pytest.skip(f"the package index cannot be reached: {done.stderr.strip()[-200:]}")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_extras_of_the_sdks_install_next_to_a_framework(host, tmp_path):
+    wanted = tmp_path / "requirements.in"
+    wanted.write_text(f"foveate[{','.join(SDKS)}] @ {ROOT.as_uri()}\n{host}\n")
+    uv("pip", "compile", "--quiet", "--python-version", "3.12", "--output-file", str(tmp_path / "out"), str(wanted))
+
+
+def test_models_work_with_the_oldest_sdks(tmp_path):
+    oldest = [one.replace(">=", "==") for sdk in SDKS for one in EXTRAS[sdk]]
+    assert len(oldest) == len(SDKS)
+    assert all("==" in one for one in oldest)
+    uv("pip", "install", "--quiet", "--python", sys.executable, "--target", str(tmp_path), *oldest)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", "tests/models"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-3_000:]
+    versions = "import openai, anthropic; print(openai.__file__, anthropic.__file__)"
+    files = subprocess.run(
+        [sys.executable, "-c", versions], env=environment, capture_output=True, text=True, check=True
+    )
+    assert files.stdout.count(str(tmp_path)) == len(SDKS)
