@@ -179,6 +179,27 @@ def test_late_answer_of_a_process_that_missed_the_prompt_stays_late():
     assert chat.journal.verify() == []
 
 
+@pytest.mark.parametrize("is_resumed", [False, True])
+def test_late_answer_stays_late_after_it_was_hidden_and_restored(is_resumed):
+    store = MemoryStore()
+    chat = opened(store=store)
+    chat.append([user("go"), call("a", "read_file", path="x.py")])
+    unaware = opened(store=store)
+    chat.prepare()
+    (late,) = unaware.append(answer("a", "print(1)"))
+    chat.refresh()
+    chat.append(user("go on"))
+    before = wire(chat, chat.prepare())
+    chat.edit(Hide(Target(late)))
+    chat.prepare()
+    if is_resumed:
+        chat._session.state.save_snapshot()
+        chat = opened(store=store)
+    chat.undo()
+    assert wire(chat, chat.prepare()) == before
+    assert wire(chat, opened(store=store).prepare()) == before
+
+
 def test_call_and_answer_of_a_process_that_missed_the_prompt_stay_together():
     """The process counts fewer model calls, but its call came after the record of the stand-in."""
     store = MemoryStore()

@@ -88,6 +88,7 @@ class Projection:
         self.tasks: dict[str, Task] = {}
         """The newest task of each policy."""
         self._interrupted_at = 0  # position of the newest message when a call was last shown without its answer
+        self._hidden_late: set[int] = set()  # positions of hidden answers that are late, also when they come back
         self.position = 0
         """Position of the newest message."""
         self.number = 0
@@ -103,7 +104,7 @@ class Projection:
         twin._legalizer = self._legalizer.copy()
         twin._dirty, twin._entries, twin._current = self._dirty, self._entries, self._current
         twin.facts, twin._edited, twin.tasks = self.facts, self._edited, dict(self.tasks)
-        twin._interrupted_at = self._interrupted_at
+        twin._interrupted_at, twin._hidden_late = self._interrupted_at, set(self._hidden_late)
         twin.position, twin.number = self.position, self.number
         return twin
 
@@ -465,6 +466,8 @@ class Projection:
             elif slot.span is None:
                 del self._by_id[slot.id]
                 self._retained.pop(slot.id, None)
+                if slot.is_late:
+                    self._hidden_late.add(slot.position)
         holes = tuple(slot.position for slot in kept if slot.span is None)
         cover = Cover(number, first, last, edit, record.turn, record.time, holes, record.position)
         self._slots[low:high] = kept
@@ -595,6 +598,7 @@ class Projection:
             slot.edits = tuple(standing.parts.get(slot.id, {}).items())
             pins = sorted((path, who) for (id, path), who in standing.pins.items() if id == slot.id)
             slot.pins, slot.renewed, slot.stale = tuple(PinnedPart(*pin) for pin in pins), turn, slot.has_reasoning
+            slot.is_late = slot.position in self._hidden_late
             self._place(slot)
             self._void_after(slot.order)
         self._void_reasoning(turn)
@@ -641,6 +645,7 @@ class Projection:
             gone,
             self._forgotten,
             self._interrupted_at,
+            sorted(self._hidden_late),
         )
 
     @classmethod
@@ -662,7 +667,7 @@ class Projection:
             projection._show_summary(cover)
         projection.facts, projection._edited = snapshot.facts, snapshot.edited
         projection.tasks = {task.policy: task for task in snapshot.tasks}
-        projection._interrupted_at = snapshot.interrupted
+        projection._interrupted_at, projection._hidden_late = snapshot.interrupted, set(snapshot.hidden_late)
         projection.position, projection.number = snapshot.position, snapshot.number
         projection._current = False
         return projection

@@ -205,6 +205,8 @@ class Snapshot(msgspec.Struct, array_like=True):
     """Number of the newest forgotten cover."""
     interrupted: int = 0
     """Position of the newest message when a call was last shown without its answer."""
+    hidden_late: list[int] = []
+    """Positions of hidden answers that came after a request had shown a stand-in for them."""
 
     def positions(self) -> list[int]:
         """Return all visible positions, in order."""
