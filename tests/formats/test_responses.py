@@ -37,6 +37,7 @@ from foveate.formats.json import encode
 from foveate.formats.responses import Responses
 from foveate.formats.responses.write import BLANK, SHOWN
 from foveate.formats.tools import for_anthropic, for_openai, for_responses
+from foveate.stores.memory import MemoryStore
 from foveate.testing.bodies import check_body
 
 NAME = "openai_responses"
@@ -155,6 +156,35 @@ def test_recorded_responses_in_a_row_stay_apart_in_a_list():
         format.parse_reply(reply)
     assert len(format.group([first, second])) == 2
     assert len(Responses().group([first, second])) == 1  # Nothing shows the boundary.
+
+
+def test_an_incomplete_item_ends_its_response():
+    """An answer that reached the limit of its length is continued by another response."""
+    cut = {**ANSWER, "phase": None, "status": "incomplete"}
+    assert len(Responses().group([cut, {**ANSWER, "id": "msg_2"}])) == 2
+
+
+@pytest.mark.parametrize("has_ids", [True, False])
+@pytest.mark.parametrize("is_resumed", [True, False])
+def test_responses_in_a_row_stay_apart_in_the_list_of_a_resumed_conversation(has_ids, is_resumed):
+    """The boundaries came from the memory of one process, and were lost with it."""
+    store = MemoryStore()
+    chat = open_conversation("c", store=store, format=NAME, window=100_000, policy="none")
+    plain = {key: value for key, value in ANSWER.items() if key != "phase"}
+    first = [REASONING, plain]
+    second = [{**REASONING, "id": "rs_2", "encrypted_content": "b3RoZXI="}, {**plain, "id": "msg_2"}]
+    items: list[dict[str, Any]] = [{"role": "user", "content": "hi"}]
+    chat.prompt(messages=items)
+    for output in (first, second):
+        chat.record(response(*output))
+    items += [*first, *second, {"role": "user", "content": "Go on."}]
+    if not has_ids:
+        items = [{key: value for key, value in item.items() if key != "id"} for item in items]
+    if is_resumed:
+        chat = open_conversation("c", store=store, format=NAME, window=100_000, policy="none")
+    chat.prompt(messages=items)
+    assert [row.message.role for row in chat.history()] == ["user", "assistant", "assistant", "user"]
+    assert not chat.journal.records()
 
 
 @pytest.mark.parametrize(

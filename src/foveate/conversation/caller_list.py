@@ -113,6 +113,7 @@ class CallerList:
             raise BadMessage(f"messages= takes the whole list of messages, not {type(messages).__name__}.")
         items = [ListedItem(value, range(i, i + 1)) for i, value in enumerate(messages)]
         if read is None:
+            self._history = self._caught_up()  # The format learns where the messages of the history begin.
             items = _grouped(messages, self._state.format.group(messages))
         self._rewind = None
         former = reason = ""
@@ -199,12 +200,18 @@ class CallerList:
             rows = self._appender.rows
             if not (rows and rows[0].position == history.position + 1 and rows[-1].id == head.tip):
                 rows = state.store.messages(head, history.position + 1, head.position)
-            history.add_rows(_with_bodies(rows))
+            history.add_rows(self._with_bodies(rows))
         if history.number < head.number:
             for _, record in state.store.records(head, history.number):
                 history.add_record(record)
         self._branch = branch
         return history
+
+    def _with_bodies(self, rows: Iterable[StoredMessage]) -> list[tuple[StoredMessage, Message]]:
+        pairs = [(row, decoded(row)) for row in rows]
+        for _, message in pairs:
+            self._state.format.learn(message)
+        return pairs
 
     # ------------------------------------------------------------------------------------------------------- applying
 
@@ -225,7 +232,7 @@ class CallerList:
             rows = self._appender.rows
             if not (rows and rows[0].position == position + 1 and rows[-1].id == state.head.tip):
                 rows = state.store.messages(state.head, position + 1, state.head.position)
-            indices = history.add_rows(_with_bodies(rows))
+            indices = history.add_rows(self._with_bodies(rows))
             shown += zip(indices, changes.tail, strict=False)
         history.accept(new, shown, changes.absent)
         self._history = history
@@ -303,7 +310,3 @@ def _grouped(messages: Sequence[object], groups: Sequence[object]) -> list[Liste
 
 def _target(ends: tuple[str, str]) -> Target | Span:
     return Target(ends[0]) if ends[0] == ends[1] else Span(*ends)
-
-
-def _with_bodies(rows: Iterable[StoredMessage]) -> list[tuple[StoredMessage, Message]]:
-    return [(row, decoded(row)) for row in rows]

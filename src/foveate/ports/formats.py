@@ -24,6 +24,10 @@ class Format(Protocol):
         """Return a caller's list, with the items that form one message together as one item that `parse` reads."""
         ...
 
+    def learn(self, message: Message) -> None:
+        """Note a message of the history, so that `group` finds where it begins in a list."""
+        ...
+
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the messages in one wire message (a dict, or the SDK's object). Raises BadMessage."""
         ...

@@ -38,6 +38,9 @@ class Anthropic:
         """Return the list itself: each wire message is read alone."""
         return items
 
+    def learn(self, message: Message) -> None:
+        """Do nothing: the items of a list show where messages begin."""
+
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the messages in one wire message: a dict, an SDK object, a list of blocks or a user's string.
 

@@ -39,6 +39,9 @@ class Gemini:
         """Return the list itself: each content is read alone."""
         return items
 
+    def learn(self, message: Message) -> None:
+        """Do nothing: the items of a list show where messages begin."""
+
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the messages in one content: a dict, an SDK object, a part, a list of parts or a user's string.
 

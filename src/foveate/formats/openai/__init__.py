@@ -39,6 +39,9 @@ class OpenAIChat:
         """Return the list itself: each wire message is read alone."""
         return items
 
+    def learn(self, message: Message) -> None:
+        """Do nothing: the items of a list show where messages begin."""
+
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the message in one wire message: a dict, an SDK object or a user's string. Raises BadMessage."""
         if is_ui_message(message):

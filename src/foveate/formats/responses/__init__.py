@@ -25,7 +25,7 @@ from ..memo import Memo
 from ..stops import responses_stop
 from ..tools import for_responses
 from ..ui_messages import is_ui_message, read_ui_message
-from .read import NAME, group, read, read_reply
+from .read import NAME, group, read, read_reply, start_keys
 from .write import cut, without_id, write, write_view
 
 __all__ = ["Responses"]
@@ -39,11 +39,16 @@ class Responses:
     def __init__(self) -> None:
         self._memo = Memo(cut, write_view)
         self._starts: set[str] = set()
-        """Ids of the first item of each recorded response. An item with such an id begins a message."""
+        """Keys of the first item of each known response. An item with one of them begins a message."""
 
     def group(self, items: Sequence[object]) -> list[object]:
         """Return a caller's list with the items of each response as one response object, for `parse`."""
         return group(items, self._starts)
+
+    def learn(self, message: Message) -> None:
+        """Note a message of the history, so that `group` finds where it begins in a list."""
+        if message.role == "assistant" and (items := write([message])):
+            self._starts.update(start_keys(items[0]))
 
     def parse(self, message: object) -> tuple[Message, ...]:
         """Return the messages in an item, a response, a list of items, or a string from the user.
@@ -60,12 +65,8 @@ class Responses:
         Raises BadMessage, also for a response that failed, or that continues what the provider stores
         (`previous_response_id`, `conversation`).
         """
-        response = as_dict(reply, "reply")
-        message, usage = read_reply(response)
-        output = response["output"]
-        first = as_dict(output[0], "reply.output[0]").get("id") if output else None
-        if isinstance(first, str) and first:
-            self._starts.add(first)
+        message, usage = read_reply(reply)
+        self.learn(message)
         return message, usage
 
     def stop_of(self, reply: object) -> Stop | None:

@@ -20,7 +20,18 @@ from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, 
 from ..json import to_text
 from ..ui_messages import is_ui_message
 
-__all__ = ["CALLS", "CONTENT", "NAME", "group", "is_of_model", "output_type", "parts_of", "read", "read_reply"]
+__all__ = [
+    "CALLS",
+    "CONTENT",
+    "NAME",
+    "group",
+    "is_of_model",
+    "output_type",
+    "parts_of",
+    "read",
+    "read_reply",
+    "start_keys",
+]
 
 NAME = "openai_responses"
 
@@ -84,8 +95,8 @@ def _runs_at_provider(item: Mapping[str, Any]) -> bool:
 def group(items: Iterable[object], starts: Set[str] = frozenset()) -> list[object]:
     """Return a caller's list with the items of each response as one response object, `{"object": "response", ...}`.
 
-    A response ends before an item of another author, after a message of the phase `final_answer`, and before an item
-    whose id is in `starts`. Other values stay as they are.
+    A response ends before an item of another author, after a message of the phase `final_answer` or an incomplete item,
+    and before an item with a key in `starts` (`start_keys`). Other values stay as they are.
     """
     grouped: list[object] = []
     open_items: list[dict[str, Any]] | None = None
@@ -98,15 +109,21 @@ def group(items: Iterable[object], starts: Set[str] = frozenset()) -> list[objec
             grouped.append(value)
             open_items = None
             continue
-        if open_items is None or _id(item, "id") in starts:
+        if open_items is None or not starts.isdisjoint(start_keys(item)):
             open_items = []
             grouped.append({"object": "response", "output": open_items})
         open_items.append(item)
         if item.get("type") == "shell_call" and _runs_at_provider(item):
             answered_there.add(_id(item, "call_id"))
-        if item.get("phase") == "final_answer":
+        if item.get("phase") == "final_answer" or item.get("status") == "incomplete":
             open_items = None
     return grouped
+
+
+def start_keys(item: Mapping[str, Any]) -> list[str]:
+    """Return the values by which an item is recognised in a list: its own id, and others for clients that drop ids."""
+    keys = (_id(item, "id"), _id(item, "call_id"), _id(item, "encrypted_content"))
+    return [key for key in keys if key]
 
 
 def _id(item: Mapping[str, Any], key: str) -> str | None:
