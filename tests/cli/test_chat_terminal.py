@@ -232,9 +232,37 @@ def test_ctrl_c_stops_a_reply_and_not_the_chat(session, tmp_path):
     session.type("/quit\n")
     assert session.end() == 0
     with stored(tmp_path) as talk:
-        assert [row.message.role for row in talk.history()] == ["user", "user", "assistant"]
+        assert [row.message.role for row in talk.history()] == ["user", "assistant", "user", "assistant"]
         assert [run.state for run in talk.journal.runs()] == ["stopped", "done"]
         assert talk.journal.verify() == []
+
+
+def test_ctrl_c_and_resume_agree_with_the_screen(session, tmp_path):
+    """The stored text is on the screen, and the other way round; the two parts of the answer are the whole."""
+    session.until("\n> ")
+    session.type("count to 2000\n")
+    seen = " 12 13"
+    session.until("1 2 3 4 5")
+    session.until(seen)
+    session.type("\x03")
+    seen += session.until("Stopped. Type /resume").replace("^C", "")
+    session.until("\n> ")
+    session.type("/resume\n")
+    session.until(" 2000.")
+    session.until("\n> ")
+    session.type("/cost\n")
+    session.until("1 call stopped before the end")
+    session.until("\n> ")
+    session.type("/quit\n")
+    assert session.end() == 0
+    with stored(tmp_path) as talk:
+        question, first, request, second = talk.history()
+        assert [row.message.role for row in (question, request)] == ["user", "user"]
+        assert first.stamp.stop.kind == "interrupted"
+        assert first.message.text.split()[11:] == seen.split()
+        numbers = [str(number) for number in range(1, 2000)]
+        assert f"{first.message.text} {second.message.text}".split() == [*numbers, "2000."]
+        assert [run.state for run in talk.journal.runs()] == ["done"]
 
 
 def test_ctrl_c_during_a_command_keeps_the_chat_usable(session, tmp_path):
@@ -245,6 +273,7 @@ def test_ctrl_c_during_a_command_keeps_the_chat_usable(session, tmp_path):
     until((tmp_path / "begun").exists)
     session.type("\x03")
     session.until("Stopped. ")
+    session.until("It is not known whether run_command was carried out.")
     session.until("\n> ")
     session.type("hello\n")
     session.until("Hello!")
@@ -253,7 +282,7 @@ def test_ctrl_c_during_a_command_keeps_the_chat_usable(session, tmp_path):
     assert session.end() == 0
     with stored(tmp_path) as talk:
         assert [row.message.role for row in talk.history()] == ["user", "assistant", "tool", "user", "assistant"]
-        assert talk.history()[2].message.result.state == "error"
+        assert talk.history()[2].message.result.state == "interrupted"
 
 
 def piped(env: dict[str, str], folder: Path, lines: str, *arguments: str) -> tuple[int, str, str]:

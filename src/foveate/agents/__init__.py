@@ -28,7 +28,7 @@ if _typing.TYPE_CHECKING:
     from .limits import Limits
     from .loop_agent import AsyncLoopAgent, LoopAgent
     from .plugins import Todo, TodoList, WorkingDirectory
-    from .tools import Tool, ToolFailed, tool
+    from .tools import OutcomeUnknown, Tool, ToolFailed, tool
 
 _MODULES = {
     "..core.catalog": ("Action", "Binding", "Prompt"),
@@ -50,7 +50,7 @@ _MODULES = {
     ".limits": ("Limits",),
     ".loop_agent": ("AsyncLoopAgent", "LoopAgent"),
     ".plugins": ("Todo", "TodoList", "WorkingDirectory"),
-    ".tools": ("Tool", "ToolFailed", "tool"),
+    ".tools": ("OutcomeUnknown", "Tool", "ToolFailed", "tool"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -68,6 +68,7 @@ __all__ = [
     "MessageLifecycleEvent",
     "ModelReplied",
     "Outcome",
+    "OutcomeUnknown",
     "Prompt",
     "ReActAgent",
     "ReasoningDelta",

@@ -26,6 +26,7 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
+from ..core.messages import Message, Part, Reasoning, Text, ToolCall
 from ..errors import BadSetting
 from ..ports import Delta, StreamEnd
 from .concurrency import (
@@ -57,6 +58,7 @@ __all__ = [
     "NextCall",
     "NextEnded",
     "Operation",
+    "PartialReply",
     "Routine",
     "Sleep",
     "StartCalls",
@@ -87,6 +89,41 @@ class Call(Struct, frozen=True):
     """
 
 
+class PartialReply:
+    """The part of a streamed reply that has arrived, for a routine whose stream is stopped."""
+
+    def __init__(self, format: str) -> None:
+        """`format`: name of the model's wire format."""
+        self._format = format
+        self._stream: object = None
+        self._pieces: list[Delta] = []
+
+    def begin(self, stream: object) -> None:
+        """Follow a new stream."""
+        self._stream, self._pieces = stream, []
+
+    def add(self, piece: Delta | StreamEnd) -> None:
+        """Add the next piece of the stream."""
+        if isinstance(piece, Delta):
+            self._pieces.append(piece)
+
+    def reply(self) -> object:
+        """Return what has arrived, for `Conversation.record(..., interrupted=True)`; None if nothing has."""
+        if (partial := getattr(self._stream, "partial", None)) is not None:
+            return partial()
+        if not self._pieces:
+            return None
+        thought, said, called = (self._joined(kind) for kind in ("reasoning", "text", "call"))
+        name = next((piece.name for piece in self._pieces if piece.name), "")
+        parts: list[Part] = [Reasoning(thought, format=self._format)] if thought else []
+        parts += [Text(said)] if said else []
+        parts += [ToolCall("", name, called)] if name or called else []
+        return Message("assistant", tuple(parts))
+
+    def _joined(self, kind: str) -> str:
+        return "".join(piece.text for piece in self._pieces if piece.kind == kind)
+
+
 class Stream(Struct, frozen=True):
     """Follow a model's stream (`ports.StreamingModel.stream`), and emit its pieces as events.
 
@@ -96,6 +133,8 @@ class Stream(Struct, frozen=True):
     function: Callable[[], Iterator[Delta | StreamEnd] | AsyncIterator[Delta | StreamEnd]]
     path: tuple[tuple[str, str], ...] = ()
     """Names and steps of the sub-agents that the stream belongs to, the outermost first."""
+    partial: PartialReply | None = None
+    """Receives each piece before its event is emitted."""
 
 
 class NextCall(Struct, frozen=True):
@@ -154,8 +193,8 @@ def perform(routine: Routine[T]) -> Generator[AgentEvent, None, T]:
                 match effect:
                     case Call(function):
                         value = require_value(function())
-                    case Stream(function, path):
-                        value = yield from _follow(function(), path)
+                    case Stream():
+                        value = yield from _follow(_begun(effect), effect)
                     case StartCalls():
                         batches.add(value := ThreadBatch(effect))
                     case NextCall(batch):
@@ -200,12 +239,12 @@ async def perform_async(routine: Routine[object]) -> AsyncGenerator[AgentEvent, 
                 match effect:
                     case Call(function, is_slow):
                         value = await (call_async(function) if is_slow else resolve(function()))
-                    case Stream(function, path):
-                        async with aclosing(_pieces(function())) as pieces:
+                    case Stream():
+                        async with aclosing(_pieces(_begun(effect))) as pieces:
                             async for piece in pieces:
                                 if isinstance(piece, StreamEnd):
                                     value = piece
-                                elif (event := _event(piece, path)) is not None:
+                                elif (event := _event(piece, effect)) is not None:
                                     yield event
                         value = _response(value)
                     case StartCalls():
@@ -274,8 +313,8 @@ class _ThreadOperation(Operation):
         match self._effect:
             case Call(function):
                 return require_value(function())
-            case Stream(function, path):
-                events = _follow(function(), path)
+            case Stream() as stream:
+                events = _follow(_begun(stream), stream)
                 while not self.is_abandoned:
                     try:
                         self._reports.put(_BackgroundEvent(self, next(events)))
@@ -331,13 +370,13 @@ class _TaskOperation(Operation):
         match self._effect:
             case Call(function):
                 return await call_async(function)
-            case Stream(function, path):
+            case Stream() as stream:
                 last = None
-                async with aclosing(_pieces(function())) as pieces:
+                async with aclosing(_pieces(_begun(stream))) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, StreamEnd):
                             last = piece
-                        elif (event := _event(piece, path)) is not None:
+                        elif (event := _event(piece, stream)) is not None:
                             self._reports.put_nowait(_BackgroundEvent(self, event))
                 return _response(last)
             case NextCall(batch):
@@ -351,7 +390,14 @@ class _TaskOperation(Operation):
 # ------------------------------------------------------------------------------------------------------------- streams
 
 
-def _follow(pieces: object, path: tuple[tuple[str, str], ...]) -> Generator[AgentEvent, None, object]:
+def _begun(stream: Stream) -> object:
+    pieces = stream.function()
+    if stream.partial is not None:
+        stream.partial.begin(pieces)
+    return pieces
+
+
+def _follow(pieces: object, stream: Stream) -> Generator[AgentEvent, None, object]:
     if not isinstance(pieces, Iterator):
         raise BadSetting("This model streams for asyncio only. Build the async agent, or pass a sync client.")
     whole = None
@@ -359,11 +405,11 @@ def _follow(pieces: object, path: tuple[tuple[str, str], ...]) -> Generator[Agen
         for piece in pieces:
             if isinstance(piece, StreamEnd):
                 whole = piece
-            elif (event := _event(piece, path)) is not None:
+            elif (event := _event(piece, stream)) is not None:
                 yield event
     finally:
-        if isinstance(pieces, Generator):
-            pieces.close()
+        if (close := getattr(pieces, "close", None)) is not None:
+            close()
     return _response(whole)
 
 
@@ -373,8 +419,8 @@ async def _pieces(pieces: object) -> AsyncGenerator[Delta | StreamEnd, None]:
             async for piece in pieces:
                 yield piece
         finally:
-            if isinstance(pieces, AsyncGenerator):
-                await pieces.aclose()
+            if (close := getattr(pieces, "aclose", None)) is not None:
+                await close()
         return
     if not isinstance(pieces, Iterator):
         raise BadSetting(f"A model's stream must be an iterator, not {type(pieces).__name__}.")
@@ -382,12 +428,14 @@ async def _pieces(pieces: object) -> AsyncGenerator[Delta | StreamEnd, None]:
         while isinstance(item := await call_in_thread(lambda: next(pieces, None)), Delta | StreamEnd):
             yield item
     finally:
-        if isinstance(pieces, Generator):
+        if (close := getattr(pieces, "close", None)) is not None:
             with suppress(ValueError):  # A thread still waits for its next piece. The generator ends after that.
-                pieces.close()
+                close()
 
 
-def _event(piece: Delta | StreamEnd, path: tuple[tuple[str, str], ...]) -> AgentEvent | None:
+def _event(piece: Delta | StreamEnd, stream: Stream) -> AgentEvent | None:
+    if stream.partial is not None:
+        stream.partial.add(piece)
     match piece:
         case Delta("text", text) if text:
             event: AgentEvent = TextDelta(text)
@@ -395,7 +443,7 @@ def _event(piece: Delta | StreamEnd, path: tuple[tuple[str, str], ...]) -> Agent
             event = ReasoningDelta(text)
         case _:
             return None
-    for agent, step in reversed(path):
+    for agent, step in reversed(stream.path):
         event = SubAgentEvent(agent, step, event)
     return event
 

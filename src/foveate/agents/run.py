@@ -20,7 +20,7 @@ from ..core.stamps import Lease, Origin, Stop, Usage
 from ..errors import StoreError
 from ..open import check_price
 from ..ports import Clock, Cost, Model, StreamingModel
-from .effects import Call, ConsumerGone, Routine, Stream
+from .effects import Call, ConsumerGone, PartialReply, Routine, Stream
 from .events import ModelReplied, Outcome, RunEnded, TextDelta, ViewChanged
 from .limits import Limits, sum_usage
 from .run_totals import RunTotal
@@ -90,6 +90,8 @@ class Run:
         self._owner = owner
         self._choice = choice
         self._model_streams = streams and hasattr(model, "stream")
+        self._calls: dict[int, AgentRunStep] = {}
+        """The steps of calls and of sub-agents, by number."""
         self._since = self._looked = record.begun
         """The start of its time, and the newest look at the clock, in milliseconds since 1970."""
 
@@ -136,12 +138,13 @@ class Run:
         prompt = yield Call(partial(chat._agent.prompt, **facts, owner=self._owner))
         yield from self._emit_changes(number)
         step = self._next_step("model", self.model.name)
+        arrived, response = PartialReply(chat.format.name), None
         try:
             yield from self._keep_step(step)  # Inside `try`: if this is interrupted, the step is marked as failed.
             number = chat._agent.head.number
             self._count_call_in_progress(1)
             try:
-                response = yield from self._send(prompt)
+                response = yield from self._send(prompt, arrived)
             finally:
                 self._count_call_in_progress(-1)
             yield from self._emit_changes(number)
@@ -149,8 +152,13 @@ class Run:
             self.stop = chat.format.stop_of(response)
             name = step_name(self.record.id, step.number)
             id = yield Call(partial(chat._agent.record, response, step=name, call=step.turn, owner=self._owner))
-        except BaseException as error:
+        except Exception as error:
             yield from self._fail_step(step, error)
+            raise
+        except BaseException as error:  # The caller stops the run.
+            yield from self._keep_partial(
+                step, arrived.reply() if response is None else response, response is None, error
+            )
             raise
         self._count(usage)
         yield from self.end_step(step, message=id)
@@ -160,13 +168,34 @@ class Run:
         yield ModelReplied(message, id, usage, self.record.turns, time.monotonic() - start, self.stop)
         return message
 
-    def _send(self, prompt: dict[str, Any]) -> Routine[object]:
+    def _keep_partial(
+        self, step: AgentRunStep, reply: object, interrupted: bool, error: BaseException
+    ) -> Routine[None]:
+        """Record and count what had arrived of a reply when the caller stopped the run.
+
+        `interrupted`: whether that is not all of it. If nothing had arrived, or it cannot be recorded, the step failed.
+        """
+        chat, name = self.conversation, step_name(self.record.id, step.number)
+        facts: dict[str, Any] = {"interrupted": interrupted, "step": name, "call": step.turn, "owner": self._owner}
+        try:
+            id = "" if reply is None else (yield Call(partial(chat._agent.record, reply, **facts)))
+            if id:
+                rows: list[HistoryEntry] = yield Call(partial(chat.history, max(1, len(chat) - PAGE + 1)))
+                self._count(next((row.stamp.usage for row in rows if row.id == id), None) or Usage())
+                yield from self.end_step(step, message=id)
+                return
+        except Exception as other:
+            _log.warning("%s: the partial answer could not be stored: %s", self.record.id, other)
+        yield from self._fail_step(step, error)
+
+    def _send(self, prompt: dict[str, Any], arrived: PartialReply) -> Routine[object]:
         """Return the response to a prompt. If the provider says that it is too long, send a smaller one."""
         for _ in range(_REFUSALS):
             body = {**prompt, **self._options}
             try:
                 if self._model_streams:
-                    return (yield Stream(partial(cast(StreamingModel, self.model).stream, body)))
+                    stream = partial(cast(StreamingModel, self.model).stream, body)
+                    return (yield Stream(stream, partial=arrived))
                 return (yield Call(partial(self.model.complete, body), is_slow=True))
             except Exception as error:  # `refused` raises any other error again.
                 prompt = yield Call(partial(self.conversation._agent.retry_smaller, error, owner=self._owner))
@@ -241,6 +270,8 @@ class Run:
 
     def _keep_step(self, step: AgentRunStep) -> Routine[None]:
         yield Call(partial(self.conversation._agent.keep_step, step, owner=self._owner))
+        if step.kind in ("action", "sub-agent"):
+            self._calls[step.number] = step
 
     # --------------------------------------------------------------------------------------------------- the whole run
 
@@ -270,7 +301,22 @@ class Run:
         except BaseException as error:
             is_stopped = not isinstance(error, Exception)
             yield from self._break_off("stopped" if is_stopped else "failed", _describe(error))
+            if not self.record.parent and (advice := self._advice()) not in getattr(error, "__notes__", ()):
+                error.add_note(advice)
             raise
+
+    def _advice(self) -> str:
+        """Return what is known of a run that broke off, and what the program can do."""
+        done, unknown = (
+            ", ".join(f"{step.name} ({step.call})" for step in self._calls.values() if step.state == state)
+            for state in ("done", "running")
+        )
+        text = f"Run {self.record.id} is stored. resume() continues it; the same input, sent again, begins a new one."
+        if done:
+            text += f" Carried out, and not repeated by resume(): {done}."
+        if unknown:
+            text += f" Not known whether carried out, and repeated only if the tool is repeatable: {unknown}."
+        return text
 
     def finish(self, state: RunState, result: str, reason: str = "", value: object = None) -> Routine[Outcome]:
         """End the run: store its end, then emit it."""
@@ -309,6 +355,7 @@ class Run:
         answered = [step for step in calls if step.message or step_name(self.record.id, step.number) in replies]
         counted = {step.number for step in answered[: self.record.turns]}
         self.record = replace(self.record, state="running", reason="", ended=0)
+        self._calls = {step.number: step for step in steps if step.kind in ("action", "sub-agent")}
         for step in steps:
             row = replies.get(step_name(self.record.id, step.number))
             if row is not None and step.kind == "model" and step.number not in counted:

@@ -18,7 +18,7 @@ from ..core.edits import Hide, Target
 from ..core.handles import parse_handle
 from ..core.messages import Message, ToolCall, ToolResult, user
 from ..core.runs import AgentRun, AgentRunStep, step_name
-from ..core.stamps import Lease
+from ..core.stamps import Lease, is_interrupted
 from ..errors import BadEdit, BadInput, MissingExtra
 from .action_results import merged_message, result_message
 from .delegation import Delegation, EarlierStep
@@ -40,6 +40,7 @@ _EXCERPT_LEASE = Lease(message_type="action-result", action_id="expand-message")
 _INVALID = (
     "Your answer could not be carried out: {why}. Answer again, with one JSON object as your instructions describe it."
 )
+_STOPPED = "Your answer was stopped here. Answer again, with one JSON object as your instructions describe it."
 _CUT_OFF = "it was cut off, for it was as long as it may be; say less, or do it in several steps"
 
 
@@ -229,6 +230,10 @@ class StepLoop:
             return (yield from run.finish("failed", reply.text, reason))
         if run.stop is not None and run.stop.kind == "paused":
             return None  # The provider paused: the next call continues.
+        if is_interrupted(run.stop):
+            if reply.text.strip():  # Otherwise the next request does not show it.
+                yield from self._note(run, at, earlier, _STOPPED)
+            return None
         try:
             step = read_step(reply.text)
         except BadStep as error:

@@ -30,13 +30,14 @@ from .effects import Call, CallTimeout, FinishedCall, NextCall, Routine, StartCa
 from .events import ToolAnswered, ToolCalled
 from .mcp_results import read_mcp_result
 from .run import Run
-from .tools import Tool, ToolFailed
+from .tools import OutcomeUnknown, Tool, ToolFailed
 
 if TYPE_CHECKING:
     from .delegation import Delegation
 
 __all__ = [
     "CONTINUE",
+    "CONTINUE_STOPPED",
     "CUT",
     "LARGEST",
     "Approve",
@@ -56,6 +57,8 @@ __all__ = [
 ]
 
 _log = logging.getLogger("foveate")
+_UNKNOWN = "Outcome unknown: "
+"""Begins the error of a step whose call may have been carried out."""
 
 Approve = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
 """Decides whether a call may be carried out. Returns True, False, or a sentence why not, which the model receives."""
@@ -172,6 +175,10 @@ class _PendingCall:
     def refuse(self, text: str, error: str = "") -> None:
         self.answer((Text(sendable(text)),), "error", error or text)
 
+    def leave_open(self, text: str) -> None:
+        """Answer that the outcome is unknown."""
+        self.answer((Text(sendable(text)),), "interrupted", f"{_UNKNOWN}{text}")
+
 
 def _look_up(item: _PendingCall, settings: ToolSettings) -> None:
     """Find the tool, and read the arguments."""
@@ -191,10 +198,11 @@ def _recall(item: _PendingCall, step: AgentRunStep | None) -> None:
     item.step = step
     if step is not None and step.state != "running":
         content, is_complete = limit_size(item.call.name, decode_content(step.output))
-        item.answer(content, "error" if step.state == "failed" or not is_complete else "ok")
+        state: State = "ok" if step.state == "done" and is_complete else "error"
+        item.answer(content, "interrupted" if step.error.startswith(_UNKNOWN) else state)
         item.is_stored = True
     elif not item.has_answer and not item.known_tool.is_repeatable:
-        item.refuse(
+        item.leave_open(
             f"It is not known whether {item.call.name} was carried out: the run broke off while it was going on. Look "
             "what became of it before you call it again."
         )
@@ -331,6 +339,8 @@ def _finish(item: _PendingCall, finished: FinishedCall) -> None:
                 f"{name} did not end within {seconds:g} seconds and was given up; a part of its work may be done. "
                 "Look what became of it, or ask it for less."
             )
+        case OutcomeUnknown() as error:
+            item.leave_open(failure_text(name, error))
         case error:
             item.refuse(failure_text(name, error), error_trace(error))
 
@@ -342,7 +352,8 @@ def _store(run: Run, item: _PendingCall) -> Routine[None]:
     item.content, is_complete = limit_size(item.call.name, item.content)
     if not is_complete:
         item.state = "error"
-    error = item.error or ("The tool says so." if item.state != "ok" else "")
+    says_so = {"error": "The tool says so.", "interrupted": f"{_UNKNOWN}the tool says so."}
+    error = item.error or says_so.get(item.state, "")
     item.step = yield from run.end_step(item.step, output=output, error=error)
     item.is_stored = True
 
@@ -372,6 +383,8 @@ CUT = "length"
 """Why a run ended, if its last reply was cut off."""
 CONTINUE = "Your answer was cut off, for it was as long as it may be. Go on exactly where it broke off."
 """Asks the model to continue a reply that was cut off."""
+CONTINUE_STOPPED = "Your answer was stopped here. Go on exactly where it broke off."
+"""Asks the model to continue a reply that the user stopped."""
 
 _REFUSALS = {"refusal": "refusal", "filtered": "filtered"}
 _UNFIT = {
@@ -390,8 +403,8 @@ def refusal_reason(stop: Stop | None) -> str:
 
 
 def is_unfinished(stop: Stop | None) -> bool:
-    """Return whether a reply without calls is incomplete: the provider paused, or it was cut off."""
-    return stop is not None and stop.kind in ("paused", "length")
+    """Return whether a reply without calls is incomplete: the provider paused, or it was cut off or stopped."""
+    return stop is not None and stop.kind in ("paused", "length", "interrupted")
 
 
 def unfit_calls(reply: Message, stop: Stop | None, calls: Sequence[ToolCall]) -> dict[int, str]:

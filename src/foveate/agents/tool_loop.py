@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ..conversation import HistoryEntry
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.runs import AgentRun, AgentRunStep, step_of
-from ..core.stamps import Lease
+from ..core.stamps import Lease, is_interrupted
 from ..errors import BadInput, BadSetting
 from ..expand.tool import NAMES
 from .agent_catalog import AgentCatalog
@@ -25,7 +25,7 @@ from .events import Outcome, RunEnded
 from .limits import LIMIT_REASONS
 from .lock import ConversationLock
 from .run import Run, is_blank, is_open, new_record, newest_run, storable_name, task_of
-from .tool_calls import CONTINUE, CUT, answer_calls, is_unfinished, refusal_reason, unfit_calls
+from .tool_calls import CONTINUE, CONTINUE_STOPPED, CUT, answer_calls, is_unfinished, refusal_reason, unfit_calls
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation, Conversation
@@ -169,8 +169,8 @@ class ToolLoop:
         text, tries, config = "", 0, self._config
         yield from self._answer_open(run)
         newest = yield from self._newest()
-        if newest is not None and _was_cut(newest):
-            yield from run.append(CONTINUE, origin="derived")
+        if newest is not None and (request := _continue_request(newest)):
+            yield from run.append(request, origin="derived")
         while True:
             if reason := run.limit_reached():
                 return (yield from run.finish("stopped", text, reason))
@@ -340,10 +340,15 @@ def _is_answer(row: HistoryEntry) -> bool:
     return is_last and not is_unfinished(row.stamp.stop)
 
 
-def _was_cut(row: HistoryEntry) -> bool:
-    """Return whether this is an answer that was cut off."""
+def _continue_request(row: HistoryEntry) -> str:
+    """Return a text that asks the model to continue this answer; "" if it was neither cut off nor stopped."""
     stop = row.stamp.stop
-    return row.message.role == "assistant" and not row.message.calls and stop is not None and stop.kind == CUT
+    if row.message.role != "assistant" or row.message.calls or stop is None:
+        return ""
+    if stop.kind == CUT:
+        return CONTINUE
+    # Without a text, the next request does not show it.
+    return CONTINUE_STOPPED if is_interrupted(stop) and row.message.text.strip() else ""
 
 
 def _is_of(row: HistoryEntry, run: AgentRun) -> bool:

@@ -22,7 +22,7 @@ from ..core.tool_names import LONGEST_NAME, tool_name
 from ..errors import BadInput, BadSetting
 from .schema import descriptions_of, docstring_of, parameters_of
 
-__all__ = ["Tool", "ToolFailed", "ToolSource", "tool", "tools_of"]
+__all__ = ["OutcomeUnknown", "Tool", "ToolFailed", "ToolSource", "tool", "tools_of"]
 
 _PARAMETER = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 """Names of properties that Anthropic accepts."""
@@ -44,6 +44,13 @@ ToolSource = Callable[..., object] | Invokable
 
 class ToolFailed(Exception):
     """A tool failed. Its text goes to the model, and says what to do instead."""
+
+
+class OutcomeUnknown(ToolFailed):
+    """A tool may have done its work, and cannot find out. The state of the result is `interrupted`.
+
+    Its text goes to the model, and says how to find out before the call is repeated.
+    """
 
 
 class Tool(Struct, frozen=True, kw_only=True):

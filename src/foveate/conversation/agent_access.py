@@ -101,14 +101,21 @@ class AgentAccess:
         return model, window or (window_of(model) if opened.name else None) or opened.window
 
     def record(
-        self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0, owner: str = ""
+        self,
+        reply: object,
+        *,
+        usage: Usage | None = None,
+        interrupted: bool = False,
+        step: str = "",
+        call: int = 0,
+        owner: str = "",
     ) -> str:
-        """Add the model's reply. `step`: of an agent's run.
+        """Add the model's reply, as `Conversation.record` does. `step`: of an agent's run.
 
         `call`: the number of the model call it answers; ConflictError if another process has answered that first.
         """
         with self.session.lock, self.session.exchange.owned_by(owner):
-            return self.session.exchange.record(reply, usage, step, call)
+            return self.session.exchange.record(reply, usage, step, call, interrupted=interrupted)
 
     def retry_smaller(self, error: BaseException, *, owner: str = "") -> dict[str, Any]:
         """Return a smaller prompt after the provider refused one."""

@@ -14,7 +14,7 @@ from ..core.messages import Message
 from ..core.projection import Projection
 from ..core.sizes import tokens_of
 from ..core.snapshots import Row
-from ..core.stamps import Expansion, Lease, Origin, PartRetention, Retention, Stamp, Stop, Usage
+from ..core.stamps import Expansion, Lease, Origin, PartRetention, Retention, Stamp, Stop, Usage, is_interrupted
 from ..errors import BadInput, ConflictError
 from ..ports import Changes, Clock, Head, StoredMessage, TokenCounter, append
 from . import validate
@@ -212,6 +212,7 @@ class MessageBatch:
                 source = result.name or tools.get(result.call_id) or tool_of(result.call_id)
             is_reply = facts.usage is not None and message.role == "assistant"
             own = facts.own.get(i, NO_OWN_FACTS)
+            is_measured = is_reply and not is_interrupted(facts.stop)
             stamp = Stamp(
                 turn,
                 now,
@@ -219,7 +220,7 @@ class MessageBatch:
                 facts.origin_of(message, i),
                 source,
                 facts.usage if is_reply else None,
-                self._estimate if is_reply else 0,
+                self._estimate if is_measured else 0,
                 own.lease or facts.lease,
                 Retention(sequence, kept) if kept else None,
                 own.metadata or facts.metadata,

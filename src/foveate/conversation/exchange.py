@@ -16,7 +16,9 @@ from ..core.events import Event
 from ..core.messages import Message
 from ..core.metadata import is_metadata
 from ..core.needs import Needs, needs_of
+from ..core.partial_replies import partial_reply
 from ..core.planner import Plan
+from ..core.sizes import tokens_of
 from ..core.stamps import Stop, Usage
 from ..core.view import View
 from ..core.wire import plain_message
@@ -307,11 +309,19 @@ class Exchange:
 
     # ----------------------------------------------------------------------------------------------------- recording
 
-    def record(self, reply: object, usage: Usage | None, step: str = "", call: int = 0) -> str:
-        """Add the model's reply and its usage, and let policies plan; return its id."""
+    def record(
+        self, reply: object, usage: Usage | None, step: str = "", call: int = 0, *, interrupted: bool = False
+    ) -> str:
+        """Add the model's reply and its usage, and let policies plan; return its id.
+
+        `interrupted`: the caller stopped the reply, which may be None; "" is returned if nothing of it had arrived.
+        """
         validate.integer("call= (the number of a model call)", call)
+        validate.instance("interrupted=", interrupted, bool, "True or False")
         if usage is not None:
             usage = validate.usage(usage)
+        if interrupted and (reply is None or (isinstance(reply, Message) and not reply.parts)):
+            return ""
         state = self._state
         stop: Stop | None = None
         if isinstance(reply, Message):
@@ -323,6 +333,11 @@ class Exchange:
             billed = usage or (parsed if parsed != Usage() else None)
         if message.role != "assistant":
             raise BadMessage(f"record() takes the model's answer, not a message of role {message.role}; use append().")
+        # A reply that has its end, and asks for nothing, arrived whole before it was stopped.
+        interrupted = interrupted and (stop is None or bool(message.calls))
+        if interrupted:
+            billed = self._estimated_usage(billed or Usage(), message)
+            message, stop = partial_reply(message), Stop("interrupted", stop.raw if stop else "")
         known = None if step else self.replies.find_recorded(call, message)
         if known is not None:  # The caller's list brought it already.
             if billed is not None:
@@ -340,9 +355,26 @@ class Exchange:
         )
         ids = self.append(message, facts=facts)
         state.limits.answered()
-        self._after_reply()
+        if not interrupted:  # Policies may call a model, and the caller wants to stop. The next prompt plans.
+            self._after_reply()
         self._reporter.observer.count()
         return ids[-1]
+
+    def _estimated_usage(self, usage: Usage, message: Message) -> Usage:
+        """Return the usage of an interrupted reply, with estimates in place of counts that the provider did not report.
+
+        All input counts as uncached then, so the estimate is rather too high. The provider may have written more than
+        arrived.
+        """
+        state = self._state
+        scale = state.limits.budget().scale
+        output = round(tokens_of(message, state.counter) * scale)
+        prompt = round(state.limits.estimate * scale) or None
+        return replace(
+            usage,
+            input=prompt if usage.input is None else usage.input,
+            output=max(output, usage.output or 0),
+        )
 
     def _after_reply(self) -> None:
         """Answer the calls of `expand`, and let policies plan. The reply is stored even if that fails."""

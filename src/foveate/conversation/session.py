@@ -15,7 +15,7 @@ from ..core.explain import explain, explain_other_policies
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.metadata import read_metadata, read_metadata_as
 from ..core.receipts import Receipt, receipt_of
-from ..core.stamps import Lease, Stamp, Usage
+from ..core.stamps import Lease, Stamp, Usage, is_interrupted
 from ..errors import BadInput, BadSetting
 from ..expand.excerpts import Excerpt, read_range
 from ..expand.expander import NOT_EXPANDING, Expander, ExpandOptions, Place
@@ -355,7 +355,8 @@ class Session:
             validate.function("cost_of=", cost_of)
         totals = self.past.totals()
         view = self.state.view()
-        used = next((entry.stamp.usage for entry in reversed(view.entries) if entry.stamp.usage), None)
+        stamps = (entry.stamp for entry in reversed(view.entries))
+        used = next((stamp.usage for stamp in stamps if stamp.usage and not is_interrupted(stamp.stop)), None)
         return measure_context(
             view,
             totals,

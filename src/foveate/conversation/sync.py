@@ -208,16 +208,24 @@ class Conversation:
         with self._session.lock:
             return self._session.exchange.needs()
 
-    def record(self, reply: object, *, usage: Usage | None = None, call: int | None = None) -> str:
+    def record(
+        self, reply: object, *, usage: Usage | None = None, call: int | None = None, interrupted: bool = False
+    ) -> str:
         """Add the model's reply and its usage; return its id.
 
         `reply`: the SDK's response, its dict form, or a core `Message`. The measured usage corrects later estimates.
         `call`: the number of the model call (`View.turn`). If your list brought the same reply already, it is not added
         again and only its usage counts. Raises ConflictError if the call has another reply.
+
+        `interrupted`: you stopped the stream, and `reply` is what had arrived: `Gatherer.partial()`, the snapshot of an
+        SDK's stream, or `assistant(text)`. Texts and complete reasoning are kept, calls are left out, and the stamp
+        says `Stop("interrupted")`. Counts that the provider did not report are estimated. If nothing had arrived (None,
+        or a Message without parts), nothing is added, and "" is returned. A reply that has its end and no calls is
+        recorded as usual.
         """
         number = 0 if call is None else validate.integer("call=", call, 1)
         with self._session.lock:
-            return self._session.exchange.record(reply, usage, call=number)
+            return self._session.exchange.record(reply, usage, call=number, interrupted=interrupted)
 
     def bill(self, call: int | str, usage: Usage) -> bool:
         """Record the usage of a model call that is reported after its reply, or of a call without a stored reply.

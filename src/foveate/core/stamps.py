@@ -21,6 +21,7 @@ __all__ = [
     "Stop",
     "StopKind",
     "Usage",
+    "is_interrupted",
 ]
 
 Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "derived"]
@@ -60,10 +61,10 @@ class Usage(Struct, frozen=True, gc=False, array_like=True):
         return self.input + (self.cache_read or 0) + (self.cache_write or 0)
 
 
-StopKind = Literal["end", "calls", "length", "paused", "refusal", "filtered", "other"]
+StopKind = Literal["end", "calls", "length", "paused", "refusal", "filtered", "interrupted", "other"]
 """Why a reply ended. `end`: complete; `calls`: the model calls tools; `length`: the output limit; `paused`: the
 provider expects a continuation; `refusal`: the model refused; `filtered`: the provider's filter cut the reply;
-`other`: a reason that this version does not know.
+`interrupted`: the caller stopped it, so its usage is an estimate; `other`: a reason that this version does not know.
 """
 
 
@@ -73,7 +74,12 @@ class Stop(Struct, frozen=True, gc=False, array_like=True):
     kind: StopKind
     """The normalized reason."""
     raw: str = ""
-    """The provider's own word, such as `max_tokens`."""
+    """The provider's own word, such as `max_tokens`; "" if it gave none."""
+
+
+def is_interrupted(stop: Stop | None) -> bool:
+    """Return whether the caller stopped the reply that has this stop."""
+    return stop is not None and stop.kind == "interrupted"
 
 
 class Lease(Struct, frozen=True, gc=False, array_like=True):
@@ -172,9 +178,9 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     source: str = ""
     """The tool binding, plugin or run step that produced it."""
     usage: Usage | None = None
-    """For a reply: the billed tokens of its call."""
+    """For a reply: the billed tokens of its call. Of an interrupted reply they are an estimate."""
     estimate: int = 0
-    """For a reply with usage: the counter's estimate of the same prompt. It calibrates later estimates."""
+    """For a reply with measured usage: the counter's estimate of the same prompt. It calibrates later estimates."""
     lease: Lease | None = None
     """The application's lease for this message."""
     retention: Retention | None = None

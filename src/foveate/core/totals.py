@@ -17,7 +17,7 @@ from msgspec import Struct
 from .edits import Bill, Record, Replace, Restore, Summarize, Task
 from .json_objects import canonical_json
 from .messages import Message, ToolCall
-from .stamps import Stamp, Usage
+from .stamps import Stamp, Usage, is_interrupted
 from .view import Entry, Prices
 
 __all__ = ["ModelTotals", "Tally", "Totals"]
@@ -76,9 +76,13 @@ class Totals(Struct, frozen=True):
     failed: int = 0
     """Failed compactions."""
     usage: Usage = Usage()
-    """Tokens that providers reported as billed. None if no call reported them."""
+    """Tokens that providers reported as billed, with the estimates for interrupted replies. None if no call reported
+    them.
+    """
     calls_billed: int = 0
-    """Calls with such a report."""
+    """Calls with such a report, or with an estimate of it."""
+    calls_estimated: int = 0
+    """Calls whose reply was interrupted: their usage is an estimate where the provider had not reported it."""
     tokens_history: int = 0
     """Tokens of all messages so far, each once: the next call if it received the whole history."""
     by_model: Mapping[str, ModelTotals] = {}
@@ -241,6 +245,7 @@ class Tally:
         bill = ModelTotals() if stamp.usage is None else ModelTotals(1, stamp.usage)
         new, self._unanswered = _plus(self._unanswered, bill), ModelTotals()
         self._sums["calls_billed"] += new.calls_billed
+        self._sums["calls_estimated"] += stamp.usage is not None and is_interrupted(stamp.stop)
         if new != ModelTotals():
             self._models = {**self._models, stamp.model: _plus(self._models.get(stamp.model, ModelTotals()), new)}
 

@@ -29,6 +29,10 @@ class EventGatherer(Protocol):
         """Return the whole response; None while it is incomplete."""
         ...
 
+    def partial(self) -> dict[str, Any] | None:
+        """Return the response as far as it has arrived; None if nothing has."""
+        ...
+
 
 class BytesReader(Protocol):
     """Splits the bytes of a stream into events."""
@@ -100,6 +104,10 @@ class StreamGatherer:
     def whole(self) -> dict[str, Any] | None:
         """Return the whole response; None while it is incomplete."""
         return self._events.whole()
+
+    def partial(self) -> dict[str, Any] | None:
+        """Return the response as far as it has arrived; None if nothing has. See `Gatherer.partial`."""
+        return self._events.partial()
 
     def _add(self, event: dict[str, Any]) -> list[Delta]:
         if event.get("type") == "error" or event.get("error"):

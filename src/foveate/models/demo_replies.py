@@ -28,19 +28,31 @@ is real: I use the tools of this chat on the files in this folder.
   tour                       (about 40 tool calls; watch the view shrink)
   count to 300               (long enough to stop with Ctrl-C)"""
 
+_CONTINUE = re.compile(r"Your answer was (?:stopped|cut off)\b.* Go on exactly where it broke off\.$", re.DOTALL)
+"""The request of an agent to continue an answer."""
 _SHOWN = 5
 """Lines of a result to quote."""
 
 
 def answer_to(messages: Sequence[Message], tools: ToolSet, mark: str) -> Message:
     """Return the demo's answer to a conversation. `mark` makes the ids of its calls unique."""
-    past = read_past(messages, tools)
-    text, wants = _reply(past)
+    messages, said = _without_stops(messages)
+    text, wants = _reply(read_past(messages, tools))
+    text = text.removeprefix(said)
     calls = [tools.call(want, f"call_{mark}_{number}") for number, want in enumerate(wants, 1)]
     possible = [call for call in calls if call is not None]
     if wants and not possible:
         return assistant(_without(wants[0].task))
     return assistant(text, *possible)
+
+
+def _without_stops(messages: Sequence[Message]) -> tuple[Sequence[Message], str]:
+    """Return the messages without a stopped answer at their end that is to be continued, and the text of it."""
+    said = ""
+    while len(messages) > 1 and messages[-2].role == "assistant" and _CONTINUE.match(messages[-1].text):
+        said = messages[-2].text + said
+        messages = messages[:-2]
+    return messages, said
 
 
 def _reply(past: Past) -> Reply:

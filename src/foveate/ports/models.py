@@ -53,6 +53,13 @@ class Gatherer(Protocol):
         """Return the whole response, for `Format.parse_reply`; None while it is incomplete."""
         ...
 
+    def partial(self) -> dict[str, Any] | None:
+        """Return the response as far as it has arrived, for `Conversation.record(..., interrupted=True)`.
+
+        None if nothing has arrived. It may end in the middle of a text or of a call.
+        """
+        ...
+
 
 class StreamEnd(Struct, frozen=True):
     """The end of a streamed answer."""
@@ -65,7 +72,11 @@ class StreamingModel(Model, Protocol):
     """A model that can stream its answers."""
 
     def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | StreamEnd] | AsyncIterator[Delta | StreamEnd]:
-        """Yield the pieces of the answer, and the whole response at the end. Closing the iterator ends the request."""
+        """Yield the pieces of the answer, and the whole response at the end. Closing the iterator ends the request.
+
+        If the iterator has a method `partial` (`Gatherer.partial`), agents record what that returns when the stream is
+        stopped: exactly what the provider sent, with its usage. Otherwise they join the pieces.
+        """
         ...
 
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from ...conversation import validate
 from ...core.tool_names import tool_name
 from ...errors import BadInput, BadSetting, MissingExtra
-from ..tools import Tool, ToolFailed
+from ..tools import OutcomeUnknown, Tool, ToolFailed
 
 __all__ = ["McpServer", "mcp"]
 
@@ -245,17 +245,19 @@ class _Connection:
             await asyncio.wait({call, serving}, timeout=self._timeout, return_when=asyncio.FIRST_COMPLETED)
             if not call.done():
                 self._is_suspect = True
+                if serving.done():
+                    raise OutcomeUnknown(self._lost(shown))
                 raise ToolFailed(
-                    self._lost(shown)
-                    if serving.done()
-                    else f"{shown} did not answer within {self._timeout:g} seconds and was given up; a part of its "
-                    "work may be done. Look what became of it, or ask it for less."
+                    f"{shown} did not answer within {self._timeout:g} seconds and was given up; a part of its work may "
+                    "be done. Look what became of it, or ask it for less."
                 )
             if (failure := call.exception()) is not None:
                 is_lost = getattr(failure, "code", None) == _CLOSED or isinstance(failure, OSError)
                 self._is_lost = self._is_lost or (is_lost and client is self._client)
                 self._is_suspect = self._is_suspect or not _is_answer(failure)
-                raise ToolFailed(self._lost(shown) if is_lost else f"{shown} failed: {_text(failure)}") from failure
+                if is_lost:
+                    raise OutcomeUnknown(self._lost(shown)) from failure
+                raise ToolFailed(f"{shown} failed: {_text(failure)}") from failure
             self._last_answer = time.monotonic()
             return call.result()
         finally:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ...core.handles import parse_handle
 from ...core.messages import Message
+from ...core.stamps import is_interrupted
 from ...errors import BadInput
 from ...models import PROVIDERS
 from ..options import handle_of
@@ -168,6 +169,8 @@ def _cost(session: ChatSession, rest: str) -> str:
         note += " Each call has the price of its own model."
     if context.dollars is not None and context.unpriced:
         note += " Dollars leave out the models without a price."
+    if stopped := context.totals.calls_estimated:
+        note += f" {stopped} call{'s' * (stopped != 1)} stopped before the end: their tokens are an estimate."
     tables = (_table(bill_table(context), 1), _table(saving_table(context), 1))
     return "\n".join([*filter(None, tables), note])
 
@@ -212,7 +215,10 @@ def _model(session: ChatSession, rest: str) -> str:
 
 def _resume(session: ChatSession, rest: str) -> str:
     runs, newest = session.chat.journal.runs(), session.chat.history(max(1, len(session.chat)))
-    is_answered = bool(newest) and newest[-1].message.role == "assistant" and not newest[-1].message.calls
+    is_answered = any(
+        row.message.role == "assistant" and not row.message.calls and not is_interrupted(row.stamp.stop)
+        for row in newest
+    )
     if not newest or (is_answered and (not runs or runs[-1].state == "done")):  # A fork has no runs of its own yet.
         raise BadInput("There is nothing to resume: the last answer is complete.")
     session.send(None)

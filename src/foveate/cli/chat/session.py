@@ -116,6 +116,8 @@ class ChatSession:
             if not self._is_interactive:
                 raise
             self.notify("Stopped. Type /resume to continue this answer, or type something else.")
+            if unknown := self._unknown_calls():
+                self.notify(f"It is not known whether {unknown} was carried out. The model learns that; look yourself.")
         except BrokenPipeError:  # The reader of standard output is gone.
             raise
         except BadSetting as error:  # A missing key, for example.
@@ -168,6 +170,12 @@ class ChatSession:
         self._agent.close()
         if (close := getattr(self._model, "close", None)) is not None:
             close()
+
+    def _unknown_calls(self) -> str:
+        """Return the tools whose calls the newest run began and did not see end."""
+        journal = self.chat.journal
+        steps = [step for run in journal.runs()[-1:] for step in journal.steps(run.id)]
+        return ", ".join(step.name for step in steps if step.kind == "action" and step.state == "running")
 
     def _create_conversation(self) -> None:
         """Move the conversation from memory to the store."""

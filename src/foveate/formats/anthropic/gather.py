@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -9,6 +10,9 @@ import msgspec
 from ...ports import Delta
 
 __all__ = ["AnthropicGatherer"]
+
+_READABLE = ("text", "thinking", "tool_use")
+"""Kinds of blocks whose beginning can be read."""
 
 
 class AnthropicGatherer:
@@ -22,6 +26,7 @@ class AnthropicGatherer:
         self._message: dict[str, Any] | None = None
         self._blocks: dict[int, dict[str, Any]] = {}
         self._call_arguments: dict[int, str] = {}
+        self._ended_blocks: set[int] = set()
         self._ended = False
 
     def add(self, event: dict[str, Any]) -> list[Delta]:
@@ -34,6 +39,8 @@ class AnthropicGatherer:
                 return _first_pieces(block)
             case "content_block_delta":
                 return self._extend(event["index"], event["delta"])
+            case "content_block_stop":
+                self._ended_blocks.add(event["index"])
             case "message_delta" if self._message is not None:
                 # Next to the delta are facts of the whole call, such as `context_management`.
                 facts = {key: value for key, value in event.items() if key not in ("type", "delta", "usage")}
@@ -47,12 +54,32 @@ class AnthropicGatherer:
 
     def whole(self) -> dict[str, Any] | None:
         """Return the message, or None while it is incomplete."""
-        if not self._ended or self._message is None:
+        return self._response(self._blocks) if self._ended else None
+
+    def partial(self) -> dict[str, Any] | None:
+        """Return the message as far as it has arrived; None if nothing has.
+
+        Blocks that have not ended are left out, unless their beginning has a meaning.
+        """
+        return self._response(
+            [
+                index
+                for index, block in list(self._blocks.items())  # Another thread may add to it.
+                if index in self._ended_blocks or block.get("type") in _READABLE
+            ]
+        )
+
+    def _response(self, indices: Iterable[int]) -> dict[str, Any] | None:
+        """Return the message with these blocks."""
+        if self._message is None:
             return None
-        for index, text in self._call_arguments.items():
-            if text:
-                self._blocks[index]["input"] = _parse_arguments(text)
-        return {**self._message, "content": list(self._blocks.values())}
+        blocks = [
+            {**self._blocks[index], "input": _parse_arguments(text)}
+            if (text := self._call_arguments.get(index))
+            else self._blocks[index]
+            for index in indices
+        ]
+        return {**self._message, "content": blocks}
 
     def _extend(self, index: int, delta: dict[str, Any]) -> list[Delta]:
         block = self._blocks[index]

@@ -106,10 +106,15 @@ class GeminiGatherer:
         if not self._candidate.get("finishReason"):
             feedback = self._response.get("promptFeedback") or {}
             return dict(self._response) if fields_of(feedback, "promptFeedback").get("blockReason") else None
-        return {
-            **self._response,
-            "candidates": [{**self._candidate, "content": {**self._content, "parts": self._parts}}],
-        }
+        return self._whole()
+
+    def partial(self) -> dict[str, Any] | None:
+        """Return the response as far as it has arrived; None if nothing has."""
+        return self._whole() if self._response or self._parts else None
+
+    def _whole(self) -> dict[str, Any]:
+        content = {**self._content, "parts": list(self._parts)}
+        return {**self._response, "candidates": [{**self._candidate, "content": content}]}
 
     def _part(self, part: dict[str, Any]) -> list[Delta]:
         if part.get(CALL) is not None:

@@ -55,12 +55,20 @@ class OpenAIGatherer:
 
     def whole(self) -> dict[str, Any] | None:
         """Return the completion, or None while it is incomplete. Its last chunk names why it ended."""
-        if not self._choice.get("finish_reason"):
+        return self._response(self._calls) if self._choice.get("finish_reason") else None
+
+    def partial(self) -> dict[str, Any] | None:
+        """Return the completion as far as it has arrived; None if nothing has."""
+        if not self._completion and not self._choice:
             return None
+        return self._response([call for call in self._calls if _function(call).get("name")])
+
+    def _response(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the completion with these calls."""
         # An empty text next to thoughts or calls means the same as none.
         message = {key: value for key, value in self._message.items() if value != "" or key not in _THOUGHTS}
-        if self._calls:
-            message = {**message, "content": message["content"] or None, "tool_calls": self._calls}
+        if calls:
+            message = {**message, "content": message["content"] or None, "tool_calls": calls}
         choice = {"index": 0, **self._choice, "message": message}
         return {**self._completion, "object": "chat.completion", "choices": [choice]}
 
