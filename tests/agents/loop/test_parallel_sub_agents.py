@@ -8,6 +8,7 @@ import json
 import threading
 from collections import Counter
 from contextlib import aclosing, suppress
+from functools import cache
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from foveate import AsyncLoopAgent, Limits, LoopAgent, open_conversation, open_store
 from foveate.agents import ModelReplied, RunEnded, SubAgentEvent, TextDelta, ToolAnswered, ToolCalled, tool
 from foveate.errors import StoreError
+from foveate.policies import PRESET_NAMES
 from foveate.testing import ScriptedModel
 from foveate.testing.faults import Countdown, failing_store
 
@@ -365,19 +367,24 @@ def test_leaving_an_async_stream_stops_all_sub_agents():
 # ------------------------------------------------------------------------------------------------------------ resuming
 
 
-def straight() -> Team:
-    team = Team()
+PRESETS = ["keep-last-1" if name == "keep-last-N" else name for name in PRESET_NAMES if name != "off"]
+
+
+@cache
+def requests_of(policy: str) -> frozenset[str]:
+    """Return the requests of a run that nothing interrupts."""
+    team = Team(policy=policy, summarizer="first-characters")
     with team.agent() as agent:
         assert agent.run("Go.").text == "All read."
-    return team
+    return frozenset(team.seen)
 
 
 def check_every(stride: int, *, after: bool, repeatable: bool, first: int = 2) -> None:
-    """The store fails at its n-th operation; a new agent resumes the run."""
-    expected = straight()
+    """The store fails at its n-th operation; a new agent resumes the run. The presets take turns."""
     n = first
     while True:
-        team, countdown = Team(), Countdown(n, after=after)
+        policy = PRESETS[n // 2 % len(PRESETS)]
+        team, countdown = Team(policy=policy, summarizer="first-characters"), Countdown(n, after=after)
         broken = team.agent(failing_store(team.store, countdown), repeatable=repeatable)
         with suppress(StoreError):
             broken.run("Go.")
@@ -395,7 +402,7 @@ def check_every(stride: int, *, after: bool, repeatable: bool, first: int = 2) -
             inner = [row.message.text for row in team.inner(step.number).history()]
             assert (inner.count(task), len(inner), inner[-1]) == (1, 4, done(f"{task} is clear."))
         if repeatable:
-            assert team.seen.keys() == expected.seen.keys(), f"operation {n}"
+            assert team.seen.keys() == requests_of(policy), f"operation {n} under {policy}"
         else:
             assert max(team.done.values()) == 1, f"operation {n}"
         if not countdown.is_used_up:

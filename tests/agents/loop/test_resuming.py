@@ -21,6 +21,7 @@ from foveate.agents import ModelReplied, tool
 from foveate.core.messages import assistant, user
 from foveate.core.runs import AgentRun
 from foveate.errors import StoreError
+from foveate.policies import PRESET_NAMES
 from foveate.ports import Database
 from foveate.testing import ScriptedModel
 from foveate.testing.faults import Countdown, failing_store
@@ -80,8 +81,8 @@ class World:
         return kind(model, actions=actions, sub_agents=[inner], **options(store=store, **self.more))
 
 
-def straight() -> World:
-    world = World()
+def straight(**more: Any) -> World:
+    world = World(**more)
     with world.agent(world.store) as agent:
         assert agent.run("Go.").text == "all"
     return world
@@ -95,12 +96,12 @@ def rest_of(agent: LoopAgent) -> Any:
         return agent.run("Go.")
 
 
-def check_every(stride: int, *, after: bool) -> None:
+def check_every(stride: int, *, after: bool, first: int = 2, **more: Any) -> None:
     """The store fails at its n-th operation; a new agent resumes the run."""
-    expected = straight()
-    n = 2
+    expected = straight(**more)
+    n = first
     while True:
-        world, countdown = World(), Countdown(n, after=after)
+        world, countdown = World(**more), Countdown(n, after=after)
         broken = world.agent(failing_store(world.store, countdown))
         with suppress(StoreError):
             broken.run("Go.")
@@ -124,6 +125,19 @@ def test_the_same_requests_follow_after_any_store_failure(after: bool):
 @pytest.mark.parametrize("after", [False, True])
 def test_the_same_requests_follow_after_any_store_failure_thorough(after: bool):
     check_every(1, after=after)
+
+
+PRESETS = ["keep-last-1" if name == "keep-last-N" else name for name in PRESET_NAMES if name != "off"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", PRESETS)
+@pytest.mark.filterwarnings("ignore:keep_recent")
+def test_the_same_requests_follow_under_every_preset(policy: str):
+    """The presets take turns: together they fail every operation, before and after its effect."""
+    for after in (False, True):
+        first = 2 + PRESETS.index(policy)
+        check_every(len(PRESETS), after=after, first=first, policy=policy, summarizer="first-characters", window=3_000)
 
 
 CHILD = """
