@@ -15,7 +15,18 @@ from typing import Any
 import pytest
 from waiting import until
 
-from foveate import AgentBuilder, AsyncChatAgent, ChatAgent, Limits, LoopAgent, Media, StoreError, Text, Tool
+from foveate import (
+    AgentBuilder,
+    AsyncChatAgent,
+    ChatAgent,
+    Limits,
+    LoopAgent,
+    Media,
+    ReActAgent,
+    StoreError,
+    Text,
+    Tool,
+)
 from foveate.agents.toolbox import ToolFailed, mcp
 from foveate.errors import BadInput, BadSetting, MissingExtra
 from foveate.stores.memory import MemoryStore
@@ -219,6 +230,43 @@ def test_a_loop_agent_calls_tools_of_a_server(log: Path):
     with mcp(command(log)) as tools, LoopAgent(model, actions=tools, window=50_000, policy="off") as agent:
         agent.run("Go.")
         assert "Find Town, which failed:\nThere is no town Oz." in texts(model.requests[1])[2]
+
+
+@pytest.mark.parametrize("is_step", [True, False])
+def test_sub_agents_at_once_go_on_when_their_server_dies(log: Path, is_step: bool):
+    """Each pays once, and the server dies each time. No payment is repeated, and each sub-agent sends after it."""
+    tasks = ["ada", "bob", "cid"]
+
+    def play(request: dict[str, Any]) -> Any:
+        first, *rest = request["messages"]
+        task = first["content"] if isinstance(first["content"], str) else first["content"][0]["text"]
+        match task, len(rest):
+            case "Go.", 0 if is_step:
+                chosen = [{"name": "clerk", "message": task} for task in tasks]
+                return json.dumps({"nextStep": {"type": "Sub-Agent", "subAgents": chosen}})
+            case "Go.", 0:
+                return calls(*(call(f"c{number}", "clerk", task=task) for number, task in enumerate(tasks)))
+            case "Go.", _:
+                return done("All paid.") if is_step else "All paid."
+            case _, 0:
+                return act(("pay", {"amount": tasks.index(task)}))
+            case _, 2:
+                return act(("send", {"to": task}))
+        return done(f"{task} is served.")
+
+    with mcp(command(log)) as tools:
+        clerk = LoopAgent(name="clerk", actions=[*tools])
+        model = ScriptedModel(play)
+        kind = LoopAgent if is_step else ReActAgent
+        with kind(model, sub_agents=[clerk], window=50_000) as agent:
+            assert agent.run("Go.").text == "All paid."
+            rows = [row.message.text for row in agent.conversation.history() if row.position in (3, 4, 5)]
+    assert [f"{task} is served." in row for task, row in zip(tasks, rows, strict=True)] == [True] * 3
+    effects = carried_out(log)
+    assert sorted(line for line in effects if line.startswith("send")) == ["send ada", "send bob", "send cid"]
+    paid = [line for line in effects if line.startswith("pay")]
+    assert len(paid) == len(set(paid))
+    assert [refusals for request in model.requests if (refusals := check_body("anthropic", request))] == []
 
 
 def test_async_agents_use_a_connection_in_their_own_loop(log: Path):

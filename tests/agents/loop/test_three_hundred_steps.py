@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from foveate import Limits, LoopAgent
 from foveate.agents.toolbox import files, search, shell, sqlite
 from foveate.policies import PRESET_NAMES
 from foveate.testing import ScriptedModel
+from foveate.types import Lease
 
 from ..worker import RULES, TASK, WINDOW, planned, prepared
-from .scripts import done
+from .scripts import act, done, next_step, texts
 
 pytestmark = pytest.mark.slow
 
@@ -60,3 +62,42 @@ def test_three_hundred_steps_stay_in_a_small_window(tmp_path: Path, policy: str)
     assert (outcome.run.state, outcome.run.turns) == ("done", _STEPS + 1)
     assert sum(row.stamp.origin == "tool" for row in rows) == len(steps) == wanted
     assert {step.state for step in steps} <= {"done", "failed"}
+
+
+def test_three_hundred_sub_agents_at_once_stay_in_a_small_window():
+    """A hundred steps with three sub-agents each. Their results alone are several times the window."""
+    steps, window = 100, 12_000
+    looked: Counter[str] = Counter()
+    agent: LoopAgent
+
+    def look(place: str) -> str:
+        """Look around."""
+        looked[place] += 1
+        return f"{place}: " + "trees and stones " * 40
+
+    def answer(request: dict[str, Any]) -> str:
+        task, *rest = texts(request)
+        if task.startswith("place "):
+            return done(f"{task} has " + "trees and stones " * 40) if rest else act(("look", {"place": task}))
+        turn = agent.conversation.view.turn
+        names = [{"name": "scout", "message": f"place {turn}.{number}"} for number in range(3)]
+        return next_step(type="Sub-Agent", subAgents=names) if turn <= steps else done("All seen.")
+
+    agent = LoopAgent(
+        ScriptedModel(answer, window=window),
+        window=window,
+        counter="estimate:claude-4.7",
+        sub_agents=[LoopAgent(name="scout", actions=[look], result_lease=Lease(5, "compact", "first_chars", 60))],
+        limits=Limits(turns=None),
+    )
+    with agent:
+        outcome = agent.run("Look at every place.")
+        rows = [row.message.text for row in agent.conversation.history() if row.stamp.origin == "tool"]
+        records = [step for step in agent.conversation.journal.steps(outcome.run.id) if step.kind == "sub-agent"]
+        assert agent.conversation.journal.verify() == []
+    assert (outcome.text, outcome.run.turns, outcome.total.turns) == ("All seen.", steps + 1, steps + 1 + 2 * 3 * steps)
+    assert set(looked.values()) == {1}
+    assert len(looked) == len(rows) == len(records) == 3 * steps
+    assert all(f"place {n // 3 + 1}.{n % 3} has" in row for n, row in enumerate(rows))
+    assert {step.state for step in records} == {"done"}
+    assert len("".join(rows)) > 4 * 4 * window
