@@ -1,9 +1,9 @@
-"""A model names what it wants back by what its request shows, under the preset `expire` in every format."""
+"""A model names what it wants back by what its request shows: handles in notes, and indices of messages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -125,3 +125,58 @@ def test_an_index_counts_the_results_that_a_loop_agent_sees(format: str):
         assert agent.run("Read three pages.").is_done
     assert reader.whole[-2:] == [[], [WANTED]]
     assert "each result counts as one" in str(model.requests[0])
+
+
+class Asker:
+    """A model that reads twenty pages, and asks for the first, the middle and the last message that a note names."""
+
+    def __init__(self, read: Callable[[int], Any], ask: Callable[[str], Any], last: Any) -> None:
+        self._read, self._ask, self._last = read, ask, last
+        self.asked: list[tuple[str, list[str]]] = []
+        """Each handle, and the texts of the request after it."""
+        self._pages = 0
+
+    def __call__(self, request: dict[str, Any]) -> Any:
+        texts = texts_in(request)
+        if self.asked and not self.asked[-1][1]:
+            self.asked[-1][1].extend(texts)
+        if self._pages < 20:
+            self._pages += 1
+            return self._read(self._pages)
+        handles = re.findall(r"(?<![\w-])m\d+\b(?!-)", "\n".join(texts))
+        if len(self.asked) == 3 or not handles:
+            return self._last
+        handle = handles[(0, len(handles) // 2, -1)[len(self.asked)]]
+        self.asked.append((handle, []))
+        return self._ask(handle)
+
+
+@pytest.mark.parametrize(
+    ("policy", "format"),
+    zip(
+        ["balanced", "frugal", "coding", "browser", "keep-last-2", "prune", "expire", "balanced"],
+        FORMATS * 2,
+        strict=True,
+    ),
+)
+@pytest.mark.parametrize("kind", [LoopAgent, ReActAgent])
+def test_every_handle_in_a_note_brings_its_message_back(kind: type, policy: str, format: str):
+    numbers = iter(range(100))
+    if kind is LoopAgent:
+        asker = Asker(lambda page: act(("fetch", {"page": page})), expand, done())
+    else:
+        asker = Asker(
+            lambda page: call(f"c{page}", "fetch", page=page),
+            lambda handle: call(f"e{next(numbers)}", "expand", handle=handle),
+            "Done.",
+        )
+    model = ScriptedModel(asker, format)
+    tools = {"actions": [fetch]} if kind is LoopAgent else {"tools": [fetch]}
+    with kind(model, **tools, **plain(policy=policy, window=24_000)) as agent:
+        assert agent.run("Read twenty pages.").is_done
+        originals = [agent.conversation.original(handle) for handle, _ in asker.asked]
+    assert len(asker.asked) == 3
+    contents = [original.result.text if original.result else original.text for original in originals]
+    assert any(len(content) > 1_000 for content in contents)
+    for content, (_, texts) in zip(contents, asker.asked, strict=True):
+        assert any(content in text for text in texts)
