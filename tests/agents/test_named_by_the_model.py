@@ -16,6 +16,8 @@ from .loop.documented import DOCUMENTED_TEXTS
 from .loop.scripts import act, done, expand, think
 
 FORMATS = ["anthropic", "openai", "openai_responses", "gemini"]
+POLICIES = ["balanced", "frugal", "coding", "browser", "keep-last-2", "prune", "expire", "balanced"]
+"""The presets whose notes name handles."""
 WANTED = 2
 """The page that the model wants back, of 1, 2 and 3."""
 
@@ -151,14 +153,7 @@ class Asker:
         return self._ask(handle)
 
 
-@pytest.mark.parametrize(
-    ("policy", "format"),
-    zip(
-        ["balanced", "frugal", "coding", "browser", "keep-last-2", "prune", "expire", "balanced"],
-        FORMATS * 2,
-        strict=True,
-    ),
-)
+@pytest.mark.parametrize(("policy", "format"), list(zip(POLICIES, FORMATS * 2, strict=True)))
 @pytest.mark.parametrize("kind", [LoopAgent, ReActAgent])
 def test_every_handle_in_a_note_brings_its_message_back(kind: type, policy: str, format: str):
     numbers = iter(range(100))
