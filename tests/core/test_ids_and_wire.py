@@ -245,7 +245,7 @@ def test_unknown_fields_are_ignored():
     record = json.loads(wire.encode_record(RECORD)) | {"cause": "why"}
     record["edits"][1]["weight"] = 3
     assert wire.decode_record(json.dumps(record).encode()) == RECORD
-    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", None, "", None, "", {"more": 1}, 7]
+    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", None, "", None, "", "", {"more": 1}, 7]
     assert wire.decode_stamp(msgspec.msgpack.encode(packed)) == STAMP
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
 from foveate.core import wire
-from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
+from foveate.core.edits import Bill, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolResult
 from foveate.testing import BodyChecker
 from foveate.testing.strategies import edits, histories, messages, runs, texts
@@ -154,7 +154,7 @@ def test_edits_are_of_every_kind_at_every_place_and_at_none():
                 spans.add((span.first, span.last))
 
     look()
-    assert kinds == {Replace, Hide, Summarize, Restore, Pin, Unpin, Task}
+    assert kinds == {Replace, Hide, Summarize, Restore, Pin, Unpin, Task, Bill}
     assert set(IDS) < named
     assert {"", "no such message"} < named
     assert (IDS[2], IDS[0]) in spans

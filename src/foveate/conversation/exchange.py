@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..core.events import Event
-from ..core.messages import Message
+from ..core.messages import Message, ToolResult
 from ..core.metadata import is_metadata
 from ..core.needs import Needs, needs_of
 from ..core.partial_replies import partial_reply
@@ -410,5 +410,5 @@ def _check_results(messages: Sequence[Message]) -> None:
     for message in messages:
         if message.role == "tool" and (len(message.parts) != 1 or message.result is None):
             raise BadMessage("A message of role tool holds exactly one ToolResult; append one message per result.")
-        if message.role != "tool" and any(type(part).__name__ == "ToolResult" for part in message.parts):
+        if message.role != "tool" and ToolResult in map(type, message.parts):
             raise BadMessage(f"A ToolResult belongs in a message of role tool, not {message.role}.")

@@ -50,10 +50,7 @@ _MARK = "#"
 
 
 def _tagged(tag: bytes, *parts: bytes) -> str:
-    digest = blake2b(digest_size=20, person=tag)
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
+    return blake2b(b"".join(parts), digest_size=20, person=tag).hexdigest()
 
 
 def body_hash(body: bytes) -> str:

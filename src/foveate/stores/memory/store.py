@@ -5,6 +5,7 @@ The other stores are tested against it. A fork copies lists here; other stores s
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
@@ -433,11 +434,12 @@ class MemoryStore(MemoryCatalog):
         """Return the changes of a branch since a head."""
         branch = self._branches[head.tenant, head.root, head.branch]
         tip = branch.rows[head.position - 1].id if head.position else ""
-        record = next((id for id, record in branch.journal if record.last == head.number), "")
+        after = bisect_right(branch.journal, head.number, key=_last_number)
+        known = branch.journal[after - 1] if after else None
+        record = known[0] if known and known[1].last == head.number else ""
         if (tip, record) != (head.tip, head.record):
             raise rolled_back(head, now)
-        rows = branch.rows[head.position :]
-        records = [(id, record) for id, record in branch.journal if record.first > head.number]
+        rows, records = branch.rows[head.position :], branch.journal[after:]
         return Changes(now, lambda: rows, lambda: records)
 
     def _head(self, tenant: str, root: int, number: int) -> Head:
@@ -491,3 +493,7 @@ def _stamps(row: StoredMessage) -> tuple[bytes, ...]:
 
 def _body_problems(row: StoredMessage) -> tuple[str, ...]:
     return ("its body does not match its hash",) if row.body and ids.body_hash(row.body) != row.body_hash else ()
+
+
+def _last_number(stored: tuple[str, Record]) -> int:
+    return stored[1].last
