@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from replay_samples import sample
 
-from foveate.replay.report import closing_sentence, group_by_transcript, is_sound, notes_of_rows, table
+from foveate.replay.report import closing_sentence, group_by_transcript, idle_sentence, is_sound, notes_of_rows, table
 
 
 def row(**changes):
@@ -22,6 +22,15 @@ def test_closing_sentence_names_the_policy():
 def test_closing_sentence_names_failures():
     said = closing_sentence(row(cost_ratio=0.5, cost_all_in=0.6, illegal_views=1, lost_messages=2, over_budget=3))
     assert said.endswith("; 1 illegal view, 2 lost messages, 3 calls over the budget.")
+
+
+def test_policy_that_never_acted_says_when_it_acts():
+    assert idle_sentence(row(edits=0, peak_tokens=900, window=800)) == (
+        "`prune` made no edit: the largest request had 900 tokens, and the window 800. About `prune`: Clears tool "
+        "results older than the newest 40,000 tokens when more than 20,000 tokens of them are due."
+    )
+    assert "About" not in idle_sentence(row(edits=0, policy="mine"))
+    assert idle_sentence(row(edits=0, policy="none")) == idle_sentence(row(edits=1)) == ""
 
 
 def test_recording_without_a_call_has_no_comparison():

@@ -736,7 +736,7 @@ def test_a_number_of_recent_tokens_is_bounded_by_the_window(window: int):
     conversation = opened(policy=(policy,), summarizer=ScriptedSummarizer(["Short."]), window=window, reserve=0)
     conversation.append([*talk(40, window // 38), user("u")])
     recent = sum(entry.tokens for entry in conversation.prepare() if entry.kind == "message")
-    wanted = min(40_000, window // 2)
+    wanted = 40_000 if window >= 80_000 else window // 4
     assert wanted - 2 * window // 38 <= recent <= wanted
 
 

@@ -17,7 +17,7 @@ from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import Opaque, Reasoning
 from foveate.core.rules import check
 from foveate.core.server_tools import server_blocks
-from foveate.core.view import View
+from foveate.core.view import Entry, View
 from foveate.errors import BadInput, BadSetting
 from foveate.policies import filter_tool_results, load_policies, recap_batches, recap_settings
 from foveate.policies.recaps import RecapSettings, format_ratio
@@ -534,3 +534,96 @@ def test_turn_with_half_of_a_server_tool_is_no_recap():
     chat.append([Message("assistant", (result, Text("recap - found\n" + "At length. " * 40))), user("And now?")])
     assert "found" in chat.prepare().entries[2].message.text
     assert count_recap_edits(chat) == 0
+
+
+# ---------------------------------------------------------------------------------------------------- texts of your own
+
+
+def first_words(entry: Entry) -> str | None:
+    """Return the first three words of a reply, and of a message that begins with `[note]`."""
+    text = entry.message.text
+    if entry.message.role == "assistant" or text.startswith("[note]"):
+        return "Short: " + " ".join(text.split()[:3])
+    return None
+
+
+def long_replies(count: int) -> list[Message]:
+    return [m for i in range(1, count + 1) for m in (asked(i), say(f"I did {i}, " + "and this is how I did it. " * 9))]
+
+
+def test_compact_replaces_turns_without_recap_lines():
+    talk = opened(recap_batches(compact=first_words), long_replies(7))
+    shown = [entry.message.text[:20] for entry in talk.prepare()]
+    assert shown[:6] == [
+        "Short: I did 1,",
+        "Short: I did 2,",
+        "Short: I did 3,",
+        "Short: I did 4,",
+        "question 5",
+        shown[5],
+    ]
+    roles = [entry.message.role for entry in talk.prepare()]
+    assert roles[:5] == ["assistant"] * 4 + ["user"]
+
+
+def test_compact_replaces_other_messages_in_place_of_hiding_them():
+    messages = long_replies(7)
+    messages.insert(2, user("[note] The build is " + "red again. " * 20))
+    view = opened(recap_batches(compact=first_words), messages).prepare()
+    assert [entry.message.text[:23] for entry in view][:3] == [
+        "Short: I did 1,",
+        "Short: [note] The build",
+        "Short: I did 2,",
+    ]
+
+
+def test_none_of_compact_leaves_an_entry_to_the_rules():
+    plain = opened(recap_batches(), pairs(8)).prepare()
+    asked_for: list[Entry] = []
+    own = opened(recap_batches(compact=lambda entry: asked_for.append(entry)), pairs(8)).prepare()  # type: ignore[func-returns-value]
+    assert [entry.message for entry in own] == [entry.message for entry in plain]
+    assert asked_for
+
+
+def test_compact_gives_the_text_of_a_turn_with_calls():
+    steps = [
+        [asked(i), call(f"c{i}", "look", at=i), answer(f"c{i}", "seen " * 40), say(f"Done {i}.")] for i in range(9)
+    ]
+    policy = recap_batches(compact=lambda entry: f"looked {entry.handle}" if entry.message.calls else None)
+    talk = opened(policy, [message for step in steps for message in step], format="anthropic")
+    texts = [entry.message.text for entry in talk.prepare()]
+    assert '[Earlier: looked m2; expand("m2-m3")]' in texts
+    assert check_body("anthropic", talk.format.body(talk.prepare(), profile=talk._agent.profile)) == []
+
+
+def test_view_with_compact_is_the_same_however_often_it_is_planned():
+    often = opened(recap_batches(compact=first_words), long_replies(12)).prepare()
+    once = opened("none")
+    once.append(long_replies(12))
+    policy = recap_batches(compact=first_words)
+    ticks = iter(range(1, 10**9))
+    late = open_conversation(
+        "c", window=100_000, policy=policy, expand=True, options=Options(clock=lambda: next(ticks))
+    )
+    late.append(long_replies(12))
+    assert [entry.message for entry in late.prepare()] == [entry.message for entry in often]
+
+
+def test_compact_must_return_a_text():
+    with pytest.raises(BadSetting, match="returned 7"):
+        opened(recap_batches(compact=lambda entry: 7), pairs(8)).prepare()  # type: ignore[arg-type,return-value]
+
+
+def test_missing_recap_lines_are_reported_once(caplog):
+    talk = opened("recap", long_replies(12))
+    talk.prepare()
+    assert [message[:62] for message in caplog.messages] == [
+        "recap is due for 4 turns, and none has a line that begins with"
+    ]
+    assert "RECAP_INSTRUCTION" in caplog.text
+
+
+@pytest.mark.parametrize("messages", [long_replies(6), [*long_replies(3), *pairs(9)], pairs(20)])
+def test_recap_lines_in_some_turns_are_not_reported_as_missing(messages: list[Message], caplog):
+    opened("recap", messages).prepare()
+    assert not caplog.messages

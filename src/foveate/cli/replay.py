@@ -178,7 +178,7 @@ def _print_rows(rows: Sequence[Row]) -> None:
 def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, report: Path | None) -> None:
     """Print the table, the chart, the sentences and the place of the report."""
     from ..replay.numbers import count, plural
-    from ..replay.report import closing_sentence, group_by_transcript, notes_of_rows, table
+    from ..replay.report import closing_sentence, group_by_transcript, idle_sentence, notes_of_rows, table
     from .chart import Line
     from .output import heading, print_chart, print_table, say
 
@@ -201,6 +201,8 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, r
     for text in [f"{run.row.transcript}, {run.row.policy}, {text}" for run in replayed for text in run.refusals][:10]:
         say(f"Refused: {text}")
     for row in totals:
+        if idle := idle_sentence(row):
+            say(idle)
         say(closing_sentence(row))
     if report:
         say(f"The report is in {report}.")

@@ -26,6 +26,7 @@ from ..ports import CompactionRequest, RemoteBackground, Summarizer
 from .calls import Caller
 from .prefetch import PendingSummary, SummaryPrefetch
 from .state import PLANS, State
+from .summary_failures import SummaryFailures
 
 __all__ = ["Planner"]
 
@@ -65,6 +66,7 @@ class Planner:
         self._spare = spare  # writes without a model, for policies that ask for that
         self._state, self._prefetch, self._caller = state, prefetch, caller
         self._checker = Checker(state.profile)
+        self._failures = SummaryFailures()
 
     # ------------------------------------------------------------------------------------------------------ the plan
 
@@ -183,6 +185,7 @@ class Planner:
         plan, prefetch = draft.plan, self._prefetch
         if plan:
             self._state.commit(plan.edits, "plan", plan.before, plan.after)
+            self._failures.log_edits(self._state.head.name, plan.edits)
         self._end_needless(attempts, plan)
         for pending in draft.prefetched:
             prefetch.used(pending)
@@ -261,6 +264,7 @@ class Planner:
         if tasks:
             before = self._state.view()
             self._state.commit(tasks, "plan", before, before)
+            self._failures.log_edits(self._state.head.name, tasks)
 
     def _ask(self, requests: Sequence[SummaryRequest], answers: dict[str, Answer], attempts: Attempts) -> None:
         """Fetch all these summaries, one after the other. `answers` and `attempts` are added to."""
@@ -297,21 +301,22 @@ class Planner:
 
     def _summary(self, request: SummaryRequest, fetch: Callable[[], object] | None = None) -> Answer:
         """Return the answer to a request. `fetch`: returns the answer of a job that has ended."""
+        answer = self._fetch(request, fetch)
+        self._failures.log_answer(self._state.head.name, request, answer)
+        return answer
+
+    def _fetch(self, request: SummaryRequest, fetch: Callable[[], object] | None) -> Answer:
         if self._summarizer_for(request) is None:
             return Answer(error="there is no summarizer")
-        name = self._state.head.name
         try:
-            text = self._caller.call(fetch or self._call_for(request))
+            return _answer_in(self._caller.call(fetch or self._call_for(request)))
         except NoSummary as error:
-            _log.info("%s: no summary was accepted: %s", name, error)
             return Answer(
                 error=replace_surrogates(f"no summary was accepted: {error}"),
                 refused=tuple(map(replace_surrogates, error.refused)),
             )
         except Exception as error:  # The conversation stays as it was after any failure.
-            _log.warning("%s: the summarizer failed: %r", name, error)
             return Answer(error=replace_surrogates(f"the summarizer raised {type(error).__name__}: {error}"))
-        return _answer_in(text)
 
     # ------------------------------------------------------------------------------------------------ the background
 
@@ -334,6 +339,7 @@ class Planner:
             answer = self._summary(pending.request, job.result)
         else:
             job.cancel()
+            self._failures.log_answer(self._state.head.name, pending.request, answer)
         if pending.take_answer(answer):
             self._prefetch.ask_further(pending, self._call_for(pending.request))
 
@@ -429,6 +435,7 @@ class Planner:
             if not plan.requests:
                 break
         if any(isinstance(edit, Summarize) for edit in plan.edits):
+            self._failures.log_edits(state.head.name, plan.edits)
             return state.commit(plan.edits, "compact", plan.before, plan.after)
         failures = [edit for edit in plan.edits if isinstance(edit, Task) and edit.state == "failed"]
         if failures:

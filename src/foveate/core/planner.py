@@ -195,7 +195,7 @@ def _with_author(edits: Iterable[Edit | NeedsSummary], answer: Answer) -> Iterab
     named = []
     for edit in edits:
         if isinstance(edit, Replace | Summarize) and not edit.by:
-            edit = replace(edit, by=answer.by, refused=answer.refused)
+            edit = replace(edit, by=answer.by, refused=(*answer.refused, *edit.refused))
         named.append(edit)
     return named
 

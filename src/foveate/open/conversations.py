@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Opener", "open_async_conversation", "open_conversation", "open_without_window"]
 
+_log = logging.getLogger("foveate")
 _NO_OPTIONS = Options()
 
 
@@ -124,12 +126,16 @@ def _parts(arguments: dict[str, Any]) -> Parts:
     return Parts(resolve(arguments["policy"], options.settings, plugins, **keywords), options, plugins)
 
 
-def _open(name: str, parts: Parts, background: type[Threads] | type[Tasks] = Threads) -> Conversation:
+def _open(
+    name: str, parts: Parts, background: type[Threads] | type[Tasks] = Threads, *, is_fork: bool = False
+) -> Conversation:
     name = _checked_name(name, parts)
     session = parts.session(background)
+    for note in () if is_fork else parts.idle_notes(session):
+        _log.warning("%s: %s", name, note)
 
     def reopen(fork: str) -> Conversation:
-        return _open(fork, parts.sharing_store(session), background)
+        return _open(fork, parts.sharing_store(session), background, is_fork=True)
 
     conversation = Conversation(session, owns_store=isinstance(parts.resolved.store, str), reopen=reopen)
     try:

@@ -20,7 +20,7 @@ from ..errors import BadSetting
 from ..expand.expander import ExpandOptions, Place
 from ..expand.patterns import find as find_pattern
 from ..models.known import check_model, prices_of_model
-from ..policies import check_compatible, select_active
+from ..policies import check_compatible, idle_notes, select_active
 from ..policies.message_terms import with_terms
 from ..ports import Background, Clock, Database, RemoteBackground, Summarizer, complete, wall_clock
 from .options import Options, ResolvedOptions
@@ -77,6 +77,12 @@ class Parts(NamedTuple):
         )
         expand = ExpandOptions(resolved.expand, resolved.expand_where, find_pattern)
         return Session(state, planner, prefetch, caller, on_event=options.on_event, plugins=self.plugins, expand=expand)
+
+    def idle_notes(self, session: Session) -> list[str]:
+        """Return a sentence for each policy that cannot act in this session."""
+        budget = session.state.limits.budget()
+        has_summarizer = self.resolved.summarizer != ""
+        return idle_notes(self.resolved.policies, usable=budget.usable, has_summarizer=has_summarizer)
 
     def sharing_store(self, session: Session) -> Parts:
         """Return the same parts for another conversation in the store that `session` has open."""

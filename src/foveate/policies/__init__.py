@@ -48,6 +48,7 @@ __all__ = [
     "expire_results",
     "filter_tool_results",
     "fold",
+    "idle_notes",
     "load_policies",
     "load_summarizer_name",
     "most_aggressive",
@@ -156,6 +157,16 @@ def check_policies(policy: object) -> tuple[Policy, ...]:
 def select_active(policies: Iterable[Policy], *, has_summarizer: bool) -> tuple[Policy, ...]:
     """Return the policies that can act: without a summarizer, those with the attribute `optional` are left out."""
     return tuple(policy for policy in policies if has_summarizer or not getattr(policy, "optional", False))
+
+
+def idle_notes(policies: Iterable[Policy], *, usable: int, has_summarizer: bool) -> list[str]:
+    """Return a sentence for each policy that cannot act as it is opened.
+
+    A policy may have a method `idle_note(usable, *, has_summarizer)` that returns this sentence, or "". `usable`: the
+    usable tokens of the window.
+    """
+    notes = (getattr(policy, "idle_note", None) for policy in policies)
+    return [text for note in notes if note and (text := note(usable, has_summarizer=has_summarizer))]
 
 
 def check_compatible(policies: Iterable[Policy], *, has_summarizer: bool) -> None:

@@ -47,8 +47,10 @@ Refusal = Callable[[SummaryRequest, str], str]
 _NAME = "compact"
 _NO_PROGRESS = "no progress"
 _NOTHING = "nothing that a summary could stand for is large enough"
-_RECENT_SHARE = 0.5
-"""Share of the usable tokens that `keep_recent` takes at most as a number, so that a small window is compacted too."""
+_RECENT_MAX, _RECENT_SHARE = 0.5, 0.25
+"""Share of the usable tokens above which a number in `keep_recent` is too large for the window, and the share that then
+counts: with less room for other messages, a summary would soon follow the last one.
+"""
 _OPEN_SHARE = 0.25
 """Share of the usable tokens that open requests, without the last one, may take to stay word for word."""
 _REQUEST_MAX = 2_000
@@ -83,10 +85,10 @@ def compact_on_overflow(
     share of the threshold at which the summary is requested already, to be written in the background (0.0: never). A
     failure ahead counts as an attempt, and the last attempt is never made ahead.
 
-    Size: `keep_recent` newest tokens stay word for word, as a number (int; at most half of the usable tokens) or as a
-    share of the threshold (float). Only whole units are covered, and messages that the model has not answered always
-    stay. `summary_tokens` is the requested length. `input_max` is the maximum number of tokens for the summarizer to
-    read (default: the conversation's window).
+    Size: `keep_recent` newest tokens stay word for word, as a number (int) or as a share of the threshold (float). A
+    number above half of the usable tokens counts as a quarter of them. Only whole units are covered, and messages that
+    the model has not answered always stay. `summary_tokens` is the requested length. `input_max` is the maximum number
+    of tokens for the summarizer to read (default: the conversation's window).
 
     Text: `framing` must contain `{summary}` and may contain `{handle}`. `role` is the role of the summary: `user`,
     `assistant` or `system`; Anthropic and Gemini get a system summary as a user's message. `prompt` names the
@@ -177,6 +179,12 @@ class _Compact(Struct, frozen=True):
         """Read when a conversation is opened: without a summarizer the policy could never act."""
         return not self.optional
 
+    def idle_note(self, usable: int, *, has_summarizer: bool) -> str:
+        """Return why the policy is left out; "" if it is not. Read when a conversation is opened."""
+        if has_summarizer or not self.optional:
+            return ""
+        return "compact is left out, since there is no summarizer. Pass summarizer= to let it act."
+
     def by_hand(self, focus: str) -> Policy:
         """Return the same policy for a summary that the user requested now. Called by the engine."""
         return replace(self, focus=focus, is_requested=True)
@@ -235,7 +243,7 @@ class _Compact(Struct, frozen=True):
         if isinstance(keep, float):
             wanted = window.share(keep * self.threshold) - coming
         else:
-            wanted = min(keep, window.share(_RECENT_SHARE)) - coming
+            wanted = (keep if keep <= window.share(_RECENT_MAX) else window.share(_RECENT_SHARE)) - coming
         first = first_unanswered(entries)
         filled = sum(entry.tokens for entry in entries[first:])
         for point in reversed([point for point in cut_points(view) if point < first]):

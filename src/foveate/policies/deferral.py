@@ -125,6 +125,11 @@ class _WhenItPays:
         """Whether one of the policies needs a summarizer."""
         return any(getattr(policy, "needs_summarizer", False) for policy in self._policies)
 
+    def idle_note(self, usable: int, *, has_summarizer: bool) -> str:
+        """Return what the policies report that cannot act as they are opened; "" for nothing."""
+        notes = (getattr(policy, "idle_note", None) for policy in self._policies)
+        return " ".join(filter(None, (note(usable, has_summarizer=has_summarizer) for note in notes if note)))
+
     def __getattr__(self, name: str) -> object:
         """Return the attribute of the first policy that has it, such as `tool_results_keep`."""
         for policy in self.__dict__.get("_policies", ()):

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.edits import Edit, Hide, Replace, Target
 from ..core.events import EXPIRED
@@ -124,6 +125,12 @@ class ExpiryPolicy:
         """Return the edits for a view."""
         return self._policy(view)
 
+    def idle_note(self, usable: int, *, has_summarizer: bool) -> str:
+        """Return why the policy cannot do all that its leases ask for; "" if it can. Read when opening."""
+        if has_summarizer or not self._levels.wants_summaries:
+            return ""
+        return "expire shows first characters in place of summaries, since there is no summarizer. Pass summarizer=."
+
     def lease_of(self, own: Lease | None, tool: str, is_result: bool) -> Lease:
         """Return the lease that counts for a message with this lease in its stamp. `tool`: of a result."""
         return self._levels.lease_of(own, tool, is_result)
@@ -181,13 +188,21 @@ class _Levels:
         self._system_prompt = system_prompt
         self.lease_of = lru_cache(4096)(self._merge)  # Every call needs the same few leases.
 
-    @property
-    def unseen(self) -> list[str]:
-        """The levels whose results expire before a model call sees them."""
+    def _leases(self) -> dict[str, Lease]:
         leases = {"override": self._override, "default": self._default}
         for level, by_name in (("tools", self._tools), ("actions", self._actions)):
             leases |= {f"{level}[{name!r}]": lease for name, lease in by_name.items()}
-        at_once = {name: lease for name, lease in leases.items() if lease and lease.expiration_turns == 0}
+        return {name: lease for name, lease in leases.items() if lease}
+
+    @property
+    def wants_summaries(self) -> bool:
+        """Whether a lease of these levels asks for summaries."""
+        return any(lease.compact_mode == "summary" and expires(lease) for lease in self._leases().values())
+
+    @property
+    def unseen(self) -> list[str]:
+        """The levels whose results expire before a model call sees them."""
+        at_once = {name: lease for name, lease in self._leases().items() if lease.expiration_turns == 0}
         return [
             name for name, lease in at_once.items() if lease.expiration_mode != "none" and not lease.disable_expiration
         ]
@@ -334,7 +349,12 @@ def _use_summary(due: _Due, content: Sequence[Content], answer: Answer, template
         return _cut_content(due, content, templates, answer.error or "the summary is empty")
     summary = [Text(templates.fill_preamble(due, len(_text(content))) + answer.text)]
     if _size(summary) >= _size(content):
-        return _compact(due, content, [_showable(part) for part in content], _SUMMARY, "the summary is no shorter")
+        why = "the summary is no shorter"
+        step = _compact(due, content, [_showable(part) for part in content], _SUMMARY, why)
+        if step is None or not isinstance(step.edit, Replace):
+            return step
+        refused = (f"{answer.by or 'summarizer'}: {why} than the original",)
+        return step._replace(edit=replace(step.edit, refused=refused))
     return _compact(due, content, summary, _SUMMARY)
 
 

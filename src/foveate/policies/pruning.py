@@ -7,8 +7,10 @@ calls leave the cached prefix valid.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal
+
+from msgspec import Struct
 
 from ..core.edits import Edit
 from ..core.planner import Policy
@@ -18,7 +20,7 @@ from ..errors import BadSetting
 from .placeholders import CLEARED, is_longer, is_whole, replacement
 from .placeholders import placeholder as fill
 from .span_selection import check_token_windows, count_older, window_tokens
-from .tool_kinds import classify_results, create_classifier, create_name_filter
+from .tool_kinds import CallClassifier, classify_results, create_classifier, create_name_filter
 
 __all__ = ["MINIMUM", "PART_MAX", "PROTECT", "prune_tool_outputs"]
 
@@ -58,28 +60,60 @@ def prune_tool_outputs(
     for name, value in (("minimum", minimum), ("part_max", part_max)):
         if value < 0:
             raise BadSetting(f"{name} of prune_tool_outputs is {value}. Set it to 0 or more.")
-    is_protected, classifier = create_name_filter("protected_tools", protected_tools), create_classifier()
+    return _Prune(
+        protect,
+        minimum,
+        part_max,
+        protect_counts != "all",
+        protect_current_turn,
+        protect_reads,
+        placeholder,
+        create_name_filter("protected_tools", protected_tools),
+        create_classifier(),
+    )
 
-    def policy(view: View) -> Iterator[Edit]:
-        results_only = protect_counts != "all"
-        window = window_tokens(protect, view)
-        old = list(view.entries[: count_older(view, window, part_max=part_max, results_only=results_only)])
-        if protect_current_turn:
+
+class _Prune(Struct, frozen=True):
+    """The policy of `prune_tool_outputs`."""
+
+    protect: int | float
+    minimum: int
+    part_max: int
+    results_only: bool
+    protect_current_turn: bool
+    protect_reads: int | float | None
+    placeholder: str
+    is_protected: Callable[[str], bool]
+    classifier: CallClassifier
+
+    def idle_note(self, usable: int, *, has_summarizer: bool) -> str:
+        """Return why the policy cannot act with so many usable tokens; "" if it can. Read when opening."""
+        if isinstance(self.protect, float) or self.protect + self.minimum < usable:
+            return ""
+        return (
+            f"prune cannot act: it protects {self.protect:,} tokens and then frees more than {self.minimum:,}, and "
+            f"{usable:,} tokens of the window are usable. Set protect and minimum lower, or protect to a share."
+        )
+
+    def __call__(self, view: View) -> Iterator[Edit]:
+        window = window_tokens(self.protect, view)
+        old = list(view.entries[: self._count_older(view, window)])
+        if self.protect_current_turn:
             old = [entry for entry in old if entry.position < view.last_input]
-        if protect_reads is not None and old:
-            reads_window = window_tokens(protect_reads, view)
-            oldest = count_older(view, reads_window, part_max=part_max, results_only=results_only)
-            reads = {entry.id for entry, _, call in classify_results(view, classifier) if call.kind == "read"}
+        if self.protect_reads is not None and old:
+            oldest = self._count_older(view, window_tokens(self.protect_reads, view))
+            reads = {entry.id for entry, _, call in classify_results(view, self.classifier) if call.kind == "read"}
             old = [*old[:oldest], *(entry for entry in old[oldest:] if entry.id not in reads)]
         whole = [entry for entry in old if entry.is_result and is_whole(entry)]
-        prunable = [entry for entry in whole if _is_prunable(entry, view.turn) and not is_protected(entry.tool)]
-        due = [entry for entry in prunable if _shrinks(entry, placeholder)]
-        if sum(min(entry.tokens, part_max) for entry in due) > minimum:
+        prunable = [entry for entry in whole if _is_prunable(entry, view.turn) and not self.is_protected(entry.tool)]
+        due = [entry for entry in prunable if _shrinks(entry, self.placeholder)]
+        if sum(min(entry.tokens, self.part_max) for entry in due) > self.minimum:
             for entry in due:
                 reason = f"older than the newest {window:,} tokens"
-                yield replacement(entry, fill(placeholder, entry), "prune", reason)
+                yield replacement(entry, fill(self.placeholder, entry), "prune", reason)
 
-    return policy
+    def _count_older(self, view: View, window: int) -> int:
+        return count_older(view, window, part_max=self.part_max, results_only=self.results_only)
 
 
 def _is_prunable(entry: Entry, turn: int) -> bool:

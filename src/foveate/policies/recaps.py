@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import re
 import warnings
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
 from msgspec import Struct
@@ -61,7 +61,14 @@ NOTE = '[Earlier: {recap}; expand("{handle}")]'
 
 _NAME = "recap"
 _REASON = "an old turn, as its recap"
+_NO_LINE = (
+    "recap is due for %d turns, and none has a line that begins with %r: they stay whole. Add "
+    "foveate.policies.RECAP_INSTRUCTION to the system prompt, or pass compact= to recap_batches. This is logged once."
+)
 _log = logging.getLogger("foveate")
+
+Compact = Callable[[Entry], str | None]
+"""Returns the text that stands for an entry, or None for the rules of the policy."""
 
 
 def recap_batches(
@@ -74,6 +81,7 @@ def recap_batches(
     as_note: bool = False,
     template: str = LINE,
     note: str = NOTE,
+    compact: Compact | None = None,
     enabled: bool = True,
     min_preserved_pairs: int | None = None,
 ) -> Policy:
@@ -88,7 +96,12 @@ def recap_batches(
     stays if a call has no answer. `as_note` turns other turns into notes too. `template`: for a turn without calls.
     `note`: for a turn with calls. Their fields are `{recap}`, the recap line, and `{handle}` for `expand`. Content
     that would not get shorter, pinned messages, messages that other policies shrank and messages that were expanded
-    for the coming call stay. `min_preserved_pairs` is a deprecated name of `min_preserved_assistant_messages`.
+    for the coming call stay.
+
+    `compact(entry)` may return the text that stands for a due turn, or for a user's message before the newest recap: an
+    input, a note or a plugin's message. None leaves the entry to the rules above. It takes the place of recap lines for
+    models that write none. It must return the same text for the same entry. `min_preserved_pairs` is a deprecated name
+    of `min_preserved_assistant_messages`.
 
     Raises BadSetting for values out of range, and for templates without `{recap}`.
     """
@@ -110,17 +123,23 @@ def recap_batches(
             f"template and note of recap_batches are {template!r:.40} and {note!r:.40}. Each must contain {{recap}}, "
             "the recap line."
         )
-    form = _RecapForm(recap_prefix.lstrip(), template, note, as_note)
+    form = _RecapForm(recap_prefix.lstrip(), template, note, as_note, compact)
+    is_reported = False
 
     def policy(view: View) -> Sequence[Edit]:
+        nonlocal is_reported
         turns = _assistant_turns(view) if enabled else []
         covered = _count_covered(view, turns)
         due = (covered + len(turns) - keep) // batch * batch - covered
         if due < 1:
             return ()
         batches = _Batches(view, turns[:due], turns[due + keep - 1], form)
+        if not (batches.has_recap or is_reported or view.is_trial):
+            is_reported = True
+            _log.warning(_NO_LINE, due, form.prefix)
+        shrunk = list(batches.shrink_inputs())
         hidden = list(batches.hide_inputs(keep_first_user)) if hide_users else []
-        steps = [*hidden, *batches.shrink_turns({step.position for step in hidden})]
+        steps = [*shrunk, *hidden, *batches.shrink_turns({step.position for step in hidden})]
         steps.sort(key=lambda step: step.position)
         if steps and not view.is_trial:
             before = sum(_size(entry.message) for entry in view.entries)
@@ -154,6 +173,14 @@ class _RecapForm(Struct, frozen=True):
     template: str
     note: str
     as_note: bool
+    compact: Compact | None
+
+    def own_text(self, entry: Entry) -> str:
+        """Return the text of `compact` for an entry; "" if it leaves the entry to the rules."""
+        text = self.compact(entry) if self.compact else None
+        if text is not None and not isinstance(text, str):
+            raise BadSetting(f"compact of recap_batches returned {text!r:.60}. Return a text, or None.")
+        return (text or "").strip()
 
     def find_line(self, message: Message) -> str:
         """Return the first recap line, stripped; "" if there is none. It may be in a string of a JSON object."""
@@ -202,17 +229,43 @@ class _Batches:
         self._view, self._due, self._trigger, self._form = view, due, trigger, form
         sources = ((turn.id, turn.source) for turn in due if turn.source is not None)
         self._expanded = [entry for entry in view.entries if entry.renewed]
+        self._replaced: set[int] = set()  # positions of the user's messages for which `compact` has a text
         self._indexes = {entry: index for index, entry in enumerate(view.entries)}
-        self._lines = {
+        self._own = {
+            turn.id: text
+            for turn in due
+            if turn.source
+            and not turn.shrunk
+            and (text := form.own_text(turn))
+            and not _shares_server_tool(turn.source)
+        }
+        lines = {
             id: line for id, source in sources if (line := form.find_line(source)) and not _shares_server_tool(source)
         }
+        self._lines = {**lines, **self._own}
+        self._newest = next((turn.position for turn in reversed(due) if self._has_recap(turn)), 0)
+
+    @property
+    def has_recap(self) -> bool:
+        """Whether a due turn is shown as its recap, or may be."""
+        return bool(self._newest or self._lines)
+
+    def shrink_inputs(self) -> Iterator[_Step]:
+        """Replace the user's messages before the newest recap for which `compact` has a text."""
+        for entry in self._view.entries if self._form.compact else ():
+            is_message = entry.kind == "message" and entry.message.role == "user" and not entry.is_result
+            is_old = entry.position < self._newest and entry.position != self._view.last_input
+            if is_message and is_old and _may_shrink(entry, self._view) and (text := self._form.own_text(entry)):
+                self._replaced.add(entry.position)
+                if (saved := _size(entry.message) - len(text)) > 0:
+                    yield _Step(entry.position, replacement(entry, text, _NAME, _REASON), saved)
 
     def hide_inputs(self, keep_first: bool) -> Iterator[_Step]:
         """Hide user inputs before the newest recap, except the last one before the trigger, which this answers."""
-        newest = next((turn.position for turn in reversed(self._due) if self._has_recap(turn)), 0)
         inputs = [entry for entry in self._view.entries if entry.is_input and entry.position < self._trigger.position]
         for entry in inputs[int(keep_first) : -1]:
-            if entry.position < newest and entry.message.role == "user" and _may_shrink(entry, self._view):
+            is_old = entry.position < self._newest and entry.position not in self._replaced
+            if is_old and entry.message.role == "user" and _may_shrink(entry, self._view):
                 edit = Hide(Target(entry.id), _NAME, "the turns that followed are shown as recaps")
                 yield _Step(entry.position, edit, _size(entry.message))
 
@@ -237,15 +290,16 @@ class _Batches:
         """Return whether the view shows the turn as its recap, or may do so."""
         if turn.span is not None:
             return True
-        line = self._lines.get(turn.id, "")
-        is_shown = bool(turn.shrunk) and turn.message.text == _fill(self._form.template, line, turn.handle)
-        return bool(line) and (is_shown or _may_shrink(turn, self._view))
+        is_shown = _NAME in turn.shrunk_by
+        return is_shown or (turn.id in self._lines and _may_shrink(turn, self._view))
 
     def _is_step(self, turn: Entry, line: str) -> bool:
         """Return whether the turn is a step in JSON. In its place a recap would show another form of answer."""
         after = self._indexes[turn] + 1
         has_results = after < len(self._view.entries) and self._view.entries[after].is_result
-        return has_results or all(line != own.strip() for own in turn.message.text.split("\n"))
+        return has_results or (
+            turn.id not in self._own and all(line != own.strip() for own in turn.message.text.split("\n"))
+        )
 
     def _find_answers(self, turn: Entry, hidden: Container[int]) -> list[Entry] | None:
         """Return the answers to a turn; None if a part of it must stay, or if it holds other messages."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from . import charts
 from .numbers import brief, count, decimals, percent, plural
-from .report import closing_sentence, group_by_transcript, notes_of_rows
+from .report import closing_sentence, group_by_transcript, idle_sentence, notes_of_rows
 from .result import GROUPS, TERMS, ReplayResult, Row, columns_for
 
 __all__ = ["page"]
@@ -72,7 +72,12 @@ def page(
         cards=_cards(summary),
         styles=styles,
         table=_table(summary),
-        sentences=[(row.policy, closing_sentence(row).removeprefix(f"`{row.policy}`")) for row in summary],
+        sentences=[
+            (row.policy, text.removeprefix(f"`{row.policy}`"))
+            for row in summary
+            for text in (closing_sentence(row), idle_sentence(row))
+            if text
+        ],
         refusals=[(r.row.transcript, r.row.policy, text) for r in replays for text in r.refusals],
         failures=failures,
         overview=_overview(transcripts, main) if many else None,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ..errors import BadSetting
+from ..policies.presets import BARE, load_preset
 from .numbers import count, percent, plural
 from .recordings.recording import KINDS
 from .result import ReplayResult, Row, columns_for
@@ -15,6 +17,7 @@ from .result import ReplayResult, Row, columns_for
 __all__ = [
     "closing_sentence",
     "group_by_transcript",
+    "idle_sentence",
     "is_sound",
     "join_words",
     "notes_of_rows",
@@ -43,6 +46,18 @@ def closing_sentence(row: Row) -> str:
         f"`{row.policy}`: {percent(row.cost_ratio)} of the cost of sending everything, "
         f"{percent(row.cost_all_in)} counting what must be fetched back; {', '.join(ends)}."
     )
+
+
+def idle_sentence(row: Row) -> str:
+    """Return a sentence about a policy that made no edit, with what its preset says about itself; "" if it made one."""
+    if row.edits or row.policy in BARE or not row.calls:
+        return ""
+    try:
+        about = f" About `{row.policy}`: {load_preset(row.policy).description}"
+    except BadSetting:  # A policy of the program.
+        about = ""
+    largest = f"the largest request had {count(row.peak_tokens)} tokens"
+    return f"`{row.policy}` made no edit: {largest}, and the window {count(row.window)}.{about}"
 
 
 def notes_of_rows(rows: Iterable[Row]) -> str:
