@@ -98,6 +98,7 @@ DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "as_note": "Whether every recap becomes a note of the user",
         "template": "Text of a recap without tool calls",
         "note": "Text of a recap with tool calls",
+        "compact": "Function that returns the short text of an entry",
     },
     "checkpoint": {
         "trigger_at": "Messages at which the first summary is due",
