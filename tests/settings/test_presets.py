@@ -58,6 +58,7 @@ def test_the_preset_recap_follows_its_document(loaded):
         "as_note": False,
         "template": "{recap}",
         "note": '[Earlier: {recap}; expand("{handle}")]',
+        "compact": None,
     }
     foveate.policies.recap_batches(**text)
 
