@@ -19,6 +19,7 @@ from . import edits as edits
 from . import errors as errors
 from .conversation import Conversation
 from .conversation.plugins import Plugin, plugin
+from .core.conversation_names import child_name
 from .core.messages import (
     Media,
     Message,
@@ -96,6 +97,7 @@ __all__ = [
     "Usage",
     "View",
     "assistant",
+    "child_name",
     "open_async_conversation",
     "open_conversation",
     "open_model",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ..core.runs import AgentRun, step_name
+from ..core.conversation_names import child_name
+from ..core.runs import AgentRun
 from ..core.stamps import Usage
 from ..errors import NoSuchConversation
 from ..ports import Database
@@ -52,4 +53,4 @@ def inner_total(store: Database, tenant: str, run: AgentRun) -> RunTotal:
 
 def sub_conversation(conversation: str, run: str, step: int) -> str:
     """Return the name of the conversation in which a sub-agent works on the task of a step."""
-    return f"{conversation}/{step_name(run, step)}"
+    return child_name(child_name(conversation, run), str(step))

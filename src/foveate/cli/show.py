@@ -127,6 +127,7 @@ def _is_sqlite(file: Path) -> bool:
 
 
 def _list(url: str, name: str, tenant: str) -> int:
+    from ..core.conversation_names import ancestors
     from ..open import open_store
     from ..replay.numbers import plural
     from ..stores import without_password
@@ -134,9 +135,11 @@ def _list(url: str, name: str, tenant: str) -> int:
 
     with closing(open_store(url)) as store:
         names = store.names(tenant)
+    known = set(names)
     heading(f"{without_password(name)}: {plural(len(names), 'conversation')}")
     for title in names:
-        say(f"  {title}")
+        depth = sum(ancestor in known for ancestor in ancestors(title))
+        say(f"  {'  ' * depth}{title}")
     if names:
         say(f"Show one: foveate show {without_password(name)} {names[0]!r}")
     return 0
@@ -202,6 +205,20 @@ def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None
     share = f", {percent(view.tokens / window)} of the window of {count(window)}" if has_window else ""
     heading(f"{plural(len(view), 'message')} in the view, {count(view.tokens)} tokens{share}")
     say(_summary(view))
+    _print_family(chat)
+
+
+def _print_family(chat: Conversation) -> None:
+    """Print the parent and the children of a conversation, and the totals with the children."""
+    from ..replay.numbers import count
+    from .output import say
+
+    if (parent := chat.parent()) is not None:
+        say(f"Child of {parent}.")
+    if children := chat.children():
+        totals = chat.totals(children=True)
+        say(f"Children ({count(len(children))}): {', '.join(children)}.")
+        say(f"With its children: {str(totals).splitlines()[0]}")
 
 
 def _print_receipts(chat: Conversation, title: str, full: bool) -> None:

@@ -296,6 +296,8 @@ class AsyncConversation:
     as_of = _awaited(Conversation.as_of)
     context = _awaited(Conversation.context)
     totals = _awaited(Conversation.totals)
+    parent = _awaited(Conversation.parent)
+    children = _awaited(Conversation.children)
     fixes = _awaited(Conversation.fixes)
 
     async def close(self) -> None:

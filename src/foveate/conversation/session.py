@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from ..core.caches import clear_caches
+from ..core.conversation_names import ancestors, children_of
 from ..core.edits import Bill, Edit, Pin, Record, Target, Task, Unpin, paths_overlap
 from ..core.events import Event, events_of_message, events_of_record
 from ..core.explain import explain, explain_other_policies
@@ -16,7 +18,7 @@ from ..core.messages import Message, ToolCall, ToolResult
 from ..core.metadata import read_metadata, read_metadata_as
 from ..core.receipts import Receipt, receipt_of
 from ..core.stamps import Lease, Stamp, Usage, is_interrupted
-from ..errors import BadInput, BadSetting
+from ..errors import BadInput, BadSetting, NoSuchConversation
 from ..expand.excerpts import Excerpt, read_range
 from ..expand.expander import NOT_EXPANDING, Expander, ExpandOptions, Place
 from ..expand.originals import decoded, part_of
@@ -366,6 +368,17 @@ class Session:
             count=self.state.counter,
             cost_of=cost_of,
         )
+
+    def parent(self) -> str | None:
+        """Return the name of the nearest conversation that this one is a child of."""
+        for name in ancestors(self.head.name):
+            with suppress(NoSuchConversation):
+                return self.state.store.open(self.head.tenant, name, create=False).name
+        return None
+
+    def children(self) -> list[str]:
+        """Return the names of the children of this conversation, and of theirs."""
+        return children_of(self.head.name, self.state.store.names(self.head.tenant))
 
     def fixes(self) -> list[Fix]:
         """Return the differences that the provider's rules require."""

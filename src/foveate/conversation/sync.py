@@ -13,7 +13,7 @@ from ..core.planner import Plan
 from ..core.receipts import Receipt
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.stamps import Lease, Origin, PartRetention, Usage
-from ..core.totals import Totals
+from ..core.totals import Totals, sum_totals
 from ..core.view import Budget, View
 from ..errors import BadSetting
 from ..expand.excerpts import Excerpt
@@ -422,13 +422,34 @@ class Conversation:
         with self._session.lock:
             return self._session.context(cost_of)
 
-    def totals(self) -> Totals:
+    def totals(self, *, children: bool = False) -> Totals:
         """Return sums over all model calls: tokens saved, and what saving them cost.
 
-        Reads the whole history the first time, then what came since.
+        Reads the whole history the first time, then what came since. `children`: add the totals of `children()`, whose
+        histories are read each time.
+        """
+        validate.instance("children=", children, bool, "True or False")
+        with self._session.lock:
+            own = self._session.past.totals()
+            names = self._session.children() if children else []
+        if not names:
+            return own
+        if self._reopen is None:
+            raise BadSetting("This conversation was not made by open_conversation. Open its children by their names.")
+        return sum_totals([own, *(self._reopen(name).totals() for name in names)])
+
+    def parent(self) -> str | None:
+        """Return the name of the conversation that this one is a child of (`child_name`); None if there is none."""
+        with self._session.lock:
+            return self._session.parent()
+
+    def children(self) -> list[str]:
+        """Return the names of this conversation's children and of their children, such as those of sub-agents.
+
+        Reads the names of all conversations of the tenant.
         """
         with self._session.lock:
-            return self._session.past.totals()
+            return self._session.children()
 
     def fixes(self) -> list[Fix]:
         """Return the differences between view and history that the provider's rules require."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import reduce
+from typing import Any
 
 from msgspec import Struct
 
@@ -20,7 +21,7 @@ from .messages import Message, ToolCall
 from .stamps import Stamp, Usage, is_interrupted
 from .view import Entry, Prices
 
-__all__ = ["ModelTotals", "Tally", "Totals"]
+__all__ = ["ModelTotals", "Tally", "Totals", "sum_totals"]
 
 
 class ModelTotals(Struct, frozen=True):
@@ -123,6 +124,28 @@ class Totals(Struct, frozen=True):
                 f"{used.cache_read or 0:,}, cache write {used.cache_write or 0:,}, output {used.output or 0:,}"
             )
         return "\n".join(lines)
+
+
+def sum_totals(totals: Iterable[Totals]) -> Totals:
+    """Return the sum of the totals of several conversations."""
+    values: dict[str, Any] = {}
+    for one in totals:
+        for name in Totals.__struct_fields__:
+            value = getattr(one, name)
+            values[name] = _added(values[name], value) if name in values else value
+    return Totals(**values)
+
+
+def _added(one: Any, other: Any) -> Any:
+    match one:
+        case Usage():
+            return _sum(one, other)
+        case ModelTotals():
+            return _plus(one, other)
+        case Mapping():
+            return {**one, **{key: _added(one[key], value) if key in one else value for key, value in other.items()}}
+        case _:
+            return one + other
 
 
 class Tally:
