@@ -187,3 +187,18 @@ def test_recording_cannot_control_the_terminal(run, tmp_path, hostile):
         assert not any(character in out for character in "\x1b\x07\x9b\r\u202e")
         assert "before" in out
         assert "[bold]x[/bold]" in out
+
+
+def test_show_lists_children_and_their_totals(run, tmp_path):
+    url = f"sqlite:///{tmp_path / 'family.db'}"
+    for name in ("trip", foveate.child_name("trip", "tools:6c7e"), "plain/name"):
+        with foveate.open_conversation(name, store=url, window=10_000) as chat:
+            chat.append("Hello.")
+            chat.record(foveate.assistant("Hello."))
+    db = tmp_path / "family.db"
+    assert run("show", db)[1].splitlines()[1:4] == ["  plain/name", "  trip", "    trip/tools:6c7e"]
+    lines = run("show", db, "trip")[1].splitlines()
+    assert "Children (1): trip/tools:6c7e." in lines
+    assert any(line.startswith("With its children: 2 calls: ") for line in lines)
+    assert "Child of trip." in run("show", db, "trip/tools:6c7e")[1].splitlines()
+    assert "hild" not in run("show", db, "plain/name")[1]
