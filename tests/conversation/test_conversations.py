@@ -279,3 +279,17 @@ def test_closed_conversations_refuse_and_keep_a_store_that_they_did_not_open(tmp
             refused()
     with pytest.raises(StoreError):
         chat.append("on")
+
+
+def test_each_request_may_name_its_model_if_the_opening_names_none():
+    with Conversations(format="openai") as conversations:
+        chat = conversations.get("a")
+        chat.append("Hi.")
+        chat.prompt(model="gpt-5")
+        assert chat.view.budget.window == 272_000
+        with pytest.raises(BadSetting, match="window"):
+            chat.prompt()
+        with pytest.raises(BadSetting, match="window"):
+            chat.prompt(model="nobody-knows-me")
+        chat.prompt(model="nobody-knows-me", window=8_000)
+        assert chat.view.budget.window == 8_000

@@ -234,6 +234,21 @@ def test_a_request_that_cannot_have_a_view_is_sent_unchanged(
     assert reason in warnings[0]
 
 
+def test_the_window_is_that_of_the_model_by_default(caplog: pytest.LogCaptureFixture):
+    model = ScriptedModel(lambda request: say(ANSWER), "openai")
+    with StubServer(model) as server, client_of("openai", server, window=None) as client:
+        for name in ("gpt-4o", "claude-sonnet-4-5"):
+            client.chat.completions.create(model=name, messages=first_list())
+        chat = client._client._transport._views._pools.get("openai", _only_name(client))
+        assert chat.view.budget.window == 200_000
+    assert "as the program made it" not in caplog.text
+
+
+def _only_name(client: Any) -> str:
+    (name,) = client._client._transport._views._pools._pools["openai"]._recent
+    return name
+
+
 def test_other_requests_pass_unchanged():
     seen: list[Any] = []
 
@@ -302,7 +317,7 @@ def test_a_cancelled_request_records_nothing():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        (pool,) = [p for p in http._transport._views._pools.values() if len(p)]
+        (pool,) = [p for p in http._transport._views._pools._pools.values() if len(p)]
         (chat,) = pool._recent.values()
         assert [row.message.role for row in chat.history()] == ["user"]
         await http.aclose()

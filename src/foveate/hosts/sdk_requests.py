@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..errors import FoveateError
 from ..formats import gather
-from ..open import open_store
-from ..open.pool import Conversations
+from .pools import Pools, model_name
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
@@ -44,19 +43,13 @@ _SERVER_STATE: Final = ("previous_response_id", "conversation")
 class SdkRequests:
     """The conversations behind one client."""
 
-    def __init__(self, max_open: int, options: dict[str, Any]) -> None:
-        store = options.pop("store", None) or "memory:"
-        self._owned = open_store(store) if isinstance(store, str) else None
+    def __init__(self, options: dict[str, Any]) -> None:
         # Nobody in the program answers a call of `expand`, so by default no request offers the tool.
-        options = {"expand": False, **options, "store": self._owned or store, "max_open": max_open}
-        self._pools = {api.format: Conversations(format=api.format, **options) for api in _APIS.values()}
+        self._pools = Pools(**{"expand": False, **options})
         self._warned: set[str] = set()
 
     def close(self) -> None:
-        for pool in self._pools.values():
-            pool.close()
-        if self._owned is not None:
-            self._owned.close()
+        self._pools.close()
 
     def begin(self, path: str, content: bytes, name: str) -> SdkRequest | None:
         """Return a POST request with the view in place of the messages; None for one that stays as it is.
@@ -70,7 +63,7 @@ class SdkRequests:
             body = json.loads(content)
             if state := [key for key in _SERVER_STATE if body.get(key)]:
                 raise FoveateError(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
-            chat = self._pools[api.format].get(name or _content_name(api, body))
+            chat = self._pools.get(api.format, name or _content_name(api, body))
             return SdkRequest(chat, api, body, is_stream=bool(body.get("stream")))
         except (FoveateError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             self.warn(error)
@@ -93,9 +86,8 @@ class SdkRequest:
         given = body[api.messages]
         messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
         system = body.get(api.system) if api.system else None
-        prompt = chat.prompt(
-            messages=messages, system=system, tools=body.get("tools") or (), model=body.get("model") or None
-        )
+        model = model_name(api.format, str(body.get("model") or ""))
+        prompt = chat.prompt(messages=messages, system=system, tools=body.get("tools") or (), model=model or None)
         self._turn = chat.view.turn
         self._gatherer: Gatherer | None = gather(api.format) if is_stream else None
         self.betas, self.content = self._written(prompt)

@@ -28,7 +28,7 @@ _name: ContextVar[str] = ContextVar("foveate_conversation", default="")
 Library = Literal["httpx", "httpx2"]
 
 
-def http_client(*, library: Library = "httpx2", transport: Any = None, max_open: int = 200, **options: Any) -> Any:
+def http_client(*, library: Library = "httpx2", transport: Any = None, **options: Any) -> Any:
     """Return an `httpx.Client` for the SDK of OpenAI or Anthropic. Closing it closes the store.
 
     `library`: `httpx2`, which the SDKs use from OpenAI 3 and Anthropic 2 on, or `httpx` for older ones. `transport`:
@@ -36,17 +36,15 @@ def http_client(*, library: Library = "httpx2", transport: Any = None, max_open:
     `store`, `window` and `policy`. Raises BadSetting.
     """
     httpx = importlib.import_module(library)
-    views = SdkRequests(max_open, options)
+    views = SdkRequests(options)
     client = _transports(httpx).Sync(views, transport or httpx.HTTPTransport())
     return httpx.Client(transport=client, timeout=httpx.Timeout(600, connect=5))
 
 
-def async_http_client(
-    *, library: Library = "httpx2", transport: Any = None, max_open: int = 200, **options: Any
-) -> Any:
+def async_http_client(*, library: Library = "httpx2", transport: Any = None, **options: Any) -> Any:
     """Return an `httpx.AsyncClient` for `AsyncOpenAI` or `AsyncAnthropic`. The arguments are those of `http_client`."""
     httpx = importlib.import_module(library)
-    views = SdkRequests(max_open, options)
+    views = SdkRequests(options)
     client = _transports(httpx).Async(views, transport or httpx.AsyncHTTPTransport())
     return httpx.AsyncClient(transport=client, timeout=httpx.Timeout(600, connect=5))
 

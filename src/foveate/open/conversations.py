@@ -95,8 +95,11 @@ class Opener:
     """Opens conversations with the same options in one store."""
 
     def __init__(self, **keywords: Any) -> None:
-        """`keywords`: all those of `open_conversation`. Opens the store."""
-        parts = _parts(keywords)
+        """`keywords`: all those of `open_conversation`. Opens the store.
+
+        The window need not be known yet: a request may name its model.
+        """
+        parts = _parts(keywords)._replace(needs_window=False)
         parts.check()
         store = parts.resolved.store
         self._owns_store = isinstance(store, str)

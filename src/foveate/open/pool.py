@@ -49,7 +49,8 @@ class Conversations:
 
         `store`: a URL, which is opened at once and closed by `close`, or a Store, which stays open. `max_open`:
         conversations in memory; above it, those that were not used for longest are dropped. One that is in use, or
-        writes a summary in the background, is never dropped. Raises BadSetting for values that are not allowed.
+        writes a summary in the background, is never dropped. Without `window` and `model`, each request names its model
+        or its window. Raises BadSetting for values that are not allowed.
         """
         self._max_open = validate.integer("max_open=", max_open, 1)
         if format is not None:
