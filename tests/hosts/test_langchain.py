@@ -1,0 +1,331 @@
+"""LangChain: 100 calls in a small window, with the real framework, its models, and a server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain.agents.middleware", reason="langchain is not installed")
+pytest.importorskip("langchain_openai", reason="langchain-openai is not installed")
+pytest.importorskip("langchain_anthropic", reason="langchain-anthropic is not installed")
+
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain.agents.middleware import ModelRetryMiddleware
+from langchain.agents.structured_output import ToolStrategy
+from langchain_anthropic import ChatAnthropic
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from pages import run_page
+from pydantic import BaseModel
+from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
+
+import foveate
+from foveate.hosts.langchain import FoveateMiddleware
+from foveate.hosts.langchain_messages import from_langchain, to_langchain
+from foveate.testing import CutReply, Failure, ScriptedModel, call, say
+from foveate.testing.server import StubServer
+
+
+@tool
+def read_log(number: int) -> str:
+    """Return the log with a number."""
+    return log_text(number)
+
+
+def chat_model(provider: str, url: str, *, retries: int = 0, name: str = "") -> Any:
+    if provider == "anthropic":
+        return ChatAnthropic(model=name or "claude-haiku-4-5", base_url=url, api_key="k", max_retries=retries)
+    return ChatOpenAI(model=name or "gpt-5", base_url=f"{url}/v1", api_key="k", max_retries=retries)
+
+
+def agent_of(provider: str, server: StubServer, middleware: Any, *others: Any, **options: Any) -> Any:
+    model = chat_model(provider, server.url)
+    saver = InMemorySaver()
+    chain = [*others, middleware]
+    return create_agent(model, [read_log], system_prompt="Be brief.", middleware=chain, checkpointer=saver, **options)
+
+
+def asked(text: str = QUESTION) -> dict[str, Any]:
+    return {"messages": [HumanMessage(text)]}
+
+
+def thread(name: str = "t1") -> Any:
+    return {"configurable": {"thread_id": name}, "recursion_limit": 500}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_a_hundred_calls_stay_in_the_window(provider: str, streamed: bool):
+    model = ScriptedModel(reader(), provider)
+    with StubServer(model) as server:
+        agent = agent_of(provider, server, FoveateMiddleware(window=WINDOW))
+        if streamed:
+            pieces = list(agent.stream(asked(), thread(), stream_mode="messages"))
+            assert len(pieces) > 2 * CALLS
+            messages = agent.get_state(thread()).values["messages"]
+        else:
+            messages = agent.invoke(asked(), thread())["messages"]
+        assert server.illegal == []
+    assert messages[-1].text == ANSWER
+    assert largest(model) <= WINDOW
+    assert [m.text for m in messages if m.type == "tool"] == [log_text(number) for number in range(CALLS)]
+
+
+def test_without_the_middleware_the_requests_outgrow_the_window():
+    model = ScriptedModel(reader(), "openai")
+    with StubServer(model) as server:
+        create_agent(chat_model("openai", server.url), [read_log]).invoke(asked(), thread())
+    assert largest(model) > 7 * WINDOW
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_the_model_expands_what_was_shortened(provider: str):
+    model = ScriptedModel(reader(40, expand="m3"), provider)
+    with StubServer(model) as server:
+        middleware = FoveateMiddleware(window=WINDOW)
+        messages = agent_of(provider, server, middleware).invoke(asked(), thread())["messages"]
+        assert server.illegal == []
+    (expansion,) = [m for m in messages if m.type == "tool" and m.name == "expand"]
+    assert expansion.status == "success" or "match" in expansion.text
+    assert "m3" in expansion.text
+    tools = {str(request["tools"]) for request in model.requests}
+    assert len(tools) == 1  # The prefix is the same from the first request on.
+    assert "expand" in tools.pop()
+
+
+def test_an_unknown_handle_is_a_result_that_the_model_can_read():
+    replies = iter([call("c0", "read_log", number=0), call("e0", "expand", handle="m99"), say(ANSWER)])
+    model = ScriptedModel(lambda request: next(replies), "openai")
+    with StubServer(model) as server:
+        messages = agent_of("openai", server, FoveateMiddleware(window=WINDOW)).invoke(asked(), thread())["messages"]
+    (expansion,) = [m for m in messages if m.type == "tool" and m.name == "expand"]
+    assert expansion.status == "error"
+    assert "m99" in expansion.text
+
+
+def test_async_agents_stay_in_the_window_too():
+    model = ScriptedModel(reader(30, expand="m3"), "anthropic")
+
+    async def main(server: StubServer) -> Any:
+        agent = agent_of("anthropic", server, FoveateMiddleware(window=WINDOW))
+        return await agent.ainvoke(asked(), thread())
+
+    with StubServer(model) as server:
+        state = asyncio.run(main(server))
+        assert server.illegal == []
+    assert state["messages"][-1].text == ANSWER
+    assert largest(model) <= WINDOW
+
+
+def test_the_history_holds_every_message_once_and_every_bill(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    model = ScriptedModel(reader(12), "anthropic")
+    with StubServer(model) as server:
+        middleware = FoveateMiddleware(url, window=WINDOW)
+        agent_of("anthropic", server, middleware).invoke(asked(), thread())
+        middleware.close()
+    with foveate.open_conversation("t1", store=url, window=WINDOW, format="anthropic") as chat:
+        assert [row.message.role for row in chat.history()] == ["user", *["assistant", "tool"] * 12, "assistant"]
+        usage = chat.totals().usage
+        billed = (usage.input or 0) + (usage.cache_read or 0) + (usage.cache_write or 0)
+        assert (chat.totals().calls, billed) == (13, sum(bill.total for bill in model.billed))
+
+
+def test_a_thread_goes_on_after_a_restart(tmp_path: Path):
+    url, saver = f"sqlite:///{tmp_path}/chats.db", InMemorySaver()
+    sizes = []
+    for _ in range(2):
+        model = ScriptedModel(reader(25), "openai")
+        with StubServer(model) as server:
+            middleware = FoveateMiddleware(url, window=WINDOW)
+            model_of = chat_model("openai", server.url)
+            agent = create_agent(model_of, [read_log], middleware=[middleware], checkpointer=saver)
+            agent.invoke(asked(), thread())
+            assert server.illegal == []
+            middleware.close()
+        sizes.append(largest(model))
+    assert max(sizes) <= WINDOW
+    with foveate.open_store(url) as store:
+        assert store.names("") == ["t1"]
+
+
+@pytest.mark.parametrize("outside", [True, False], ids=["outside", "inside"])
+def test_a_retry_records_one_reply(outside: bool, tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    replies = iter([call("c0", "read_log", number=0), Failure(500), say(ANSWER)])
+    model = ScriptedModel(lambda request: next(replies), "openai")
+    with StubServer(model) as server:
+        middleware, retry = FoveateMiddleware(url, window=WINDOW), ModelRetryMiddleware(initial_delay=0, jitter=False)
+        chain = [retry, middleware] if outside else [middleware, retry]
+        agent = create_agent(chat_model("openai", server.url), [read_log], middleware=chain)
+        assert agent.invoke(asked(), thread())["messages"][-1].text == ANSWER
+        assert server.illegal == []
+        middleware.close()
+    with foveate.open_store(url) as store:
+        (name,) = store.names("")
+    with foveate.open_conversation(name, store=url, window=WINDOW) as chat:
+        assert [row.message.role for row in chat.history()] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_a_cut_stream_leaves_a_thread_that_goes_on():
+    replies = iter([call("c0", "read_log", number=0), CutReply(say("A long answer that is cut off.")), say(ANSWER)])
+    model = ScriptedModel(lambda request: next(replies), "anthropic")
+    with StubServer(model) as server:
+        agent = agent_of("anthropic", server, FoveateMiddleware(window=WINDOW))
+        with pytest.raises(Exception):  # noqa: B017, PT011 - the SDK's error, by version
+            list(agent.stream(asked(), thread(), stream_mode="messages"))
+        assert agent.invoke(asked("Go on."), thread())["messages"][-1].text == ANSWER
+        assert server.illegal == []
+
+
+def test_a_cancelled_run_leaves_a_thread_that_goes_on():
+    model = ScriptedModel(lambda request: say(ANSWER), "openai")
+
+    async def main(server: StubServer) -> str:
+        agent = agent_of("openai", server, FoveateMiddleware(window=WINDOW))
+        task = asyncio.create_task(agent.ainvoke(asked(), thread()))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return str((await agent.ainvoke(asked("Go on."), thread()))["messages"][-1].text)
+
+    with StubServer(model) as server:
+        assert asyncio.run(main(server)) == ANSWER
+        assert server.illegal == []
+
+
+def test_removed_messages_are_not_sent_and_pins_stay():
+    model = ScriptedModel(reader(6), "openai")
+    with StubServer(model) as server:
+        middleware = FoveateMiddleware(window=WINDOW)
+        agent = agent_of("openai", server, middleware)
+        messages = agent.invoke(asked(), thread())["messages"]
+        chat = middleware._pools.get("openai", "t1")
+        chat.pin("m13")
+        agent.update_state(thread(), {"messages": [RemoveMessage(messages[n].id) for n in (3, 4)]})
+        agent.invoke(asked("And now?"), thread())
+        assert server.illegal == []
+    assert "Line 1 of log 5:" in str(model.requests[-1])
+    assert "Line 1 of log 1:" not in str(model.requests[-1])
+    assert chat.name == "t1"
+    assert [entry.handle for entry in chat.view if entry.is_pinned()] == ["m13"]
+
+
+def test_the_model_may_change_in_a_thread():
+    saver, sizes = InMemorySaver(), []
+    middleware = FoveateMiddleware(window=WINDOW)
+    for provider in ("anthropic", "openai", "anthropic"):
+        model = ScriptedModel(reader(15), provider)
+        with StubServer(model) as server:
+            llm = chat_model(provider, server.url)
+            agent = create_agent(llm, [read_log], middleware=[middleware], checkpointer=saver)
+            assert agent.invoke(asked(), thread())["messages"][-1].text == ANSWER
+            assert server.illegal == []
+        sizes.append(largest(model))
+    assert max(sizes) <= WINDOW
+
+
+def test_a_refused_prompt_is_made_smaller():
+    model = ScriptedModel(reader(30), "openai", window=9_000)  # Smaller than the window of the options.
+    with StubServer(model) as server:
+        state = agent_of("openai", server, FoveateMiddleware(window=WINDOW)).invoke(asked(), thread())
+        assert server.illegal == []
+    assert state["messages"][-1].text == ANSWER
+
+
+def test_a_sub_agent_has_a_conversation_of_its_own(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    main = ScriptedModel([call("d0", "delegate", task="read"), say("Done.")], "anthropic")
+    sub = ScriptedModel(reader(20), "anthropic")
+    with StubServer({"/main": main, "/sub": sub}) as server:
+        middleware = FoveateMiddleware(url, window=WINDOW)
+        helper = create_agent(chat_model("anthropic", f"{server.url}/sub"), [read_log], middleware=[middleware])
+
+        @tool
+        def delegate(task: str) -> str:
+            """Let a sub-agent do a task."""
+            return str(helper.invoke(asked(task))["messages"][-1].text)
+
+        llm = chat_model("anthropic", f"{server.url}/main")
+        agent = create_agent(llm, [delegate], middleware=[middleware], checkpointer=InMemorySaver())
+        assert agent.invoke(asked(), thread())["messages"][-1].text == "Done."
+        assert server.illegal == []
+        middleware.close()
+    assert largest(sub) <= WINDOW
+    with foveate.open_store(url) as store:
+        names = sorted(store.names(""))
+    assert len(names) == 2
+    assert names[0] == "t1"
+    assert names[1].startswith("t1 / tools:")
+
+
+def test_structured_output_is_part_of_the_history():
+    class Verdict(BaseModel):
+        """The verdict."""
+
+        number: int
+
+    replies = iter([call("c0", "read_log", number=57), call("v0", "Verdict", number=57), say("Thanks.")])
+    model = ScriptedModel(lambda request: next(replies), "openai")
+    with StubServer(model) as server:
+        middleware = FoveateMiddleware(window=WINDOW)
+        agent = agent_of("openai", server, middleware, response_format=ToolStrategy(Verdict))
+        assert agent.invoke(asked(), thread())["structured_response"] == Verdict(number=57)
+        assert server.illegal == []
+
+
+def test_a_fault_sends_the_messages_as_they_are(caplog: pytest.LogCaptureFixture):
+    model = ScriptedModel(lambda request: say(ANSWER), "openai")
+    with StubServer(model) as server, caplog.at_level(logging.WARNING, "foveate"):
+        agent = create_agent(
+            chat_model("openai", server.url, name="nobody-knows-me"), [], middleware=[FoveateMiddleware()]
+        )
+        assert agent.invoke(asked())["messages"][-1].text == ANSWER
+    assert "are sent as they are" in caplog.text
+
+
+# --------------------------------------------------------------------------------------------------------- conversion
+
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
+BLOCKS = st.one_of(
+    st.builds(lambda text: {"type": "text", "text": text}, TEXTS),
+    st.just({"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}),
+    st.just({"type": "image", "url": "https://example.org/a.png"}),
+    st.just({"type": "file", "base64": "JVBERi0=", "mime_type": "application/pdf"}),
+)
+CONTENT = st.one_of(TEXTS, st.lists(BLOCKS, min_size=1, max_size=4))
+ARGUMENTS = st.dictionaries(TEXTS, st.one_of(TEXTS, st.integers(-9, 9), st.booleans()), max_size=3)
+CALL = st.builds(lambda id, args: {"id": id, "name": "read_log", "args": args, "type": "tool_call"}, TEXTS, ARGUMENTS)
+MESSAGES = st.one_of(
+    st.builds(HumanMessage, CONTENT),
+    st.builds(SystemMessage, TEXTS),
+    st.builds(lambda content, calls: AIMessage(content, tool_calls=calls), TEXTS, st.lists(CALL, max_size=3)),
+    st.builds(
+        lambda content, id, status: ToolMessage(content, tool_call_id=id, name="read_log", status=status),
+        CONTENT,
+        TEXTS,
+        st.sampled_from(["success", "error"]),
+    ),
+)
+
+
+@given(MESSAGES)
+def test_conversion_is_lossless(message: Any):
+    there = from_langchain(message)
+    back = to_langchain(there)
+    assert from_langchain(back) == there
+    assert (back.type, back.content_blocks) == (message.type, message.content_blocks)
+    assert getattr(back, "tool_calls", None) == getattr(message, "tool_calls", None)
+
+
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    run_page("host-langchain.md", tmp_path, monkeypatch)
