@@ -10,7 +10,7 @@ from .core.messages import Extra, Part
 from .core.profiles import Profile
 from .core.stamps import Lease, PartRetention, Stamp
 from .core.totals import Totals
-from .core.view import CallContext, Given, Prices
+from .core.view import CallContext, ListPlace, Prices
 
 __all__ = [
     "CallContext",
@@ -19,10 +19,10 @@ __all__ = [
     "Extra",
     "Fix",
     "Followed",
-    "Given",
     "HistoryEntry",
     "Lease",
     "ListItem",
+    "ListPlace",
     "Part",
     "PartRetention",
     "Prices",

@@ -7,7 +7,6 @@ of plugins, and the calls of `expand` that it answered itself, with their result
 
 from __future__ import annotations
 
-import copy
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
@@ -20,11 +19,11 @@ from ..core.enrich import own_message
 from ..core.message_keys import message_key
 from ..core.messages import Message, Role, ToolCall
 from ..core.rendering import apply_edits
-from ..core.view import Given
+from ..core.view import ListPlace
 from ..ports import StoredMessage
 from .append import NO_OWN_FACTS, OwnFacts
 
-__all__ = ["CallerHistory", "Item", "Known", "ListedItem", "NewList", "Read", "ReadMessage", "Said", "Spot"]
+__all__ = ["CallerHistory", "Item", "Known", "NewList", "Read", "ReadMessage", "Spot", "Traits"]
 
 _COMPARED = dict, list, tuple, str, bytes, Message, Struct
 """Types of items that are compared by value. Other objects are recognised by their identity."""
@@ -41,15 +40,7 @@ Read = Callable[[object], list[ReadMessage]]
 """Reads the messages in one item of a list."""
 
 
-class ListedItem(NamedTuple):
-    """One item of a list, or several that form one message together."""
-
-    value: object
-    places: range
-    """Indices in the caller's list."""
-
-
-class Said(NamedTuple):
+class Traits(NamedTuple):
     """The facts of a message that comparisons need."""
 
     key: bytes
@@ -62,10 +53,10 @@ class Said(NamedTuple):
     """The caller's id of the message."""
 
 
-def _said(message: Message, id: str = "") -> Said:
+def _traits(message: Message, id: str = "") -> Traits:
     result = message.result
     calls = tuple(call.call_id for call in message.calls)
-    return Said(message_key(message), message.role, result.call_id if result else "", calls, id)
+    return Traits(message_key(message), message.role, result.call_id if result else "", calls, id)
 
 
 class Known:
@@ -83,11 +74,11 @@ class Known:
         "item",
         "part",
         "position",
-        "said",
+        "traits",
     )
 
-    def __init__(self, position: int, id: str, said: Said, *, is_erased: bool) -> None:
-        self.position, self.id, self.said, self.is_erased = position, id, said, is_erased
+    def __init__(self, position: int, id: str, traits: Traits, *, is_erased: bool) -> None:
+        self.position, self.id, self.traits, self.is_erased = position, id, traits, is_erased
         self.answered: frozenset[str] = frozenset()
         """Ids of its calls that foveate answered itself."""
         self.is_optional = False
@@ -103,6 +94,10 @@ class Known:
         self.is_cut = False
         """Whether that list shows it without the calls that foveate answered."""
 
+    def says(self, spot: Spot) -> bool:
+        """Return whether this message was appended for a message of a list."""
+        return self.traits[1:4] == spot.traits[1:4] and (spot.is_cut or self.traits.key == spot.traits.key)
+
     @property
     def may_lack(self) -> bool:
         """Return whether a list without it says nothing."""
@@ -112,10 +107,11 @@ class Known:
 class Item:
     """An item of the last list."""
 
-    __slots__ = ("end", "places", "said", "value")
+    __slots__ = ("end", "places", "traits")
 
-    def __init__(self, value: object, places: range, said: tuple[Said, ...]) -> None:
-        self.value, self.places, self.said = value, places, said
+    def __init__(self, places: range, traits: tuple[Traits, ...]) -> None:
+        self.places, self.traits = places, traits
+        """Its indices in the caller's list: several if a format needs several items for one message."""
         self.end = 0
         """Index of the first message that is known to come after it."""
 
@@ -127,7 +123,7 @@ class Spot(NamedTuple):
     """Index of its item."""
     part: int
     """Index of the message in the item."""
-    said: Said
+    traits: Traits
     is_cut: bool = False
     """Whether it is a reply without the calls that foveate answered."""
 
@@ -139,6 +135,8 @@ class NewList(NamedTuple):
     """How many of its items the last list began with."""
     fresh: list[Item]
     """The other items."""
+    values: list[object]
+    """Their values, copied."""
     messages: dict[int, list[ReadMessage]]
     """Their messages, by the index of the item, as far as they were read again."""
     read: Read
@@ -146,7 +144,7 @@ class NewList(NamedTuple):
     def message(self, item: int, part: int) -> ReadMessage:
         """Return the message at these indices."""
         if item not in self.messages:
-            self.messages[item] = self.read(self.fresh[item - self.known].value)
+            self.messages[item] = self.read(self.values[item - self.known])
         return self.messages[item][part]
 
 
@@ -181,11 +179,19 @@ class CallerHistory:
         self._span: tuple[int, int] | None = None  # positions that the caller's newest Hide covers
         self.items: list[Item] = []
         """The items of the last list."""
+        self._values: list[object] = []  # the caller's values of these items
+        self._shown: list[int] = []  # indices of the messages that they show
+        self.first_open = 0
+        """Index of a message before which the caller removed all but system messages."""
         self._is_tangled = False  # whether some items are in another order than the messages
-        self.places: Mapping[int, Given] = {}
+        self.places: Mapping[int, ListPlace] = {}
         """The places of messages in the last list, by position."""
 
     # ------------------------------------------------------------------------------------------------------- the past
+
+    def has(self, id: str) -> bool:
+        """Return whether a row with this id is known."""
+        return id in self._places
 
     def add_rows(self, rows: Iterable[tuple[StoredMessage, Message]]) -> list[int]:
         """Add stored messages after the known ones; return the indices of those that lists show."""
@@ -200,29 +206,29 @@ class CallerHistory:
                 if body.result is not None and row.stamp.expanded:
                     self._answer(body.result.call_id)
                 continue
-            said, is_erased = _said(own, row.stamp.key), not row.body
+            traits, is_erased = _traits(own, row.stamp.key), not row.body
             if is_erased:
                 role: Role = {"system": "system", "assistant": "assistant", "tool": "tool"}.get(  # type: ignore[assignment]
                     row.stamp.origin, "user"
                 )
-                said = said._replace(key=b"erased" + row.body_hash.encode(), role=role)
-                self._erased[row.body_hash] = said.key
+                traits = traits._replace(key=b"erased" + row.body_hash.encode(), role=role)
+                self._erased[row.body_hash] = traits.key
             index = len(self.known)
-            self.known.append(Known(row.position, row.id, said, is_erased=is_erased))
+            self.known.append(Known(row.position, row.id, traits, is_erased=is_erased))
             self._owners.append(index)
-            self.keys.add(said.key)
-            if said.id:
-                self.caller_ids[said.id] = index
-            if said.role == "system":
+            self.keys.add(traits.key)
+            if traits.id:
+                self.caller_ids[traits.id] = index
+            if traits.role == "system":
                 self.systems.append(index)
-            if said.role == "assistant":
+            if traits.role == "assistant":
                 self._reply = index, own
             added.append(index)
         return added
 
     def _answer(self, call_id: str) -> None:
         """Note that foveate answered a call of the newest reply."""
-        if self._reply is None or call_id not in self.known[self._reply[0]].said.calls:
+        if self._reply is None or call_id not in self.known[self._reply[0]].traits.calls:
             return
         index, message = self._reply
         known = self.known[index]
@@ -232,8 +238,8 @@ class CallerHistory:
         )
         known.is_optional = not any(isinstance(part, ToolCall) for part in rest)
         key = message_key(Message(message.role, rest, message.name))
-        self.cut_keys[key] = known.said.key
-        self.answered[known.said.key] = self.answered.get(known.said.key, frozenset()) | known.answered
+        self.cut_keys[key] = known.traits.key
+        self.answered[known.traits.key] = self.answered.get(known.traits.key, frozenset()) | known.answered
 
     def add_record(self, record: Record) -> None:
         """Note a record of the journal."""
@@ -272,10 +278,18 @@ class CallerHistory:
             self._span = low, high
         else:
             self._span = None
-        for index in range(self._index_at(start), self._index_at(high + 1)):
+        begin, end = self._index_at(start), self._index_at(high + 1)
+        for index in range(begin, end):
             self.known[index].is_hidden = is_hidden
             if not is_hidden and index in self._callers_edits:  # An edit of the whole message ends with it.
                 self._set_edits(index, [])
+
+        if not is_hidden:
+            self.first_open = min(self.first_open, begin)
+        while self.first_open < len(self.known) and (
+            self.known[self.first_open].is_hidden or self.known[self.first_open].traits.role == "system"
+        ):
+            self.first_open += 1
 
     def _set_edits(self, index: int, edits: list[tuple[int, Edit]]) -> None:
         known = self.known[index]
@@ -284,84 +298,89 @@ class CallerHistory:
         message = apply_edits(self._load(known.position), edits).message
         if not edits:
             del self._callers_edits[index]
-        known.said = _said(message, known.said.id)
-        self.keys.add(known.said.key)
+        known.traits = _traits(message, known.traits.id)
+        self.keys.add(known.traits.key)
 
     def _index_at(self, position: int) -> int:
         return bisect_left(self.known, position, key=lambda known: known.position)
 
     # -------------------------------------------------------------------------------------------------- the next list
 
-    def read(self, items: Sequence[ListedItem], read: Read) -> NewList:
-        """Read the items that the last list did not have."""
-        known = 0
-        for old, item in zip(self.items, items, strict=False):
-            if not _is_same(old.value, item.value) or (known == len(self.items) - 1 and not _is_plain(item.value)):
-                break
-            known += 1
-        if self._is_tangled and known < len(self.items):
+    def read(self, values: Sequence[object], places: Sequence[range] | None, read: Read) -> NewList:
+        """Read the items that the last list did not have. `places`: their indices in it; None: one for each."""
+        last = self._values
+        known = _same_beginning(last, values)
+        if known == len(last) and known and not _is_plain(values[known - 1]):
+            known -= 1  # A program may still add to its newest object.
+        if self._is_tangled and known < len(last):
             known = 0
         fresh: list[Item] = []
+        kept: list[object] = []
         messages: dict[int, list[ReadMessage]] = {}
-        cursor, looks = known, 4 * len(self.items) + 64
-        for number, item in enumerate(items[known:], known):
-            found = None
-            for at in range(cursor, min(len(self.items), cursor + looks)):
+        cursor, looks = known, 4 * len(last) + 64
+        for number in range(known, len(values)):
+            value, found = values[number], None
+            place = places[number] if places is not None else range(number, number + 1)
+            for at in range(cursor, min(len(last) - 1, cursor + looks)):
                 looks -= 1
-                if at < len(self.items) - 1 and _is_same(self.items[at].value, item.value):
-                    found, cursor = self.items[at], at + 1
+                if _is_same(last[at], value):
+                    found, cursor = at, at + 1
                     break
             if found is not None:
-                fresh.append(Item(found.value, item.places, found.said))
+                fresh.append(Item(place, self.items[found].traits))
+                kept.append(last[found])
                 continue
-            messages[number] = read(item.value)
-            fresh.append(Item(item.value, item.places, self._said_all(messages[number])))
-        for made in fresh:  # After all were read: some may be malformed.
-            if isinstance(made.value, dict | list | tuple):
-                made.value = copy.deepcopy(made.value)
-        return NewList(known, fresh, messages, read)
+            messages[number] = read(value)
+            fresh.append(Item(place, self._all_traits(messages[number])))
+            kept.append(value)
+        # Copied after all were read: some may be malformed.
+        return NewList(known, fresh, [_copied(value) for value in kept], messages, read)
 
-    def _said_all(self, messages: Sequence[ReadMessage]) -> tuple[Said, ...]:
-        said = [_said(message, facts.key) for message, facts in messages]
+    def _all_traits(self, messages: Sequence[ReadMessage]) -> tuple[Traits, ...]:
+        traits = [_traits(message, facts.key) for message, facts in messages]
         if self._erased:
             for number, (message, _) in enumerate(messages):
                 key = self._erased.get(ids.body_hash(wire.encode_message(message)))
-                said[number] = said[number]._replace(key=key) if key else said[number]
-        return tuple(said)
+                traits[number] = traits[number]._replace(key=key) if key else traits[number]
+        return tuple(traits)
 
     def accept(self, new: NewList, shown: Sequence[tuple[int, Spot]], absent: Sequence[int]) -> None:
         """Take over the list once its changes are stored. `shown`: the messages and where the list shows them.
 
         `absent`: messages that the list lacks, but that stay.
         """
-        places = dict(self.places) if new.known == len(self.items) else None
-        for known in self.known if places is None else ():
-            if known.item >= new.known:
-                known.item = -1
-        self.items = [*self.items[: new.known], *new.fresh]
+        goes_on = new.known == len(self.items)
+        kept = self._shown
+        if not goes_on:
+            kept = [index for index in kept if self.known[index].item < new.known]
+            for index in self._shown:
+                if self.known[index].item >= new.known:
+                    self.known[index].item = -1
+        self.items[new.known :] = new.fresh
+        self._values[new.known :] = new.values
         for index in absent:
             self.known[index].is_absent = True
         order: list[tuple[int, int, int]] = []
         for index, spot in shown:
             known = self.known[index]
             known.item, known.part, known.is_absent, known.is_cut = spot.item, spot.part, False, spot.is_cut
-            if known.said.role != "system":
+            if known.traits.role != "system":
                 order.append((spot.item, spot.part, index))
+        self._shown = [*kept, *(index for index, _ in shown)]
         order.sort()
-        self._is_tangled = self._is_tangled and new.known == len(self.items) - len(new.fresh) and new.known > 0
+        self._is_tangled = self._is_tangled and new.known > 0
         end, at = self.items[new.known - 1].end if new.known else 0, 0
         for number in range(new.known, len(self.items)):
             while at < len(order) and order[at][0] == number:
                 self._is_tangled |= order[at][2] < end
                 end, at = max(end, order[at][2] + 1), at + 1
             self.items[number].end = end
-        changed = [index for index, _ in shown] if places is not None else range(len(self.known))
-        places = {} if places is None else places
-        for index in changed:
+        places = dict(self.places) if goes_on else {}
+        for index in (index for index, _ in shown) if goes_on else self._shown:
             known = self.known[index]
-            if known.item >= 0 and not known.is_cut and not known.is_hidden and not known.is_erased:
+            if not known.is_cut and not known.is_hidden and not known.is_erased:
                 item = self.items[known.item]
-                places[known.position] = Given(item.places, known.part, len(item.said), bool(known.edits))
+                places[known.position] = ListPlace(item.places, known.part, len(item.traits), bool(known.edits))
         self.places = places
 
     def runs_of(self, indices: Sequence[int], shown: Set[int] | None = None) -> list[tuple[str, str]]:
@@ -386,7 +405,7 @@ class CallerHistory:
             first = last = self.known[index].position
             if ranges and first <= ranges[-1][1]:
                 continue
-            is_reply = self.known[index].said.role == "assistant"
+            is_reply = self.known[index].traits.role == "assistant"
             while (
                 first > 1 and is_out(first - 1, with_optional=is_reply) and not (ranges and first - 1 <= ranges[-1][1])
             ):
@@ -400,11 +419,34 @@ class CallerHistory:
         return [(self._ids[first - 1], self._ids[last - 1]) for first, last in ranges]
 
 
+def _same_beginning(old: Sequence[object], new: Sequence[object]) -> int:
+    """Return how many values are the same at the beginning of both."""
+    try:
+        if old == list(new[: len(old)]):  # Compares equal objects by identity first.
+            return len(old)
+    except Exception:  # Some objects cannot be compared.
+        pass
+    count = 0
+    for before, now in zip(old, new, strict=False):
+        if not _is_same(before, now):
+            break
+        count += 1
+    return count
+
+
 def _is_same(old: object, new: object) -> bool:
-    if old is new and not isinstance(new, dict | list):
-        return True
-    return _is_plain(new) and type(old) is type(new) and old == new
+    return old is new or (_is_plain(new) and type(old) is type(new) and old == new)
 
 
 def _is_plain(value: object) -> bool:
+    """Return whether values of this type are compared, and do not change unnoticed."""
     return isinstance(value, _COMPARED)
+
+
+def _copied(value: object) -> object:
+    """Return a copy of JSON values, which the caller may change in place."""
+    if type(value) is dict:
+        return {key: _copied(inner) for key, inner in value.items()}
+    if type(value) is list:
+        return [_copied(inner) for inner in value]
+    return tuple(map(_copied, value)) if type(value) is tuple else value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -17,14 +17,14 @@ from ..core.edits import CALLER, Edit, Hide, Restore, Span, Target
 from ..core.events import Event
 from ..core.messages import Message
 from ..core.stamps import Lease, Origin
-from ..core.view import Given
+from ..core.view import ListPlace
 from ..errors import BadMessage, ConflictError, NoSuchConversation
 from ..expand.originals import decoded
 from ..ports import StoredMessage
 from . import validate
 from .append import Appender, OwnFacts
 from .caller_edits import edits_between
-from .caller_history import CallerHistory, Known, ListedItem, NewList, ReadMessage
+from .caller_history import CallerHistory, Known, NewList, ReadMessage
 from .edit import Editor
 from .instrumentation import Reporter
 from .journal_search import number_at
@@ -78,6 +78,26 @@ Add = Callable[[Sequence[ReadMessage]], tuple[str, ...]]
 """Appends messages after the newest one."""
 
 
+class _List(NamedTuple):
+    """The arguments of one call."""
+
+    values: Sequence[object]
+    ranges: Sequence[range] | None
+    """The indices in the caller's list of each value; None: one for each."""
+    read: Callable[[Any], object] | None
+    ignore_removals: bool
+
+
+class _Rewind(NamedTuple):
+    """A list that ends before the history: the conversation goes back there at the next request."""
+
+    request: _List
+    position: int
+    tip: str
+    """The newest message of the history; if others follow, nothing goes back."""
+    reason: str
+
+
 class CallerList:
     """The list of messages that the caller of one conversation keeps."""
 
@@ -94,10 +114,10 @@ class CallerList:
         self._read_value, self._add = read, add
         self._history: CallerHistory | None = None
         self._branch: tuple[int, int | None, int] | None = None
-        self._rewind: tuple[int, str, str] | None = None  # position, tip and reason of a departure that waits
+        self._rewind: _Rewind | None = None
 
     @property
-    def places(self) -> Mapping[int, Given]:
+    def places(self) -> Mapping[int, ListPlace]:
         """The places of messages in the list that was followed last, by position."""
         return self._history.places if self._history is not None else {}
 
@@ -111,31 +131,41 @@ class CallerList:
         """Make the history and the view what the list shows."""
         if not isinstance(messages, list | tuple):
             raise BadMessage(f"messages= takes the whole list of messages, not {type(messages).__name__}.")
-        items = [ListedItem(value, range(i, i + 1)) for i, value in enumerate(messages)]
+        values: Sequence[object] = messages
+        ranges: Sequence[range] | None = None
         if read is None:
             self._history = self._caught_up()  # The format learns where the messages of the history begin.
-            items = _grouped(messages, self._state.format.group(messages))
+            values = self._state.format.group(messages)
+            ranges = None if values is messages else _ranges(messages, values)
+        return self._follow(_List(values, ranges, read, ignore_removals))
+
+    def _follow(self, request: _List) -> Followed:
         self._rewind = None
         former = reason = ""
         for _ in range(_ATTEMPTS):
             try:
-                changes, new, history = self._compare(items, read, ignore_removals, may_fork=True)
+                changes, new, history = self._compare(request, may_fork=True)
                 if changes.fork_at is not None and not changes.is_rewind:
                     former, reason = self._depart(changes.fork_at, changes.reason)
-                    changes, new, history = self._compare(items, read, ignore_removals, may_fork=False)
-                return self._apply(changes, new, history, former, reason)
+                    changes, new, history = self._compare(request, may_fork=False)
+                followed = self._apply(changes, new, history, former, reason)
             except ConflictError:  # Another writer came first: compare again.
                 self._state.refresh()
                 self.forget()
+                continue
+            if changes.is_rewind and changes.fork_at is not None:
+                self._rewind = _Rewind(request, changes.fork_at, self._state.head.tip, changes.reason)
+            return followed
         raise ConflictError(
             f"Other writers kept changing {self._state.head.name!r}; {_ATTEMPTS} attempts failed. Try again later."
         )
 
     def depart(self) -> None:
         """Go back to where the list ends, if it ends before the history and nothing was appended since."""
-        rewind, self._rewind = self._rewind, None
-        if rewind is not None and rewind[1] == self._state.head.tip:
-            self._depart(rewind[0], rewind[2])
+        rewind = self._rewind
+        if rewind is not None and rewind.tip == self._state.head.tip:
+            self._depart(rewind.position, rewind.reason)
+            self._follow(rewind.request)  # The journal up to there lacks what the caller edited later.
 
     def forget(self) -> None:
         """Drop what is kept of the list only for speed."""
@@ -143,26 +173,19 @@ class CallerList:
 
     # ------------------------------------------------------------------------------------------------------ comparing
 
-    def _compare(
-        self,
-        items: Sequence[ListedItem],
-        read: Callable[[Any], object] | None,
-        ignore_removals: bool,
-        *,
-        may_fork: bool,
-    ) -> tuple[Changes, NewList, CallerHistory]:
+    def _compare(self, request: _List, *, may_fork: bool) -> tuple[Changes, NewList, CallerHistory]:
         history = self._caught_up()
         self._history = None  # Read again if anything below fails.
 
         def read_item(value: object) -> list[ReadMessage]:
-            return self._read(value if read is None else read(value))
+            return self._read(value if request.read is None else request.read(value))
 
-        new = history.read(items, read_item)
+        new = history.read(request.values, request.ranges, read_item)
 
         def edits_of(known: Known, message: Message) -> list[Edit] | None:
             return edits_between(known.id, self._stored(known.position), message, known.edits)
 
-        comparison = Comparison(history, new, edits_of, keeps_removed=ignore_removals, may_fork=may_fork)
+        comparison = Comparison(history, new, edits_of, keeps_removed=request.ignore_removals, may_fork=may_fork)
         return comparison.changes(), new, history
 
     def _read(self, value: object) -> list[ReadMessage]:
@@ -232,12 +255,15 @@ class CallerList:
             rows = self._appender.rows
             if not (rows and rows[0].position == position + 1 and rows[-1].id == state.head.tip):
                 rows = state.store.messages(state.head, position + 1, state.head.position)
-            indices = history.add_rows(self._with_bodies(rows))
-            shown += zip(indices, changes.tail, strict=False)
+            added = tuple(id for id in added if not history.has(id))
+            indices = iter(history.add_rows(self._with_bodies(rows)))
+            index = next(indices, None)
+            for spot in changes.tail:  # An answer to a call that was answered before is not added.
+                if index is not None and history.known[index].says(spot):
+                    shown.append((index, spot._replace(is_cut=False)))
+                    index = next(indices, None)
         history.accept(new, shown, changes.absent)
         self._history = history
-        if changes.is_rewind and changes.fork_at is not None:
-            self._rewind = changes.fork_at, state.head.tip, changes.reason
         return Followed(added, len(changes.hidden), len(changes.edited), len(changes.restored), former, reason)
 
     def _edits(self, changes: Changes, history: CallerHistory) -> list[Edit]:
@@ -294,18 +320,16 @@ class CallerList:
         return True
 
 
-def _grouped(messages: Sequence[object], groups: Sequence[object]) -> list[ListedItem]:
-    """Return the items that a format reads, each with the indices of the caller's items that form it."""
-    if groups is messages:
-        return [ListedItem(value, range(i, i + 1)) for i, value in enumerate(messages)]
-    items: list[ListedItem] = []
+def _ranges(messages: Sequence[object], groups: Sequence[object]) -> list[range]:
+    """Return the indices of the caller's items that form each item which a format reads."""
+    ranges: list[range] = []
     at = 0
     for group in groups:
         is_one = at < len(messages) and group is messages[at]
         count = 1 if is_one else len(group["output"])  # type: ignore[index]
-        items.append(ListedItem(group, range(at, at + count)))
+        ranges.append(range(at, at + count))
         at += count
-    return items
+    return ranges
 
 
 def _target(ends: tuple[str, str]) -> Target | Span:

@@ -32,8 +32,9 @@ from ..core.rendering import can_apply
 from ..core.snapshots import Cover
 from ..errors import BadEdit, BadInput, ConflictError, NotExpandable, UnknownHandle
 from ..ports import Erasure, StoredMessage
-from .journal_search import number_before, records_between, records_since
+from .journal_search import number_before, records_between
 from .state import PLANS, State, row_of
+from .withheld import WithheldOriginals
 
 __all__ = ["Editor", "Eraser"]
 
@@ -50,8 +51,8 @@ class Editor:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._withheld: tuple[int | None, int, int, dict[int, str]] = (None, 0, 0, {})
-        # Edits that withhold originals from the model: branch, first position, newest edit, message ids by edit.
+        self.withheld = WithheldOriginals(state)
+        """Originals that are kept from the model."""
 
     # ------------------------------------------------------------------------------------------------------- handles
 
@@ -169,33 +170,12 @@ class Editor:
         entries = self._state.followed().entries()
         inside = [entry for entry in entries if parsed.first <= entry.position <= parsed.last]
         shown = {entry.position for entry in inside if entry.source is not None}
-        hidden = [row.id for row in rows if row.position not in shown]
+        hidden = [row for row in rows if row.position not in shown]
         shrunk = [entry for entry in inside if any(paths_overlap(path, parsed.path) for path in entry.shrunk)]
-        withheld = self.withheld(parsed.first) if hidden else set()
-        if any(not entry.expandable for entry in shrunk) or withheld & {*hidden}:
+        if any(not entry.expandable for entry in shrunk) or self.withheld.among(hidden):
             raise NotExpandable(str(handle), "its original is kept from the model; `original` reads it")
         if not shrunk and not hidden:
             raise NotExpandable(str(handle), "it is shown whole")
-
-    def withheld(self, since: int = 1) -> set[str]:
-        """Return the ids of messages from position `since` on whose originals a policy withholds from the model."""
-        state = self._state
-        branch, first, number, ids = self._withheld
-        if branch != state.head.branch or first > since:
-            records = records_since(state.store, state.head, since)
-            ids = {}
-        else:
-            records = [record for _, record in state.store.records(state.head, number)]
-            since = first
-        for record in records:
-            for n, edit in record.numbered():
-                if isinstance(edit, Replace) and not edit.expandable:
-                    ids[n] = edit.target.message
-                elif isinstance(edit, Restore):
-                    restored = {target.message for target in edit.targets if isinstance(target, Target)}
-                    ids = {n: id for n, id in ids.items() if n not in edit.edits and id not in restored}
-        self._withheld = (state.head.branch, since, state.head.number, ids)
-        return set(ids.values())
 
     # ------------------------------------------------------------------------------------------------------- undoing
 

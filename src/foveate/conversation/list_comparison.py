@@ -15,7 +15,7 @@ from msgspec import Struct
 from ..core.alignment import align
 from ..core.edits import Edit
 from ..core.messages import Message
-from .caller_history import CallerHistory, Known, NewList, Spot
+from .caller_history import CallerHistory, Known, NewList, Spot, Traits
 
 __all__ = ["Changes", "Comparison"]
 
@@ -78,12 +78,12 @@ class Comparison:
         """Return what the list changes."""
         history, new, changes = self._history, self._new, self._changes
         spots = self._spots()
-        chain = [spot for spot in spots if spot.said.role != "system"]
+        chain = [spot for spot in spots if spot.traits.role != "system"]
         start = history.items[new.known - 1].end if new.known else 0
         known = [
             index
-            for index in range(start, len(history.known))
-            if self._is_open(history.known[index]) and history.known[index].said.role != "system"
+            for index in range(max(start, history.first_open), len(history.known))
+            if self._is_open(history.known[index]) and history.known[index].traits.role != "system"
         ]
         gaps = self._gaps(known, chain, start)
         for number, gap in enumerate(gaps):
@@ -93,7 +93,7 @@ class Comparison:
                 self._depart(gap, gaps[number:], known, chain)
             break
         if changes.fork_at is None or changes.is_rewind:
-            self._compare_systems([spot for spot in spots if spot.said.role == "system"], chain)
+            self._compare_systems([spot for spot in spots if spot.traits.role == "system"], chain)
             changes.tail.sort(key=lambda spot: (spot.item, spot.part))
         return changes
 
@@ -105,37 +105,43 @@ class Comparison:
         """Return the messages of the new items without the results of calls that foveate answered."""
         history, new = self._history, self._new
         spots: list[Spot] = []
-        reply = b""
-        for item in reversed(history.items[: new.known]):
-            replies = [said.key for said in item.said if said.role == "assistant"]
-            if replies:
-                reply = replies[-1]
-                break
+        replies = (traits for item in reversed(history.items[: new.known]) for traits in reversed(item.traits))
+        reply = next((traits for traits in replies if traits.role == "assistant"), None)
         for number, item in enumerate(new.fresh, new.known):
-            for part, said in enumerate(item.said):
+            for part, traits in enumerate(item.traits):
                 is_cut = False
-                if said.role == "assistant":
-                    if said.key not in history.keys and said.key in history.cut_keys:
-                        said, is_cut = said._replace(key=history.cut_keys[said.key]), True
-                    reply = said.key
-                if said.call_id in history.answered.get(reply, ()) and said.key not in history.keys:
+                if traits.role == "assistant":
+                    if traits.key not in history.keys and traits.key in history.cut_keys:
+                        traits, is_cut = traits._replace(key=history.cut_keys[traits.key]), True
+                    reply = traits
+                if traits.call_id and traits.key not in history.keys and self._is_answered(traits.call_id, reply):
                     continue
-                spots.append(Spot(number, part, said, is_cut))
+                spots.append(Spot(number, part, traits, is_cut))
         return spots
+
+    def _is_answered(self, call_id: str, reply: Traits | None) -> bool:
+        """Return whether foveate answered a call itself. `reply`: the newest one before the result in the list.
+
+        Some servers number the calls of each reply from 0.
+        """
+        answered = self._history.answered
+        if reply is not None and call_id in reply.calls:
+            return call_id in answered.get(reply.key, ())
+        return any(call_id in ids for ids in answered.values())
 
     # ---------------------------------------------------------------------------------------------------------- order
 
     def _gaps(self, known: Sequence[int], chain: Sequence[Spot], start: int) -> list[_Gap]:
         """Match the messages that both have, and return the gaps between them, in order."""
         history, changes = self._history, self._changes
-        keys = [history.known[index].said.key for index in known]
+        keys = [history.known[index].traits.key for index in known]
         pairs = align(keys, [self._key_of(spot) for spot in chain])
         pairs = [(i, j) for i, j in pairs if self._match(known[i], chain[j])]
         matched_known, matched_spots = {i for i, _ in pairs}, {j for _, j in pairs}
         results: dict[bytes, list[int]] = {}
         for j in range(len(chain) - 1, -1, -1):
-            if j not in matched_spots and chain[j].said.call_id:
-                results.setdefault(chain[j].said.key, []).append(j)
+            if j not in matched_spots and chain[j].traits.call_id:
+                results.setdefault(chain[j].traits.key, []).append(j)
         for i, index in enumerate(known):  # Results of one reply come in any order, and some come late.
             if i not in matched_known and results.get(keys[i]):
                 j = results[keys[i]].pop()
@@ -168,15 +174,15 @@ class Comparison:
     def _key_of(self, spot: Spot) -> bytes:
         """Return the key of the known message with the same id of the caller, else the key of what it says."""
         history = self._history
-        index = history.caller_ids.get(spot.said.id) if spot.said.id else None
+        index = history.caller_ids.get(spot.traits.id) if spot.traits.id else None
         if index is None or not self._is_open(history.known[index]):
-            return spot.said.key
-        known = history.known[index].said
-        return known.key if known.role == spot.said.role else spot.said.key
+            return spot.traits.key
+        known = history.known[index].traits
+        return known.key if known.role == spot.traits.role else spot.traits.key
 
     def _match(self, index: int, spot: Spot) -> bool:
         """Note that the list has a known message there, with other content if only the caller's id is the same."""
-        if self._history.known[index].said.key != spot.said.key and not self._edit(index, spot):
+        if self._history.known[index].traits.key != spot.traits.key and not self._edit(index, spot):
             return False
         self._changes.shown.append((index, spot))
         return True
@@ -197,7 +203,7 @@ class Comparison:
         """Take in a gap before a message that both have. Return whether that was possible."""
         history, changes = self._history, self._changes
         spots = list(gap.spots)
-        again = align([history.known[index].said.key for index in gap.hidden], [spot.said.key for spot in spots])
+        again = align([history.known[index].traits.key for index in gap.hidden], [spot.traits.key for spot in spots])
         for i, j in again:
             changes.restored.append(gap.hidden[i])
             changes.shown.append((gap.hidden[i], spots[j]))
@@ -211,7 +217,7 @@ class Comparison:
                 changes.shown.append((free[place], spot))
                 left = [index for index in left if index != free[place]]
                 at = place + 1
-            elif spot.said.call_id and self._is_unanswered(spot.said.call_id, gap.before):
+            elif spot.traits.call_id and self._is_unanswered(spot.traits.call_id, gap.before):
                 changes.tail.append(spot)
             else:
                 return False
@@ -223,7 +229,7 @@ class Comparison:
         history, changes = self._history, self._changes
         known, spots = list(gap.known), list(gap.spots)
         for index in gap.erased:
-            if spots and not known and spots[0].said.role == history.known[index].said.role:
+            if spots and not known and spots[0].traits.role == history.known[index].traits.role:
                 changes.shown.append((index, spots.pop(0)))
         if not known:
             self._restore_end(gap, spots)
@@ -236,11 +242,11 @@ class Comparison:
             changes.tail += spots
             return True
         if not spots:
-            changes.is_rewind, changes.fork_at = True, history.known[known[0]].position - 1
+            changes.is_rewind, changes.fork_at = True, self._end_of(gap.before)
             changes.reason = _BACK.format(place=self._place(gap.before))
             return True
         if gap.before < 0 and self._may_fork:
-            changes.reason, changes.fork_at = _NEW, history.known[known[0]].position - 1
+            changes.reason, changes.fork_at = _NEW, self._end_of(gap.before)
             return False
         self._remove(known)
         changes.tail += spots
@@ -251,15 +257,15 @@ class Comparison:
         hidden = [
             index
             for index in range(gap.before + 1, len(self._history.known))
-            if self._history.known[index].is_hidden and self._history.known[index].said.role != "system"
+            if self._history.known[index].is_hidden and self._history.known[index].traits.role != "system"
         ]
         count = 0
         while count < min(len(hidden), len(spots)) and (
-            self._history.known[hidden[count]].said.key == spots[count].said.key
+            self._history.known[hidden[count]].traits.key == spots[count].traits.key
         ):
             count += 1
-        if count < len(spots) and spots[count].said.call_id:  # Its call came with another result.
-            while count and not spots[count - 1].said.calls:
+        if count < len(spots) and spots[count].traits.call_id:  # Its call came with another result.
+            while count and not spots[count - 1].traits.calls:
                 count -= 1
             count = max(0, count - 1)
         self._changes.restored += hidden[:count]
@@ -285,12 +291,20 @@ class Comparison:
     def _remove(self, indices: Sequence[int]) -> None:
         (self._changes.absent if self._keeps_removed else self._changes.hidden).extend(indices)
 
+    def _end_of(self, before: int) -> int:
+        """Return the position up to which a fork keeps the history after the known message at this index.
+
+        It keeps the additions of plugins and the calls of `expand` there, but no messages that are hidden.
+        """
+        rest = self._history.known[before + 1 :]
+        return next(known.position for known in rest if not known.is_optional and known.traits.role != "system") - 1
+
     def _place(self, index: int) -> str:
         return f"m{self._history.known[index].position}" if index >= 0 else "its beginning"
 
     def _may_become(self, known: Known, spot: Spot) -> bool:
         """Return whether a message may be an edited form of another one."""
-        old, new = known.said, spot.said
+        old, new = known.traits, spot.traits
         if known.is_erased:
             return old.role == new.role
         return (old.role, old.call_id, old.calls) == (new.role, new.call_id, new.calls)
@@ -302,19 +316,19 @@ class Comparison:
         """
         if not self._may_become(known, spot):
             return False
-        return bool(known.said.calls or known.said.call_id) or (known.said.role == "assistant" and known.item < 0)
+        return bool(known.traits.calls or known.traits.call_id) or (known.traits.role == "assistant" and known.item < 0)
 
     def _is_unanswered(self, call_id: str, before: int) -> bool:
         """Return whether the newest of the messages up to `before` with this call has no result."""
         if not call_id:
             return False
         for index in range(before, -1, -1):
-            said = self._history.known[index].said
-            if said.call_id == call_id:
+            traits = self._history.known[index].traits
+            if traits.call_id == call_id:
                 return False
-            if call_id in said.calls:
+            if call_id in traits.calls:
                 later = self._history.known[before + 1 :]
-                return not any(other.said.call_id == call_id for other in later if not other.is_hidden)
+                return not any(other.traits.call_id == call_id for other in later if not other.is_hidden)
         return False
 
     # --------------------------------------------------------------------------------------------------------- systems
@@ -325,12 +339,12 @@ class Comparison:
         open_systems = [index for index in history.systems if self._is_open(history.known[index])]
         if not spots and not open_systems:
             return
-        pairs = align([history.known[index].said.key for index in open_systems], [spot.said.key for spot in spots])
+        pairs = align([history.known[index].traits.key for index in open_systems], [spot.traits.key for spot in spots])
         changes.shown += [(open_systems[i], spots[j]) for i, j in pairs]
         left = [index for i, index in enumerate(open_systems) if i not in {i for i, _ in pairs}]
         new = [spot for j, spot in enumerate(spots) if j not in {j for _, j in pairs}]
         first = min((spot[:2] for spot in chain), default=(len(self._new.fresh) + self._new.known, 0))
-        last = max((spot[:2] for index, spot in changes.shown if spot.said.role != "system"), default=(-1, 0))
+        last = max((spot[:2] for index, spot in changes.shown if spot.traits.role != "system"), default=(-1, 0))
         for spot in new:
             is_prompt = self._new.known == 0 and spot[:2] < first
             place = next((index for index in left if self._is_prompt(index) == is_prompt), None)
@@ -343,4 +357,4 @@ class Comparison:
 
     def _is_prompt(self, index: int) -> bool:
         """Return whether only system messages come before this one."""
-        return all(known.said.role == "system" for known in self._history.known[:index])
+        return all(known.traits.role == "system" for known in self._history.known[:index])

@@ -28,23 +28,23 @@ def message_key(message: Message) -> bytes:
     Texts that follow each other count as one, and the arguments of a call are compared as JSON. The key leaves out
     reasoning, unknown fields, and the name and the state of a result, which some formats do not carry.
     """
-    said: list[Any] = [message.role, message.name]
-    _add(said, message.parts)
-    if len(said) == 2 and message.extra is not None:  # It has only settings for the provider.
-        said.append(_plain(message.extra.fields, _MARKS))
+    content: list[Any] = [message.role, message.name]
+    _add(content, message.parts)
+    if len(content) == 2 and message.extra is not None:  # It has only settings for the provider.
+        content.append(_plain(message.extra.fields, _MARKS))
     try:
-        body = _encode(said)
+        body = _encode(content)
     except UnicodeEncodeError:  # Half of a surrogate pair: an append refuses it.
-        body = repr(said).encode("utf-8", "backslashreplace")
+        body = repr(content).encode("utf-8", "backslashreplace")
     return blake2b(body, digest_size=16).digest()
 
 
-def _add(said: list[Any], parts: tuple[Part, ...]) -> None:
+def _add(content: list[Any], parts: tuple[Part, ...]) -> None:
     texts: list[str] = []
 
     def end_text() -> None:
         if any(texts):
-            said.append("".join(texts))
+            content.append("".join(texts))
         texts.clear()
 
     for part in parts:
@@ -58,15 +58,15 @@ def _add(said: list[Any], parts: tuple[Part, ...]) -> None:
                 end_text()
         match part:
             case ToolCall():
-                said.append(("call", part.call_id, part.name, _plain(part.arguments)))
+                content.append(("call", part.call_id, part.name, _plain(part.arguments)))
             case ToolResult():
-                content: list[Any] = ["result", part.call_id]
-                _add(content, part.content)
-                said.append(content)
+                result: list[Any] = ["result", part.call_id]
+                _add(result, part.content)
+                content.append(result)
             case Media():
-                said.append(("media", part.mime, part.source, part.data))
+                content.append(("media", part.mime, part.source, part.data))
             case Opaque():
-                said.append(("opaque", part.kind, _plain(part.body, _MARKS)))
+                content.append(("opaque", part.kind, _plain(part.body, _MARKS)))
     end_text()
 
 

@@ -19,7 +19,7 @@ from .metadata import read_metadata, read_metadata_as
 from .results import action_result, is_action_result
 from .stamps import Stamp
 
-__all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "Given", "Kind", "PinnedPart", "Prices", "View"]
+__all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "Kind", "ListPlace", "PinnedPart", "Prices", "View"]
 
 T = TypeVar("T")
 
@@ -225,7 +225,7 @@ class CallContext(Struct, frozen=True):
     """Whether an edit invalidates all reasoning after it (`Profile.binds_reasoning`)."""
 
 
-class Given(Struct, frozen=True, gc=False):
+class ListPlace(Struct, frozen=True, gc=False):
     """The place of a message in the caller's own list."""
 
     items: range
@@ -263,7 +263,7 @@ class View(Struct, frozen=True, eq=False):
     """Position of the last user input, even if it was erased and shows nothing; 0: unknown."""
     is_trial: bool = False
     """Whether the plan for this view is only a trial. Policies then log nothing."""
-    list_places: Mapping[int, Given] = {}
+    list_places: Mapping[int, ListPlace] = {}
     """The places of messages in the list that the caller passed last, by their positions in the history."""
     _memo: tuple[tuple[Entry, ...], tuple[int, int, int, int]] | None = None
 
@@ -280,7 +280,7 @@ class View(Struct, frozen=True, eq=False):
         """Return the number of entries."""
         return len(self.entries)
 
-    def given(self, entry: Entry) -> Given | None:
+    def given(self, entry: Entry) -> ListPlace | None:
         """Return the place in the caller's list of the item that shows the same as this entry; None if none does.
 
         A program that keeps a list of its own passes its own object on for such an entry.

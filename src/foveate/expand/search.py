@@ -64,7 +64,7 @@ def search(state: State, editor: Editor, words: str, limit: int) -> list[Hit]:
         scores = {match.position: match.score for match in found[seen:]}
         due = [at for at in scores if at not in shown or (shown[at].shrunk and shown[at].expandable)]
         rows = state.store.get_many(state.head, due) if due else []
-        withheld = editor.withheld(rows[0].position) if rows else set()
+        withheld = editor.withheld.among(rows)
         for row in sorted(rows, key=lambda row: due.index(row.position)):
             if row.id in withheld or row.stamp.expanded or not row.body:
                 continue
