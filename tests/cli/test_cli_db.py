@@ -323,12 +323,18 @@ def test_run_show_names_the_conversation_of_a_sub_agent(db, chat):
         head = store.open("", "support-456")
         for number in (5, 6):
             store.put_step(head, AgentRunStep("7f3a", number, "sub-agent", "reader", output="read"))
-        store.open("", "support-456/7f3a/5")
+        inner = store.open("", "support-456/7f3a/5")
+        used = Usage(input=100, output=7)
+        store.put_run(inner, AgentRun("8", "reader", inner.name, parent="7f3a/5", turns=3, usage=used, cost=0.25))
+        own = next(run for run in store.runs(head) if run.id == "7f3a")
     lines = db("run", "show", "support-456", "7f3a").splitlines()
+    tokens = f"{(own.usage.prompt_tokens or 0) + 100:,} + {(own.usage.output or 0) + 7:,} tokens"
+    total = f"{own.turns + 3} model calls, {tokens}, cost ${(own.cost or 0) + 0.25:.4f}"
+    assert lines[2] == f"With sub-agents: {total}."
     assert [line for line in lines if "steps of the sub-agent" in line] == [
         "  steps of the sub-agent: foveate db run list support-456/7f3a/5"
     ]
-    assert db("run", "list", "support-456/7f3a/5") == "No agent has run in support-456/7f3a/5.\n"
+    assert db("run", "list", "support-456/7f3a/5").splitlines()[1].split()[:2] == ["8", "reader"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
-from ...core.runs import AgentRun, AgentRunStep, step_name
+from ...agents.run_totals import RunTotal, inner_total, sub_conversation
+from ...core.runs import AgentRun, AgentRunStep
+from ...core.stamps import Usage
 from ...errors import BadSetting, NoSuchConversation
 from ...ports import Database, Head
 from ...replay.numbers import plural
@@ -72,10 +74,11 @@ def show_run(
         steps = store.steps(head, selected.id)
         places = store.locate(head, [step.message for step in steps if step.message])
         inner = {step.number: name for step in steps if (name := _inner(store, tenant, selected, step))}
+        total = RunTotal.of(selected) + inner_total(store, tenant, selected) if inner else None
     if as_json:
         print_json([_plain(selected), *steps])
     else:
-        _print(selected, steps, places, inner, full)
+        _print(selected, total, steps, places, inner, full)
     return 0
 
 
@@ -92,7 +95,7 @@ def _run_of(store: Database, head: Head, id: str) -> AgentRun:
 
 def _inner(store: Database, tenant: str, run: AgentRun, step: AgentRunStep) -> str:
     """Return the conversation of a sub-agent's step, or ""."""
-    name = f"{run.conversation}/{step_name(run.id, step.number)}"
+    name = sub_conversation(run.conversation, run.id, step.number)
     if step.kind == "sub-agent":
         with suppress(NoSuchConversation):
             return store.open(tenant, name, create=False).name
@@ -100,21 +103,22 @@ def _inner(store: Database, tenant: str, run: AgentRun, step: AgentRunStep) -> s
 
 
 def _print(
-    run: AgentRun, steps: Sequence[AgentRunStep], places: dict[str, int], inner: dict[int, str], full: bool
+    run: AgentRun,
+    total: RunTotal | None,
+    steps: Sequence[AgentRunStep],
+    places: dict[str, int],
+    inner: dict[int, str],
+    full: bool,
 ) -> None:
+    """Print a run. `total`: with its sub-agents. `inner`: their conversations, by step."""
     from ..output import heading, say
 
     heading(f"run {run.id}", f"{run.agent} in {run.conversation}")
-    took, tokens, cost = _measures(run)
     why = f" ({run.reason})" if run.reason else ""
-    facts = [
-        f"{run.state}{why}",
-        f"started {_time(run.begun)} UTC",
-        f"took {took}",
-        f"{plural(run.turns, 'model call')}",
-    ]
-    facts += [f"{tokens} tokens", f"cost {cost}"]
-    say(", ".join(fact for fact in facts if not fact.endswith((" -", "- tokens"))))
+    facts = [f"{run.state}{why}", f"started {_time(run.begun)} UTC", f"took {_took(run.begun, run.ended)}"]
+    say(", ".join([*(fact for fact in facts if not fact.endswith(" -")), *_use(RunTotal.of(run))]))
+    if total is not None:
+        say(f"With sub-agents: {', '.join(_use(total))}.")
     if run.parent:
         say(f"Started by step {run.parent}.")
     _print_text("task", run.task, full)
@@ -150,10 +154,21 @@ def _plain(run: AgentRun) -> dict[str, Any]:
 
 def _measures(run: AgentRun) -> tuple[str, str, str]:
     """Return the time, the tokens in and out, and the cost."""
-    counts = run.usage.prompt_tokens, run.usage.output
+    return _took(run.begun, run.ended), _tokens(run.usage), "-" if run.cost is None else f"${run.cost:.4f}"
+
+
+def _use(total: RunTotal) -> list[str]:
+    """Return the known figures, each with its unit."""
+    tokens = [f"{_tokens(total.usage)} tokens"] if _tokens(total.usage) != "-" else []
+    cost = [] if total.cost is None else [f"cost ${total.cost:.4f}"]
+    return [plural(total.turns, "model call"), *tokens, *cost]
+
+
+def _tokens(usage: Usage) -> str:
+    """Return the tokens in and out; "-" if both are unknown."""
+    counts = usage.prompt_tokens, usage.output
     is_known = counts != (None, None)
-    tokens = " + ".join("-" if number is None else f"{number:,}" for number in counts if is_known) or "-"
-    return _took(run.begun, run.ended), tokens, "-" if run.cost is None else f"${run.cost:.4f}"
+    return " + ".join("-" if number is None else f"{number:,}" for number in counts if is_known) or "-"
 
 
 def _took(begun: int, ended: int) -> str:
