@@ -36,6 +36,7 @@ def add(a: int, b: int) -> int:
 
 
 ADD = tool(add)
+SCOUT = foveate.ReActAgent(name="scout")
 
 
 def written(request: SummaryRequest) -> str:
@@ -65,6 +66,7 @@ STEPS: dict[str, tuple[Callable[[AgentBuilder], AgentBuilder], dict[str, Any]]] 
     "plugin": (lambda b: b.with_plugin(clock), {"plugins": [clock]}),
     "expanding": (lambda b: b.with_expanding(where="tail"), {"expand": True, "expand_where": "tail"}),
     "more": (lambda b: b.with_keywords(tenant="t"), {"tenant": "t"}),
+    "sub-agents": (lambda b: b.with_sub_agents(SCOUT).with_sub_agents(SCOUT), {"sub_agents": [SCOUT, SCOUT]}),
 }
 
 

@@ -22,6 +22,7 @@ from ..open import open_model
 from ..ports import Model, Store
 from .limits import Limits
 from .shrink_settings import ShrinkSettings
+from .sub_agents import SubAgent
 from .tool_calls import Approve
 from .tools import Tool, tools_of
 
@@ -214,6 +215,10 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         for item in tools:
             added += [item] if isinstance(item, Tool) or not isinstance(item, Iterable) else item
         return replace(self, tools=tools_of([*self.tools, *added]))
+
+    def with_sub_agents(self, *agents: SubAgent) -> AgentBuilder:
+        """Add other agents as sub-agents: agents of any kind, also without a model."""
+        return self._with(sub_agents=[*self.options.get("sub_agents", ()), *agents])
 
     def with_mcp(
         self,
