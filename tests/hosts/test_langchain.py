@@ -265,7 +265,9 @@ def test_a_sub_agent_has_a_conversation_of_its_own(tmp_path: Path):
         names = sorted(store.names(""))
     assert len(names) == 2
     assert names[0] == "t1"
-    assert names[1].startswith("t1 / tools:")
+    assert names[1].startswith("t1/tools:")
+    with foveate.open_conversation("t1", store=url, window=WINDOW, format="anthropic") as chat:
+        assert (chat.totals().calls, chat.totals(children=True).calls) == (2, 23)
 
 
 def test_structured_output_is_part_of_the_history():

@@ -16,6 +16,7 @@ from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ..conversation import Conversation
+from ..core.conversation_names import child_name
 from ..core.view import View
 from ..errors import FoveateError
 from ..expand.tool import expand_tool
@@ -62,7 +63,7 @@ class FoveateMiddleware(AgentMiddleware):
         info = runtime.execution_info
         name = (info and info.thread_id) or f"run-{messages[0].id if messages else ''}"
         agent = info.checkpoint_ns.rpartition("|")[0] if info else ""
-        return self._pools.get(format, f"{name} / {agent}" if agent else name)
+        return self._pools.get(format, child_name(name, agent) if agent else name)
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         try:
