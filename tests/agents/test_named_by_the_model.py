@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from foveate import LoopAgent, ReActAgent
+from foveate import LoopAgent, ReActAgent, tool
 from foveate.testing import ScriptedModel, call, calls, text_of
+from foveate.types import Lease
 
 from .agents import plain
 from .loop.documented import DOCUMENTED_TEXTS
@@ -117,15 +118,21 @@ def test_a_react_agent_names_a_result_by_the_handle_in_its_note(format: str):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_index_counts_the_results_that_a_loop_agent_sees(format: str):
-    """Three results can be one message of the provider; the index counts each of them, without the system prompt."""
+    """A provider can show several results as one message; the index counts each. It skips those that were removed."""
+    peek = tool(lambda: "a title", name="peek", lease=Lease(1, "remove"))
+    pages = [("fetch", {"page": page}) for page in (1, 2, 3)]
     reader = Reader(
-        act(*(("fetch", {"page": page}) for page in (1, 2, 3))), think(), lambda place, text: expand(place), done()
+        act(pages[0], "peek", *pages[1:]),
+        think(),
+        lambda place, text: expand(place),
+        done(),
     )
     model = ScriptedModel(reader, format)
     options = plain(policy="expire", settings={"expire": DOCUMENTED_TEXTS})
-    with LoopAgent(model, actions=[fetch], **options) as agent:
+    with LoopAgent(model, actions=[fetch, peek], **options) as agent:
         assert agent.run("Read three pages.").is_done
     assert reader.whole[-2:] == [[], [WANTED]]
+    assert ["a title" in str(request) for request in model.requests[1:4]] == [True, False, False]
     assert "each result counts as one" in str(model.requests[0])
 
 

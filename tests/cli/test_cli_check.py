@@ -79,6 +79,17 @@ def test_check_names_message_line_and_repair_of_each_problem(run, tmp_path, prov
     assert "      foveate repair " in text
 
 
+def test_key_that_the_provider_does_not_know_is_named_and_left_out(run, tmp_path):
+    path = write(tmp_path / "keys.jsonl", [{"role": "user", "content": "hi", "metadata": {"plan": "pro"}}])
+    code, out, _ = run("check", path, "--provider", "openai")
+    assert (code, "metadata: Additional properties are not allowed" in out) == (1, True)
+    (finding,) = json.loads(run("check", path, "--provider", "openai", "--json")[1])["findings"]
+    assert finding["repair"] == "leaves out the key, which the provider does not know"
+    repaired = tmp_path / "repaired.jsonl"
+    assert run("repair", path, "--provider", "openai", "-o", repaired)[0] == 0
+    assert json.loads(repaired.read_text()) == {"role": "user", "content": "hi"}
+
+
 def test_check_of_the_responses_api_names_its_items_messages(run, tmp_path):
     """This API takes a late answer, but no call id twice. Each message may be several items."""
     path = write(tmp_path / "bad.jsonl", ILLEGAL)

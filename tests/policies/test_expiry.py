@@ -434,6 +434,19 @@ def test_1_4_19_a_callback_that_raises_changes_nothing():
     assert said(broken) == said(None)
 
 
+@pytest.mark.parametrize("counter", ["characters", "estimate:o200k", "estimate:claude-4.7"])
+def test_the_reason_counts_tokens_like_its_event(counter: str):
+    events: list[Event] = []
+    chat = opened(policy="expire", counter=counter, on_event=events.append)
+    chat.append(["find", call("a"), answer("a", LONG)])
+    for _ in range(4):
+        chat.prepare()
+        chat.record(say("go on"))
+    (event,) = [event for event in events if event.kind == "message-compacted"]
+    assert event.tokens_saved > 1_000
+    assert event.reason == REASON.format(event.tokens_saved)
+
+
 def test_1_4_20_reported_savings_add_up():
     run = run_of(summarizer=lambda request: "Short.")
     run.result(LONG[:700])

@@ -131,6 +131,7 @@ _REPAIRS = {
     "thinking": "removes reasoning that the provider does not accept, and signs calls",
     "trailing": "removes the white space",
     "system": "moves the system prompt to the provider's place for it",
+    "keys": "leaves out the key, which the provider does not know",
     "size": "cannot help: a request this large needs a policy (foveate replay)",
 }
 
@@ -151,7 +152,7 @@ def _findings(recording: Recording, provider: str) -> list[Finding]:
             place,
             recording.messages[place - 1].line if place else 0,
             refusal.rule,
-            refusal.problem,
+            f"{refusal.where.rpartition('.')[2]}: {refusal.problem}" if refusal.rule == "keys" else refusal.problem,
             _REPAIRS.get(refusal.rule, "writes it in the provider's form"),
         )
         for place, refusal in sorted(zip(places, refusals, strict=True), key=lambda pair: pair[0])

@@ -22,6 +22,7 @@ __all__ = [
     "INTERRUPTED",
     "MARKS",
     "NOT_OFFERED",
+    "SAVED",
     "Bill",
     "Edit",
     "Hide",
@@ -66,6 +67,10 @@ class Span(Struct, frozen=True, gc=False, tag="span", array_like=True):
     """Id of the first message."""
     last: str
     """Id of the last message."""
+
+
+SAVED = "{saved}"
+"""In a reason of a policy: the planner replaces it by the tokens that the edit saves, by the conversation's counter."""
 
 
 class Replace(Struct, frozen=True, gc=False, tag="replace", omit_defaults=True):

@@ -8,7 +8,8 @@ entry never moves: recorded turns, and records of the stand-ins that were sent, 
 the messages that follow. Only instructions may move, before they are sent (`system_messages.py`).
 
 Server tools: a use may wait for its result while only assistant's messages and results of calls follow, as after a
-pause. If another message follows, a stand-in closes the use. A result whose use is not visible is left out.
+pause. If another message follows, a stand-in closes the use. A result whose use is not visible is left out. Gemini does
+not continue paused turns: there a use waits for consecutive messages of the assistant only.
 
 If the provider limits the calls of one message, the others follow in messages of their own, each with its answers.
 """
@@ -24,7 +25,7 @@ from .ids import ERASED
 from .messages import Message, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 from .rendering import Counter, Slot, reshape
-from .server_tools import ServerBlock, closing_result, server_blocks
+from .server_tools import ServerBlock, closing_result, pair_key, server_blocks
 from .system_messages import OPENING, SystemMessages, last_prompt
 from .view import Entry
 
@@ -43,7 +44,7 @@ _PARTED = "a message of the model must not directly follow a summary of the role
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
 OpenUses = dict[str, tuple[Slot, ServerBlock]]
-"""Uses of server tools without a result so far, by id, each with the slot of its message. Replaced, never changed."""
+"""Uses of server tools without a result so far, by key, each with the slot of its message. Replaced, never changed."""
 
 
 class _Unit(NamedTuple):
@@ -102,7 +103,8 @@ class Legalizer:
             self._systems.forget(known)
             self._entries.extend(self._unit_entries(slots[unit:end], before))
             self._systems.read(self._entries, known, prompt)
-        return self._systems.placed(self._entries, prompt)
+        closed = [self._closed_use(key) for key, (_, use) in self._open_uses.items() if not use.may_wait]
+        return self._systems.placed([*self._entries, *closed] if closed else self._entries, prompt)
 
     def _forget(self, since: int) -> None:
         """Drop every unit that begins at slot `since` or later. The unit before becomes the last one."""
@@ -126,6 +128,8 @@ class Legalizer:
         if head and opening and opening.kind == "summary":
             yield from self._closed_uses()
         elif head and opening:
+            if opening.message.calls:
+                yield from self._closed_before(opening.message)
             opening, waiting = self._opening(head, opening)
         answers: list[Entry] = []
         rest: list[Entry] = []
@@ -188,28 +192,45 @@ class Legalizer:
     def _unpaired(self, slot: Slot, message: Message) -> set[int]:
         """Return the indices of the blocks of server tools that cannot be sent, and follow the open uses.
 
-        These are results without an open use before them, and uses without an id or with one that was used before.
+        These are results without an open use before them, uses without an id or with one that was used before, and
+        uses that no result can follow.
         """
         unpaired: set[int] = set()
+        opened: dict[str, int] = {}
         open_uses = self._open_uses
         for index, block in server_blocks(message):
-            if not block.is_use and block.id in open_uses:
-                open_uses = {id: use for id, use in open_uses.items() if id != block.id}
-            elif not block.is_use or not self._is_plain(block.id) or self._is_shown(block.id):
+            key = pair_key(block, f"{slot.position}.{index}", open_uses)
+            if key and not block.is_use:
+                open_uses = {open_key: use for open_key, use in open_uses.items() if open_key != key}
+            elif not key or (block.id and (not self._is_plain(block.id) or self._is_shown(block.id))):
                 unpaired.add(index)
             else:
-                self._fresh.add(block.id)
-                open_uses = {**open_uses, block.id: (slot, block)}
+                self._fresh.add(key)
+                open_uses = {**open_uses, key: (slot, block)}
+                opened[key] = index
+        if message.calls:  # Results of calls must follow directly, so that no stand-in can close these uses.
+            lone = {key for key in opened if key in open_uses and not open_uses[key][1].may_wait}
+            unpaired.update(opened[key] for key in lone)
+            open_uses = {key: use for key, use in open_uses.items() if key not in lone}
         self._open_uses = open_uses
         return unpaired
 
+    def _closed_before(self, message: Message) -> Iterable[Entry]:
+        """Yield results for the open uses that cannot wait for the results of this message's calls."""
+        waiting = {key for key, (_, use) in self._open_uses.items() if not use.may_wait}
+        if not waiting:
+            return
+        for index, block in server_blocks(message):
+            if not block.is_use:
+                waiting.discard(pair_key(block, str(index), self._open_uses))
+        for key in [key for key in self._open_uses if key in waiting]:
+            yield self._closed_use(key)
+        self._open_uses = {key: use for key, use in self._open_uses.items() if key not in waiting}
+
     def _closed_uses(self) -> Iterable[Entry]:
         """Yield a result for each open use of a server tool: the turn ends, and no other result can follow."""
-        for slot, use in self._open_uses.values():
-            message = Message("assistant", (closing_result(use, NO_ANSWER),))
-            bare = Entry(slot.position, slot.id, message, None, slot.stamp, "stand-in", last=slot.position)
-            why = "a server tool's use without a result is refused"
-            yield slot.cached_entry(("use", use.id), partial(reshape, bare, message, why, self._count))
+        for key in self._open_uses:
+            yield self._closed_use(key)
         self._open_uses = {}
 
     def _needs_user_between(self, summary: Entry, opening: Entry) -> bool:
@@ -225,6 +246,14 @@ class Legalizer:
     def _user_between(self, slot: Slot, opening: Entry) -> Entry:
         bare = Entry(0, "", Message("user", (Text(OPENING),)), None, opening.stamp, "stand-in")
         return slot.cached_entry(("between",), lambda: reshape(bare, bare.message, _PARTED, self._count))
+
+    def _closed_use(self, key: str) -> Entry:
+        """Return a stand-in for the result of an open use."""
+        slot, use = self._open_uses[key]
+        message = Message("assistant", (closing_result(use, NO_ANSWER),))
+        bare = Entry(slot.position, slot.id, message, None, slot.stamp, "stand-in", last=slot.position)
+        why = "a server tool's use without a result is refused"
+        return slot.cached_entry(("use", key), partial(reshape, bare, message, why, self._count))
 
     def _split(self, slot: Slot, opening: Entry) -> Iterable[Entry]:
         """Yield the assistant's entry, with further entries for the calls above the provider's limit for a message."""

@@ -17,7 +17,22 @@ from msgspec.structs import replace
 
 from ..errors import BadSetting, DoesNotFit
 from .budget import NEAR, aim_at, measure_excess
-from .edits import Bill, Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, Unpin, named_messages
+from .edits import (
+    SAVED,
+    Bill,
+    Edit,
+    Hide,
+    Pin,
+    Record,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    Target,
+    Task,
+    Unpin,
+    named_messages,
+)
 from .projection import Projection
 from .rendering import can_apply
 from .summaries import Answer, NeedsSummary, SummaryRequest
@@ -295,7 +310,7 @@ class _Change(NamedTuple):
                 return [_look(entry) for entry in self.before] != [_look(entry) for entry in self.after]
 
     def measured(self, edit: Edit) -> Edit:
-        """Return the edit with the tokens of its targets before and after."""
+        """Return the edit with the tokens of its targets before and after, also in its reason."""
         match edit:
             case Replace(target=target) | Hide(target=Target() as target):
                 old, new = self.old_entries.get(target.message), self.new_entries.get(target.message)
@@ -305,7 +320,8 @@ class _Change(NamedTuple):
                 tokens = (sum(sizes[0]), sum(sizes[1]))
             case _:
                 return edit
-        return replace(edit, tokens_before=tokens[0], tokens_after=tokens[1])
+        reason = edit.reason.replace(SAVED, str(tokens[0] - tokens[1]))
+        return replace(edit, reason=reason, tokens_before=tokens[0], tokens_after=tokens[1])
 
     def _within(self, view: View, span: Target | Span) -> list[Entry]:
         first, last = self.trial.range_of(span) or (1, 0)

@@ -18,7 +18,7 @@ from .edits import CALLER, Path
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried, is_directive
-from .server_tools import server_blocks
+from .server_tools import ServerBlock, follow_uses, pair_key, server_blocks
 from .system_messages import ends_in_server_result
 from .view import Entry, View
 
@@ -130,35 +130,40 @@ class CallsAreLimited(_Alone):
 class ServerToolsArePaired:
     """A server tool's result follows its use, and another message than a call's result ends the wait for it."""
 
-    provider = "anthropic"
+    provider = "anthropic, gemini"
     breaks = (
         "unexpected `tool_use_id` found in `web_search_tool_result` blocks; `web_search` tool use was found without a "
         "corresponding `web_search_tool_result` block; the conversation is refused for ever"
     )
 
     def __init__(self) -> None:
-        self._open: set[str] = set()
+        self._open: dict[str, ServerBlock] = {}
         self._seen: set[str] = set()
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
         role = entry.message.role
         if role == "assistant":
-            for _, block in server_blocks(entry.message):
-                if block.is_use:
-                    if block.id in self._seen or not block.id:
-                        yield f"uses a server tool under the id {block.id!r}, which is not its own"
-                    self._seen.add(block.id)
-                    self._open.add(block.id)
-                elif block.id not in self._open:
-                    yield f"holds the result of server tool use {block.id!r}, which is not open here"
-                else:
-                    self._open.discard(block.id)
-        elif role != "tool" and self._open:
-            yield f"leaves server tools without a result before it: {', '.join(sorted(self._open))}"
-            self._open.clear()
+            for index, block in server_blocks(entry.message):
+                key = pair_key(block, f"{entry.position}.{index}", self._open)
+                if not block.is_use:
+                    if not key:
+                        yield f"holds the result of server tool use {block.id!r}, which is not open here"
+                    self._open.pop(key, None)
+                    continue
+                if key in self._seen or not key:
+                    yield f"uses a server tool under the id {block.id!r}, which is not its own"
+                self._seen.add(key)
+                self._open[key] = block
+            return
+        ended = sorted(key for key, block in self._open.items() if role != "tool" or not block.may_wait)
+        if ended:
+            yield f"leaves server tools without a result before it: {', '.join(ended)}"
+        for key in ended:
+            del self._open[key]
 
     def end(self, newest_input: int) -> Iterator[str]:
-        yield from ()
+        if unfinished := sorted(key for key, block in self._open.items() if not block.may_wait):
+            yield f"is the end of a view that leaves server tools without a result: {', '.join(unfinished)}"
 
 
 class NothingIsEmpty(_Alone):
@@ -429,8 +434,8 @@ def _copies(rules: Sequence[Rule]) -> list[Rule]:
     copies = [copy.copy(rule) for rule in rules]
     for rule in copies:
         for name, value in vars(rule).items():
-            if isinstance(value, set):
-                setattr(rule, name, set(value))
+            if isinstance(value, set | dict):
+                setattr(rule, name, value.copy())
     return copies
 
 
@@ -454,7 +459,7 @@ def cut_points(view: View | Sequence[Entry]) -> list[int]:
 def _cut_points(entries: tuple[Entry, ...]) -> tuple[int, ...]:
     points: list[int] = []
     waiting: set[str] = set()
-    uses: set[str] = set()
+    uses: dict[str, ServerBlock] = {}
     is_step = False
     for index, entry in enumerate(entries):
         message = entry.message
@@ -471,6 +476,5 @@ def _cut_points(entries: tuple[Entry, ...]) -> tuple[int, ...]:
         if message.role != "assistant":
             uses.clear()
             continue
-        for _, block in server_blocks(message):
-            (uses.add if block.is_use else uses.discard)(block.id)
+        follow_uses(message, str(index), uses)
     return (*points, len(entries))

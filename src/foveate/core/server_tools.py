@@ -3,26 +3,35 @@
 Anthropic's server tools (web search, web fetch, code execution, tool search, advisor, MCP) write two blocks into the
 assistant's messages: the use, and a result that names it. The result is usually in the same message. After a pause, or
 after calls of the client's tools, it is in a later message of the same turn. A request with only one of the two is
-refused. This module reads the pairs, and writes a result where none will come.
+refused.
 
-Source: Anthropic's page on server tools, and the types of its SDK 2.12.
+Gemini writes `toolCall` and `toolResponse` with one id (Google Search, Maps, URL context, file search), and
+`executableCode` and `codeExecutionResult`, mostly without ids. Google asks to return all of them. They may be in
+consecutive messages too: the SDK's chats keep each piece of a stream as a content of its own.
+
+This module reads the pairs, and writes a result where none will come.
+
+Sources: Anthropic's page on server tools, Google's pages on code execution and on combining built-in tools with
+functions, and the types of the SDKs `anthropic` 2.12 and `google-genai` 2.34.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from .caches import cached
 from .messages import Message, Opaque, Part
 
-__all__ = ["ServerBlock", "closing_result", "partner_of", "server_block", "server_blocks"]
+__all__ = ["ServerBlock", "closing_result", "follow_uses", "pair_key", "partner_of", "server_block", "server_blocks"]
 
-_FORMAT = "anthropic"
 _USES = frozenset({"server_tool_use", "mcp_tool_use"})
 _RESULT = "_tool_result"
+_GEMINI_USES = {"toolCall": "toolResponse", "executableCode": "codeExecutionResult"}
+_GEMINI = frozenset({*_GEMINI_USES, *_GEMINI_USES.values()})
 
 
 class ServerBlock(msgspec.Struct, frozen=True, gc=False):
@@ -34,6 +43,15 @@ class ServerBlock(msgspec.Struct, frozen=True, gc=False):
     """Id of the use. The result repeats it. Empty if the block has none."""
     result_kind: str
     """Kind of the block for the result, such as `web_search_tool_result`."""
+    format: str = "anthropic"
+    """The format it came from."""
+    tool: str = ""
+    """Gemini's name of the tool, such as `GOOGLE_SEARCH_WEB`."""
+
+    @property
+    def may_wait(self) -> bool:
+        """Return whether a request may end before the result: the provider continues a paused turn (Anthropic)."""
+        return self.format == "anthropic"
 
 
 class _Head(msgspec.Struct):
@@ -44,9 +62,11 @@ class _Head(msgspec.Struct):
 
 def server_block(part: Part) -> ServerBlock | None:
     """Return what this part is to a server tool; None if it is neither use nor result."""
-    if type(part) is not Opaque or part.format != _FORMAT:
+    if type(part) is not Opaque:
         return None
-    return _read(part) if part.kind in _USES or part.kind.endswith(_RESULT) else None
+    if part.format == "anthropic" and (part.kind in _USES or part.kind.endswith(_RESULT)):
+        return _read(part)
+    return _read_gemini(part) if part.format == "gemini" and part.kind in _GEMINI else None
 
 
 def server_blocks(message: Message) -> list[tuple[int, ServerBlock]]:
@@ -58,27 +78,76 @@ def server_blocks(message: Message) -> list[tuple[int, ServerBlock]]:
     ]
 
 
+def pair_key(block: ServerBlock, place: str, open_uses: Iterable[str]) -> str:
+    """Return a key for a use, or the key of the open use that a result belongs to; "" if there is none.
+
+    `place`: names this block. Without ids, a result belongs to the oldest open use of its kind that has no id.
+    """
+    nameless = f"{block.result_kind}@"
+    if block.is_use:
+        return block.id or ("" if block.format == "anthropic" else nameless + place)
+    if block.id:
+        return block.id if block.id in open_uses else ""
+    return next((key for key in open_uses if key.startswith(nameless)), "") if block.format == "gemini" else ""
+
+
+def follow_uses(message: Message, place: str, open_uses: dict[str, ServerBlock]) -> None:
+    """Add the uses in a message to those that are open, and remove those whose results it has.
+
+    `place`: names the message.
+    """
+    for index, block in server_blocks(message):
+        key = pair_key(block, f"{place}.{index}", open_uses)
+        if block.is_use:
+            open_uses[key] = block
+        else:
+            open_uses.pop(key, None)
+
+
 def partner_of(parts: Sequence[Part], index: int) -> int | None:
     """Return the index of the other half of a pair in the same message; None if there is none."""
-    own = server_block(parts[index]) if 0 <= index < len(parts) else None
-    if own is None or not own.id:
+    if not 0 <= index < len(parts) or server_block(parts[index]) is None:
         return None
+    open_uses: dict[str, int] = {}
     for other, part in enumerate(parts):
         block = server_block(part)
-        if block is not None and block.id == own.id and block.is_use != own.is_use:
-            return other
+        key = pair_key(block, str(other), open_uses) if block is not None else ""
+        if block is None or not key:
+            continue
+        if block.is_use:
+            open_uses[key] = other
+        else:
+            pair = (open_uses.pop(key), other)
+            if index in pair:
+                return pair[0] + pair[1] - index
     return None
 
 
 def closing_result(use: ServerBlock, text: str) -> Opaque:
-    """Return a result for a use that gets none: the provider's own error `unavailable`. `text` is for MCP tools."""
+    """Return a result for a use that gets none: the provider's own error `unavailable`.
+
+    `text`: the error for MCP tools and for Gemini, which have no such error.
+    """
     kind = use.result_kind
+    if use.format == "gemini":
+        return Opaque("gemini", kind, _text({kind: _closing_inner(use, text)}))
     body: dict[str, object] = {"type": kind, "tool_use_id": use.id}
     if kind == "mcp_tool_result":
         body |= {"is_error": True, "content": [{"type": "text", "text": text}]}
     else:
         body["content"] = {"type": f"{kind}_error", "error_code": "unavailable"}
-    return Opaque(_FORMAT, kind, json.dumps(body, ensure_ascii=False, separators=(",", ":")))
+    return Opaque("anthropic", kind, _text(body))
+
+
+def _closing_inner(use: ServerBlock, text: str) -> dict[str, object]:
+    inner: dict[str, object] = {"id": use.id} if use.id else {}
+    if use.result_kind == "codeExecutionResult":
+        return {**inner, "outcome": "OUTCOME_FAILED", "output": text}
+    return {**inner, "toolType": use.tool, "response": {"error": text}}
+
+
+def _text(body: dict[str, object]) -> str:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 @cached(4_096)
@@ -93,3 +162,16 @@ def _read(part: Opaque) -> ServerBlock:
         return ServerBlock(True, head.id, "mcp_tool_result")
     name = "tool_search" if head.name.startswith("tool_search") else head.name
     return ServerBlock(True, head.id, f"{name}{_RESULT}")
+
+
+@cached(4_096)
+def _read_gemini(part: Opaque) -> ServerBlock:
+    try:
+        whole: Any = msgspec.json.decode(part.body)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        whole = None
+    inner = whole.get(part.kind) if isinstance(whole, dict) else None
+    fields = inner if isinstance(inner, dict) else {}
+    id, tool = (value if isinstance(value := fields.get(key), str) else "" for key in ("id", "toolType"))
+    is_use = part.kind in _GEMINI_USES
+    return ServerBlock(is_use, id, _GEMINI_USES.get(part.kind, part.kind), "gemini", tool)

@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.edits import Edit, Hide, Replace, Target
+from ..core.edits import SAVED, Edit, Hide, Replace, Target
 from ..core.events import EXPIRED
 from ..core.messages import Content, Media, Message, Opaque, Text, ToolResult
 from ..core.planner import Policy
@@ -362,7 +362,7 @@ def _compact(due: _Due, old: Sequence[Content], new: Sequence[Text | Media], way
     if _size(new) >= _size(old) and any(isinstance(part, Opaque) for part in old):
         return None  # The edit could not show a block that only its provider knows.
     saved = _tokens(old) - _tokens(new)
-    reason = f"Compacted using {way} (saved {saved} tokens){f': {why}' if why else ''}"
+    reason = f"Compacted using {way} (saved {SAVED} tokens){f': {why}' if why else ''}"
     return _Step(_replace(due, tuple(new), reason), saved)
 
 

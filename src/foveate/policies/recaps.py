@@ -24,7 +24,7 @@ from ..core.json_objects import objects_in
 from ..core.messages import Message
 from ..core.planner import Policy
 from ..core.results import is_step_note
-from ..core.server_tools import server_blocks
+from ..core.server_tools import partner_of, server_blocks
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .placeholders import replacement
@@ -329,9 +329,7 @@ class _Batches:
 
 def _shares_server_tool(message: Message) -> bool:
     """Return whether another message has the other half of a server tool's use and result. A recap would part them."""
-    blocks = [block for _, block in server_blocks(message)]
-    uses = {block.id for block in blocks if block.is_use}
-    return uses != {block.id for block in blocks if not block.is_use}
+    return any(partner_of(message.parts, index) is None for index, _ in server_blocks(message))
 
 
 def _write_recap(turn: Entry, line: str, template: str) -> Iterator[_Step]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from math import inf
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec import Struct
 from ..core.caches import cached
 from ..core.edits import Span
 from ..core.rules import cut_points
-from ..core.server_tools import server_blocks
+from ..core.server_tools import pair_key, server_blocks
 from ..core.view import Entry, View
 from ..errors import BadSetting
 
@@ -222,13 +222,16 @@ class _Exceptions:
 
 def _open_uses(view: View) -> set[int]:
     """Return the positions of the messages with a use of a server tool whose result may still come."""
+    turn = takewhile(lambda entry: _is_of_model(entry, "assistant", "tool"), reversed(view.entries))
     uses: dict[str, int] = {}
-    for entry in reversed(view.entries):
-        if not _is_of_model(entry, "assistant", "tool"):
-            break
-        for _, block in reversed(server_blocks(entry.message)):  # A result is behind its use.
-            uses.setdefault(block.id, entry.position if block.is_use else 0)
-    return {position for position in uses.values() if position}
+    for entry in reversed([*turn]):
+        for index, block in server_blocks(entry.message):
+            key = pair_key(block, f"{entry.position}.{index}", uses)
+            if block.is_use:
+                uses[key] = entry.position
+            else:
+                uses.pop(key, None)
+    return set(uses.values())
 
 
 def _is_by_floor(entry: Entry) -> bool:

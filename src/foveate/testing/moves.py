@@ -165,6 +165,18 @@ class _Talk:
         used = "mcp_tool_use" if name == "mcp" else "server_tool_use"
         return Opaque("anthropic", used, f'{{"type":"{used}","id":"{id}","name":"{name}","input":{{}}}}')
 
+    def use_of_google(self, number: int) -> tuple[Opaque, Opaque]:
+        """Return the use of a tool that Google runs, and its result: with an id, or by order alone."""
+        self.uses += 1
+        own = f'"id":"srv_{self.uses}",' if number % 3 else ""
+        if number % 2:
+            code = f'{{"executableCode":{{{own}"language":"PYTHON","code":"1"}},"thoughtSignature":"QQ=="}}'
+            output = f'{{"codeExecutionResult":{{{own}"outcome":"OUTCOME_OK","output":"1"}}}}'
+            return Opaque("gemini", "executableCode", code), Opaque("gemini", "codeExecutionResult", output)
+        call = f'{{"toolCall":{{{own}"toolType":"GOOGLE_SEARCH_WEB","args":{{}}}},"thoughtSignature":"QQ=="}}'
+        found = f'{{"toolResponse":{{{own}"toolType":"GOOGLE_SEARCH_WEB","response":{{}}}}}}'
+        return Opaque("gemini", "toolCall", call), Opaque("gemini", "toolResponse", found)
+
     def answer(self, call_id: str, *content: Content, state: State = "ok", extra: Extra | None = None) -> None:
         self.say("tool", ToolResult(call_id, content, state), extra=extra)
 
@@ -314,6 +326,26 @@ def _serve_oddly(talk: _Talk, a: int, b: int) -> None:
             talk.say("assistant", result)
 
 
+def _google_serves(talk: _Talk, a: int, b: int) -> None:
+    """Use a tool that Google runs: in one message, in two, next to a call of the client, backwards, or halfway."""
+    use, result = talk.use_of_google(a)
+    match b % 7:
+        case 0 | 1:
+            talk.say("assistant", use, result, Text("Found."))
+        case 2:
+            talk.say("assistant", Text("I look."), use)
+            talk.say("assistant", result, Text("Found."))
+        case 3:
+            talk.say("assistant", use, result, talk.call())
+        case 4:
+            talk.say("assistant", result, Text("Backwards."), use)
+        case 5:
+            again, found = talk.use_of_google(a)
+            talk.say("assistant", use, again, found, result)
+        case _:
+            talk.say("assistant", use, *((talk.call(),) if a % 2 else ()))
+
+
 def _with_extra(talk: _Talk, a: int, b: int) -> None:
     extra = _pick(EXTRAS, a)
     if talk.open and b % 2:
@@ -350,6 +382,7 @@ MOVES: Final[tuple[Callable[[_Talk, int, int], None], ...]] = (
     _use_server_tool,
     _serve_late,
     _serve_oddly,
+    _google_serves,
 )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...core.messages import Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.profiles import Profile
+from ...core.server_tools import ServerBlock, follow_uses
 from ...core.system_messages import OPENING
 from ...core.view import Entry
 from ..blocks import Place, add_extra, extra_fields, hidden_media_text, is_sendable, media_label, sent_fields
@@ -128,7 +129,9 @@ def user_note(text: str = OPENING) -> dict[str, Any]:
 def _turn(entries: tuple[Entry, ...], profile: Profile) -> Iterator[tuple[dict[str, Any], tuple[Entry, ...]]]:
     """Yield the contents of the model's messages, and then the content with the results of their calls."""
     calls: tuple[ToolCall, ...] = ()
-    follows_model = False
+    open_uses: dict[str, ServerBlock] = {}
+    content: dict[str, Any] | None = None
+    shown_by: tuple[Entry, ...] = ()
     results = [entry for entry in entries if entry.message.role == "tool"]
     for entry in entries[: len(entries) - len(results)]:
         message = entry.message
@@ -136,12 +139,21 @@ def _turn(entries: tuple[Entry, ...], profile: Profile) -> Iterator[tuple[dict[s
         if not parts:
             continue
         calls = message.calls
-        if calls and follows_model:  # A function call must follow the user's side.
-            yield user_note(), ()
         if profile.signed_calls:
             _sign(parts)
-        yield add_extra({"role": "model", "parts": parts}, _kept_of_content(message.extra, profile)), (entry,)
-        follows_model = True
+        fields = _kept_of_content(message.extra, profile)
+        if content is not None and calls and open_uses:  # Nothing may come between a server tool's use and its result.
+            content["parts"] += parts
+            content, shown_by = add_extra(content, fields), (*shown_by, entry)
+        else:
+            if content is not None:
+                yield content, shown_by
+                if calls:  # A function call must follow the user's side.
+                    yield user_note(), ()
+            content, shown_by = add_extra({"role": "model", "parts": parts}, fields), (entry,)
+        follow_uses(message, str(entry.position), open_uses)
+    if content is not None:
+        yield content, shown_by
     if not results:
         return
     order = {call.call_id: place for place, call in enumerate(calls)}

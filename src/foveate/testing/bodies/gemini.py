@@ -51,6 +51,10 @@ ANSWER_COUNT: Final = (
 NO_SIGNATURE: Final = "Function call is missing a thought_signature in functionCall parts."
 NO_SURROGATES: Final = "Invalid JSON payload received: a string is not valid UTF-8"
 
+SERVED: Final = {"toolResponse": "toolCall", "codeExecutionResult": "executableCode"}
+"""Results of tools that Google runs, and their uses."""
+SERVED_ORDER: Final = "has no {0} before it. Return all parts of the model's content."
+
 Call = tuple[str, str | None]
 """The name of a function, and the id of its call."""
 
@@ -67,6 +71,8 @@ class GeminiFacts(Facts):
 
     calls: list[Call] = field(default_factory=list)
     answers: list[Call] = field(default_factory=list)
+    served: list[Call] = field(default_factory=list)
+    """Uses and results of tools that Google runs, in order: the kind of the part, and its id."""
     speaks: bool = False
     """Whether it has a part that is no function response."""
     is_signed: bool = False
@@ -136,6 +142,8 @@ class GeminiReader:
                 self._call(part[kind], bool(signature), f"{path}.{kind}", facts)
             case "functionResponse":
                 self._answer(part[kind], f"{path}.{kind}", facts)
+            case "toolCall" | "toolResponse" | "executableCode" | "codeExecutionResult":
+                self._served(part[kind], kind, f"{path}.{kind}", facts)
         if self.strict:
             for key in unknown_keys(part, DATA_ALL | ABOUT):
                 facts.fault("keys", f"{path}.{key}", f"Unknown name {key!r}: Cannot find field.")
@@ -201,6 +209,12 @@ class GeminiReader:
             elif not isinstance(part, dict) or not part or "text" in part:
                 facts.fault("block", f"{path}.parts[{index}]", NO_DATA)
 
+    def _served(self, inner: object, kind: str, path: str, facts: GeminiFacts) -> None:
+        if facts.role != "model":
+            facts.fault("block", path, f"{kind} in a content of the user")
+        own = inner.get("id") if isinstance(inner, dict) else None
+        facts.served.append((kind, own if isinstance(own, str) and own else None))
+
     def _named(self, inner: object, path: str, facts: GeminiFacts) -> Call | None:
         """Return the name and the id of a call or a response."""
         if not isinstance(inner, dict):
@@ -230,6 +244,7 @@ class GeminiRules(GeminiReader):
         if contents[0].role == "model":
             yield "first", "contents[0]", "Please ensure that the first content is the user's."
         yield from _turns(contents)
+        yield from _served(contents)
         if not OLD(model):
             yield from _signatures(contents)
         if contents[-1].role == "model" and not PREFILLED(model):
@@ -260,6 +275,29 @@ def _turns(contents: Sequence[GeminiFacts]) -> Iterator[Fault]:
                         yield "pairing", f"contents[{place + 1}]", problem
         if facts.answers and not before.calls:
             yield "pairing", where, ANSWER_ORDER
+
+
+def _served(contents: Sequence[GeminiFacts]) -> Iterator[Fault]:
+    """Yield uses and results of Google's own tools that are alone: a pair is in consecutive contents of the model."""
+    waiting: list[Call] = []
+    for place, facts in enumerate(contents):
+        if facts.role == "user":
+            yield from _alone(waiting, place)
+            waiting = []
+        for kind, own in facts.served:
+            use = (SERVED.get(kind, kind), own)
+            if kind not in SERVED:
+                waiting.append(use)
+            elif use in waiting:
+                waiting.remove(use)
+            else:
+                yield "pairing", f"contents[{place}]", f"{kind} {own or ''} " + SERVED_ORDER.format(SERVED[kind])
+    yield from _alone(waiting, len(contents))
+
+
+def _alone(waiting: Sequence[Call], place: int) -> Iterator[Fault]:
+    for kind, own in waiting:
+        yield "pairing", f"contents[{place - 1}]", f"{kind} {own or ''} has no result in its turn."
 
 
 def _signatures(contents: Sequence[GeminiFacts]) -> Iterator[Fault]:
