@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from foveate.core.caches import clear_caches
 from foveate.digest import code, digest
 from foveate.digest.code import outline_by_forms
 from foveate.digest.grammars import outline_by_grammar
@@ -340,10 +341,10 @@ def test_line_numbers_are_those_of_the_file():
 def test_a_digest_without_grammars_differs_in_details_only(monkeypatch):
     text = SAMPLES["typescript"][0] * 2
     whole = digest(text, 500).text
-    digest.cache_clear()
+    clear_caches()
     monkeypatch.setattr(code, "outline_by_grammar", lambda rows, language: None)
     without = digest(text, 500).text
-    digest.cache_clear()
+    clear_caches()
     for line in ("5 export class Book", '16 describe "Book"', '17  it "loads"'):
         assert line in whole
         assert line in without

@@ -224,9 +224,8 @@ class ToolLoop:
         if not calls:
             return
         entries = reversed(self._chat.view.entries)
-        reply, stamp = next(
-            (entry.source, entry.stamp) for entry in entries if entry.source and entry.source.role == "assistant"
-        )
+        newest = next(entry for entry in entries if entry.outline and entry.outline.role == "assistant")
+        reply, stamp = newest.source or newest.message, newest.stamp
         unfit = unfit_calls(reply, stamp.stop, calls)
         if not stamp.step:  # Another program called the model, and may have begun to answer.
             unknown = dict.fromkeys(range(len(calls)))
@@ -309,7 +308,7 @@ class ToolLoop:
     def _last_input(self) -> str:
         view = self._chat.view
         entries = (entry for entry in view.entries if entry.position == view.last_input)
-        return next((entry.source.text for entry in entries if entry.source), "")
+        return next((entry.outline.text for entry in entries if entry.outline), "")
 
     def _new_record(self, task: str) -> AgentRun:
         config = self._config

@@ -93,7 +93,7 @@ def legal_copy(messages: Sequence[Message], provider: str) -> tuple[dict[str, An
     from ..types import Fix
 
     view = _open(messages, provider).view
-    shown = {entry.position: entry.message for entry in view if entry.source is not None}
+    shown = {entry.position: entry.message for entry in view if entry.outline is not None}
     copies: list[Message] = []
     changes: list[Fix] = []
     for position, message in enumerate(messages, 1):

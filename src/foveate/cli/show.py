@@ -252,7 +252,7 @@ def _print_entry(entry: Entry, records: Mapping[int, Record], full: bool) -> Non
     if entry.kind != "message":
         facts.append(entry.kind)
     facts.append(plural(entry.tokens, "token"))
-    if entry.source is not None and entry.tokens != entry.stamp.tokens:
+    if entry.outline is not None and entry.tokens != entry.stamp.tokens:
         facts.append(f"{count(entry.stamp.tokens)} as appended")
     heading(handle, " · ".join(facts))
     for reason in explain(entry, records).split("\n")[1:]:

@@ -169,7 +169,7 @@ class Editor:
         """Raise NotExpandable if a handle names nothing hidden or shrunk, or an original that is withheld."""
         entries = self._state.followed().entries()
         inside = [entry for entry in entries if parsed.first <= entry.position <= parsed.last]
-        shown = {entry.position for entry in inside if entry.source is not None}
+        shown = {entry.position for entry in inside if entry.outline is not None}
         hidden = [row for row in rows if row.position not in shown]
         shrunk = [entry for entry in inside if any(paths_overlap(path, parsed.path) for path in entry.shrunk)]
         if any(not entry.expandable for entry in shrunk) or self.withheld.among(hidden):

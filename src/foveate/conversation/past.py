@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from ..core.edits import Record
-from ..core.plain_handles import PlainEntries
+from ..core.plain_handles import plain_entries
 from ..core.projection import Projection
 from ..core.totals import Tally, Totals
 from ..core.view import View
@@ -39,7 +39,7 @@ class Past:
         records = [record for _, record in rows if record.turn <= turn]
         past = Projection(state.profile, state.counter)
         state.fold_all(past, state.head.position, records, before_turn=turn)
-        entries = past.entries() if past.offers_expand else PlainEntries().of(past.entries(), state.counter)
+        entries = past.entries() if past.offers_expand else plain_entries(past.entries(), state.counter)
         return View(entries, turn, state.limits.budget(entries), newest_input=past.facts.last_input)
 
     def totals(self) -> Totals:

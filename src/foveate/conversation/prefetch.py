@@ -306,12 +306,12 @@ def _is_unchanged(old: Entry, new: Entry, is_exact: bool) -> bool:
 def _identity(entry: Entry) -> tuple[object, ...]:
     """Return what must not change: the message, manual edits of it, pins, restores and whether it is expandable."""
     by_hand = {path for path, policy in zip(entry.shrunk, entry.shrunk_by, strict=False) if not policy}
-    is_text_fixed = by_hand or entry.source is None
-    text = plain_message(entry.message, entry.source) if is_text_fixed else None
+    is_text_fixed = by_hand or entry.outline is None
+    text = plain_message(entry.message, entry.outline) if is_text_fixed else None
     return entry.id, entry.kind, text, entry.pins, entry.renewed, entry.expandable, by_hand
 
 
 def _size(entries: Iterable[Entry], keep: Sequence[str]) -> int:
     """Return the tokens of the entries that a summary would hide."""
     hidden = [entry for entry in entries if not entry.is_system and not entry.pins]
-    return sum(entry.tokens for entry in hidden if entry.source is None or entry.id not in keep)
+    return sum(entry.tokens for entry in hidden if entry.outline is None or entry.id not in keep)

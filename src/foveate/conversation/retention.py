@@ -276,7 +276,7 @@ class RetentionRun:
 def _shown_by(state: State, newest_time: int) -> Visible:
     """Return what the view of a conversation shows. `newest_time`: of its newest message."""
     entries = state.projection.entries()
-    rows = [entry for entry in entries if entry.source is not None and entry.position]
+    rows = [entry for entry in entries if entry.outline is not None and entry.position]
     covers = [cover for cover in state.projection.covers() if isinstance(cover.edit, Summarize) and cover.edit.outlives]
     withheld = state.projection.withheld()
     return Visible(
@@ -292,9 +292,9 @@ def _shown_by(state: State, newest_time: int) -> Visible:
 
 def _is_short(entry: Entry) -> bool:
     """Return whether the view replaces every part of a message by another form."""
-    if entry.source is None or not entry.shrunk:
+    if entry.outline is None or not entry.shrunk:
         return False
-    parts = [(index,) for index in range(len(entry.source.parts))]
+    parts = [(index,) for index in range(len(entry.outline.parts))]
     return () in entry.shrunk or all(path in entry.shrunk for path in parts)
 
 

@@ -156,7 +156,7 @@ class Session:
         parsed, rows = self.editor.rows_of(handle)
         for row in rows:
             part_of(decoded(row), parsed.path, str(handle))
-        pins = {entry.id: entry.pins for entry in self.state.followed().entries() if entry.source is not None}
+        pins = {entry.id: entry.pins for entry in self.state.followed().entries() if entry.outline is not None}
 
         def is_changed(id: str) -> bool:
             if id not in pins:

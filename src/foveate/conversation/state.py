@@ -7,16 +7,17 @@ the records are read that can affect the messages in question.
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
 from ..core import ids, wire
-from ..core.caches import clear_caches
+from ..core.caches import clear_caches, register
 from ..core.edits import Edit, Hide, Record, Restore, Span, Summarize, Task, named_messages
 from ..core.ids import redacted_record
 from ..core.messages import Message
-from ..core.plain_handles import PlainEntries, plain_edits
+from ..core.plain_handles import plain_edits, plain_entries
 from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.snapshots import Row, Snapshot
@@ -47,6 +48,8 @@ _LONG_GAP = 4_096
 """Messages since a snapshot above which they are read in pieces."""
 _ROWS = 1_000
 """Messages read at a time."""
+_ORIGINALS_MAX = 262_144
+"""Bytes of originals that are cached after they were read."""
 
 
 class State:
@@ -73,7 +76,8 @@ class State:
         self._lookup, self._reserve = lookup, reserve
         self._limits: dict[str, Limits] = {}
         self.head: Head
-        self.projection = Projection(model.profile, model.counter)
+        self._originals = OriginalReader(store)
+        self.projection = Projection(model.profile, model.counter, self._originals)
         self.offers_expand = True
         """Whether the coming request offers the tool `expand`. Otherwise no text names it."""
         self.last_view: View | None = None
@@ -86,7 +90,6 @@ class State:
         self._calls: dict[int, tuple[str, int]] = {}  # model and estimate of the newest calls, by number
         self._requested: dict[str, int] = {}  # time of the last request of each model
         self._prepared: tuple[Entry, ...] | None = None  # entries of the view that was prepared last
-        self._plain = PlainEntries()
         self._branch: int | None = None  # branch that the projection shows
         self._erased = 0  # newest erasure that the projection reflects
         self._saved = 0  # position + number at the last snapshot
@@ -150,8 +153,10 @@ class State:
 
     def _load(self) -> None:
         self._erased, self._saved = self.head.erased, 0
+        self._originals = OriginalReader(self._store)  # Entries of earlier views read the branch of these views.
+        self._originals.head = self.head
         found = self.store.snapshot(self.head)
-        projection = Projection(self.profile, self.counter)
+        projection = Projection(self.profile, self.counter, self._originals)
         snapshot = Snapshot.decode(found[2]) if found else None
         if snapshot:
             projection = self._resume(snapshot)
@@ -169,12 +174,19 @@ class State:
     def _resume(self, snapshot: Snapshot) -> Projection:
         visible = snapshot.positions()
         is_tip_hidden = 0 < snapshot.position == self.head.position and visible[-1:] != [snapshot.position]
-        positions = [*visible, snapshot.position] if is_tip_hidden else visible
-        rows = self.store.get_many(self.head, positions)
-        self._check_complete(rows, positions)
-        shown = rows[:-1] if is_tip_hidden else rows
+        if is_tip_hidden:
+            self._check_complete(self.store.get_many(self.head, [snapshot.position]), [snapshot.position])
+        projection = Projection.resume(snapshot, self._rows_at(visible), self.profile, self.counter, self._originals)
         self._saved = snapshot.position + snapshot.number
-        return Projection.resume(snapshot, map(row_of, shown), self.profile, self.counter)
+        return projection
+
+    def _rows_at(self, positions: Sequence[int]) -> Iterator[Row]:
+        """Yield the messages at these positions. Few are in memory at a time: the view may show little of them."""
+        for start in range(0, len(positions), _ROWS):
+            wanted = positions[start : start + _ROWS]
+            rows = self.store.get_many(self.head, wanted)
+            self._check_complete(rows, wanted)
+            yield from map(row_of, rows)
 
     def measure(self) -> None:
         """Correct the estimates by the newest measured prompt, and forget the pending model call."""
@@ -201,7 +213,13 @@ class State:
             else:
                 projection.append(row_of(item))
         self._note_replies(rows, projection)
+        self._release(projection)
         return projection
+
+    def _release(self, projection: Projection) -> None:
+        """Release the originals that a projection at the head does not show."""
+        self._originals.head = self.head
+        projection.release_originals()
 
     def _note_replies(self, rows: Sequence[StoredMessage], projection: Projection) -> None:
         """Forget the pending model call if one of these rows answers it."""
@@ -243,6 +261,7 @@ class State:
                 row = Row(item.position, item.id, message, item.stamp, len(item.body)) if message else row_of(item)
                 projection.append(row)
         self._note_replies(rows, projection)
+        self._release(projection)
         self.projection, self._seen = projection, structs.replace(self.head, erased=0)
 
     def _shows_head(self) -> bool:
@@ -364,7 +383,7 @@ class State:
 
     def _shown(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """Return entries as the coming request shows them: without the tool `expand`, with plain handles."""
-        return entries if self.offers_expand else self._plain.of(entries, self.counter)
+        return entries if self.offers_expand else plain_entries(entries, self.counter)
 
     def shows_plain_handles(self) -> bool:
         """Return whether the coming request shows other texts because it does not offer `expand`."""
@@ -405,6 +424,7 @@ class State:
             draft.apply(record)
         record_id = ids.record_id(self.head.record, redacted_record(record))
         self.head = self.store.commit(self.head, record, record_id)
+        self._release(draft)
         self.projection = draft
         self._seen = structs.replace(self._seen, number=record.last, record=record_id)
         # Restored messages took reading; a snapshot saves that for the next process that opens this.
@@ -517,13 +537,14 @@ class State:
                     self.fold(projection, item)
                 else:
                     projection.append(row_of(item))
+            projection.release_originals()
             done = until
         for record in records[done:]:
             self.fold(projection, record)
 
     def _fold_again(self, projection: Projection) -> None:
         """Restore what a projection forgot: fold everything up to its place once more."""
-        fresh = Projection(self.profile, self.counter)
+        fresh = Projection(self.profile, self.counter, self._originals)
         self.fold_up_to(fresh, projection.position, projection.number)
         self._void_erased(fresh)
         projection.take(fresh)
@@ -540,6 +561,41 @@ class State:
         edits = {number: edit for record in records for number, edit in record.numbered()}
         wanted = [edits[number] for number in numbers if number in edits]
         return any(isinstance(edit, Summarize) or (isinstance(edit, Hide) and _is_whole(edit)) for edit in wanted)
+
+
+class OriginalReader:
+    """Reads originals that views do not show, and caches the newest, so that one turn reads few of them twice.
+
+    It refers to the store, and not to the conversation: entries, which refer to it, must not be part of a cycle.
+    """
+
+    def __init__(self, store: Database) -> None:
+        self.head: Head
+        """The branch that is read, at a position after the messages that are asked for."""
+        self._store = store
+        self._known: OrderedDict[str, tuple[Message, int]] = OrderedDict()
+        self._size = 0
+        register(self)
+
+    def __call__(self, position: int, id: str, /) -> Message:
+        """Return the message at a position; an empty message if it is erased. Raises StoreError."""
+        known = self._known.get(id)
+        if known is not None:
+            return known[0]
+        rows = [row for row in self._store.get_many(self.head, [position]) if row.id == id]
+        if not rows:
+            raise StoreError(f"The original of m{position} is not in {self.head.name!r}. Read the conversation again.")
+        message, size = row_of(rows[0]).message, len(rows[0].body)
+        if size <= _ORIGINALS_MAX:
+            self._known[id], self._size = (message, size), self._size + size
+        while self._size > _ORIGINALS_MAX and self._known:
+            self._size -= self._known.popitem(last=False)[1][1]
+        return message
+
+    def cache_clear(self) -> None:
+        """Forget all messages, after some were erased."""
+        self._known.clear()
+        self._size = 0
 
 
 def row_of(row: StoredMessage) -> Row:

@@ -7,14 +7,18 @@ own size. Clearing a cache costs time at the next use and changes no result.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from functools import lru_cache, wraps
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import ReferenceType, ref
 
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
 
-__all__ = ["Cache", "cached", "clear_caches", "register"]
+__all__ = ["Cache", "cached", "cached_by_text", "cached_on_entry", "clear_caches", "newest_forms", "register"]
+
+_FORMS_MAX = 4
+"""Values of one name that an entry holds: a plan tries edits, so that views alternate."""
 
 R = TypeVar("R")
 
@@ -43,6 +47,81 @@ def cached(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
         return cache
 
     return decorate
+
+
+class HasMemo(Protocol):
+    """An entry of a view."""
+
+    @property
+    def memo(self) -> dict[object, Any]:
+        """Values derived from the entry, which exist as long as it does."""
+        ...
+
+
+def cached_on_entry(function: Callable[..., R]) -> Callable[..., R]:
+    """Decorate a function of an entry, its first argument: the entry holds the results. They must not refer to it."""
+
+    @wraps(function)
+    def call(entry: HasMemo, *rest: object) -> R:
+        memo, key = entry.memo, (function, *rest)
+        if key not in memo:
+            memo[key] = function(entry, *rest)
+        result: R = memo[key]
+        return result
+
+    return call
+
+
+def newest_forms(entry: HasMemo, name: object, key: object, make: Callable[[], R]) -> R:
+    """Return the value that `make` gives for `key`. The entry holds the values of the newest few keys of this name.
+
+    Keys may refer to entries before this one in its view, and values to no entry of it: references must not form a
+    cycle.
+    """
+    forms: tuple[tuple[object, R], ...] = entry.memo.get(name, ())
+    for known, value in forms:
+        if known == key:
+            return value
+    value = make()
+    entry.memo[name] = ((key, value), *forms[: _FORMS_MAX - 1])
+    return value
+
+
+def cached_by_text(size: int) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Return a decorator like `cached` for functions of a long text: the cache holds a hash of the first argument."""
+
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
+        @cached(size)
+        def by_hash(key: _TextKey, *rest: Any, **options: Any) -> R:
+            return function(key.text, *rest, **options)
+
+        @wraps(function)
+        def call(text: str, *rest: Any, **options: Any) -> R:
+            key = _TextKey(text)
+            try:
+                return by_hash(key, *rest, **options)
+            finally:
+                key.text = ""
+
+        return call
+
+    return decorate
+
+
+class _TextKey:
+    """A text as the key of a cache, compared by its hash, so that the text can be released."""
+
+    __slots__ = ("_hash", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._hash = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _TextKey) and self._hash == other._hash
+
+    def __hash__(self) -> int:
+        return hash(self._hash)
 
 
 def register(cache: Cache) -> None:

@@ -226,8 +226,8 @@ def _parts(entry: Entry) -> Iterator[tuple[ContextKind, Part]]:
     """Yield each visible part with its kind, and the parts of a tool result one by one."""
     own: set[Part] = set()
     added: set[Part] = set()
-    if entry.source is not None:
-        for index, part in enumerate(entry.source.parts):
+    if entry.outline is not None:
+        for index, part in enumerate(entry.outline.parts):
             (added if entry.stamp.is_added((index,)) else own).add(part)
             if isinstance(part, ToolResult):
                 for place, nested in enumerate(part.content):

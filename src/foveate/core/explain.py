@@ -48,7 +48,7 @@ def explain_other_policies(
     """
     if entry.span is not None and len(policies) > 1:
         yield "The other policies do not see the messages that it replaces."
-    if entry.source is None or not (entry.pins or entry.shrunk):
+    if entry.outline is None or not (entry.pins or entry.shrunk):
         return
     draft = projection.copy()
     undone: tuple[Edit, ...] = (*(Unpin(Target(entry.id, pin.path)) for pin in entry.pins), Restore((), entry.edits))

@@ -13,13 +13,13 @@ from typing import TypeGuard, TypeVar
 
 from msgspec.structs import replace
 
-from .caches import register
+from .caches import newest_forms
 from .edits import CALLER, Edit, Replace, Summarize
 from .messages import Message, Part, Text, ToolCall, ToolResult
 from .rendering import Counter, reshape
 from .view import Entry
 
-__all__ = ["PlainEntries", "plain_edits", "plain_message", "plain_text"]
+__all__ = ["plain_edits", "plain_entries", "plain_message", "plain_text"]
 
 _HANDLE = r"m\d{1,12}(?:\.\d{1,6}){0,2}(?:-m\d{1,12})?|\{handle\}|\{last\}"
 _QUOTE = r"""(?:\\*["'`])?"""
@@ -58,35 +58,21 @@ def plain_edits(edits: Sequence[Edit]) -> tuple[Edit, ...]:
     return tuple(_plain_edit(edit) if is_ours(edit) else edit for edit in edits)
 
 
-class PlainEntries:
-    """Entries with plain texts. An unchanged entry has the same plain entry in every view."""
+def plain_entries(entries: tuple[Entry, ...], count: Counter) -> tuple[Entry, ...]:
+    """Return these entries, those with calls of `expand` in texts of foveate replaced by plain ones.
 
-    def __init__(self) -> None:
-        self._plain: dict[Entry, Entry] = {}
-        register(self)
+    An unchanged entry has the same plain entry in every view. `count`: returns the tokens of a text.
+    """
+    return tuple([_plain_entry(entry, count) if entry.edits else entry for entry in entries])
 
-    def cache_clear(self) -> None:
-        """Forget all entries, after messages were erased."""
-        self._plain.clear()
 
-    def of(self, entries: tuple[Entry, ...], count: Counter) -> tuple[Entry, ...]:
-        """Return these entries, those with calls of `expand` in texts of foveate replaced by plain ones.
+def _plain_entry(entry: Entry, count: Counter) -> Entry:
+    def make() -> Entry | None:
+        is_callers = all(policy == CALLER for policy in entry.shrunk_by) and bool(entry.shrunk_by)
+        message = entry.message if is_callers else plain_message(entry.message, entry.outline)
+        return None if message is entry.message else reshape(entry, message, entry.legalized, count)
 
-        `count`: returns the tokens of a text.
-        """
-        plain = tuple([self._entry(entry, count) if entry.edits else entry for entry in entries])
-        if len(self._plain) > 4 * len(entries) + 1_000:
-            self._plain = {entry: self._plain[entry] for entry in entries if entry in self._plain}
-        return plain
-
-    def _entry(self, entry: Entry, count: Counter) -> Entry:
-        known = self._plain.get(entry)
-        if known is None:
-            is_callers = all(policy == CALLER for policy in entry.shrunk_by) and bool(entry.shrunk_by)
-            message = entry.message if is_callers else plain_message(entry.message, entry.source)
-            known = entry if message is entry.message else reshape(entry, message, entry.legalized, count)
-            self._plain[entry] = known
-        return known
+    return newest_forms(entry, "plain", count, make) or entry
 
 
 def _handle_in(call: re.Match[str]) -> str:

@@ -262,11 +262,11 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
     match edit:
         case Replace(target=target) | Hide(target=Target() as target):
             entry = entries.get(target.message)
-            if entry is None or entry.source is None or entry.is_pinned(target.path):
+            if entry is None or entry.outline is None or entry.is_pinned(target.path):
                 return False
             if projection.refuses(edit):
                 return False
-            return (isinstance(edit, Hide) and not target.path) or can_apply(entry.source, edit)
+            return (isinstance(edit, Hide) and not target.path) or can_apply(entry.outline, edit)
         case Hide(target=span) | Summarize(span=span):
             has_content = isinstance(edit, Hide) or bool(edit.text.strip())
             return has_content and projection.range_of(span) is not None

@@ -38,6 +38,7 @@ from .effective_edits import EffectiveEdits, remaining_pins
 from .ids import is_erased
 from .legalize import Legalizer
 from .messages import Message, Text
+from .originals import ReadOriginal
 from .profiles import Profile
 from .rendering import Counter, Slot, apply_edits
 from .sizes import tokens_of
@@ -67,9 +68,12 @@ __all__ = ["Projection"]
 class Projection:
     """The state of a conversation's history and journal under one profile and one text counter."""
 
-    def __init__(self, profile: Profile, count: Counter) -> None:
+    def __init__(self, profile: Profile, count: Counter, read: ReadOriginal | None = None) -> None:
+        """`read`: reads messages of which only the outline is held; None: all messages stay in memory."""
         self._profile = profile
         self._count = count
+        self._read = read
+        self._shrunk: dict[str, None] = {}  # ids of messages that edits changed since the last `release_originals`
         self._slots: list[Slot] = []
         self._by_id: dict[str, Slot] = {}
         self._compactions: list[int] = []  # positions of messages with a compaction by the provider, ascending
@@ -96,8 +100,8 @@ class Projection:
 
     def copy(self) -> Projection:
         """Return an independent copy, to try edits without changing this projection."""
-        twin = Projection(self._profile, self._count)
-        twin._slots = list(self._slots)
+        twin = Projection(self._profile, self._count, self._read)
+        twin._slots, twin._shrunk = list(self._slots), dict(self._shrunk)
         twin._by_id, twin._retained = dict(self._by_id), dict(self._retained)
         twin._compactions, twin._compacted = list(self._compactions), self._compacted
         twin._covers, twin._gone, twin._forgotten = list(self._covers), list(self._gone), self._forgotten
@@ -359,6 +363,7 @@ class Projection:
                     # A mark shows the same content again, so it does not void bound reasoning.
                     changes = apply_edits(slot.message, edits).message != apply_edits(slot.message, slot.edits).message
                     self._replace_slot(slot, voids=changes).edits = edits
+                    self._shrunk[slot.id] = None
             case Hide(target=named):
                 self._cover(number, named, edit, record, where)
             case Summarize(span=named):
@@ -507,6 +512,8 @@ class Projection:
         for slot in [slot for slot in self._slots if slot.edits and any(n in numbers for n, _ in slot.edits)]:
             if slot.span is None:
                 twin = self._replace_slot(slot, voids=True)
+                twin.reload()
+                self._shrunk[slot.id] = None
                 twin.edits = tuple((n, edit) for n, edit in twin.edits if n not in numbers)
                 twin.renewed = turn
         for cover in [cover for cover in self._covers if cover.number in numbers]:
@@ -565,6 +572,8 @@ class Projection:
         if not slot.edits and slot.renewed == turn:
             return
         twin = self._replace_slot(slot, voids=bool(slot.edits))
+        twin.reload()
+        self._shrunk[slot.id] = None
         twin.edits = tuple((n, edit) for n, edit in slot.edits if not paths_overlap(path_of(edit), path))
         twin.renewed = turn
 
@@ -600,8 +609,19 @@ class Projection:
             slot.pins, slot.renewed, slot.stale = tuple(PinnedPart(*pin) for pin in pins), turn, slot.has_reasoning
             slot.is_late = slot.position in self._hidden_late
             self._place(slot)
+            self._shrunk[slot.id] = None
             self._void_after(slot.order)
         self._void_reasoning(turn)
+
+    def release_originals(self) -> None:
+        """Hold only the outlines of messages whose content edits replaced or hid. The view stays the same."""
+        shrunk, self._shrunk = self._shrunk, {}
+        for id in shrunk if self._read else ():
+            slot = self._by_id.get(id)
+            if slot and self._read and slot.original is None and (twin := slot.released(self._read)):
+                index = bisect_left(self._slots, slot.order, key=_order)
+                self._slots[index] = self._by_id[id] = twin
+                self._mark_dirty(index)
 
     def take(self, other: Projection) -> None:
         """Take over the state of another projection of the same conversation."""
@@ -649,9 +669,18 @@ class Projection:
         )
 
     @classmethod
-    def resume(cls, snapshot: Snapshot, rows: Iterable[Row], profile: Profile, count: Counter) -> Projection:
-        """Return the projection of this snapshot. `rows`: the messages at `snapshot.positions()`."""
-        projection = cls(profile, count)
+    def resume(
+        cls,
+        snapshot: Snapshot,
+        rows: Iterable[Row],
+        profile: Profile,
+        count: Counter,
+        read: ReadOriginal | None = None,
+    ) -> Projection:
+        """Return the projection of this snapshot. `rows`: the messages at `snapshot.positions()`, each used only once.
+        `read`: reads messages of which only the outline is held; None: all stay in memory.
+        """
+        projection = cls(profile, count, read)
         kept = {keep.position: keep for keep in snapshot.kept}
         for row in rows:
             slot = Slot(row.position, row.id, row.message, row.stamp, row.size)
@@ -659,6 +688,7 @@ class Projection:
                 keep = kept[row.position]
                 slot.edits, slot.pins = tuple((n, edit) for n, edit in keep.edits), keep.pins
                 slot.renewed, slot.stale, slot.is_late = keep.renewed, keep.stale, keep.is_late
+                slot = (slot.released(read) if read else None) or slot
             projection._slots.append(slot)
             projection._hold(slot)
         projection._covers = list(snapshot.covers)

@@ -13,12 +13,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
 from .edits import Edit, Hide, Path, Replace, Span, Summarize, Target
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from .originals import Original, ReadOriginal, outline_of
 from .profiles import Profile
 from .results import is_action_result
 from .server_tools import partner_of, server_block
@@ -338,6 +340,7 @@ class Slot:
         "is_recounted",
         "last",
         "message",
+        "original",
         "pins",
         "position",
         "renewed",
@@ -361,6 +364,8 @@ class Slot:
     ) -> None:
         self.position, self.id, self.message, self.stamp, self.size = position, id, message, stamp, size
         self.span, self.last, self.seen = span, last or position, 0
+        self.original: Original | None = None
+        """A way to read the message, if `message` is only its outline."""
         self.edits: tuple[tuple[int, Edit], ...] = ()
         self.pins: tuple[PinnedPart, ...] = ()
         # An expansion is new to the coming call. Policies spare it until then, like restored content.
@@ -401,10 +406,31 @@ class Slot:
         twin = Slot(self.position, self.id, self.message, self.stamp, self.size, span=self.span, last=self.last)
         twin.edits, twin.pins, twin.renewed, twin.stale = self.edits, self.pins, self.renewed, self.stale
         twin.seen, twin.compacts, twin.is_recounted = self.seen, self.compacts, self.is_recounted
+        twin.original = self.original
         twin.is_late = self.is_late
         if not changes:
             twin._base, twin._forms = self._base, self._forms
         return twin
+
+    def released(self, read: ReadOriginal) -> Slot | None:
+        """Return a copy that holds only the outline of the message; None if that would save too little."""
+        if self.span is not None or not self.edits:
+            return None
+        outline = outline_of(self.message, self.stamp, apply_edits(self.message, self.edits).shrunk)
+        if outline is None:
+            return None
+        twin = self.copy()
+        twin.hold_outline(outline, read)
+        return twin
+
+    def hold_outline(self, outline: Message, read: ReadOriginal) -> None:
+        """Hold only the outline of the message. Call it on a new slot."""
+        self.message, self.original = outline, Original(outline, partial(read, self.position, self.id))
+
+    def reload(self) -> None:
+        """Read the whole message again, before edits of it are cancelled."""
+        if self.original is not None:
+            self.message, self.original = self.original.message(), None
 
     def entry(self, profile: Profile, count: Counter) -> Entry | None:
         """Return the entry of this place alone, or None if nothing is left to show."""
@@ -443,7 +469,7 @@ class Slot:
             position=self.position,
             id=self.id,
             message=message,
-            source=None if self.span else self.message,
+            appended=None if self.span else self.original or self.message,
             stamp=self.stamp,
             kind="summary" if self.span else "message",
             tool=self.stamp.tool if is_result else "",
@@ -482,7 +508,7 @@ def reshape(entry: Entry, message: Message, why: str, count: Counter, *, kind: K
         position=entry.position,
         id=entry.id,
         message=message,
-        source=entry.source,
+        appended=entry.appended,
         stamp=entry.stamp,
         kind=kind or entry.kind,
         tool=entry.tool,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .caches import cached
+from .caches import cached, newest_forms
 from .json_objects import objects_in
 from .messages import Content, Media, Message, Opaque, State, Text, ToolCall, ToolResult
 from .stamps import Stamp
@@ -27,6 +28,7 @@ __all__ = [
     "ActionStep",
     "action_result",
     "headline",
+    "headline_of",
     "is_action_result",
     "is_step_note",
     "merged_headline",
@@ -73,12 +75,17 @@ def with_headline(entry: Entry, text: str) -> str:
     """Return a short form of an entry's content. That of an action's result begins with the headline of the result, as
     no call stands next to it.
     """
-    source = entry.source
+    source = entry.outline
     if source is None or not is_action_result(source, entry.stamp):
         return text
-    match = _HEADLINE.match(_first_text(source))
-    head = match[0].rstrip() if match else headline(entry.tool) if entry.tool else "Result:"
+    head = headline_of(source).rstrip() or (headline(entry.tool) if entry.tool else "Result:")
     return f"{head}\n{text}"
+
+
+def headline_of(message: Message) -> str:
+    """Return the headline of an action's result with the white space after it; "" if it has none."""
+    match = _HEADLINE.match(_first_text(message))
+    return match[0] if match else ""
 
 
 def _first_text(message: Message) -> str:
@@ -88,7 +95,6 @@ def _first_text(message: Message) -> str:
 # ------------------------------------------------------------------------------------------------------------- results
 
 
-@cached(4_096)
 def action_result(message: Message, name: str) -> ToolResult:
     """Return the content of an action's result, without its headline. The headline says whether the action failed.
 
@@ -112,7 +118,6 @@ def native_message(entry: Entry) -> Message | None:
     return _as_tool_message(source, entry.tool, "")
 
 
-@cached(4_096)
 def _as_tool_message(message: Message, name: str, call_id: str) -> Message:
     return Message("tool", (replace(action_result(message, name), call_id=call_id),))
 
@@ -134,7 +139,7 @@ _ARGUMENTS = ("params", "parameters", "arguments", "args", "input", "actioninput
 _FENCE = re.compile(r"```\w*")
 
 
-@cached(4_096)
+@cached(64)
 def read_actions(text: str) -> ActionStep | None:
     """Return the calls in the first JSON object of a text that has some; None if there is none.
 
@@ -211,7 +216,7 @@ def native_steps(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """
     if not any(_is_loose_result(entry) for entry in entries):
         return tuple(entries)
-    return tuple(native for unit, end in _units(entries) for native in (_native_unit(unit, end) if end else unit))
+    return tuple(native for unit, end in _units(entries) for native in (_cached_unit(unit, end) if end else unit))
 
 
 def _units(entries: Sequence[Entry]) -> Iterator[tuple[tuple[Entry, ...], int]]:
@@ -231,12 +236,21 @@ def _is_loose_result(entry: Entry) -> bool:
     return entry.is_result and entry.message.role == "user" and entry.kind == "message"
 
 
-@cached(4_096)  # So that an unchanged unit gives the same entries in every view.
+def _cached_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
+    """Return the native form of a unit. An unchanged unit gives the same entries in every view."""
+
+    def make() -> tuple[Entry, ...] | None:
+        native = _native_unit(unit, behind)
+        return None if native is unit else native
+
+    return newest_forms(unit[-1], "native", (behind, unit[:-1]), make) or unit
+
+
 def _native_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
     step, results = unit[0], unit[1:]
-    if step.source is None or step.source.calls or step.kind != "message":
+    if step.outline is None or step.outline.calls or step.kind != "message":
         return unit
-    actions = read_actions(step.source.text)
+    actions = read_actions(step.source.text if step.source else "")
     if actions is None or len(actions.calls) != behind - step.position - 1:
         return unit
     places = [result.position - step.position for result in results]
@@ -247,13 +261,13 @@ def _native_unit(unit: tuple[Entry, ...], behind: int) -> tuple[Entry, ...]:
     calls = [replace(call, call_id=id) for call, id in zip(actions.calls, ids, strict=True)]
     answered = [calls[place - 1] for place in places]  # A result that was removed leaves its call out.
     source = _message_of(actions.words, answered)
-    native = [replace(step, source=source, message=_shown_step(step, source, answered, places))]
+    native = [replace(step, appended=source, message=_shown_step(step, source, answered, places))]
     for call, result in zip(answered, results, strict=True):
-        assert result.source is not None, "a result is no summary"
-        source, shown = (
-            _as_tool_message(message, call.name, call.call_id) for message in (result.source, result.message)
-        )
-        native.append(replace(result, source=source, message=shown))
+        as_native = partial(_as_tool_message, name=call.name, call_id=call.call_id)
+        appended = result.appended
+        assert appended is not None, "a result is no summary"
+        converted = as_native(appended) if isinstance(appended, Message) else appended.converted(as_native)
+        native.append(replace(result, appended=converted, message=as_native(result.message)))
     return tuple(native)
 
 

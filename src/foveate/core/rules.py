@@ -271,10 +271,10 @@ class ReasoningIsWhole(_Alone):
                 yield f"carries reasoning of {part.format or 'an unknown provider'}"
             elif profile.signed_reasoning and not (part.signature or part.encrypted):
                 yield "carries unsigned reasoning"
-        if entry.source is None or profile.binds_reasoning or not entry.message.calls:
+        if entry.outline is None or profile.binds_reasoning or not entry.message.calls:
             return
         expected = [
-            part for part in entry.source.parts if isinstance(part, Reasoning) and part.format == profile.format
+            part for part in entry.outline.parts if isinstance(part, Reasoning) and part.format == profile.format
         ]
         if profile.signed_reasoning:
             expected = [part for part in expected if part.signature or part.encrypted]
@@ -326,9 +326,9 @@ class PromptsAreIntact:
         self._position = 0
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
-        if entry.source is None or entry.is_result:
+        if entry.outline is None or entry.is_result:
             return
-        if entry.stamp.origin == "user" and entry.source.has_content:
+        if entry.stamp.origin == "user" and entry.outline.has_content:
             is_intact = all(entry.stamp.is_added(path) for path in _changed_paths(entry))
             self._position = entry.position
             self._problem = "" if is_intact else f"the last user input, {entry.handle}, is not shown unchanged"

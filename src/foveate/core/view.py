@@ -16,6 +16,7 @@ from .edits import CALLER, Path, Span, Task, paths_overlap
 from .enrich import own_message
 from .messages import Message, ToolResult
 from .metadata import read_metadata, read_metadata_as
+from .originals import Original
 from .results import action_result, is_action_result
 from .stamps import Stamp
 
@@ -52,8 +53,8 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     """Id of the visible message, or of the first message of a span."""
     message: Message
     """The message that the model sees."""
-    source: Message | None
-    """The appended message; None for summaries and stand-ins."""
+    appended: Message | Original | None
+    """The appended message, or its outline with a way to read it; None for summaries and stand-ins."""
     stamp: Stamp
     """The stamp of the appended message."""
     kind: Kind = "message"
@@ -88,6 +89,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     """Number of images."""
     is_result: bool = False
     """Whether it shows a result of a tool or an action: in any role, whole or shrunk, in its own place or as a note."""
+    _memo: tuple[int, dict[object, Any]] | None = None
 
     def __str__(self) -> str:
         """Return one short line, such as `m12 tool read_file: 1,203 tokens, shrunk by prune, pinned`."""
@@ -109,7 +111,21 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     @property
     def is_input(self) -> bool:
         """Return whether this is user input with content."""
-        return self.stamp.origin == "user" and self.source is not None and self.source.has_content
+        return self.stamp.origin == "user" and self.outline is not None and self.outline.has_content
+
+    @property
+    def source(self) -> Message | None:
+        """Return the appended message, regardless of the visible form; None for summaries and stand-ins.
+
+        If the view does not show all of it, the store is read, and a StoreError raised if that fails. If `outline`
+        suffices, use that.
+        """
+        return self.appended.message() if isinstance(self.appended, Original) else self.appended
+
+    @property
+    def outline(self) -> Message | None:
+        """Return the appended message; parts that an edit replaced or hid may be empty. Never reads the store."""
+        return self.appended.outline if isinstance(self.appended, Original) else self.appended
 
     @property
     def is_system(self) -> bool:
@@ -132,11 +148,33 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     def result(self) -> ToolResult | None:
         """Return the appended result of a tool or an action, regardless of the visible form; None if it is no result.
 
-        The result of an action has no call id, and its headline is left out.
+        The result of an action has no call id, and its headline is left out. Like `source`, it may read the store.
         """
-        if self.source is not None and is_action_result(self.source, self.stamp):
-            return action_result(self.source, self.tool)
-        return self.source.result if self.source else None
+        if not isinstance(self.appended, Original):
+            return self.outlined_result
+        source = self.appended.message()
+        return action_result(source, self.tool) if is_action_result(source, self.stamp) else source.result
+
+    @property
+    def outlined_result(self) -> ToolResult | None:
+        """Return `result` as far as it is in memory: parts that an edit replaced or hid may be empty."""
+        outline = self.outline
+        if outline is None or not is_action_result(outline, self.stamp):
+            return outline.result if outline else None
+        memo = self.memo
+        if "result" not in memo:
+            memo["result"] = action_result(outline, self.tool)
+        result: ToolResult = memo["result"]
+        return result
+
+    @property
+    def memo(self) -> dict[object, Any]:
+        """Values that the library derives from this entry. They exist as long as the entry does."""
+        memo = self._memo
+        if memo is None or memo[0] != id(self):  # The second: `replace` copied it from another entry.
+            memo = id(self), {}
+            force_setattr(self, "_memo", memo)
+        return memo[1]
 
 
 class Budget(Struct, frozen=True):

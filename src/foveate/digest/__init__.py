@@ -6,7 +6,7 @@ text in bounded time.
 
 from __future__ import annotations
 
-from ..core.caches import cached
+from ..core.caches import cached_by_text
 from .description import describe_text
 from .listings import unfold_paths
 from .names import names_in
@@ -22,13 +22,13 @@ _FILLED = 0.005
 _LARGE = 8_000
 
 
-@cached(512)
+@cached_by_text(128)
 def describe(text: str) -> Description:
     """Return the kind, size and topic of a text."""
     return describe_text(text)[0]
 
 
-@cached(512)
+@cached_by_text(128)
 def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
     """Return the digest of a text in at most `room` characters (default: `room_for` its length).
 

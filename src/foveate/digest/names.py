@@ -48,7 +48,7 @@ def is_name(name: str) -> bool:
     )
 
 
-@cached(32768)
+@cached(16_384)
 def rate(run: str) -> tuple[str, int, float]:
     """Return the identifier in a run, its position in the run, and its worth (about 1; 0 if there is none)."""
     name = run.strip(_EDGES)

@@ -145,15 +145,15 @@ class Expander:
         """Return the calls of the newest reply that have no result yet, in order."""
         answered: list[str] = []
         for entry in reversed(self._state.projection.entries()):
-            if entry.source is not None and entry.source.result is not None:
-                answered.append(entry.source.result.call_id)
+            if entry.outline is not None and entry.outline.result is not None:
+                answered.append(entry.outline.result.call_id)
             elif entry.legalized == ANSWER_ERASED and (stand_in := entry.message.result):
                 answered.append(stand_in.call_id)  # An answer existed; the call is not run again.
-            elif entry.source is not None and entry.source.role == "assistant":
+            elif entry.outline is not None and entry.outline.role == "assistant":
                 # A result without an id has the tool's name in its place.
                 return tuple(
                     call
-                    for call in entry.source.calls
+                    for call in entry.outline.calls
                     if not (_take(answered, call.call_id) or _take(answered, call.name))
                 )
         return ()
@@ -164,9 +164,9 @@ class Expander:
             return {}
         results: dict[str, Entry] = {}
         for entry in reversed(self._state.projection.entries()):
-            if entry.result is not None and entry.stamp.expanded is not None:
-                results.setdefault(entry.result.call_id, entry)
-            elif entry.source is not None and entry.source.role == "assistant":
+            if (result := entry.outlined_result) is not None and entry.stamp.expanded is not None:
+                results.setdefault(result.call_id, entry)
+            elif entry.outline is not None and entry.outline.role == "assistant":
                 break
         return results
 
@@ -261,7 +261,7 @@ class Expander:
         """Return whether all of it is shown whole, and some of it since the last model call."""
         state = self._state
         inside = [entry for entry in state.projection.entries() if handle.first <= entry.position <= handle.last]
-        whole = {entry.position: entry.renewed for entry in inside if entry.source is not None and not entry.shrunk}
+        whole = {entry.position: entry.renewed for entry in inside if entry.outline is not None and not entry.shrunk}
         return len(whole) > handle.last - handle.first and max(whole.values()) >= state.next_turn()
 
     def _require_no_copy(self, original: _Original) -> None:
@@ -269,7 +269,7 @@ class Expander:
         for entry in self._state.projection.entries():
             shown = entry.stamp.expanded
             is_copy = shown and shown.form == "whole" and shown.handle == str(original.handle)
-            if is_copy and entry.source is not None and not entry.shrunk:
+            if is_copy and entry.outline is not None and not entry.shrunk:
                 raise NotExpandable(str(original.handle), f"all of it stands in {entry.handle}, where it was asked for")
 
     # --------------------------------------------------------------------------------------------------------- both

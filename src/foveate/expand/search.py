@@ -56,7 +56,7 @@ class Hit(Struct, frozen=True):
 def search(state: State, editor: Editor, words: str, limit: int) -> list[Hit]:
     """Return the best `limit` messages that hold these words and are not shown whole, the best first."""
     wanted = words_of(words)
-    shown = {entry.position: entry for entry in state.followed().entries() if entry.source is not None}
+    shown = {entry.position: entry for entry in state.followed().entries() if entry.outline is not None}
     hits: list[Hit] = []
     seen, asked = 0, max(4 * limit, 50)
     while wanted and len(hits) < limit:

@@ -27,6 +27,10 @@ Write = Callable[[tuple[Entry, ...], int, Profile], list[tuple[dict[str, Any], t
 """Returns the wire messages of the group that begins at a position, each with the entries it shows."""
 
 
+_STALE_MAX = 4
+"""Groups that are kept although the newest view does not show them: two views may alternate."""
+
+
 class _Group(Struct, frozen=True, eq=False):
     entries: tuple[Entry, ...]
     first: bool
@@ -70,7 +74,7 @@ class Memo:
             self._add(self._group(entries[start:end], start, profile), end)
             start = end
         self._entries = entries
-        if len(self._known) > 2 * len(self._groups) + 64:
+        if len(self._known) > len(self._groups) + _STALE_MAX:
             self._known = {id(group.entries[0]): group for group in self._groups}
 
     def _same(self, entries: tuple[Entry, ...]) -> int:

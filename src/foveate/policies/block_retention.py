@@ -78,7 +78,7 @@ class BlockRetention:
 
     def __call__(self, view: View) -> Iterator[Edit]:
         for entry in (*view.entries, *view.withheld):
-            source, retention = entry.source, entry.stamp.retention
+            source, retention = entry.outline, entry.stamp.retention
             if source and retention and entry.renewed < view.turn:
                 blocks = self._blocks(entry, source, retention, view)
                 edits = self._edit_message if source.result is None else self._edit_result

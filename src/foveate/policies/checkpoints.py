@@ -144,7 +144,7 @@ class _Checkpoint(Struct, frozen=True):
         missing = self._messages_missing(view, numbers)
         is_wanted = missing <= 0 or (missing <= self.ahead and _NAME not in view.preparing)
         span = select_oldest(view, numbers.position_leaving(self.keep_recent - max(0, missing))) if is_wanted else None
-        inside = {entry.id for entry in span.to_read if entry.source is not None} if span else set()
+        inside = {entry.id for entry in span.to_read if entry.outline is not None} if span else set()
         yield from (edit for id, edit in filtered.items() if id not in inside or self.ahead)
         if span is None:
             return
@@ -230,7 +230,7 @@ def _messages_since_checkpoint(view: View, numbers: MessageNumbers) -> int | Non
     if task is None or task.state != "done":
         return None
     # The checkpoint was undone, or another summary covers it: count from the turn in which it was made.
-    return sum(entry.source is not None and entry.stamp.turn >= task.turn for entry in view)
+    return sum(entry.outline is not None and entry.stamp.turn >= task.turn for entry in view)
 
 
 def _may_try(view: View) -> bool:
@@ -255,7 +255,7 @@ def _next_attempt(view: View, span: OldestSpan) -> Task:
 
 def _facts(span: OldestSpan, numbers: MessageNumbers, messages: tuple[Message, ...]) -> dict[str, Any]:
     """Return the facts that a prompt may use, as plain values."""
-    entries = [entry for entry in span.to_read if entry.source is not None or entry.kind == "summary"]
+    entries = [entry for entry in span.to_read if entry.outline is not None or entry.kind == "summary"]
     first = min(entry.position for entry in entries)
     covered = numbers.unsummarized_after(first - 1) - numbers.unsummarized_after(span.last)
     return {
@@ -278,7 +278,7 @@ def _facts(span: OldestSpan, numbers: MessageNumbers, messages: tuple[Message, .
 def _as_filtered(entry: Entry, filtered: dict[str, Replace]) -> Entry:
     """Return the entry as the view would show it with its result filtered."""
     edit, message = filtered.get(entry.id), entry.message
-    if edit is None or entry.source is None:
+    if edit is None or entry.outline is None:
         return entry
     if message.result is not None:
         shown = replace(message, parts=(replace(message.result, content=edit.content),))

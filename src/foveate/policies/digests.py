@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ..core.caches import register
 from ..core.edits import Edit, Path
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import Policy
@@ -47,7 +46,6 @@ _BEGINNING = 200
 """Characters of the beginning of a text of the model that stay: its plan or its finding."""
 _SHRUNK_MAX = 0.75
 """A short form that keeps more than this share of the characters is not used."""
-_CACHE_SIZE = 8_192
 
 _ShortForm = tuple[Path, str]
 """A part of a message, and the text that replaces it."""
@@ -120,32 +118,24 @@ def shrink_to_digest(
 
 
 class _Shortener:
-    """Makes short forms, and caches them: policies ask for those of the same entries at every call."""
+    """Makes short forms. Entries hold them: policies ask for those of the same entries at every call."""
 
     def __init__(self, share: float, share_said: float, least: int, least_said: int) -> None:
         self._share, self._share_said, self._least, self._least_said = share, share_said, least, least_said
-        self._forms: dict[Entry, tuple[_ShortForm, ...]] = {}
-        register(self)
-
-    def cache_clear(self) -> None:
-        """Empty the cache, after messages were erased."""
-        self._forms.clear()
 
     def short_forms(self, entry: Entry) -> tuple[_ShortForm, ...]:
         """Return the short forms of the parts of an entry. Parts that may not shrink, or hardly would, are left out."""
-        forms = self._forms.get(entry)
+        forms: tuple[_ShortForm, ...] | None = entry.memo.get(self)
         if forms is None:
-            if len(self._forms) >= _CACHE_SIZE:
-                self._forms.clear()
-            forms = self._forms[entry] = tuple(self._make_forms(entry))
+            forms = entry.memo[self] = tuple(self._make_forms(entry))
         return forms
 
     def _make_forms(self, entry: Entry) -> Iterator[_ShortForm]:
-        source = entry.source
+        source = entry.outline
         if source is None:
             return
         if entry.is_result:
-            result = entry.result
+            result = entry.outlined_result
             if result is None or result.state == "interrupted" or not is_whole(entry) or entry.is_pinned():
                 return
             if len(whole := result.text) >= self._least:

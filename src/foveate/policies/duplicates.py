@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from zlib import crc32
 
-from ..core.caches import cached
+from ..core.caches import cached_on_entry
 from ..core.edits import Edit
 from ..core.messages import Message
 from ..core.planner import Policy
@@ -64,9 +64,7 @@ def dedupe(*, least: int = LEAST, most_told: int = MOST_TOLD, placeholder: str =
         for entry in reversed(view.entries):
             if not _is_compared(entry, least):
                 continue
-            message = native_message(entry)
-            assert message is not None, "compared results were appended"
-            marks = similarity_marks(message)
+            marks = _marks(entry)
             newer = next((newest[mark] for mark in marks if mark in newest), None)
             if newer is not None and not entry.is_pinned() and entry.renewed < view.turn:
                 difference = _difference(entry, newer, most_told)
@@ -84,7 +82,7 @@ def dedupe(*, least: int = LEAST, most_told: int = MOST_TOLD, placeholder: str =
 
 
 def _is_compared(entry: Entry, least: int) -> bool:
-    result = entry.result
+    result = entry.outlined_result
     if not entry.is_result or result is None or result.state == "interrupted" or entry.tokens * 4 < least:
         return False
     return is_whole(entry) and entry.kind == "message" and not any(entry.message.media()) and len(result.text) >= least
@@ -109,7 +107,12 @@ def _difference(older: Entry, newer: Entry, most: int) -> str | None:
 # ---------------------------------------------------------------------------------------------------------- similarity
 
 
-@cached(4_096)
+@cached_on_entry
+def _marks(entry: Entry) -> tuple[int, ...]:
+    message = native_message(entry)
+    return () if message is None else similarity_marks(message)
+
+
 def similarity_marks(message: Message) -> tuple[int, ...]:
     """Return numbers for the text of a message: similar texts share at least one, and equal texts share all.
 
@@ -127,7 +130,6 @@ def similarity_marks(message: Message) -> tuple[int, ...]:
     return (whole, *(-(number << 2 | index) - 1 for index, number in enumerate(minimums)))
 
 
-@cached(512)
 def missing_pieces(message: Message, other: Message) -> tuple[str, ...]:
     """Return the pieces of a message's text that the other text does not have, in order, each once."""
     pieces = _pieces(message.text)

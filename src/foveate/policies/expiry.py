@@ -235,7 +235,7 @@ def _check_leases(level: str, leases: Mapping[str, Lease]) -> dict[str, Lease]:
 
 
 def _may_expire(entry: Entry, view: View) -> bool:
-    source = entry.source
+    source = entry.outline
     if source is None or source.role == "system" or source.calls or entry.is_pinned():
         return False
     return not entry.is_input or entry.position != view.last_input
@@ -243,9 +243,9 @@ def _may_expire(entry: Entry, view: View) -> bool:
 
 def _is_shrunk(entry: Entry) -> bool:
     """Return whether an edit replaced the whole content; edits may have replaced images in it."""
-    if not entry.shrunk or entry.source is None:
+    if not entry.shrunk or entry.outline is None:
         return False
-    return () in entry.shrunk or (len(entry.source.parts) == 1 and (0,) in entry.shrunk)
+    return () in entry.shrunk or (len(entry.outline.parts) == 1 and (0,) in entry.shrunk)
 
 
 def _count_stable(view: View) -> int:
@@ -328,7 +328,7 @@ def _expire(due: _Due, templates: _Templates, on_answer: Callable[[_Step | None]
 
 def _remove(due: _Due, templates: _Templates) -> _Step | None:
     reason = EXPIRED.format(turns=due.age, limit=due.lease.expiration_turns)
-    if due.entry.source is None or due.entry.source.result is None:  # No call needs an answer.
+    if due.entry.outline is None or due.entry.outline.result is None:  # No call needs an answer.
         return _Step(Hide(Target(due.entry.id), _NAME, reason), due.entry.tokens, removes=True)
     # The limit, not the age: the view must not depend on the call at which the plan was made.
     template = templates.stub if due.is_expandable else templates.bare_stub

@@ -80,7 +80,7 @@ def omit_media(view: View) -> Iterator[Edit]:
     """Stage 1: replace media by placeholders, oldest first."""
     excess = measure_excess(view)
     shrinkable = _shrinkable(view.entries, view, with_expanded=True)
-    entries = [entry for entry in shrinkable if entry.source and any(entry.message.media())]
+    entries = [entry for entry in shrinkable if entry.outline and any(entry.message.media())]
     quota = _Quota(Excess(0, excess.bytes, excess.images), entries)
     for entry in entries:
         for path, media in _shown_media(entry):
@@ -185,7 +185,7 @@ def _shrinkable(entries: Sequence[Entry], view: View, *, with_expanded: bool = F
     once.
     """
     last_input = view.last_input
-    shrinkable = [entry for entry in entries if entry.source is not None and _may_shrink(entry, last_input)]
+    shrinkable = [entry for entry in entries if entry.outline is not None and _may_shrink(entry, last_input)]
     if not with_expanded:
         return [entry for entry in shrinkable if entry.renewed < view.turn]
     return sorted(shrinkable, key=lambda entry: entry.renewed >= view.turn)
@@ -212,13 +212,13 @@ def _before_newest_unit(view: View) -> Sequence[Entry]:
 
 def _shown_calls(entry: Entry) -> Iterator[tuple[int, ToolCall]]:
     """Yield the calls of a message as the view shows them, each with its index in the appended message."""
-    indexes = [i for i, part in enumerate(entry.source.parts) if isinstance(part, ToolCall)] if entry.source else []
+    indexes = [i for i, part in enumerate(entry.outline.parts) if isinstance(part, ToolCall)] if entry.outline else []
     yield from zip(indexes, entry.message.calls, strict=False)
 
 
 def _shown_media(entry: Entry) -> Iterator[tuple[Path, Media]]:
     """Yield the media of the appended message that are still shown, each with its path."""
-    source = entry.source
+    source = entry.outline
     for i, part in enumerate(source.parts if source else ()):
         content = part.content if isinstance(part, ToolResult) else (part,)
         for j, media in enumerate(content):
@@ -244,7 +244,7 @@ def _cut_long_parts(entries: Sequence[Entry], keep: int, excess: Excess) -> Iter
     """Cut the long texts of entries, part by part, and the long strings in their arguments."""
     quota = _Quota(Excess(excess.tokens, excess.bytes), entries)
     for entry in entries:
-        message = entry.source
+        message = entry.outline
         if message is None or quota.is_met():
             return
         for i, part in enumerate(message.parts):
@@ -299,7 +299,7 @@ def _hide_units(view: View, before: int, *, with_expanded: bool) -> Iterator[Edi
             continue
         unit, end = entries[end:point], point
         if not with_expanded and any(entry.renewed >= view.turn for entry in unit):
-            kept += [entry.id for entry in unit if entry.source is not None]
+            kept += [entry.id for entry in unit if entry.outline is not None]
             continue
         for entry in unit:
             if _may_hide(entry, last_input):

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.caches import register
+from ..core.caches import newest_forms
 from ..core.edits import Edit, Span, Summarize
 from ..core.messages import Message, Text, ToolCall, ToolResult
 from ..core.planner import Policy
@@ -55,8 +55,6 @@ _RESULT_MAX = 120
 """Characters of a result that is kept whole."""
 _LINE_MAX = 160
 """Characters of a line of a result."""
-_FOLDS_MAX = 65_536
-"""Folds that are remembered."""
 _LIST = "… "
 """Begins a line of a digest that lists names."""
 _LINE_NUMBER = re.compile(r"\A\d+ ")
@@ -124,13 +122,7 @@ class _Memo:
     """The folds of earlier calls. A fold depends on all entries before it, so folds form a tree, from node 0 on."""
 
     def __init__(self) -> None:
-        self._folds: dict[tuple[int, tuple[Entry, ...], tuple[Entry, ...]], tuple[int, str, frozenset[str]]] = {}
         self._newest = 0
-        register(self)
-
-    def cache_clear(self) -> None:
-        """Forget all folds, after messages were erased."""
-        self._folds.clear()
 
     def fold(
         self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...], named: Set[str]
@@ -139,16 +131,14 @@ class _Memo:
 
         `node`: of the fold before; `between`: the entries since then; `named`: the names up to that fold.
         """
-        key = node, between, entries
-        known = self._folds.get(key)
-        if known is None:
+
+        def make() -> tuple[int, str, frozenset[str]]:
             names = frozenset[str]().union(*(names_of(entry.message.text) for entry in between))
             steps = fold_steps(entries, named, names)
             self._newest += 1
-            if len(self._folds) >= _FOLDS_MAX:
-                self._folds.clear()
-            known = self._folds[key] = self._newest, steps, (names | names_of(steps)) - named
-        return known
+            return self._newest, steps, (names | names_of(steps)) - named
+
+        return newest_forms(entries[-1], self, (node, between, entries[:-1]), make)
 
 
 def _closed_stretches(view: View, old: int, least: int) -> Iterator[tuple[int, int]]:
@@ -172,7 +162,7 @@ def _closed_stretches(view: View, old: int, least: int) -> Iterator[tuple[int, i
 
 def _may_fold(entry: Entry, turn: int) -> bool:
     is_step = entry.is_result or entry.message.role == "assistant" or is_step_note(entry.message, entry.stamp)
-    is_message = entry.kind == "message" and entry.source is not None
+    is_message = entry.kind == "message" and entry.outline is not None
     return is_step and is_message and not entry.is_pinned() and entry.renewed < turn
 
 
@@ -195,16 +185,20 @@ def fold_steps(entries: Sequence[Entry], named: Set[str] = frozenset(), further:
     entries = native_steps(entries)
     answers: dict[str, Entry] = {}
     for entry in entries:
-        if entry.result is not None and entry.result.call_id:
-            answers.setdefault(entry.result.call_id, entry)
+        result = entry.outlined_result
+        if result is not None and result.call_id:
+            answers.setdefault(result.call_id, entry)
     lines: list[str] = []
     for entry in entries:
-        if entry.source is None:
+        if entry.outline is None or entry.outline.result is not None:
             continue
-        if entry.source.role == "user":  # A note, or the result of an action whose call is unknown.
-            lines += writer.result_lines(entry, entry.result or ToolResult("", (Text(entry.source.text),)))
-        elif entry.result is None:
-            lines += writer.step_lines(entry, entry.source, answers)
+        source = entry.source
+        if source is None:
+            continue
+        if source.role == "user":  # A note, or the result of an action whose call is unknown.
+            lines += writer.result_lines(entry, entry.result or ToolResult("", (Text(source.text),)))
+        else:
+            lines += writer.step_lines(entry, source, answers)
     return "\n".join(lines)
 
 
@@ -228,8 +222,9 @@ class _StepWriter:
             begin = " " if text or number else entry.handle
             yield self._write(f"{begin} {call.name}({self._arguments(call)})")
             answer = answers.get(call.call_id)
-            if answer is not None and answer.result is not None:
-                yield from self.result_lines(answer, answer.result)
+            result = answer.result if answer is not None else None
+            if answer is not None and result is not None:
+                yield from self.result_lines(answer, result)
 
     def _write(self, line: str) -> str:
         self._written |= names_of(line)

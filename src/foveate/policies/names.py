@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from ..core.caches import cached
+from ..core.caches import cached, cached_on_entry
 from ..core.messages import Message
 from ..core.view import Entry, View
 from ..digest import names_in
@@ -29,7 +29,7 @@ def unique_names(text: str) -> list[str]:
     return list(dict.fromkeys(names_in(text)))
 
 
-@cached(8_192)
+@cached(4_096)
 def names_of(text: str) -> frozenset[str]:
     """Return the names of a text as a set."""
     return frozenset(unique_names(text))
@@ -80,15 +80,21 @@ class RecentlyUsed:
     def _used_results(self) -> frozenset[str]:
         view, names, holders = self._view, set[str](), dict[str, str]()
         for entry in reversed(view.entries):
-            if entry.message.role == "assistant" and entry.source is not None:
+            if entry.message.role == "assistant" and entry.outline is not None:
                 if entry.stamp.turn < view.turn - self._turns:
                     break
-                names.update(*(names_of(call.arguments) for call in entry.source.calls), names_of(entry.source.text))
+                names |= _names_of_entry(entry)
         for entry in view.entries:
-            if entry.is_result and entry.source is not None:
-                for name in names_of(entry.source.text) & names:
+            if entry.is_result and entry.outline is not None:
+                for name in _names_of_entry(entry) & names:
                     holders[name] = "" if name in holders else entry.id
         return frozenset(id for id in holders.values() if id)
+
+
+@cached_on_entry
+def _names_of_entry(entry: Entry) -> frozenset[str]:
+    """Return the names in the text and the calls that an entry shows."""
+    return frozenset(_message_names(entry.message))
 
 
 def names_needed_later(covered: Sequence[Entry], entries: Sequence[Entry], target: int) -> tuple[str, ...]:
@@ -97,8 +103,8 @@ def names_needed_later(covered: Sequence[Entry], entries: Sequence[Entry], targe
     These are names of covered messages that other `entries` use, results aside; newer entries count more. `target`:
     length of the summary in characters.
     """
-    ids = {entry.id for entry in covered if entry.source is not None}
-    others = [entry for entry in entries if entry.id not in ids and entry.source is not None and not entry.is_result]
+    ids = {entry.id for entry in covered if entry.outline is not None}
+    others = [entry for entry in entries if entry.id not in ids and entry.outline is not None and not entry.is_result]
     weights: defaultdict[str, float] = defaultdict(float)
     for i, entry in enumerate(others):
         if not entry.is_system:

@@ -66,19 +66,19 @@ def _newest_parts(view: View, tools: Collection[str], keep: int) -> list[tuple[E
     open_calls: set[str] = set()
     has_open_action = False
     for entry in reversed(view.entries):
-        result = entry.result
+        result = entry.outlined_result
         if entry.is_result and result and result.state == "ok" and entry.tool in tools and counts[entry.tool] < keep:
             counts[entry.tool] += 1
             parts.append((entry, ()))
-            if entry.source is not None and entry.source.result is not None:
+            if entry.outline is not None and entry.outline.result is not None:
                 open_calls.add(result.call_id)
             else:
                 has_open_action = True
-        for index, part in enumerate(entry.source.parts if entry.source else ()):
+        for index, part in enumerate(entry.outline.parts if entry.outline else ()):
             if isinstance(part, ToolCall) and part.call_id in open_calls:
                 open_calls.discard(part.call_id)
                 parts.append((entry, (index,)))
-        if has_open_action and entry.source is not None and entry.source.role == "assistant":
+        if has_open_action and entry.outline is not None and entry.outline.role == "assistant":
             has_open_action = False
             parts.append((entry, ()))  # The text of the step holds the call of the action.
     return parts

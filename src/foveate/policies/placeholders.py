@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..core.caches import cached
+from ..core.caches import cached_on_entry
 from ..core.edits import Path, Replace, Target
 from ..core.json_objects import objects_in
 from ..core.messages import Media, Message, Opaque, Part, Text, ToolResult
@@ -52,7 +52,6 @@ _DESCRIBED_MIN = 800
 _QUOTES_AND_BRACKETS = str.maketrans('"[]{}', "'()()")
 
 
-@cached(4_096)  # Policies fill the same placeholders at every call.
 def placeholder(template: str, entry: Entry, path: Path = ()) -> str:
     """Return the placeholder for an entry, or for the part of it at `path`.
 
@@ -60,7 +59,11 @@ def placeholder(template: str, entry: Entry, path: Path = ()) -> str:
     describe the original, such as `json`, `12,304 characters`, `41 rows` and one line of at most 80 characters;
     `{about}`, all four and a semicolon, or nothing for a short original. Other text is kept as it is.
     """
+    return _placeholder(entry, template, path)
 
+
+@cached_on_entry  # Policies fill the same placeholders at every call.
+def _placeholder(entry: Entry, template: str, path: Path) -> str:
     def field_text(field: re.Match[str]) -> str:
         if field[0] == "{handle}":
             return handle_of(entry, path)
@@ -81,7 +84,7 @@ def replacement(entry: Entry, text: str, policy: str, reason: str, path: Path = 
 def handle_of(entry: Entry, path: Path = ()) -> str:
     """Return the handle of an entry's message, or of the part at `path`. A copy has the handle of its original."""
     expanded = entry.stamp.expanded
-    if expanded and expanded.form == "whole" and entry.source is not None:
+    if expanded and expanded.form == "whole" and entry.outline is not None:
         return expanded.handle
     return ".".join([entry.handle, *(str(index + 1) for index in path)])
 
@@ -108,7 +111,6 @@ def is_longer(entry: Entry, text: str) -> bool:
     return length > len(text)
 
 
-@cached(4_096)
 def describe_fields(message: Message, path: Path = ()) -> dict[str, str]:
     """Return the text of each of `FIELDS` for a message or the part at `path`. Callers must not change the dict.
 

@@ -117,7 +117,7 @@ class _Prune(Struct, frozen=True):
 
 
 def _is_prunable(entry: Entry, turn: int) -> bool:
-    result = entry.result
+    result = entry.outlined_result
     is_finished = result is not None and result.state != "interrupted"
     return is_finished and not entry.is_pinned() and entry.renewed < turn
 

@@ -210,7 +210,7 @@ def _assistant_turns(view: View) -> list[Entry]:
     """Return the turns of the assistant, oldest first. A recap counts as its turn."""
     turns: dict[str, Entry] = {}
     for entry in view.entries:
-        if _is_recap(entry) if entry.source is None else entry.source.role == "assistant":
+        if _is_recap(entry) if entry.outline is None else entry.outline.role == "assistant":
             turns.setdefault(entry.id, entry)  # The recap comes before the messages of its turn that were expanded.
     return list(turns.values())
 

@@ -179,17 +179,17 @@ def select_oldest_before(view: View, index: int, *, keep: Collection[str] = ()) 
     covered: list[Entry] = []
     for start, end in pairwise(points):
         unit = entries[start:end]
-        ids = {entry.id for entry in unit if entry.source is not None}  # A summary has the id of its first message.
+        ids = {entry.id for entry in unit if entry.outline is not None}  # A summary has the id of its first message.
         if ids.isdisjoint(keep) and not any(map(exceptions.include, unit)):
             covered += [entry for entry in unit if entry.position]
     if all(is_carried_summary(entry) for entry in covered):
         return None
     first, last = min(covered, key=lambda entry: entry.position), max(covered, key=lambda entry: entry.last)
-    covered_ids = {entry.id for entry in covered if entry.source is not None}
+    covered_ids = {entry.id for entry in covered if entry.outline is not None}
     kept = tuple(
         entry.id
         for entry in entries
-        if entry.source is not None
+        if entry.outline is not None
         and first.position <= entry.position <= last.last
         and not entry.is_system
         and entry.id not in covered_ids
@@ -204,12 +204,14 @@ class _Exceptions:
     def __init__(self, view: View) -> None:
         self._turn, self._last_input = view.turn, view.last_input
         self._uses = _open_uses(view)
-        self._answered_late = {entry.result.call_id for entry in view if entry.kind == "note" and entry.result}
+        self._answered_late = {
+            result.call_id for entry in view if entry.kind == "note" and (result := entry.outlined_result)
+        }
         # Messages that are shown inside a span that the floor hid stay: a summary over both would cover its note.
         self._hidden_until = max((entry.last for entry in view if _is_by_floor(entry)), default=0)
 
     def include(self, entry: Entry) -> bool:
-        is_last_input = entry.source is not None and entry.position == self._last_input
+        is_last_input = entry.outline is not None and entry.position == self._last_input
         is_kept = entry.is_pinned() or is_last_input or entry.renewed >= self._turn
         is_hidden = _is_by_floor(entry) or 0 < entry.position <= self._hidden_until
         is_kept = is_kept or (entry.position in self._uses and entry.message.role == "assistant")

@@ -72,9 +72,9 @@ def supersede(
 
     def policy(view: View) -> Iterator[Edit]:
         tracker = _Tracker(keep)
-        for entry, result, call in classify_results(view, classifier):
+        for entry, state, call in classify_results(view, classifier):
             if call.kind != "other":
-                tracker.add(entry, call, is_error=result.state == "error")
+                tracker.add(entry, call, is_error=state == "error")
         if grace is not None:
             tracker.outdate_reads(view.turn - grace)
         for old, newer, reason in sorted(tracker.superseded, key=lambda item: item.old.position):
@@ -168,7 +168,7 @@ class _Tracker:
             file.change = entry
 
     def _add_look(self, entry: Entry) -> None:
-        looks = self._looks.setdefault(entry.source is not None and any(entry.source.media()), [])
+        looks = self._looks.setdefault(entry.outline is not None and any(entry.outline.media()), [])
         if looks and not _replaces(entry, looks[-1]):
             return
         looks.append(entry)

@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
 from posixpath import normpath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from ..core.caches import cached
-from ..core.messages import ToolResult
+from ..core.caches import cached, cached_on_entry
+from ..core.messages import State
 from ..core.results import native_steps
 from ..core.tool_names import add_tool_names, tool_name
 from ..core.view import Entry, View
@@ -100,7 +100,7 @@ class CallKind(Struct, frozen=True, gc=False):
 CallClassifier = Callable[[str, str], CallKind]
 """Takes the name of a tool and the arguments of a call, as JSON text."""
 
-ClassifiedResult = tuple[Entry, ToolResult, CallKind]
+ClassifiedResult = tuple[Entry, State, CallKind]
 
 _OTHER = CallKind("other")
 _LOOK = CallKind("look")
@@ -179,24 +179,32 @@ def _classified(entries: tuple[Entry, ...], classifier: CallClassifier) -> tuple
     results: list[ClassifiedResult] = []
     for entry, native in zip(entries, native_steps(entries), strict=True):
         match _result_or_calls(native, classifier):
-            case ToolResult() as result:
-                if (kind := kinds.get(result.call_id)) is not None:
-                    results.append((entry, result, kind))
+            case _Finished(call_id, state):
+                if (kind := kinds.get(call_id)) is not None:
+                    results.append((entry, state, kind))
             case calls:
                 kinds.update(calls)
     return tuple(results)
 
 
-@cached(1 << 14)
-def _result_or_calls(entry: Entry, classifier: CallClassifier) -> ToolResult | tuple[tuple[str, CallKind], ...]:
-    """Return the finished result of an entry, or the ids of its calls with their kinds."""
-    source = entry.source
-    if source is None:
-        return ()
-    if source.role == "assistant":  # The source, since the arguments in the view may be cut.
-        return tuple((call.call_id, classifier(call.name, call.arguments)) for call in source.calls)
-    result = source.result if entry.is_result else None
-    return result if result is not None and result.state != "interrupted" else ()
+@cached_on_entry
+def _result_or_calls(entry: Entry, classifier: CallClassifier) -> _Finished | dict[str, CallKind]:
+    """Return the finished result of an entry, or the kinds of its calls by their ids."""
+    outline = entry.outline
+    if outline is None:
+        return {}
+    if outline.role == "assistant":  # The source, since the arguments in the view may be cut.
+        source = entry.source if entry.shrunk and outline.calls else outline
+        return {call.call_id: classifier(call.name, call.arguments) for call in source.calls} if source else {}
+    result = outline.result if entry.is_result else None
+    return _Finished(result.call_id, result.state) if result and result.state != "interrupted" else {}
+
+
+class _Finished(NamedTuple):
+    """A finished result."""
+
+    call_id: str
+    state: State
 
 
 def is_absolute(path: str) -> bool:

@@ -115,7 +115,7 @@ def _has_content_besides(entry: Entry, paths: list[Path]) -> bool:
 
 
 def _parts(entry: Entry) -> Iterator[tuple[Path, object]]:
-    for i, part in enumerate(entry.source.parts if entry.source else ()):
+    for i, part in enumerate(entry.outline.parts if entry.outline else ()):
         if isinstance(part, ToolResult):
             yield from (((i, j), nested) for j, nested in enumerate(part.content))
         else:

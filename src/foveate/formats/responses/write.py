@@ -79,7 +79,7 @@ def write_view(entries: tuple[Entry, ...], start: int, profile: Profile) -> list
     for entry in entries:
         message = entry.message
         # A message that an edit or a rule changed is another object than its source.
-        keeps_ids = entry.source is None or message is entry.source
+        keeps_ids = entry.outline is None or message is entry.outline
         items = _items(message, kinds, strict=profile.strict, place=message.role, keeps_ids=keeps_ids)
         if not profile.unknown_keys:
             items = [_documented(item) if "role" in item else item for item in items]
