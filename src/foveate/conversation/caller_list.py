@@ -276,7 +276,7 @@ class CallerList:
             edits += own
         if changes.hidden:
             entries = self._state.projection.entries()
-            shown = {entry.position for entry in entries if entry.source is not None}
+            shown = {entry.position for entry in entries if entry.outline is not None}
             edits += [Hide(_target(ends), CALLER, _GONE) for ends in history.runs_of(changes.hidden, shown)]
         return edits
 

@@ -151,7 +151,7 @@ class Reporter:
         if self._on_event is None:
             return Places()
         entries = self._state.view().entries
-        stamps = {entry.id: entry.stamp for entry in entries if entry.source is not None}
+        stamps = {entry.id: entry.stamp for entry in entries if entry.outline is not None}
         return Places({entry.id: i for i, entry in enumerate(entries)}, stamps)
 
     def appended(self, before: int, own: Sequence[StoredMessage]) -> None:

@@ -324,12 +324,12 @@ class View(Struct, frozen=True, eq=False):
         A program that keeps a list of its own passes its own object on for such an entry.
         """
         place = self.list_places.get(entry.position)
-        if place is None or entry.kind != "message" or entry.source is None:
+        if place is None or entry.kind != "message" or entry.outline is None:
             return None
         if place.is_edited:
             is_same = not entry.legalized and all(policy == CALLER for policy in entry.shrunk_by)
             return place if is_same and entry.shrunk else None
-        source = own_message(entry.source, entry.stamp) if entry.stamp.retention else entry.source
+        source = own_message(entry.outline, entry.stamp) if entry.stamp.retention else entry.outline
         return place if entry.message is source or entry.message == source else None
 
     def by_item(self) -> Iterator[tuple[range, tuple[Entry, ...]]]:

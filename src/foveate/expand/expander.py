@@ -211,9 +211,9 @@ class Expander:
         """Return the result that an equal call of the newest reply has here already."""
         if not (answers := self.answers()):
             return None
-        sources = (entry.source for entry in reversed(self._state.projection.entries()) if entry.source is not None)
-        calls = next((source.calls for source in sources if source.role == "assistant"), ())
-        for call in calls:
+        entries = reversed(self._state.projection.entries())
+        newest = next((entry for entry in entries if entry.outline and entry.outline.role == "assistant"), None)
+        for call in newest.source.calls if newest and newest.source else ():
             result = answers[call.call_id].result if call.call_id in answers else None
             with suppress(BadInput):
                 if result is not None and read_arguments(call.arguments) == request:
