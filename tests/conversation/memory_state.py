@@ -131,7 +131,7 @@ def _seen(view: View) -> dict[str, Any]:
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    return structs.asdict(entry)
+    return {name: value for name, value in structs.asdict(entry).items() if name != "_memo"}
 
 
 def _slot(slot: Slot) -> dict[str, Any]:

@@ -136,4 +136,4 @@ def values(projection: Projection) -> list[tuple[object, ...]]:
 
 
 def value_of(entry: Entry) -> tuple[object, ...]:
-    return tuple(getattr(entry, field) for field in entry.__struct_fields__)
+    return tuple(getattr(entry, field) for field in entry.__struct_fields__ if field != "_memo")

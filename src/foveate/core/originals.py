@@ -41,6 +41,12 @@ class Original:
         self.outline = outline
         """The message without the texts and media that the view does not show."""
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Original) and self.outline == other.outline
+
+    def __hash__(self) -> int:
+        return hash(self.outline)
+
     def message(self) -> Message:
         """Return the whole message. Reads the store. Raises StoreError."""
         return self._read()
