@@ -10,6 +10,7 @@ import pytest
 
 from foveate import BadInput, ConflictError, Conversation, StoreError, Text, ToolCall, Usage, assistant
 from foveate.edits import Bill, Hide, Replace, Target
+from foveate.ops.archive import export_archive, import_archive
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, say, user
@@ -132,6 +133,33 @@ def test_late_usage_calibrates_later_estimates():
             one.bill(first, Usage(2_000, 0, 0, 5))
     assert chat.budget.scale > 2 > twin.budget.scale
     assert chat.totals().by_model["gpt-5"].usage == Usage(2_000, 0, 0, 5)
+
+
+def test_meter_shows_late_usage():
+    chat = opened()
+    chat.append(user("hi"))
+    chat.record(say("ok"))
+    assert chat.context().last is None
+    chat.bill("m2", USAGE)
+    assert chat.context().last == USAGE
+    chat.record(say("two"))
+    assert chat.context().last is None
+
+
+def test_late_usage_survives_export_and_erasure(tmp_path):
+    chat = opened(store=(store := MemoryStore()))
+    chat.append(user("hi"))
+    reply = chat.record(say("ok"))
+    chat.bill(reply, USAGE)
+    chat.record(say("no"), usage=USAGE)
+    chat.discard("m3")
+    chat.privacy.erase(reply)
+    export_archive(store, str(tmp_path / "a.jsonl"))
+    with SqliteStore(tmp_path / "b.db") as other:
+        import_archive(other, str(tmp_path / "a.jsonl"))
+        again = opened(store=other)
+        assert (billed(again), texts(again.view)) == (billed(chat), texts(chat.view))
+        assert (again.totals(), again.journal.verify(), again.bill(reply, USAGE)) == (chat.totals(), [], False)
 
 
 def test_usage_of_an_older_call_does_not_replace_a_newer_measurement():

@@ -135,6 +135,19 @@ def test_usage_is_a_span_and_a_histogram_with_cached_input(seen: Exported) -> No
     assert points["input"].explicit_bounds[:4] == (1, 4, 16, 64)
 
 
+def test_late_usage_is_reported_like_usage_of_a_reply(seen: Exported) -> None:
+    chat = seen.observe(opened())
+    chat.append("Hello.")
+    reply = chat.record(assistant("Hi."))
+    assert seen.facts("foveate.record") == []
+    chat.bill(reply, Usage(50, 900, 20, 7))
+    chat.bill(reply, Usage(50, 900, 20, 7))
+    (facts,) = seen.facts("foveate.record")
+    assert (facts["gen_ai.usage.input_tokens"], facts["gen_ai.usage.output_tokens"]) == (970, 7)
+    points = {point.attributes["gen_ai.token.type"]: point for point in seen.points("gen_ai.client.token.usage")}
+    assert {kind: point.sum for kind, point in points.items()} == {"input": 970, "output": 7}
+
+
 def test_the_counters_equal_the_totals(seen: Exported) -> None:
     chat = run(seen.observe(opened()))
     totals = chat.totals()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..core.edits import CALLER, Bill, Edit, Hide, Target, Unpin
 from ..core.message_keys import message_key
 from ..core.messages import Message
-from ..core.stamps import Usage
+from ..core.stamps import Stamp, Usage
 from ..errors import BadInput, ConflictError
 from ..expand.originals import decoded
 from ..ports import StoredMessage
@@ -62,17 +62,23 @@ class Replies:
             return True
         raise ConflictError(f"Other writers kept changing {state.head.name!r}. Try again later.")
 
+    def usage_of(self, position: int, id: str, stamp: Stamp) -> Usage | None:
+        """Return the usage of a reply, also if it was reported late; None if it is not known."""
+        if stamp.usage is not None or not self._state.head.number:
+            return stamp.usage
+        return next((bill.usage for bill in self._bills(position) if bill.message == id), None)
+
     def _is_billed(self, call: int, row: StoredMessage | None, before: int) -> bool:
         """Return whether usage of a call is known. `row`: its reply. `before`: the position of an earlier message."""
         if row is not None and row.stamp.usage is not None:
             return True
-        bills = [
-            edit
-            for record in recent_records(self._state.store, self._state.head, before)
-            for edit in record.edits
-            if isinstance(edit, Bill)
-        ]
+        bills = self._bills(before)
         return any(bill.message == row.id if row and bill.message else bill.call == call for bill in bills)
+
+    def _bills(self, since: int) -> list[Bill]:
+        """Return the reports of usage that came after the message at position `since`."""
+        records = recent_records(self._state.store, self._state.head, since)
+        return [edit for record in records for edit in record.edits if isinstance(edit, Bill)]
 
     def unbilled(self, call: int, usage: Usage | None) -> Usage | None:
         """Return the usage of a new reply; None if it was reported before the reply."""

@@ -357,8 +357,9 @@ class Session:
             validate.function("cost_of=", cost_of)
         totals = self.past.totals()
         view = self.state.view()
-        stamps = (entry.stamp for entry in reversed(view.entries))
-        used = next((stamp.usage for stamp in stamps if stamp.usage and not is_interrupted(stamp.stop)), None)
+        replies = (entry for entry in reversed(view.entries) if entry.stamp.origin == "assistant")
+        newest = next((entry for entry in replies if not is_interrupted(entry.stamp.stop)), None)
+        used = self.replies.usage_of(newest.position, newest.id, newest.stamp) if newest is not None else None
         return measure_context(
             view,
             totals,
