@@ -198,22 +198,22 @@ def test_foreign_blocks_are_reported_also_inside_results():
 def test_changed_prompts_and_last_inputs_are_reported():
     view = entries(system("rules"), user("old"), say("ok"), user("new"), say("ok"))
     assert broken(view) == []
-    assert broken((replace(view[0], shrunk=((0,),)), *view[1:])) == [("PromptsAreIntact", 1)]
-    assert broken((view[0], replace(view[1], shrunk=((0,),)), *view[2:])) == []
-    (violation,) = check((*view[:3], replace(view[3], shrunk=((0,),)), view[4]), ANTHROPIC)
+    assert broken((replace(view[0], shrunk=((0,),), shrunk_by=("",)), *view[1:])) == [("PromptsAreIntact", 1)]
+    assert broken((view[0], replace(view[1], shrunk=((0,),), shrunk_by=("",)), *view[2:])) == []
+    (violation,) = check((*view[:3], replace(view[3], shrunk=((0,),), shrunk_by=("",)), view[4]), ANTHROPIC)
     assert violation == Violation("PromptsAreIntact", 5, "the last user input, m4, is not shown unchanged")
 
 
 def test_an_erased_input_remains_the_last_one():
     view = entries(user("old"), say("ok"))
-    shown = View((replace(view[0], shrunk=((0,),)), view[1]), 2, Budget(9, 0, 9, 9), newest_input=3)
+    shown = View((replace(view[0], shrunk=((0,),), shrunk_by=("",)), view[1]), 2, Budget(9, 0, 9, 9), newest_input=3)
     assert check(shown, ANTHROPIC) == []
     assert check(replace(shown, newest_input=1), ANTHROPIC) == check(shown.entries, ANTHROPIC) != []
 
 
 def test_results_and_summaries_are_no_user_input():
     view = entries(user("go"), call("a"), answer("a"))
-    note = replace(view[2], message=user("note"), kind="note", shrunk=((0,),))
+    note = replace(view[2], message=user("note"), kind="note", shrunk=((0,),), shrunk_by=("",))
     text = replace(
         view[2], position=4, message=user("told"), appended=None, kind="summary", stamp=Stamp(1, 1, 1, "summary")
     )
