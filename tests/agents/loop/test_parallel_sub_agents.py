@@ -15,6 +15,7 @@ import pytest
 
 from foveate import AsyncLoopAgent, Limits, LoopAgent, open_conversation, open_store
 from foveate.agents import ModelReplied, RunEnded, SubAgentEvent, TextDelta, ToolAnswered, ToolCalled, tool
+from foveate.core.stamps import is_interrupted
 from foveate.errors import StoreError
 from foveate.policies import PRESET_NAMES
 from foveate.testing import ScriptedModel
@@ -51,7 +52,8 @@ class Team:
             return hand_all(*self.tasks) if not rest else done("All read.")
         if not rest and self._barrier:
             self._barrier.wait()
-        return act(("look", {"place": task})) if not rest else done(f"{task} is clear.")
+        has_looked = any(text.startswith("Result of look") for text in rest)
+        return done(f"{task} is clear.") if has_looked else act(("look", {"place": task}))
 
     def look(self, place: str) -> str:
         """Look around."""
@@ -359,8 +361,12 @@ def test_leaving_an_async_stream_stops_all_sub_agents():
                     break
 
     asyncio.run(later())
+    stops = []
     for number in (2, 3, 4):
         assert {run.state for run in team.inner(number).journal.runs()} <= {"stopped"}
+        stops += [row.stamp.stop for row in team.inner(number).history() if row.message.role == "assistant"]
+    assert stops  # What had arrived is kept.
+    assert all(is_interrupted(stop) for stop in stops)
     check_resumes(team, interrupted=1)
 
 
