@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -307,15 +307,17 @@ class Run:
 
     def _advice(self) -> str:
         """Return what is known of a run that broke off, and what the program can do."""
-        done, unknown = (
-            ", ".join(f"{step.name} ({step.call})" for step in self._calls.values() if step.state == state)
-            for state in ("done", "running")
-        )
+        begun = [step for step in self._calls.values() if step.state == "running"]
+        done = _list_calls(step for step in self._calls.values() if step.state == "done")
+        unknown = _list_calls(step for step in begun if step.kind != "sub-agent")
+        delegated = _list_calls(step for step in begun if step.kind == "sub-agent")
         text = f"Run {self.record.id} is stored. resume() continues it; the same input, sent again, begins a new one."
         if done:
             text += f" Carried out, and not repeated by resume(): {done}."
         if unknown:
             text += f" Not known whether carried out, and repeated only if the tool is repeatable: {unknown}."
+        if delegated:
+            text += f" Sub-agents that resume() continues where they ended: {delegated}."
         return text
 
     def finish(self, state: RunState, result: str, reason: str = "", value: object = None) -> Routine[Outcome]:
@@ -418,6 +420,10 @@ def is_open(chat: Conversation | AsyncConversation, run: AgentRun) -> Routine[bo
 def storable_name(text: str) -> str:
     """Return a name or id in a form that every database keeps: models put anything into names."""
     return text.encode("utf-8", "replace").decode().replace("\0", "?")[:_NAME_MAX]
+
+
+def _list_calls(steps: Iterable[AgentRunStep]) -> str:
+    return ", ".join(f"{step.name} ({step.call})" for step in steps)
 
 
 def _describe(error: BaseException) -> str:

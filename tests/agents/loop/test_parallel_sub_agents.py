@@ -449,8 +449,13 @@ def test_sub_agents_that_ended_are_not_run_again():
             event = next(stream)
             if isinstance(event, SubAgentEvent) and isinstance(event.event, RunEnded):
                 ended.set()
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) as raised:
             list(stream)
+    assert raised.value.__notes__ == [
+        "Run r1 is stored. resume() continues it; the same input, sent again, begins a new one. Carried out, and not "
+        "repeated by resume(): reader (1.2). Sub-agents that resume() continues where they ended: reader (1.1), reader "
+        "(1.3)."
+    ]
     states = [step.state for step in agent.conversation.journal.steps("r1") if step.kind == "sub-agent"]
     assert states == ["running", "done", "running"]
     calls = team.seen.copy()
