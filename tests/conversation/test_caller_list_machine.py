@@ -282,7 +282,7 @@ class ListMachineOnSqlite(ListMachine):
 
     def new_store(self) -> Database:
         self.folder = tempfile.TemporaryDirectory()
-        return SqliteStore(Path(self.folder.name) / "list.db", synchronous="off")
+        return SqliteStore(Path(self.folder.name) / "list.db", synchronous="normal")
 
     def teardown(self) -> None:
         super().teardown()

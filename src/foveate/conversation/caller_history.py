@@ -241,11 +241,11 @@ class CallerHistory:
         self.cut_keys[key] = known.traits.key
         self.answered[known.traits.key] = self.answered.get(known.traits.key, frozenset()) | known.answered
 
-    def add_record(self, record: Record) -> None:
-        """Note a record of the journal."""
+    def add_record(self, record: Record) -> bool:
+        """Note a record of the journal. Return whether it repeats what the caller did to its list."""
         self.number = record.last
         if record.author not in (CALLER, "discard"):  # An undo lasts until the list changes.
-            return
+            return False
         for number, edit in record.numbered():
             match edit:
                 case Hide(target=target):
@@ -265,6 +265,7 @@ class CallerHistory:
                     self._set_edits(index, [*self._callers_edits.get(index, ()), (number, edit)])
                 case _:
                     pass
+        return True
 
     def _set_hidden(self, target: Target | Span, is_hidden: bool) -> None:
         first, last = (target.first, target.last) if isinstance(target, Span) else (target.message, target.message)
@@ -305,6 +306,13 @@ class CallerHistory:
         return bisect_left(self.known, position, key=lambda known: known.position)
 
     # -------------------------------------------------------------------------------------------------- the next list
+
+    def forget_list(self) -> None:
+        """Read the next list from its beginning."""
+        for index in self._shown:
+            self.known[index].item = -1
+        self.items, self._values, self._shown, self.places = [], [], [], {}
+        self._is_tangled = False
 
     def read(self, values: Sequence[object], places: Sequence[range] | None, read: Read) -> NewList:
         """Read the items that the last list did not have. `places`: their indices in it; None: one for each."""

@@ -38,6 +38,8 @@ _ATTEMPTS = 5
 """How often a list is compared again after another writer came first."""
 _STEM = 480
 """Characters of the name that an earlier course of a conversation begins with: stores take 500."""
+_FORMER_MAX = 64
+"""Former courses of one conversation that are kept under their own names. Further ones are hidden in place."""
 _GONE = "the caller's list no longer has it"
 _BACK = "the caller's list has it again"
 
@@ -139,12 +141,12 @@ class CallerList:
             ranges = None if values is messages else _ranges(messages, values)
         return self._follow(_List(values, ranges, read, ignore_removals))
 
-    def _follow(self, request: _List) -> Followed:
+    def _follow(self, request: _List, *, may_fork: bool = True) -> Followed:
         self._rewind = None
         former = reason = ""
         for _ in range(_ATTEMPTS):
             try:
-                changes, new, history = self._compare(request, may_fork=True)
+                changes, new, history = self._compare(request, may_fork=may_fork)
                 if changes.fork_at is not None and not changes.is_rewind:
                     former, reason = self._depart(changes.fork_at, changes.reason)
                     changes, new, history = self._compare(request, may_fork=False)
@@ -162,10 +164,11 @@ class CallerList:
 
     def depart(self) -> None:
         """Go back to where the list ends, if it ends before the history and nothing was appended since."""
-        rewind = self._rewind
+        rewind, self._rewind = self._rewind, None
         if rewind is not None and rewind.tip == self._state.head.tip:
             self._depart(rewind.position, rewind.reason)
-            self._follow(rewind.request)  # The journal up to there lacks what the caller edited later.
+            # The journal up to there lacks the later edits of the caller.
+            self._follow(rewind.request, may_fork=False)
 
     def forget(self) -> None:
         """Drop what is kept of the list only for speed."""
@@ -225,8 +228,9 @@ class CallerList:
                 rows = state.store.messages(head, history.position + 1, head.position)
             history.add_rows(self._with_bodies(rows))
         if history.number < head.number:
-            for _, record in state.store.records(head, history.number):
-                history.add_record(record)
+            records = [record for _, record in state.store.records(head, history.number)]
+            if True in [history.add_record(record) for record in records]:
+                history.forget_list()  # Another process followed another list.
         self._branch = branch
         return history
 
@@ -283,34 +287,48 @@ class CallerList:
     # --------------------------------------------------------------------------------------------------------- forking
 
     def _depart(self, position: int, why: str) -> tuple[str, str]:
-        """Go back to a position; return the name of the former course, and why, in one sentence."""
+        """Go back to a position; return the name of the former course, and why, in one sentence.
+
+        If many former courses are kept, this one is not: it is hidden. Its name is "".
+        """
         state = self._state
-        tip = state.head.tip
-        former = self.go_back(position)
-        reason = f"{why[0].upper()}{why[1:]}; the former course is kept as {former}."
+        tip, former = state.head.tip, ""
+        number = self._free_number()
+        if number <= _FORMER_MAX:
+            former = self.go_back(position, number)
+            end = f"the former course is kept as {former}"
+        else:
+            end = f"the former course is hidden, since {_FORMER_MAX} are kept already"
+        reason = f"{why[0].upper()}{why[1:]}; {end}."
         _log.debug("%s: %s", state.head.name, reason)
         turn, now = state.projection.facts.turn, state.clock()
-        self._reporter.emit([Event("conversation-forked", turn, now, tip, position, policy=CALLER, reason=reason)])
+        self._reporter.emit([Event("list-departed", turn, now, tip, position, policy=CALLER, reason=reason)])
         return former, reason
 
-    def go_back(self, position: int) -> str:
-        """Continue from an earlier message. The later ones are kept under a new name, which is returned."""
+    def go_back(self, position: int, number: int | None = None) -> str:
+        """Continue from an earlier message. The later ones are kept under a new name, which is returned.
+
+        `number`: of the former course, if it is known.
+        """
         state = self._state
-        number = number_at(state.store, state.head, position)
-        name = self._free_name(state.head.name[:_STEM])
-        state.head = state.store.repoint(state.head, position, number, name)
+        name = f"{self._stem}~{number or self._free_number()}"
+        state.head = state.store.repoint(state.head, position, number_at(state.store, state.head, position), name)
         state.follow_head()
         return name
 
-    def _free_name(self, stem: str) -> str:
-        """Return the stem with a free number, found with few reads: a tenant may have millions of names."""
+    @property
+    def _stem(self) -> str:
+        return self._state.head.name[:_STEM]
+
+    def _free_number(self) -> int:
+        """Return a free number for a former course, found with few reads: a tenant may have millions of names."""
         low, high = 0, 1
-        while self._is_taken(f"{stem}~{high}"):
+        while self._is_taken(f"{self._stem}~{high}"):
             low, high = high, high * 2
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self._is_taken(f"{stem}~{middle}") else (low, middle)
-        return f"{stem}~{high}"
+            low, high = (middle, high) if self._is_taken(f"{self._stem}~{middle}") else (low, middle)
+        return high
 
     def _is_taken(self, name: str) -> bool:
         try:

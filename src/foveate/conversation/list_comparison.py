@@ -7,7 +7,7 @@ the list depart from it. System messages are compared apart from the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -143,7 +143,7 @@ class Comparison:
             if j not in matched_spots and chain[j].traits.call_id:
                 results.setdefault(chain[j].traits.key, []).append(j)
         for i, index in enumerate(known):  # Results of one reply come in any order, and some come late.
-            if i not in matched_known and results.get(keys[i]):
+            if i not in matched_known and results.get(keys[i]) and self._has_its_call(known, i, matched_known):
                 j = results[keys[i]].pop()
                 changes.shown.append((index, chain[j]))
                 matched_known.add(i)
@@ -170,6 +170,14 @@ class Comparison:
             if not is_last:
                 i, j, before = end_i + 1, end_j + 1, known[end_i]
         return [gap for gap in gaps if gap.known or gap.spots]
+
+    def _has_its_call(self, known: Sequence[int], i: int, matched: Set[int]) -> bool:
+        """Return whether the list has the call that a known result answers, or had it before."""
+        call_id = self._history.known[known[i]].traits.call_id
+        for n in range(i - 1, -1, -1):
+            if call_id in self._history.known[known[n]].traits.calls:
+                return n in matched
+        return True
 
     def _key_of(self, spot: Spot) -> bytes:
         """Return the key of the known message with the same id of the caller, else the key of what it says."""
@@ -241,7 +249,7 @@ class Comparison:
             self._remove(known)
             changes.tail += spots
             return True
-        if not spots:
+        if not spots and self._may_fork:
             changes.is_rewind, changes.fork_at = True, self._end_of(gap.before)
             changes.reason = _BACK.format(place=self._place(gap.before))
             return True

@@ -43,12 +43,12 @@ EventKind = Literal[
     "compaction-failed",
     "compaction-skipped",
     "plugin-failed",
-    "conversation-forked",
+    "list-departed",
 ]
 """`compacted`: the message shows something shorter; `removed`: it shows nothing; `expired`: its lease ended and nothing
 of its content is visible; `expanded`: its original is visible again on request; `shown`: its original is visible
 again because of a policy. `compaction-...`: the state of a `Task`; `plugin-failed`: a plugin (`policy`) was left
-out. `conversation-forked`: the caller's list departed from the history after `position`, and `reason` says how. The
+out. `list-departed`: the caller's list departed from the history after `position`, and `reason` says how. The
 last two are only reported when they happen, and not stored.
 """
 

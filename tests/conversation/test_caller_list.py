@@ -1,0 +1,552 @@
+"""Lists that the caller keeps: what left, what changed, what is new, and where they part from the history."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import pytest
+
+import foveate
+from foveate import BadInput, Conversation, Message, StoreError, Text, ToolCall, assistant, tool_result, user
+from foveate.conversation import caller_list
+from foveate.core.message_keys import message_key
+from foveate.core.messages import Reasoning
+from foveate.errors import NotExpandable
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import answer, call, say
+from foveate.testing.faults import Countdown, failing_store
+from foveate.types import Followed, Lease, ListItem
+
+from .shells import opened, refusals, shown, texts
+
+ANTHROPIC = pytest.mark.parametrize("provider", ["openai", "anthropic"])
+
+
+def exchange(n: int, *, size: int = 3) -> list[Message]:
+    """Return a call with its result, and an answer."""
+    return [call(f"c{n}", "look", at=n), answer(f"c{n}", f"Line of {n}.\n" * size), say(f"Answer {n}.")]
+
+
+def conversation_of(count: int) -> list[Message]:
+    """Return a question and exchanges; each is a call, a result and an answer."""
+    return [user("Go."), *(message for n in range(count) for message in exchange(n))]
+
+
+def items_shown(chat: Conversation) -> list[int]:
+    """Return the indices of the caller's items that the next view shows unchanged."""
+    return [index for items, _ in chat.prepare().by_item() for index in items]
+
+
+# ------------------------------------------------------------------------------------------------------------ appending
+
+
+def test_follow_appends_without_planning():
+    chat = opened(policy="keep-last-1")
+    mine = conversation_of(3)
+    followed = chat.follow(mine)
+    assert [row.message for row in chat.history()] == mine
+    assert followed.added == tuple(row.id for row in chat.history())
+    assert chat.journal.records() == []
+
+
+def test_following_the_same_list_again_changes_nothing():
+    store = MemoryStore()
+    chat = opened(store=store)
+    mine = conversation_of(2)
+    chat.follow(mine)
+    head = chat._agent.head
+    assert chat.follow([*mine]) == Followed()
+    assert opened(store=store).follow(mine) == Followed()
+    assert chat._agent.head == head
+
+
+def test_recorded_reply_is_the_one_in_the_list():
+    chat = opened(provider="anthropic")
+    mine: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
+    chat.prompt(messages=mine)
+    looks = ToolCall("c1", "look", '{"a":1,"b":[2]}')
+    chat.record(assistant("I look.", looks, reasoning=Reasoning("Hm.", "sig", format="anthropic")))
+    mine.append(
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "I look.", "cache_control": {"type": "ephemeral"}},
+                {"type": "tool_use", "id": "c1", "name": "look", "input": {"b": [2], "a": 1}, "caller": "x"},
+            ],
+        }
+    )
+    assert chat.follow(mine) == Followed()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (user("a"), Message("user", (Text("a"), Text(""))), True),
+        (Message("user", (Text("a"), Text("b"))), user("ab"), True),
+        (assistant("", ToolCall("c", "f", '{"a": 1}')), assistant("", ToolCall("c", "f", '{"a":1}')), True),
+        (assistant("", ToolCall("c", "f", '{"id": 1}')), assistant("", ToolCall("c", "f", '{"id": 2}')), False),
+        (assistant("x", reasoning=Reasoning("y")), assistant("x"), True),
+        (tool_result("c", "x", state="error"), tool_result("c", "x", name="f"), True),
+        (tool_result("c", "x"), tool_result("d", "x"), False),
+        (user("a"), assistant("a"), False),
+        (user("a"), user("a "), False),
+    ],
+)
+def test_messages_that_say_the_same_have_one_key(one: Message, other: Message, is_same: bool):
+    assert (message_key(one) == message_key(other)) is is_same
+
+
+def test_objects_of_another_class_are_read_once():
+    class Item:
+        def __init__(self, message: Message) -> None:
+            self.message = message
+
+    read: list[Item] = []
+
+    def message_of(item: Item) -> Message:
+        read.append(item)
+        return item.message
+
+    chat = opened()
+    mine = [Item(message) for message in conversation_of(20)]
+    chat.follow(mine, read=message_of)
+    assert len(read) == len(mine)
+    mine.append(Item(user("More.")))
+    chat.follow(mine, read=message_of)
+    assert len(read) == len(mine) + 1  # And the newest old one, which a program may still change.
+    assert [mine[i].message for i in items_shown(chat)] == [row.message for row in chat.history()]
+
+
+def test_list_item_gives_a_message_its_facts():
+    chat = opened(policy="keep-last-1")
+    observation = ListItem(user("Observation: " + "red " * 90), origin="tool", lease=Lease(expiration_turns=3))
+    chat.follow([user("Go."), say("I look."), observation, ListItem(user("And?"), key="k4", metadata={"ticket": 7})])
+    rows = chat.history()
+    assert [row.stamp.origin for row in rows] == ["user", "assistant", "tool", "user"]
+    assert rows[2].stamp.lease == Lease(expiration_turns=3)
+    assert (rows[3].metadata, rows[3].stamp.key) == ({"ticket": 7}, "k4")
+
+
+def test_known_key_with_other_content_is_an_edit():
+    store = MemoryStore()
+    chat = opened(store=store)
+    chat.follow([ListItem(user(text), key=text[:1]) for text in ("a", "b", "c", "d")])
+    chat.follow([ListItem(user(text), key=text[:1]) for text in ("a", "c, changed", "d")])
+    assert texts(chat.view) == ["a", "c, changed", "d"]
+    assert [entry.handle for entry in chat.view] == ["m1", "m3", "m4"]
+    assert opened(store=store).follow([ListItem(user(text), key=text[:1]) for text in ("a", "c, changed", "d")]) == (
+        Followed()
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- removing
+
+
+def test_removed_exchange_is_hidden_and_the_rest_keeps_its_state():
+    store = MemoryStore()
+    chat = opened(policy="keep-last-1", store=store)
+    mine = conversation_of(4)
+    chat.prepare(messages=mine)
+    chat.pin("m9")
+    before = {entry.handle: entry.message for entry in chat.view}
+    followed = chat.follow([*mine[:1], *mine[4:]])
+    assert (followed.hidden, followed.former) == (3, "")
+    after = {entry.handle: entry.message for entry in chat.view}
+    assert after == {handle: message for handle, message in before.items() if handle not in ("m2", "m3", "m4")}
+    assert [entry.handle for entry in chat.view if entry.pins] == ["m9"]
+    assert store.names("") == ["c"]
+
+
+def test_removed_message_is_explained_and_comes_back():
+    chat = opened()
+    mine = conversation_of(2)
+    chat.follow(mine)
+    chat.follow([*mine[:1], *mine[4:]])
+    assert chat.explain("m3") == "m3 is not shown: its content is blank or an edit hides it."
+    assert chat.follow(mine) == Followed(restored=3)
+    assert texts(chat.view) == [message.text for message in mine]
+
+
+def test_undo_shows_a_removed_message_until_the_list_changes():
+    chat = opened()
+    mine = conversation_of(2)
+    chat.follow(mine)
+    shorter = [*mine[:1], *mine[4:]]
+    chat.follow(shorter)
+    chat.undo()
+    assert len(chat.view) == len(mine)
+    assert chat.follow([*shorter, user("Next.")]).hidden == 0
+    assert len(chat.view) == len(mine) + 1
+
+
+def test_removed_message_is_kept_from_the_model():
+    chat = opened(expand=True)
+    mine = [user("Go."), say("The word is nightingale."), user("Thanks."), say("Fine.")]
+    chat.follow(mine)
+    chat.follow([mine[0], *mine[2:]])
+    assert chat.search("nightingale") == []
+    with pytest.raises(NotExpandable, match="kept from the model"):
+        chat.expand("m2")
+    assert chat.original("m2") == mine[1]
+
+
+def test_pinned_message_that_the_caller_removes_is_hidden():
+    chat = opened()
+    mine = conversation_of(2)
+    chat.follow(mine)
+    chat.pin("m3")
+    chat.follow([*mine[:1], *mine[4:]])
+    assert "m3" not in [entry.handle for entry in chat.view]
+    chat.follow(mine)
+    assert [entry.handle for entry in chat.view if entry.pins] == ["m3"]
+
+
+@ANTHROPIC
+def test_sliding_window_is_one_hidden_range(provider: str):
+    store = MemoryStore()
+    chat = opened(provider=provider, store=store)
+    mine: list[Message] = [user("Question 0.")]
+    for n in range(30):
+        mine += [say(f"Answer {n}."), user(f"Question {n + 1}.")]
+        chat.prompt(messages=chat.format.render(mine[-10:]))
+    assert store.names("") == ["c"]
+    assert [row.message for row in chat.history()] == mine
+    assert texts(chat.view)[-10:] == [message.text for message in mine[-10:]]
+    newest = chat.journal.records()[-1].edits
+    assert [chat.original(edit.target.first) for edit in newest] == [mine[0]]
+    assert refusals(chat) == []
+
+
+def test_ignore_removals_keeps_what_the_list_lacks():
+    chat = opened()
+    mine = conversation_of(4)
+    for end in range(1, len(mine) + 1):
+        chat.follow(mine[max(0, end - 4) : end], ignore_removals=True)
+    assert texts(chat.view) == [message.text for message in mine]
+    assert chat.journal.records() == []
+
+
+def test_popped_frames_leave_no_forks():
+    store = MemoryStore()
+    chat = opened(store=store)
+    frames = [[user("Plan the trip."), say("First the train.")]]
+    for n in range(30):
+        frames.append([user(f"Find hotel {n}."), say(f"The mill {n}.")])
+        chat.prepare(messages=[message for frame in frames for message in frame])
+        frames.pop()
+        frames[0].append(user(f"Found {n}."))
+        view = chat.prepare(messages=frames[0])
+        assert texts(view) == [message.text for message in frames[0]]
+    assert store.names("") == ["c"]
+
+
+# -------------------------------------------------------------------------------------------------------------- editing
+
+
+@ANTHROPIC
+def test_edited_result_is_replaced(provider: str):
+    chat = opened(provider=provider)
+    mine = conversation_of(2)
+    chat.prompt(messages=chat.format.render(mine))
+    mine[2] = answer("c0", "[cleared]")
+    chat.prompt(messages=chat.format.render(mine))
+    assert texts(chat.view) == [message.text for message in mine]
+    assert items_shown(chat) == list(range(len(chat.format.render(mine))))
+    assert refusals(chat) == []
+    assert "caller replaced it" in chat.explain("m3")
+    with pytest.raises(NotExpandable):
+        chat.expand("m3")
+
+
+def test_edit_of_a_call_replaces_its_arguments():
+    chat = opened()
+    mine = [user("Go."), assistant("I look.", ToolCall("c0", "look", '{"at":0}')), answer("c0", "x"), say("Done.")]
+    chat.follow(mine)
+    mine[1] = assistant("I looked.", ToolCall("c0", "look", '{"at":1}'))
+    chat.follow(mine)
+    assert chat.view.entries[1].message == mine[1]
+
+
+def test_edit_of_the_last_input_in_a_tool_loop_keeps_the_loop():
+    chat = opened()
+    mine = [user("Go."), *exchange(0)[:2]]
+    chat.prepare(messages=mine)
+    mine[0] = user("Go. <reminder>It is noon.</reminder>")
+    view = chat.prepare(messages=mine)
+    assert (texts(view), refusals(chat, view)) == ([message.text for message in mine], [])
+    assert chat._agent.store.names("") == ["c"]
+
+
+def test_clock_in_the_system_prompt_makes_no_forks():
+    store = MemoryStore()
+    chat = opened(store=store)
+    mine: list[Message] = [foveate.system("It is 0 o'clock."), user("Question 0.")]
+    for n in range(20):
+        mine[0] = foveate.system(f"It is {n} o'clock.")
+        view = chat.prepare(messages=mine)
+        assert texts(view) == [message.text for message in mine]
+        mine += [say(f"Answer {n}."), user(f"Question {n + 1}.")]
+    assert store.names("") == ["c"]
+    assert len(view.entries[0].edits) == 1  # The former ones are cancelled.
+
+
+def test_summary_of_the_caller_takes_the_place_of_the_messages():
+    chat = opened()
+    mine = conversation_of(4)
+    chat.follow(mine)
+    chat.pin("m12")
+    shorter = [user("So far: three things were looked at."), *mine[10:]]
+    followed = chat.follow(shorter)
+    assert (followed.edited, followed.former) == (1, "")
+    assert texts(chat.view) == [message.text for message in shorter]
+    assert [entry.handle for entry in chat.view if entry.pins] == ["m12"]
+
+
+# -------------------------------------------------------------------------------------------------------------- forking
+
+
+def test_list_that_ends_earlier_forks_at_the_next_prompt():
+    store, events = MemoryStore(), []
+    chat = opened(store=store, on_event=events.append)
+    mine = conversation_of(2)
+    chat.follow(mine)
+    assert chat.follow(mine[:4]) == Followed()
+    assert store.names("") == ["c"]
+    view = chat.prepare()
+    assert texts(view) == [message.text for message in mine[:4]]
+    assert store.names("") == ["c", "c~1"]
+    (fork,) = [event for event in events if event.kind == "list-departed"]
+    assert fork.reason == "The caller's list ends at m4; the former course is kept as c~1."
+    assert fork.position == 4
+
+
+@pytest.mark.parametrize("is_inserted", [True, False])
+def test_other_order_forks_with_a_reason(is_inserted: bool):
+    store = MemoryStore()
+    chat = opened(store=store)
+    mine = conversation_of(2)
+    chat.follow(mine)
+    other = [*mine[:4], user("Wait."), *mine[4:]] if is_inserted else [*mine[:1], *mine[4:7], *mine[1:4]]
+    followed = chat.follow(other)
+    assert texts(chat.view) == [message.text for message in other]
+    if is_inserted:
+        assert (followed.former, store.names("")) == ("c~1", ["c", "c~1"])
+        assert followed.reason.startswith("The caller's list has new messages, or another order, after m4;")
+    assert texts(opened("c~1", store=store).view if is_inserted else chat.view)[0] == "Go."
+
+
+def test_another_list_under_one_name_keeps_the_former_course():
+    store = MemoryStore()
+    chat = opened(store=store)
+    chat.follow([user("Make a title.")])
+    followed = chat.follow([user("Fix the login."), say("Done.")])
+    assert followed.former == "c~1"
+    assert texts(opened("c~1", store=store).view) == ["Make a title."]
+
+
+def test_former_courses_have_a_limit_and_further_ones_are_hidden(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(caller_list, "_FORMER_MAX", 3)
+    store, events = MemoryStore(), []
+    chat = opened(store=store, on_event=events.append)
+    for n in range(6):
+        mine = [user(f"Begin {n}."), say(f"Answer {n}.")]
+        view = chat.prepare(messages=mine)
+        assert texts(view) == [message.text for message in mine]
+        assert texts(chat.prepare(messages=mine[:1])) == [f"Begin {n}."]
+    assert store.names("") == ["c", "c~1", "c~2", "c~3"]
+    reasons = [event.reason for event in events if event.kind == "list-departed"]
+    assert len(reasons) == 11
+    assert reasons[-1].endswith("the former course is hidden, since 3 are kept already.")
+
+
+# ---------------------------------------------------------------------------------------------------- results and items
+
+
+def test_late_result_is_appended():
+    chat = opened()
+    reply = assistant("", ToolCall("c1", "look"), ToolCall("c2", "look"))
+    mine = [user("Go."), reply, answer("c1", "one"), user("Well?"), say("Soon.")]
+    chat.follow(mine)
+    mine.insert(3, answer("c2", "two"))
+    assert len(chat.follow(mine).added) == 1
+    assert chat.follow([*mine, user("Go on.")]).added == (chat.tip,)
+    assert chat._agent.store.names("") == ["c"]
+    assert refusals(chat) == []
+
+
+def test_results_of_one_reply_come_in_any_order():
+    chat = opened()
+    reply = assistant("", ToolCall("c1", "look"), ToolCall("c2", "look"))
+    mine = [user("Go."), reply, answer("c1", "one"), answer("c2", "two")]
+    chat.follow(mine)
+    mine[2:] = reversed(mine[2:])
+    assert chat.follow(mine) == Followed()
+    assert len(chat.follow([*mine, say("Done.")]).added) == 1
+
+
+def test_item_with_several_messages_is_whole_or_in_parts():
+    ids = ("a", "b", "c")
+    uses = [{"type": "tool_use", "id": id, "name": "look", "input": {}} for id in ids]
+    results = [{"type": "tool_result", "tool_use_id": id, "content": f"Line {id}.\n" * 90} for id in ids]
+    mine = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": uses},
+        {"role": "user", "content": [*results, {"type": "text", "text": "Well?"}]},
+    ]
+    view = opened(provider="anthropic").prepare(messages=mine)
+    assert [(list(items), len(entries)) for items, entries in view.by_item()] == [([0], 1), ([1], 1), ([2], 4)]
+    view = opened(provider="anthropic", policy="keep-last-1").prepare(messages=mine)
+    assert [list(items) for items, _ in view.by_item()] == [[0], [1], [], [], [], []]
+    places = [view.given(entry) for entry in view]
+    assert [(place.part, place.parts) if place else None for place in places[2:]] == [None, None, (2, 4), (3, 4)]
+
+
+def test_item_with_plugin_content_is_not_the_callers():
+    @foveate.plugin(save=True)
+    def noon(content: object) -> str:
+        return "It is noon."
+
+    chat = opened(plugins=[noon])
+    view = chat.prepare(messages=[user("Go.")])
+    assert [list(items) for items, _ in view.by_item()] == [[]]
+
+
+def test_host_that_never_sees_expand_forks_nothing():
+    store = MemoryStore()
+    chat = opened(store=store, expand=True)
+    mine = [user("Go.")]
+    chat.prepare(messages=mine)
+    chat.record(call("e1", "expand", search="word"))
+    chat.prepare(messages=mine)
+    chat.record(assistant("", ToolCall("e2", "expand", '{"search":"x"}'), ToolCall("c1", "look")))
+    mine += [assistant("", ToolCall("c1", "look")), answer("c1", "Fine.")]
+    view = chat.prepare(messages=mine)
+    assert store.names("") == ["c"]
+    assert [entry.message.role for entry in view] == ["user", *["assistant", "tool"], *["assistant", "tool", "tool"]]
+    assert [list(items) for items, _ in view.by_item()] == [[0], [], [], [], [], [2]]
+    assert refusals(chat, view) == []
+
+
+# ------------------------------------------------------------------------------------------------- failures and speed
+
+STEPS = [
+    conversation_of(3),
+    [*conversation_of(3)[:1], *conversation_of(3)[4:]],
+    [user("Changed."), *conversation_of(3)[4:], user("Next.")],
+    [*conversation_of(3), user("Next.")],
+    [*conversation_of(3)[:4], user("Inserted."), *conversation_of(3)[4:]],
+    conversation_of(3)[:4],
+]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
+def test_retry_after_any_failure_shows_the_list(after: bool):
+    n = 0
+    while True:
+        n += 1
+        countdown, store = Countdown(after=after), MemoryStore()
+        chat = opened(store=failing_store(store, countdown))
+        countdown.start(n)
+        for mine in STEPS:
+            for _ in range(3):
+                try:
+                    view = chat.prepare(messages=mine)
+                    break
+                except StoreError:
+                    chat.refresh()
+            assert texts(view) == [message.text for message in mine]
+            assert opened(store=store).follow(mine) == Followed()
+        if not countdown.is_used_up:
+            break
+    assert n > 20
+
+
+def test_two_processes_follow_one_list(tmp_path: Path):
+    chats = [opened(store=SqliteStore(tmp_path / "list.db", synchronous="normal")) for _ in range(2)]
+    for number, mine in enumerate(STEPS * 2):
+        chat = chats[number % 2]
+        chat.refresh()
+        assert texts(chat.prepare(messages=mine)) == [message.text for message in mine]
+    assert chats[1].journal.verify() == []
+    for chat in chats:
+        chat._agent.store.close()
+
+
+def test_a_turn_of_a_long_list_costs_little():
+    """A turn reads its new items only: as much for 4,000 items as for 400, but for one comparison of values."""
+
+    def cost(count: int) -> float:
+        chat = opened(window=10_000_000)
+        mine = [user("Go."), *(say(f"Answer {n}.") if n % 2 else user(f"Question {n}.") for n in range(count))]
+        chat.follow(mine)
+        times = []
+        for n in range(12):
+            mine += [say(f"{n}."), user(f"{n}?")]
+            start = process_time()
+            chat.follow(mine)
+            times.append(process_time() - start)
+        return min(times)
+
+    assert cost(4_000) < 10 * cost(400)  # 3 on a computer of its own
+
+
+def test_taking_over_a_cold_list_is_quick():
+    chat = opened(provider="anthropic", window=200_000)
+    mine: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
+    for n in range(105):
+        use = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"path": f"src/file{n}.py"}}
+        text = "".join(f"{n:03}-{line:03} a line of the file\n" for line in range(130))
+        mine.append({"role": "assistant", "content": [{"type": "text", "text": f"Step {n}."}, use]})
+        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": text}
+        mine.append({"role": "user", "content": [result]})
+    assert 380_000 < len(json.dumps(mine)) < 450_000
+    times = []
+    for number in range(3):
+        chat = opened(f"c{number}", provider="anthropic", window=200_000)
+        start = process_time()
+        chat.follow(mine)
+        times.append(process_time() - start)
+    assert min(times) < 0.12  # 15 ms on a computer of its own
+
+
+# ------------------------------------------------------------------------------------------------------ real clients
+
+FORMATS = {
+    "/v1/messages": "anthropic",
+    "/v1/chat/completions": "openai",
+    "/v1/responses": "openai_responses",
+}
+HEADERS = ("x-claude-code-session-id", "session-id", "session_id", "x-session-id")
+
+
+@pytest.mark.parametrize("client", ["claude", "agent", "codex", "oc", "sdk"])
+def test_requests_of_real_clients_never_fork(client: str, wire_recordings: Path):
+    chats: dict[tuple[str, ...], Conversation] = {}
+    for line in (wire_recordings / f"{client}.jsonl").read_text().splitlines():
+        request = json.loads(line)
+        path, body = request["path"].split("?")[0], request["body"]
+        body = json.loads(body) if isinstance(body, str) and body.startswith("{") else body
+        mine = (body.get("messages") or body.get("input")) if isinstance(body, dict) else None
+        if path not in FORMATS or not mine:
+            continue
+        headers = {name.lower(): value for name, value in request["headers"].items()}
+        session = next((headers[name] for name in HEADERS if name in headers), path)
+        purpose = "tools" if body.get("tools") else "title"
+        key = session, headers.get("x-claude-code-agent-id", ""), purpose
+        if key not in chats:
+            chats[key] = opened(str(len(chats)), provider=FORMATS[path], window=200_000, store=MemoryStore())
+        chat = chats[key]
+        chat.follow(mine)
+        assert chat._agent.store.names("") == [chat.name]
+        assert items_shown(chat) == list(range(len(mine)))  # The client gets its own bytes back.
+    assert chats
+
+
+def test_messages_must_be_a_list():
+    with pytest.raises(BadInput, match="takes the whole list"):
+        opened().follow({"role": "user", "content": "Go."})  # type: ignore[arg-type]
+    assert shown(opened().view) == []
