@@ -312,7 +312,8 @@ def test_expanded_blocks_stay_for_the_coming_call():
     for _ in range(3):
         calls(chat)
         says(chat, "And?")
-    chat.expand("m1")
+    for handle in ("m1.2", "m1.3"):
+        chat.expand(handle, where="view")
     assert [calls(chat)[0], calls(chat)[0]] == [["One.", HEADER, "A"], ["One."]]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from ..core.edits import (
     Bill,
     Edit,
     Hide,
+    Path,
     Pin,
     Record,
     Replace,
@@ -26,6 +27,7 @@ from ..core.edits import (
     paths_overlap,
 )
 from ..core.effective_edits import EffectiveEdits, gaps, inverse_edits
+from ..core.enrich import hides_lasting, lasting_message, retained_parts, transient_paths
 from ..core.handles import Handle, parse_handle
 from ..core.projection import Projection
 from ..core.rendering import can_apply
@@ -161,21 +163,30 @@ class Editor:
         """Show the originals that a handle names again from the next view on, and return them."""
         parsed, rows = self.rows_of(handle)
         self.require_expandable(handle, parsed, rows)
-        target = Target(rows[0].id, parsed.path) if len(rows) == 1 else Span(rows[0].id, rows[-1].id)
-        self.edit([Restore((target,), reason=reason or f"{handle} was asked for")], "expand")
+        targets = tuple(_targets(parsed, rows))
+        self.edit([Restore(targets, reason=reason or f"{handle} was asked for")], "expand")
         return rows
 
     def require_expandable(self, handle: str | int, parsed: Handle, rows: Sequence[StoredMessage]) -> None:
-        """Raise NotExpandable if a handle names nothing hidden or shrunk, or an original that is withheld."""
+        """Raise NotExpandable if a handle names nothing hidden or shrunk, or an original that is withheld.
+
+        A block that a plugin added for a limited number of calls counts only if the handle names it.
+        """
         entries = self._state.followed().entries()
         inside = [entry for entry in entries if parsed.first <= entry.position <= parsed.last]
         shown = {entry.position for entry in inside if entry.outline is not None}
-        hidden = [row for row in rows if row.position not in shown]
-        shrunk = [entry for entry in inside if any(paths_overlap(path, parsed.path) for path in entry.shrunk)]
+        hidden = [row for row in rows if row.position not in shown and (parsed.path or not _is_transient(row))]
+        shrunk = [
+            entry
+            for entry in inside
+            if any(paths_overlap(path, parsed.path) for path in entry.shrunk) and (parsed.path or hides_lasting(entry))
+        ]
         if any(not entry.expandable for entry in shrunk) or self.withheld.among(hidden):
             raise NotExpandable(str(handle), "its original is kept from the model; `original` reads it")
         if not shrunk and not hidden:
-            raise NotExpandable(str(handle), "it is shown whole")
+            is_part_hidden = len(shown) < len(rows) or any(entry.shrunk for entry in inside)
+            blocks = f", apart from blocks of plugins. Name one of these, such as m{parsed.first}.2"
+            raise NotExpandable(str(handle), f"it is shown whole{blocks if is_part_hidden and not parsed.path else ''}")
 
     # ------------------------------------------------------------------------------------------------------- undoing
 
@@ -276,6 +287,37 @@ def _with_repeats(first: int, last: int, records: Sequence[Record]) -> set[int]:
         if is_repeat and replace(edit, reason="") in originals:
             undone.add(number)
     return undone
+
+
+def _targets(parsed: Handle, rows: Sequence[StoredMessage]) -> Iterator[Target | Span]:
+    """Yield what an expansion restores: all of it, without the blocks that plugins added for a limited time.
+
+    A part that the handle names is restored in any case.
+    """
+    whole: list[StoredMessage] = []
+    for row in rows:
+        message = row_of(row).message if row.stamp.retention and not parsed.path else None
+        transient = transient_paths(message, row.stamp) if message else frozenset[Path]()
+        if message is None or not transient:
+            whole.append(row)
+            continue
+        yield from _as_targets(whole)
+        whole = []
+        prefix = next(iter(transient))[:-1]
+        paths = ((*prefix, index) for index in range(len(retained_parts(message))))
+        yield from (Target(row.id, path) for path in paths if path not in transient)
+    yield from _as_targets(whole, parsed.path)
+
+
+def _as_targets(rows: Sequence[StoredMessage], path: Path = ()) -> list[Target | Span]:
+    if len(rows) > 1:
+        return [Span(rows[0].id, rows[-1].id)]
+    return [Target(row.id, path) for row in rows]
+
+
+def _is_transient(row: StoredMessage) -> bool:
+    """Return whether plugins added all of a message for a limited number of calls."""
+    return row.stamp.retention is not None and not lasting_message(row_of(row).message, row.stamp).parts
 
 
 def _span_of(edit: Edit) -> Span | None:

@@ -8,13 +8,18 @@ The current call sees the message without blocks for later, and later calls see 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import BadMessage, BadSetting
+from .edits import Path
 from .messages import Content, Media, Message, Opaque, Part, Text
 from .stamps import PartRetention, Stamp
+
+if TYPE_CHECKING:
+    from .view import Entry
 
 __all__ = [
     "HEADER",
@@ -23,9 +28,12 @@ __all__ = [
     "EnrichedMessage",
     "display_parts",
     "enrich",
+    "hides_lasting",
+    "lasting_message",
     "own_message",
     "persistent_parts",
     "retained_parts",
+    "transient_paths",
 ]
 
 HEADER = "\n### PLUGIN {name} CONTEXT ###\n"
@@ -153,6 +161,33 @@ def own_message(message: Message, stamp: Stamp) -> Message | None:
         return message
     own = [part for part, retention in _paired(message, kept) if not retention.plugin]
     return None if stamp.origin == "plugin" and not own else _with_parts(message, own)
+
+
+def transient_paths(message: Message, stamp: Stamp) -> frozenset[Path]:
+    """Return the paths of the blocks that plugins added for a limited number of calls."""
+    kept = stamp.retention.parts if stamp.retention else ()
+    prefix = (0,) if message.result is not None else ()
+    return frozenset((*prefix, i) for i, part in enumerate(kept) if part.plugin and part.calls is not None)
+
+
+def lasting_message(message: Message, stamp: Stamp) -> Message:
+    """Return the message without the blocks that plugins added for a limited number of calls."""
+    if not transient_paths(message, stamp):
+        return message
+    kept = stamp.retention.parts if stamp.retention else ()
+    if len(kept) != len(retained_parts(message)):
+        return message
+    lasting = [part for part, retention in _paired(message, kept) if not retention.plugin or retention.calls is None]
+    return _with_parts(message, lasting)
+
+
+def hides_lasting(entry: Entry) -> bool:
+    """Return whether an entry does not show all of its message, apart from blocks of plugins for a limited number of
+    calls.
+    """
+    if not entry.shrunk or entry.outline is None:
+        return False
+    return not transient_paths(entry.outline, entry.stamp).issuperset(entry.shrunk)
 
 
 def _longest(calls: Iterable[int | None]) -> int | None:

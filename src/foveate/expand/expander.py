@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.economy import flush_cost, is_cold
+from ..core.enrich import hides_lasting, lasting_message
 from ..core.handles import Handle
 from ..core.legalize import ANSWER_ERASED
 from ..core.messages import Content, Message, Reasoning, State, Text, ToolCall, ToolResult
@@ -261,7 +262,8 @@ class Expander:
         """Return whether all of it is shown whole, and some of it since the last model call."""
         state = self._state
         inside = [entry for entry in state.projection.entries() if handle.first <= entry.position <= handle.last]
-        whole = {entry.position: entry.renewed for entry in inside if entry.outline is not None and not entry.shrunk}
+        originals = (entry for entry in inside if entry.outline is not None)
+        whole = {entry.position: entry.renewed for entry in originals if not _hides(entry, handle)}
         return len(whole) > handle.last - handle.first and max(whole.values()) >= state.next_turn()
 
     def _require_no_copy(self, original: _Original) -> None:
@@ -282,9 +284,7 @@ class Expander:
         parsed, rows = self._editor.rows_of(handle)
         if not any(row.body for row in rows):
             raise NotExpandable(str(parsed), "it was erased")
-        messages = [
-            (f"m{row.position}", author_of(row), part_of(decoded(row), parsed.path, str(parsed))) for row in rows
-        ]
+        messages = [(f"m{row.position}", author_of(row), _original_of(row, parsed)) for row in rows]
         self._editor.require_expandable(handle, parsed, rows)
         return _Original(parsed, rows, messages)
 
@@ -317,6 +317,16 @@ class Expander:
         from ..conversation.append import MessageFacts
 
         self._add(message, MessageFacts(origin="derived", expanded=expanded))
+
+
+def _original_of(row: StoredMessage, handle: Handle) -> Message:
+    """Return the part that a handle names, or the message without blocks of plugins for a limited number of calls."""
+    message = decoded(row)
+    return part_of(message, handle.path, str(handle)) if handle.path else lasting_message(message, row.stamp)
+
+
+def _hides(entry: Entry, handle: Handle) -> bool:
+    return bool(entry.shrunk) if handle.path else hides_lasting(entry)
 
 
 def _expansion(form: Any, original: _Original) -> Expansion:

@@ -1,7 +1,7 @@
 """Search for words in messages that are not shown whole, with the text around them.
 
-The store finds the words; messages that the view shows whole are skipped, and so are the conversation's own messages
-and originals that a policy withholds from the model.
+The store finds the words; messages that the view shows whole are skipped, and so are the conversation's own messages,
+originals that a policy withholds from the model, and blocks that plugins added for a limited number of calls.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ..core.enrich import hides_lasting, lasting_message
 from ..core.messages import Message, ToolCall
 from .originals import author_of, decoded, text_of
 from .tool import NAMES
@@ -62,15 +63,19 @@ def search(state: State, editor: Editor, words: str, limit: int) -> list[Hit]:
     while wanted and len(hits) < limit:
         found = state.store.search(state.head, words, asked)
         scores = {match.position: match.score for match in found[seen:]}
-        due = [at for at in scores if at not in shown or (shown[at].shrunk and shown[at].expandable)]
+        due = [at for at in scores if at not in shown or (hides_lasting(shown[at]) and shown[at].expandable)]
         rows = state.store.get_many(state.head, due) if due else []
         withheld = editor.withheld.among(rows)
         for row in sorted(rows, key=lambda row: due.index(row.position)):
             if row.id in withheld or row.stamp.expanded or not row.body:
                 continue
+            message = decoded(row)
+            lasting = lasting_message(message, row.stamp)
+            if lasting is not message and _is_only_in(message, lasting, wanted):
+                continue
             hit = hit_in(
                 f"m{row.position}",
-                decoded(row),
+                lasting,
                 wanted,
                 turn=row.stamp.turn,
                 who=author_of(row),
@@ -105,6 +110,13 @@ def hit_in(
     snippet = " ".join(text[low:high].split())
     around = f"{'…' if low else ''}{snippet}{'…' if high < len(text) else ''}"
     return Hit(handle, turn, who, text.count("\n", 0, start) + 1, around, is_hidden, score)
+
+
+def _is_only_in(message: Message, rest: Message, words: Sequence[str]) -> bool:
+    """Return whether a message has these words, and the rest of it has none of them."""
+    if any(_places(text_of(rest), words)):
+        return False
+    return not rest.parts or any(_places(text_of(message), words))
 
 
 def describe_hits(hits: Sequence[Hit], words: str) -> str:
