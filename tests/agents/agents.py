@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from foveate import AsyncChatAgent, ChatAgent
-from foveate.agents.effects import Routine, perform, perform_async
+from foveate.agents.effects import Routine
 from foveate.agents.events import AgentEvent
+from foveate.agents.performers import perform, perform_async
 from foveate.testing import ScriptedModel
 from foveate.testing.faults import failing_store
 

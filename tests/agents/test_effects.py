@@ -20,10 +20,9 @@ from foveate.agents.effects import (
     Routine,
     StartCalls,
     Stream,
-    perform,
-    perform_async,
 )
 from foveate.agents.events import ReasoningDelta, TextDelta
+from foveate.agents.performers import perform, perform_async
 from foveate.errors import BadSetting
 from foveate.ports import Delta, StreamEnd
 
@@ -337,7 +336,8 @@ def test_a_thread_that_hangs_does_not_delay_the_exit():
 
     code = (
         "import threading\n"
-        "from foveate.agents.effects import NextCall, StartCalls, perform\n"
+        "from foveate.agents.effects import NextCall, StartCalls\n"
+        "from foveate.agents.performers import perform\n"
         "def routine():\n"
         "    batch = yield StartCalls((threading.Event().wait,), timeout=0.01)\n"
         "    print((yield NextCall(batch)).error)\n"

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from foveate import ChatAgent, LoopAgent, Options, StoreError, open_conversation
 from foveate.agents import lock
-from foveate.agents.effects import Call, Sleep, perform, perform_async
+from foveate.agents.effects import Call, Sleep
 from foveate.agents.lock import ConversationLock, Heartbeat, forget_owner, heartbeat_of, new_owner, owner_state
+from foveate.agents.performers import perform, perform_async
 from foveate.core.runs import LockHolder
 from foveate.errors import BadSetting, ConversationBusy
 from foveate.stores.memory import MemoryStore

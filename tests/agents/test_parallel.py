@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from foveate.agents.effects import Call, ConsumerGone, NextCall, Routine, Sleep, StartCalls, Stream, perform
-from foveate.agents.effects import perform_async as performed_async
+from foveate.agents.effects import Call, ConsumerGone, NextCall, Routine, Sleep, StartCalls, Stream
 from foveate.agents.events import TextDelta
 from foveate.agents.parallel import RunAborted, in_parallel
+from foveate.agents.performers import perform, perform_async
 from foveate.ports import Delta, StreamEnd
 
 from .agents import run_routine, run_routine_async
@@ -218,7 +218,7 @@ def test_closing_the_events_stops_every_routine_where_it_waits():
     assert noted == ["waits", "sleeps", "speaks"]
 
     async def leave() -> None:
-        async with aclosing(performed_async(routine())) as items:
+        async with aclosing(perform_async(routine())) as items:
             async for _ in items:
                 break
 
@@ -279,7 +279,7 @@ def test_cancelling_the_task_stops_every_routine():
         yield from in_parallel([work("a"), work("b")], 2)
 
     async def listen() -> None:
-        async for _ in performed_async(routine()):
+        async for _ in perform_async(routine()):
             pass
 
     async def play() -> None:

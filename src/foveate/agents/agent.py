@@ -17,11 +17,12 @@ from ..open import grouped, open_async_conversation, open_conversation
 from ..ports import Clock, Cost, HasCatalog, Model
 from .concurrency import call_async, resolve
 from .config import BUSY, AgentConfig, Closable, checked_resources, close_connections
-from .effects import Routine, perform, perform_async
+from .effects import Routine
 from .events import AgentEvent, Outcome, RunEnded
 from .limits import Limits
 from .lock import LOCK_TIMEOUT
 from .loop_factory import LoopFactory
+from .performers import perform, perform_async
 from .resources import Resources
 from .sub_agents import SubAgent
 from .tool_calls import Approve

@@ -1,6 +1,6 @@
 """Calls that run in parallel, in threads or in tasks, each with its own time limit.
 
-`effects.py` carries out `StartCalls` and `NextCall` with these batches.
+`performers.py` carries out `StartCalls` and `NextCall` with these batches.
 """
 
 from __future__ import annotations

@@ -18,12 +18,13 @@ from ..errors import BadInput
 from ..ports import Clock, Cost, HasCatalog, Model, wall_clock
 from .concurrency import call_async, resolve
 from .config import BUSY, Closable, checked_resources
-from .effects import Routine, perform, perform_async
+from .effects import Routine
 from .events import AgentEvent, LifecycleListener, Outcome, RunEnded
 from .limits import Limits
 from .lock import LOCK_TIMEOUT
 from .loop_config import LoopConfig, actions_of
 from .loop_factory import LoopFactory
+from .performers import perform, perform_async
 from .resources import Resources, Session
 from .step_loop import StepLoop
 from .sub_agents import SubAgent, by_name
