@@ -1,0 +1,243 @@
+"""OpenAI Agents: 100 calls in a small window, with the real SDK and a server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = str(Path(__file__).resolve().parent.parent)
+sys.path.remove(TESTS)  # Its folder `agents` hides the package of the SDK.
+try:
+    agents = pytest.importorskip("agents", reason="openai-agents is not installed")
+finally:
+    sys.path.insert(0, TESTS)
+if not hasattr(agents, "Runner"):
+    pytest.skip("openai-agents is not installed", allow_module_level=True)
+
+import openai
+from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, RunConfig, Runner, function_tool
+from pages import run_page
+from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
+
+import foveate
+from foveate.errors import BadInput
+from foveate.hosts.openai_agents import FoveateSession
+from foveate.testing import CutReply, ScriptedModel, call, say
+from foveate.testing.server import StubServer
+
+agents.set_tracing_disabled(True)
+
+# The SDK closes its clients by itself, in part after the loop of `asyncio.run` has ended.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@function_tool
+def read_log(number: int) -> str:
+    """Return the log with a number."""
+    return log_text(number)
+
+
+def agent_of(api: str, server: StubServer, session: FoveateSession | None, name: str = "gpt-5") -> Any:
+    client = openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0)
+    kind = OpenAIResponsesModel if api == "openai_responses" else OpenAIChatCompletionsModel
+    tools = [read_log] if session is None else [read_log, session.expand_tool]
+    return Agent(name="reader", instructions="Be brief.", tools=tools, model=kind(name, client))
+
+
+async def run(agent: Any, session: FoveateSession, text: str = QUESTION) -> Any:
+    return await Runner.run(agent, text, max_turns=300, **session.for_run())
+
+
+async def streamed(agent: Any, session: FoveateSession) -> Any:
+    result = Runner.run_streamed(agent, QUESTION, max_turns=300, **session.for_run())
+    async for _ in result.stream_events():
+        pass
+    return result
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("api", ["openai_responses", "openai"])
+def test_a_hundred_calls_stay_in_the_window(api: str, stream: bool):
+    model = ScriptedModel(reader(), api)
+    session = FoveateSession("t1", window=WINDOW)
+    with StubServer(model) as server:
+        result = asyncio.run((streamed if stream else run)(agent_of(api, server, session), session))
+        assert server.illegal == []
+    assert result.final_output == ANSWER
+    assert largest(model) <= WINDOW
+    assert len(model.requests) == CALLS + 1
+    results = [row.message.text for row in session.conversation.history() if row.message.role == "tool"]
+    assert results == [log_text(number) for number in range(CALLS)]
+
+
+def test_without_the_session_the_requests_outgrow_the_window():
+    model = ScriptedModel(reader(30), "openai_responses")
+    with StubServer(model) as server:
+        asyncio.run(Runner.run(agent_of("openai_responses", server, None), QUESTION, max_turns=300))
+    assert largest(model) > 2 * WINDOW
+
+
+def test_the_model_expands_what_was_shortened():
+    model = ScriptedModel(reader(40, expand="m3"), "openai_responses")
+    session = FoveateSession("t1", window=WINDOW)
+    with StubServer(model) as server:
+        asyncio.run(run(agent_of("openai_responses", server, session), session))
+        assert server.illegal == []
+    outputs = [item for request in model.requests for item in request["input"] if item.get("call_id") == "expand-1"]
+    assert any("m3" in json.dumps(item.get("output", "")) for item in outputs)
+    assert len({json.dumps(request["tools"]) for request in model.requests}) == 1
+
+
+def test_the_history_holds_every_bill_once(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    model = ScriptedModel(reader(12), "openai_responses")
+    session = FoveateSession("t1", url, window=WINDOW)
+    with StubServer(model) as server:
+        asyncio.run(run(agent_of("openai_responses", server, session), session))
+    session.close()
+    with foveate.open_conversation("t1", store=url, window=WINDOW, format="openai_responses") as chat:
+        assert [row.message.role for row in chat.history()] == ["user", *["assistant", "tool"] * 12, "assistant"]
+        usage = chat.totals().usage
+        billed = (usage.input or 0) + (usage.cache_read or 0) + (usage.cache_write or 0)
+        assert (chat.totals().calls, billed) == (13, sum(bill.total for bill in model.billed))
+
+
+def test_a_session_goes_on_after_a_restart(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    items = []
+    for _ in range(2):
+        model = ScriptedModel(reader(25), "openai_responses")
+        session = FoveateSession("t1", url, window=WINDOW)
+        with StubServer(model) as server:
+            before = asyncio.run(session.get_items())
+            asyncio.run(run(agent_of("openai_responses", server, session), session))
+            assert server.illegal == []
+        assert largest(model) <= WINDOW
+        items.append((before, asyncio.run(session.get_items())))
+        session.close()
+    assert [plain(item) for item in items[1][0]] == [plain(item) for item in items[0][1]]
+    assert len(items[1][1]) == 2 * len(items[0][1])
+    with foveate.open_store(url) as store:
+        assert store.names("") == ["t1"]
+
+
+def plain(item: Any) -> tuple[Any, ...]:
+    """Return what an item says."""
+    content = item.get("content")
+    text = content if isinstance(content, str) or content is None else "".join(part["text"] for part in content)
+    return item.get("type", "message"), item.get("role"), text, item.get("arguments"), item.get("output")
+
+
+def test_a_cut_stream_leaves_a_session_that_goes_on():
+    replies = iter([call("c0", "read_log", number=0), CutReply(say("A long answer that is cut off.")), say(ANSWER)])
+    model = ScriptedModel(lambda request: next(replies), "openai_responses")
+    session = FoveateSession("t1", window=WINDOW)
+    with StubServer(model) as server:
+        agent = agent_of("openai_responses", server, session)
+        with pytest.raises(Exception):  # noqa: B017, PT011 - the SDK's error, by version
+            asyncio.run(streamed(agent, session))
+        agent = agent_of("openai_responses", server, session)
+        assert asyncio.run(run(agent, session, "Go on.")).final_output == ANSWER
+        assert server.illegal == []
+
+
+def test_a_cancelled_run_leaves_a_session_that_goes_on():
+    model = ScriptedModel(lambda request: say(ANSWER), "openai_responses")
+    session = FoveateSession("t1", window=WINDOW)
+
+    async def main(server: StubServer) -> Any:
+        agent = agent_of("openai_responses", server, session)
+        task = asyncio.create_task(run(agent, session))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await run(agent, session, "Go on.")
+
+    with StubServer(model) as server:
+        assert asyncio.run(main(server)).final_output == ANSWER
+        assert server.illegal == []
+
+
+def test_a_popped_item_is_not_sent_again():
+    model = ScriptedModel(lambda request: say(ANSWER), "openai_responses")
+    session = FoveateSession("t1", window=WINDOW)
+
+    async def main(server: StubServer) -> list[Any]:
+        agent = agent_of("openai_responses", server, session)
+        await run(agent, session, "My password is hunter2.")
+        popped = [await session.pop_item(), await session.pop_item()]
+        await run(agent, session, "Hello.")
+        return popped
+
+    with StubServer(model) as server:
+        popped = asyncio.run(main(server))
+        assert server.illegal == []
+        assert "hunter2" in json.dumps(popped[1])
+        assert "hunter2" not in server.received[-1].body.decode()
+
+
+def test_a_cleared_session_begins_again():
+    model = ScriptedModel(lambda request: say(ANSWER), "openai_responses")
+    session = FoveateSession("t1", window=WINDOW)
+
+    async def main(server: StubServer) -> Any:
+        agent = agent_of("openai_responses", server, session)
+        await run(agent, session, "My password is hunter2.")
+        await session.clear_session()
+        await run(agent, session, "Hello.")
+        return await session.get_items()
+
+    with StubServer(model) as server:
+        assert len(asyncio.run(main(server))) == 2
+        assert server.illegal == []
+        assert "hunter2" not in server.received[-1].body.decode()
+
+
+def test_the_model_may_change_in_a_session():
+    session = FoveateSession("t1", window=WINDOW)
+    for api, name in ("openai_responses", "gpt-5"), ("openai", "gpt-4o"), ("openai_responses", "gpt-5-mini"):
+        model = ScriptedModel(reader(15), api)
+        with StubServer(model) as server:
+            result = asyncio.run(run(agent_of(api, server, session, name), session))
+            assert result.final_output == ANSWER
+            assert server.illegal == []
+        assert largest(model) <= WINDOW
+
+
+def test_a_handoff_keeps_one_conversation():
+    replies = iter([call("h0", "transfer_to_reader"), call("c0", "read_log", number=0), say(ANSWER)])
+    model = ScriptedModel(lambda request: next(replies), "openai_responses")
+    session = FoveateSession("t1", window=WINDOW)
+    with StubServer(model) as server:
+        target = agent_of("openai_responses", server, session)
+        first = Agent(name="door", instructions="Hand over.", handoffs=[target], model=target.model)
+        assert asyncio.run(run(first, session)).final_output == ANSWER
+        assert server.illegal == []
+    assert len(session.conversation) == 6
+
+
+def test_a_fault_sends_the_items_as_they_are(caplog: pytest.LogCaptureFixture):
+    model = ScriptedModel(lambda request: say(ANSWER), "openai_responses")
+    session = FoveateSession("t1")
+    with StubServer(model) as server, caplog.at_level(logging.WARNING, "foveate"):
+        agent = agent_of("openai_responses", server, session, "nobody-knows-me")
+        assert asyncio.run(run(agent, session)).final_output == ANSWER
+    assert "are sent as they are" in caplog.text
+
+
+def test_a_filter_of_the_program_is_not_replaced():
+    session = FoveateSession("t1", window=WINDOW)
+    with pytest.raises(BadInput, match="call_model_input_filter"):
+        session.for_run(RunConfig(call_model_input_filter=lambda data: data.model_data))
+
+
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    run_page("host-openai-agents.md", tmp_path, monkeypatch)
