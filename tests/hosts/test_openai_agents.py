@@ -166,9 +166,9 @@ def test_a_cancelled_run_leaves_a_session_that_goes_on():
         assert server.illegal == []
 
 
-def test_a_popped_item_is_not_sent_again():
+def test_a_popped_item_is_not_sent_again(tmp_path: Path):
     model = ScriptedModel(lambda request: say(ANSWER), "openai_responses")
-    session = FoveateSession("t1", window=WINDOW)
+    session = FoveateSession("t1", f"sqlite:///{tmp_path}/chats.db", window=WINDOW)
 
     async def main(server: StubServer) -> list[Any]:
         agent = agent_of("openai_responses", server, session)
@@ -182,6 +182,9 @@ def test_a_popped_item_is_not_sent_again():
         assert server.illegal == []
         assert "hunter2" in json.dumps(popped[1])
         assert "hunter2" not in server.received[-1].body.decode()
+    session.close()
+    again = FoveateSession("t1", f"sqlite:///{tmp_path}/chats.db", window=WINDOW)
+    assert "hunter2" not in json.dumps(asyncio.run(again.get_items()))
 
 
 def test_a_cleared_session_begins_again():

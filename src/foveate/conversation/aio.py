@@ -292,6 +292,7 @@ class AsyncConversation:
         return AsyncConversation(await self._run(partial(self.sync.fork, name, at=at)))
 
     history = _awaited(Conversation.history)
+    listed = _awaited(Conversation.listed)
     explain = _awaited(Conversation.explain)
     as_of = _awaited(Conversation.as_of)
     context = _awaited(Conversation.context)

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ..core.caches import clear_caches
 from ..core.conversation_names import ancestors, children_of
 from ..core.edits import Bill, Edit, Pin, Record, Target, Task, Unpin, paths_overlap
+from ..core.enrich import own_message
 from ..core.events import Event, events_of_message, events_of_record
 from ..core.explain import explain, explain_other_policies
 from ..core.messages import Message, ToolCall, ToolResult
@@ -299,6 +300,13 @@ class Session:
         end = self.head.position if last is None else validate.integer("last=", last)
         rows = self.state.store.messages(self.head, validate.integer("first=", first), end)
         return [HistoryEntry(row.position, row.id, decoded(row), row.stamp) for row in rows]
+
+    def listed(self) -> list[HistoryEntry]:
+        """Return the messages that the caller's list has, as they were appended."""
+        rows = self.state.store.messages(self.head, 1, self.head.position)
+        removed = self.editor.withheld.removed(rows)
+        own = ((row, own_message(decoded(row), row.stamp)) for row in rows if row.id not in removed and row.body)
+        return [HistoryEntry(row.position, row.id, message, row.stamp) for row, message in own if message is not None]
 
     def originals(self, handle: str | int) -> tuple[Message, ...]:
         """Return what a handle names as it was appended."""

@@ -401,6 +401,15 @@ class Conversation:
         with self._session.lock:
             return self._session.history(first, last)
 
+    def listed(self) -> list[HistoryEntry]:
+        """Return the messages of your own list (`follow`), to make it anew when a program starts again.
+
+        These are the messages of the history without those that you removed, without what plugins and the tool
+        `expand` added, and without erased ones. Messages that you edited are returned as they were appended.
+        """
+        with self._session.lock:
+            return self._session.listed()
+
     def explain(self, handle: str | int) -> str:
         """Return why a message looks as it does in the view, in sentences."""
         with self._session.lock:

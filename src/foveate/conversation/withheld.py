@@ -25,15 +25,15 @@ class WithheldOriginals:
 
     def among(self, rows: Sequence[StoredMessage]) -> set[str]:
         """Return the ids of the messages among these whose originals are kept from the model."""
+        removed, replaced = self.removed(rows), set(self._ids.values())
+        return {row.id for row in rows if row.id in removed or row.id in replaced}
+
+    def removed(self, rows: Sequence[StoredMessage]) -> set[str]:
+        """Return the ids of the messages among these that the caller removed from its list."""
         if not rows:
             return set()
         self._read(min(row.position for row in rows))
-        replaced = set(self._ids.values())
-        return {
-            row.id
-            for row in rows
-            if row.id in replaced or any(first <= row.position <= last for first, last, _ in self._ranges)
-        }
+        return {row.id for row in rows if any(first <= row.position <= last for first, last, _ in self._ranges)}
 
     def _read(self, since: int) -> None:
         state = self._state

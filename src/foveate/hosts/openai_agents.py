@@ -136,9 +136,8 @@ class FoveateSession(RunHooks[Any]):
             _log.warning("A reply was not recorded: %s", error)
 
     def _stored_items(self) -> list[Any]:
-        """Return the items of an earlier process, without what the caller had taken away."""
-        rows = self.conversation.history() if len(self.conversation) else []
-        return list(self.conversation.format.render([row.message for row in rows]))
+        """Return the items that the session had in an earlier process."""
+        return list(self.conversation.format.render([row.message for row in self.conversation.listed()]))
 
     async def _expand(self, context: Any, arguments: str) -> Any:
         result = await asyncio.to_thread(self.conversation.expansion, arguments)
