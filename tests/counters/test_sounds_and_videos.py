@@ -118,7 +118,13 @@ def test_media_that_a_provider_does_not_read_count_as_the_text_for_them():
     sound = Media("audio/wav", "base64", "A" * 13_000_000)
     video = Media("video/mp4", "url", "https://example.org/a.mp4")
     assert counter_for("claude-opus-5-5").media(sound) == 40
-    assert counter_for("gpt-5.4").media(video) == 40
+    assert counter_for("claude-opus-5-5").media(video) == 40
+
+
+def test_a_video_for_a_server_like_openais_counts_by_its_size():
+    """OpenAI reads no videos, but models of other makers on such servers do."""
+    video = Media("video/mp4", "base64", text_of(mp4(30)))
+    assert counter_for("gpt-5.4").media(video) == len(video.data) // 20
 
 
 def test_a_sound_of_unknown_duration_counts_by_its_size():

@@ -41,10 +41,10 @@ class MediaRates(NamedTuple):
     """The formula for images."""
     page: Callable[[str], int]
     """Tokens of a page of a PDF, by the detail that the caller asked for."""
-    sound: int
-    """Tokens of a second of sound; 0 if the provider reads none."""
+    sound: int | None
+    """Tokens of a second of sound; None if the model reads neither sounds nor videos."""
     frame: Callable[[str], int] | None
-    """Tokens of a frame of a video, by the detail; None if the provider reads none. Sound is added."""
+    """Tokens of a frame of a video, by the detail, without its sound; None if they are not known."""
 
 
 _HEAD = 65_536
@@ -70,9 +70,9 @@ def rates_for(family: str, model: str = "") -> MediaRates:
     """
     match family:
         case "claude":
-            return MediaRates(_claude(1_568, 1_560), lambda detail: 2_500, 0, None)
+            return MediaRates(_claude(1_568, 1_560), lambda detail: 2_500, None, None)
         case "claude-4.7":
-            return MediaRates(_claude(2_576, 4_784), lambda detail: 2_500, 0, None)
+            return MediaRates(_claude(2_576, 4_784), lambda detail: 2_500, None, None)
         case "gemini" if re.search(r"gemini-(?:1|2)", model):
             return MediaRates(_gemini_2, lambda detail: 258, 32, lambda detail: 258)
         case "gemini":
@@ -134,8 +134,7 @@ def _inflated(body: bytes) -> bytes:
 def media_tokens(media: Media, rates: MediaRates, count: Callable[[str], int]) -> int:
     """Return the tokens of an image, a document, a sound or a video. `count`: the counter of text."""
     data, kind = media.data, media.mime.partition("/")[0]
-    is_audible = (kind == "audio" and rates.sound) or (kind == "video" and rates.frame)
-    if kind in ("audio", "video") and not is_audible:
+    if kind in ("audio", "video") and rates.sound is None:
         return _UNREADABLE
     if media.source == "base64":
         fields = media.extra.fields if media.extra else ""
@@ -148,12 +147,11 @@ def media_tokens(media: Media, rates: MediaRates, count: Callable[[str], int]) -
             return pages * rates.page(detail)
         elif kind == "text":
             return count(_decoded(data).decode("utf-8", "replace"))
-        elif is_audible and (seconds := duration(data)):
+        elif kind == "audio" and (seconds := duration(data)):
+            return ceil(seconds * (rates.sound or 0))
+        elif kind == "video" and rates.frame and (seconds := duration(data)):
             rate = _FRAMES.search(fields)
-            frames = float(rate[1]) if rate else 1.0
-            return ceil(
-                seconds * (rates.sound + (rates.frame(detail) * frames if kind == "video" and rates.frame else 0))
-            )
+            return ceil(seconds * ((rates.sound or 0) + rates.frame(detail) * (float(rate[1]) if rate else 1.0)))
     return IMAGE_TOKENS if media.is_image else max(IMAGE_TOKENS, len(data) // 20)
 
 

@@ -166,7 +166,7 @@ def media_label(media: Media) -> str:
     """Return the everyday word for this kind of media."""
     if media.is_image:
         return "Image"
-    return "Sound" if media.mime.startswith("audio/") else "Document"
+    return {"audio": "Sound", "video": "Video"}.get(media.mime.partition("/")[0], "Document")
 
 
 def hidden_media_text(media: Media) -> str:
