@@ -150,6 +150,19 @@ def test_a_reply_that_was_whole_is_recorded_as_it_is(model: str):
     assert_goes_on(chat, server, model)
 
 
+def test_items_of_a_stopped_response_go_without_ids():
+    """OpenAI compares items with ids with what it has stored, and it stored the whole response."""
+    chat, _, text, thought, _ = stop_after("gpt-5.6", 16, reply_for("gpt-5.6", REPLY))
+    assert text
+    assert thought
+    chat.append("Go on.")
+    _, reasoning, message, _ = chat.prompt()["input"]
+    assert (reasoning["type"], message["role"]) == ("reasoning", "assistant")
+    assert reasoning["encrypted_content"]
+    assert "id" not in reasoning
+    assert "id" not in message
+
+
 def test_counts_that_the_provider_reported_are_kept():
     """Anthropic reports the input at the beginning."""
     reply = assistant("word " * 40)

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...core.messages import Content, Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from ...core.profiles import Profile
+from ...core.stamps import is_interrupted
 from ...core.view import Entry
 from ..blocks import IMAGES, Place, add_extra, extra_fields, free_text, hidden_media_text, is_sendable
 from ..json import parse_object
@@ -79,7 +80,7 @@ def write_view(entries: tuple[Entry, ...], start: int, profile: Profile) -> list
     for entry in entries:
         message = entry.message
         # A message that an edit or a rule changed is another object than its source.
-        keeps_ids = entry.outline is None or message is entry.outline
+        keeps_ids = (entry.outline is None or message is entry.outline) and not is_interrupted(entry.stamp.stop)
         items = _items(message, kinds, strict=profile.strict, place=message.role, keeps_ids=keeps_ids)
         if not profile.unknown_keys:
             items = [_documented(item) if "role" in item else item for item in items]
