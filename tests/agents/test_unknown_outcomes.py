@@ -182,7 +182,7 @@ def test_a_result_that_says_that_it_was_interrupted_is_kept_so():
         assert states(one.conversation) == [("interrupted", "The line broke.")]
 
 
-# -------------------------------------------------------------------------------------------------------- the newest run
+# ------------------------------------------------------------------------------------------------------- the newest run
 
 
 def test_resuming_a_run_that_is_done_does_nothing():
