@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, suppress
 from typing import Any
@@ -22,11 +23,11 @@ from foveate import (
     open_conversation,
     tool,
 )
-from foveate.agents import ReasoningDelta, RunEnded, TextDelta
+from foveate.agents import ReasoningDelta, RunEnded, SubAgentEvent, TextDelta
 from foveate.agents.limits import sum_usage
 from foveate.agents.tool_calls import CONTINUE_STOPPED
 from foveate.core.messages import Message, Reasoning, ToolCall
-from foveate.core.stamps import Usage
+from foveate.core.stamps import Usage, is_interrupted
 from foveate.models.anthropic import anthropic_model
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, SlowReply, call, calls
@@ -501,3 +502,48 @@ def test_a_sub_agent_that_is_stopped_continues():
         assert events[-1].outcome.text == "It is done."
         inner_chat = open_conversation(names[0], store=store, window=100_000, format="anthropic")
         assert [text for role, text in history_of(inner_chat) if role == "assistant"] == [said, DONE]
+
+
+def test_sub_agents_at_once_keep_what_they_had_said():
+    """Each is stopped in the middle of its own answer; nothing that was shown is lost, and nothing is done twice."""
+    places = ["north", "east", "south"]
+    hand = [{"name": "reader", "message": place} for place in places]
+    handed = json.dumps({"nextStep": {"type": "Sub-Agent", "subAgents": hand}})
+
+    def answer(request: dict[str, Any]) -> str:
+        said = str(request["messages"])
+        if "Read all." in said:
+            return DONE if "is clear" in said else handed
+        place = next(place for place in places if place in str(request["messages"][0]))
+        if "seen " in said or "It is not known whether look was carried out" in said:
+            return json.dumps({"taskComplete": True, "message": f"{place} is clear."})
+        look = {"type": "Actions", "actions": [{"name": "look", "params": {"at": place}}]}
+        return json.dumps({"nextStep": look})
+
+    count, has_ended = 1, False
+    while not has_ended:
+        done: list[str] = []
+        store = MemoryStore()
+        shown: dict[str, str] = {}
+        reader = LoopAgent(name="reader", description="Reads.", actions=[looking(done)])
+        with loop(answer, store, sub_agents=[reader]) as one:
+            stream = one.stream("Read all.")
+            for event in itertools.islice(stream, count):
+                if isinstance(event, SubAgentEvent) and isinstance(event.event, TextDelta):
+                    shown[event.step] = shown.get(event.step, "") + event.event.text
+                has_ended = isinstance(event, RunEnded)
+            stream.close()
+            if not has_ended:
+                assert one.resume().text == "It is done."
+            assert [run.state for run in one.conversation.journal.runs()] == ["done"]
+            assert one.conversation.journal.verify() == []
+        assert sorted(done) == sorted(places)
+        for step, text in shown.items():
+            with open_conversation(f"sage/{step}", store=store, window=100_000, format="anthropic") as inner:
+                rows = [row for row in inner.history() if row.message.role == "assistant"]
+                assert "".join(row.message.text for row in rows).startswith(text.rstrip())
+                (run,) = inner.journal.runs()
+                assert (run.state, run.turns) == ("done", len(rows))
+                assert inner.totals().calls_estimated == sum(is_interrupted(row.stamp.stop) for row in rows)
+        count += 4
+    assert count > 30
