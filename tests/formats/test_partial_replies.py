@@ -174,6 +174,19 @@ def test_counts_that_the_provider_reported_are_kept():
     assert len(text) / 10 < usage.output < len(text)
 
 
+def test_counts_that_the_program_passes_are_not_replaced():
+    chat = foveate.open_conversation("known", format="openai", window=100_000)
+    for usage in (Usage(100, 20, output=3), Usage(100)):
+        chat.append("Count.")
+        chat.prompt()
+        chat.record(assistant("1, 2, 3, 4, 5, 6"), usage=usage, interrupted=True)
+    first, second = (row.stamp.usage for row in chat.history() if row.stamp.usage)
+    assert first == Usage(100, 20, output=3)
+    assert second.input == 100
+    assert second.output is not None
+    assert second.output > 5
+
+
 def test_the_end_of_a_session_with_two_stops_adds_up():
     chat = foveate.open_conversation("sum", format="openai", window=100_000)
     for _ in range(2):
@@ -228,6 +241,25 @@ def test_a_server_tool_without_its_result_is_left_out():
         chat.append("Go on.")
         ScriptedModel(["Fine."], "anthropic").reply(chat.prompt())
     assert kept == [["Text"], ["Text"], ["Text"], ["Text", "Opaque", "Opaque"]]
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"tool_calls": [{"index": 0, "id": "a", "type": "custom", "custom": {"name": "sql"}}]},
+        {"tool_calls": [{"index": 0, "id": "a", "type": "function", "function": {}}]},
+        {"tool_calls": [{"index": 0, "id": "a"}]},
+        {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x", "index": 0}]},
+    ],
+)
+def test_the_first_piece_of_a_call_or_a_thought_can_be_the_last(delta: dict[str, Any]):
+    chat = foveate.open_conversation("first", format="openai", window=100_000)
+    chat.append("Look.")
+    chat.prompt()
+    gatherer = gather("openai")
+    gatherer.feed({"id": "c1", "choices": [{"index": 0, "delta": {"role": "assistant", **delta}}]})
+    assert chat.record(gatherer.partial(), interrupted=True)
+    assert chat.history()[1].message.parts == ()
 
 
 def test_an_unfinished_compaction_of_the_provider_is_left_out():

@@ -336,11 +336,11 @@ class Exchange:
         # A reply that has its end, and asks for nothing, arrived whole before it was stopped.
         interrupted = interrupted and (stop is None or bool(message.calls))
         if interrupted:
-            billed = self._estimated_usage(billed or Usage(), message)
+            billed = self._filled_usage(usage, billed or Usage(), message)
             message, stop = partial_reply(message), Stop("interrupted", stop.raw if stop else "")
         known = None if step else self.replies.find_recorded(call, message)
         if known is not None:  # The caller's list brought it already.
-            if billed is not None:
+            if billed is not None and not interrupted:
                 before, places = state.head.number, self._reporter.places()
                 self.replies.bill(known.id, billed)
                 self._reporter.commits(before, places)
@@ -360,20 +360,20 @@ class Exchange:
         self._reporter.observer.count()
         return ids[-1]
 
-    def _estimated_usage(self, usage: Usage, message: Message) -> Usage:
-        """Return the usage of an interrupted reply, with estimates in place of counts that the provider did not report.
+    def _filled_usage(self, known: Usage | None, reported: Usage, message: Message) -> Usage:
+        """Return the usage of an interrupted reply, with estimates for the counts that are missing.
 
-        All input counts as uncached then, so the estimate is rather too high. The provider may have written more than
-        arrived.
+        `known`: by the program. `reported`: by the provider, before the end, so its output is only a part. All input of
+        an estimate counts as uncached, so it is rather too high. The provider may have written more than arrived.
         """
         state = self._state
         scale = state.limits.budget().scale
-        output = round(tokens_of(message, state.counter) * scale)
-        prompt = round(state.limits.estimate * scale) or None
+        prompt, output = state.limits.estimate, round(tokens_of(message, state.counter) * scale)
+        used = known or replace(reported, output=max(output, reported.output or 0))
         return replace(
-            usage,
-            input=prompt if usage.input is None else usage.input,
-            output=max(output, usage.output or 0),
+            used,
+            input=(round(prompt * scale) or None) if used.input is None else used.input,
+            output=output if used.output is None else used.output,
         )
 
     def _after_reply(self) -> None:

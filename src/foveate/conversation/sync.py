@@ -219,9 +219,9 @@ class Conversation:
 
         `interrupted`: you stopped the stream, and `reply` is what had arrived: `Gatherer.partial()`, the snapshot of an
         SDK's stream, or `assistant(text)`. Texts and complete reasoning are kept, calls are left out, and the stamp
-        says `Stop("interrupted")`. Counts that the provider did not report are estimated. If nothing had arrived (None,
-        or a Message without parts), nothing is added, and "" is returned. A reply that has its end and no calls is
-        recorded as usual.
+        says `Stop("interrupted")`. Counts that neither the provider nor `usage` reports are estimated, and `bill` does
+        not change them. If nothing had arrived (None, or a Message without parts), nothing is added, and the id is "".
+        A reply that has its end and no calls is recorded as usual.
         """
         number = 0 if call is None else validate.integer("call=", call, 1)
         with self._session.lock:

@@ -10,6 +10,7 @@ from ..errors import CompactionFailed
 from .edits import Bill, Edit, Hide, Pin, Record, Replace, Restore, Summarize, Target, Task, Unpin
 from .planner import Policy
 from .projection import Projection
+from .stamps import is_interrupted
 from .summaries import Answer, NeedsSummary
 from .view import Entry, View
 
@@ -33,6 +34,8 @@ def explain(entry: Entry, records: Mapping[int, Record]) -> str:
         lines.append(f"{subject}{f' by {pin.policy}' if pin.policy else ''}: no policy may shrink or hide it.")
     if len(lines) == 1:
         lines.append("It is shown as it was appended.")
+    if is_interrupted(entry.stamp.stop):
+        lines.insert(1, "The caller stopped this reply: it ends where it had arrived.")
     return "\n".join(lines)
 
 

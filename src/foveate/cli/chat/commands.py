@@ -200,7 +200,17 @@ def _history(session: ChatSession, rest: str) -> str:
     history = session.chat.history(first, last)
     shown = {entry.id for entry in session.chat.view if not entry.shrunk and entry.span is None}
     rows = [
-        (row.handle, row.message.role, beginning(row.message, 80), "" if row.id in shown else "not shown in full")
+        (
+            row.handle,
+            row.message.role,
+            beginning(row.message, 80),
+            ", ".join(
+                [
+                    *(["stopped"] if is_interrupted(row.stamp.stop) else []),
+                    *(["not shown in full"] if row.id not in shown else []),
+                ]
+            ),
+        )
         for row in history
     ]
     return _table(rows, 4) if rows else "There are no messages yet."

@@ -61,7 +61,7 @@ class OpenAIGatherer:
         """Return the completion as far as it has arrived; None if nothing has."""
         if not self._completion and not self._choice:
             return None
-        return self._response([call for call in self._calls if _function(call).get("name")])
+        return self._response([call for call in self._calls if _is_readable(call)])
 
     def _response(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the completion with these calls."""
@@ -95,6 +95,12 @@ class OpenAIGatherer:
         self._calls.append({})
         self._places[index] = len(self._calls) - 1
         return self._calls[-1]
+
+
+def _is_readable(call: dict[str, Any]) -> bool:
+    """Return whether a call that may be incomplete has what reading it needs."""
+    inner = _function(call)
+    return bool(inner.get("name")) and ("custom" not in call or isinstance(inner.get("input"), str))
 
 
 def _function(call: dict[str, Any]) -> dict[str, Any]:
