@@ -218,9 +218,11 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
             if limits is not None and limits.money is not None:
                 check_price("limits.money", opened.name, cost)
         system = kind.default_system if system is None else _checked_system(system)
+        catalog = checked_catalog(catalog)
         if is_named:
             conversation_options = {
                 "expand": True,  # Placeholders name handles, which only `expand` takes.
+                **({} if isinstance(catalog, bool) else {"prompts": catalog.prompts}),
                 **({} if opened is None else _options_of(opened)),
                 **conversation_options,
                 **({"clock": clock} if clock else {}),
@@ -242,7 +244,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
             options=options,
             result_type=answer_type,
             lock_timeout=check_seconds("lock_timeout=", lock_timeout),
-            catalog=checked_catalog(catalog),
+            catalog=catalog,
         )
         own_tools = [tool.name for tool in all_tools if tool.name not in helpers]
         return replace(config, sub_agents=within(config, own_tools, asynchronous=asynchronous))

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from ..core.catalog import prompt_texts
 from ..core.events import Event
 from ..errors import BadSetting
-from ..open import cost_of, grouped, open_async_conversation, open_conversation, open_model, open_store, open_summarizer
+from ..open import cost_of, grouped, open_async_conversation, open_conversation, open_model, open_store
 from ..ports import Cost, Model
 from ..settings import Settings, load
 from .agent_catalog import AgentCatalog
@@ -78,8 +77,8 @@ class Resources:
         options["store"] = self._store
         tenant, summarizer = settings["tenant"], settings["summarizer"]
         catalog = self._store if config.catalog is True else (config.catalog or None)
-        if catalog is not None and isinstance(summarizer, str) and ":" in summarizer:
-            options["summarizer"] = open_summarizer(summarizer, prompts=prompt_texts(catalog.prompts(tenant)))
+        if catalog is not None and catalog is not self._store:
+            options.setdefault("prompts", catalog.prompts)
         lifecycle = Lifecycle(config.listeners, agent=config.name, conversation=name, own=OWN_POLICY)
         if config.listeners:
             options["on_event"] = _both(lifecycle, options.get("on_event"))

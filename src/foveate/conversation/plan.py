@@ -60,9 +60,11 @@ class Planner:
         floor: Sequence[Stage],
         summarizer: Summarizer | None,
         spare: Summarizer | None,
+        user: str = "",
     ) -> None:
         self.policies, self.floor = tuple(policies), tuple(floor)
         self.summarizer = summarizer
+        self._user = user
         self._spare = spare  # writes without a model, for policies that ask for that
         self._state, self._prefetch, self._caller = state, prefetch, caller
         self._checker = Checker(state.profile)
@@ -294,6 +296,8 @@ class Planner:
         return tuple(task for task in tasks if task is not None)
 
     def _call_for(self, request: SummaryRequest) -> Callable[[], object]:
+        head = self._state.head
+        request = replace(request, conversation=head.name, tenant=head.tenant, user=self._user)
         return partial(self._summarizer_for(request) or _no_summarizer, request)
 
     def _summarizer_for(self, request: SummaryRequest) -> Summarizer | None:

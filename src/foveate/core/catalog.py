@@ -28,6 +28,7 @@ __all__ = [
     "Prompt",
     "complete_binding",
     "lease_of",
+    "model_names",
     "prompt_key",
     "prompt_texts",
     "template_fault",
@@ -44,6 +45,7 @@ SYSTEM_PROMPT = "Compact Agent Message"
 
 _INTEGER_MAX = 2**63 - 1
 """The largest integer that every database can store."""
+_MODEL = re.compile(r"[\w-]+:\S+")
 _PLACE = re.compile(r"\{\{\s*(?:text|originalContent)\s*\}\}")
 
 
@@ -94,6 +96,9 @@ class Prompt(Struct, frozen=True):
     """
     description: str = ""
     """A description for people."""
+    models: str = ""
+    """Names of the models that write with this prompt, separated by commas, such as
+    `openai:gpt-4.1-mini, anthropic:claude-haiku-4-5`. They are asked in this order. "": those of the summarizer."""
 
 
 T = TypeVar("T", Action, Binding, Prompt)
@@ -149,6 +154,11 @@ def lease_of(binding: Binding, action: Action | None = None) -> Lease:
 def prompt_texts(prompts: Iterable[Prompt]) -> dict[str, str]:
     """Return a dictionary of names and texts, as `model_summarizer(prompts=...)` takes it."""
     return {prompt.name: prompt.text for prompt in prompts}
+
+
+def model_names(models: str) -> tuple[str, ...]:
+    """Return the names in a list of models that commas separate."""
+    return tuple(filter(None, (name.strip() for name in models.split(","))))
 
 
 def prompt_key(name: str) -> str:
@@ -225,6 +235,15 @@ def _check_prompt(prompt: Prompt) -> None:
     _check_text(owner, "description", prompt.description)
     if fault := template_fault(prompt.name, prompt.text):
         raise BadSetting(f"The {owner} {fault}")
+    _check_text(owner, "models", prompt.models)
+    for model in model_names(prompt.models):
+        if not _MODEL.fullmatch(model):
+            raise BadSetting(
+                f"The models of the {owner} hold {model!r:.80}; allowed: names such as openai:gpt-4.1-mini, separated "
+                f"by commas."
+            )
+    if prompt.models and prompt_key(prompt.name) == "system":
+        raise BadSetting(f"The {owner} has models, but it only precedes the others. Set models of these.")
 
 
 def _check_name(owner: str, field: str, name: object, *, may_be_empty: bool = False) -> None:

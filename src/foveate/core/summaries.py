@@ -51,6 +51,12 @@ class SummaryRequest(Struct, frozen=True):
     """The topic that the summary should emphasize, if the caller of `compact` gave one; otherwise ""."""
     by_code: bool = False
     """Whether to write it without a model, because the chosen summarizer failed."""
+    conversation: str = ""
+    """Name of the conversation. It and the next two are set when the summarizer is called."""
+    tenant: str = ""
+    """The owner of the conversation."""
+    user: str = ""
+    """The person for whom the program works, if it passed `user=` when opening."""
 
     @property
     def key(self) -> str:

@@ -18,7 +18,7 @@ from ..expand.expander import Place
 from ..models.known import format_of_model
 from ..policies import DEFAULT_PRESET, FLOOR, check_policies, load_policies, load_summarizer_name
 from ..policies.message_terms import MECHANISMS
-from ..ports import Background, Clock, Format, RemoteBackground, Store, Summarizer, TokenCounter
+from ..ports import Background, Clock, Format, Prompts, RemoteBackground, Store, Summarizer, TokenCounter
 
 __all__ = ["KEYWORDS", "Options", "PolicyChoice", "ResolvedOptions", "grouped", "resolve"]
 
@@ -53,6 +53,11 @@ class Options(Struct, frozen=True, kw_only=True):
     counter: str | TokenCounter | None = None
     """Counts the tokens of a text: a function, or the name of an exact counter such as `o200k`, which needs the extra
     `tokens`. Default: the counter of the model (`foveate.counters`)."""
+    prompts: Prompts | None = None
+    """The prompts of a summarizer that is a model's name: texts by the names of prompts, or a function that returns the
+    prompts of a tenant. Default: those in the store."""
+    user: str | None = None
+    """The person for whom the program works. Summarizers read it in `request.user`, and prompts as `{{ user }}`."""
     clock: Clock | None = None
     """Returns the time in milliseconds since 1970."""
 

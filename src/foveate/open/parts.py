@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
@@ -13,6 +14,7 @@ from ..conversation.plugins import Plugin
 from ..conversation.prefetch import SummaryPrefetch
 from ..conversation.request_model import RequestModel
 from ..conversation.state import State
+from ..core.catalog import Prompt
 from ..core.profiles import Profile, adjusted_to_model, profile_for, window_of
 from ..core.view import Prices
 from ..counters import counter_for, counter_named
@@ -48,12 +50,16 @@ class Parts(NamedTuple):
         """
         self.check()
         resolved, options = self.resolved, self.options
+
+        def stored_prompts(tenant: str) -> list[Prompt]:
+            return state.store.prompts(tenant)  # Read for each summary, when the store is open.
+
         has_summarizer = resolved.summarizer != ""
         policies = select_active(resolved.policies, has_summarizer=has_summarizer)
         check_compatible(policies, has_summarizer=has_summarizer)
         format = format_of(resolved.format)
         model = self._model(format.name, resolved.model, resolved.window)
-        summarizer = summarizer_of(resolved.summarizer)
+        summarizer = summarizer_of(resolved.summarizer, options.prompts or stored_prompts)
         caller = Caller()
         prefetch = SummaryPrefetch(self._background(background) if summarizer else None, caller)
         state = State(
@@ -73,6 +79,7 @@ class Parts(NamedTuple):
             policies=with_terms(policies, resolved.switched_off),
             floor=resolved.floor,
             summarizer=summarizer,
+            user=options.user or "",
             spare=summarize_without_model,
         )
         expand = ExpandOptions(resolved.expand, resolved.expand_where, find_pattern)
@@ -99,7 +106,9 @@ class Parts(NamedTuple):
         summarizer = self.resolved.summarizer
         if not isinstance(summarizer, str) or _needs_no_model(summarizer):
             return self
-        return self._replace(resolved=self.resolved._replace(summarizer=open_summarizer(summarizer)))
+        store = self.resolved.store
+        prompts = self.options.prompts or (None if isinstance(store, str) else complete(store).prompts)
+        return self._replace(resolved=self.resolved._replace(summarizer=open_summarizer(summarizer, prompts=prompts)))
 
     def _model(self, format: str, name: str, window: int | None) -> RequestModel:
         """Return a model of this format. Window and prices of the opening count for the model that was named then.
@@ -165,6 +174,10 @@ class Parts(NamedTuple):
             validate.instance("prices=", options.prices, Prices, "a Prices")
         if options.clock is not None:
             validate.function("clock=", options.clock)
+        if options.prompts is not None and not isinstance(options.prompts, Mapping):
+            validate.function("prompts=, if it is no mapping of names to texts,", options.prompts)
+        if options.user is not None:
+            validate.text("user=", options.user)
         if not isinstance(resolved.summarizer, str):
             validate.function("summarizer=", resolved.summarizer)
         is_own = options.background is not None and not isinstance(options.background, bool)

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..conversation import validate
+from ..core.catalog import model_names
 from ..core.summaries import Summary, SummaryRequest
-from ..ports import Cost, Database, Format, Summarizer
+from ..ports import Cost, Database, Format, Prompts, Summarizer
 from ..stores import place_of
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ __all__ = [
     "summarize_without_model",
     "summarizer_of",
 ]
-
-_SUMMARY_TIMEOUT = 60.0
-"""Seconds for one answer of a model that writes a summary: less than the limit of the whole summary."""
 
 
 def open_store(url: str) -> Database:
@@ -111,28 +109,25 @@ def check_price(need: str, name: str, cost: Cost | None, advice: str = "Pass cos
         raise unknown_price(need, name, advice)
 
 
-def open_summarizer(name: str, *, prompts: Mapping[str, str] | None = None) -> Summarizer:
+def open_summarizer(name: str, *, prompts: Prompts | None = None) -> Summarizer:
     """Open a summarizer by its name: `digest` or `first-characters`, which need no model, or a model.
 
     A model is named as in `anthropic:claude-haiku-4-5`; several, separated by commas, are asked in order. Their
     summaries are cached, and the digest answers if all fail or write no acceptable summary. `prompts`: texts by the
-    names of prompts; they replace the shipped ones of the same names, or add to them. Raises BadSetting for any other
+    names of prompts, which replace the shipped ones of the same names or add to them; or a function that returns the
+    stored prompts of a tenant, such as `store.prompts`, and is called for each summary. Raises BadSetting for any other
     name, and MissingExtra without the SDK.
     """
-    from ..models import get_model, is_model_name
-    from ..summarizers import fallback, first_characters, summarizer_named
+    from ..models import is_model_name
+    from ..summarizers import summarizer_named
 
     validate.text("The name of a summarizer", name)
-    names = [part.strip() for part in name.split(",")]
-    if not all(map(is_model_name, names)):
+    names = model_names(name)
+    if not names or not all(map(is_model_name, names)):
         return summarizer_named(name)
-    from ..summarizers.cache import cached
-    from ..summarizers.history import digest_history
-    from ..summarizers.model import model_summarizer
+    from .named_summarizer import NamedSummarizer
 
-    models = [get_model(part, timeout=_SUMMARY_TIMEOUT) for part in names]
-    writers = [cached(model_summarizer(model, format_of(model.format), prompts=prompts)) for model in models]
-    return fallback(*writers, digest_history(), first_characters())
+    return NamedSummarizer(names, prompts or {})
 
 
 def format_of(format: str | Format) -> Format:
@@ -143,9 +138,9 @@ def format_of(format: str | Format) -> Format:
     return get_format(format)
 
 
-def summarizer_of(summarizer: str | Summarizer) -> Summarizer | None:
+def summarizer_of(summarizer: str | Summarizer, prompts: Prompts | None = None) -> Summarizer | None:
     if isinstance(summarizer, str):
-        return open_summarizer(summarizer) if summarizer else None
+        return open_summarizer(summarizer, prompts=prompts) if summarizer else None
     from ..summarizers import checked
 
     return checked(summarizer)

@@ -24,7 +24,7 @@ from .store import (
     append,
     complete,
 )
-from .summarizers import Background, CompactionRequest, Job, RemoteBackground, Summarizer
+from .summarizers import Background, CompactionRequest, Job, Prompts, RemoteBackground, Summarizer
 from .values import (
     IMPORTING,
     Branch,
@@ -66,6 +66,7 @@ __all__ = [
     "Model",
     "Observer",
     "Orphan",
+    "Prompts",
     "RemoteBackground",
     "Rendered",
     "Rewinds",

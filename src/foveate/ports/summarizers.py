@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
 
+from ..core.catalog import Prompt
 from ..core.summaries import Summary, SummaryRequest
 
-__all__ = ["Background", "CompactionRequest", "Job", "RemoteBackground", "Summarizer"]
+__all__ = ["Background", "CompactionRequest", "Job", "Prompts", "RemoteBackground", "Summarizer"]
 
 Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]]
 """Returns the requested summary: plain text, or a JSON object with a string `summary`; a `Summary` also names its
@@ -18,6 +19,9 @@ writer.
 It is called outside of any transaction. An exception counts as a failed attempt, and changes nothing. An awaitable
 summarizer needs an async conversation.
 """
+
+Prompts = Mapping[str, str] | Callable[[str], Iterable[Prompt]]
+"""Texts by the names of prompts, or a function that returns the prompts of a tenant, such as `store.prompts`."""
 
 
 class Job(Protocol):

@@ -1,14 +1,15 @@
 """Cache of summaries: the same request is not sent twice.
 
-The key of a request covers messages, prompt, length and facts, not the attempt. Only accepted summaries are kept, so a
-failure is never repeated from the cache.
+The key of a request covers messages, prompt, length and facts, not the attempt. A summarizer with a method `cache_key`
+chooses the key itself: that of `model_summarizer` also covers the texts of its prompts. Only accepted summaries are
+kept, so a failure is never repeated from the cache.
 """
 
 from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Awaitable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 
 import msgspec
 
@@ -45,6 +46,7 @@ class _Cached:
         self.name = name_of(summarizer)
         self.needs_no_model = getattr(summarizer, "needs_no_model", False)
         self._summarizer, self._size = summarizer, size
+        self._key_of: Callable[[SummaryRequest], str] = getattr(summarizer, "cache_key", lambda request: request.key)
         self._kept: MutableMapping[str, bytes] = {} if store is None else store
         self._is_own = store is None
         self._lock = threading.Lock()
@@ -57,7 +59,7 @@ class _Cached:
                 self._kept.clear()
 
     def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
-        key = request.key
+        key = self._key_of(request)
         with self._lock:
             known = self._kept.get(key)
         if known is not None:

@@ -40,7 +40,7 @@ def checked(summarizer: Summarizer) -> Summarizer:
     Raises NoSummary for a refused text, and the summarizer's own errors. A fallback, and a summarizer without a model,
     is returned unchanged.
     """
-    if isinstance(summarizer, _Chain) or _needs_no_model(summarizer):
+    if getattr(summarizer, "is_checked", False) is True or _needs_no_model(summarizer):
         return summarizer
     return _Checked(summarizer)
 
@@ -53,6 +53,9 @@ def name_of(summarizer: object) -> str:
 
 class _Chain:
     """A summarizer that asks others in order."""
+
+    is_checked = True
+    """Read by `checked`: each text was judged already."""
 
     def __init__(self, summarizers: tuple[Summarizer, ...], timeout: float | None, *, measures: bool) -> None:
         self.summarizers = summarizers

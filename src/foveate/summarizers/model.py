@@ -57,7 +57,7 @@ def model_summarizer(
     model: Model,
     format: Format,
     *,
-    prompts: Mapping[str, str] | str | Path | None = None,
+    prompts: Mapping[str, str] | str | Path | Templates | None = None,
     window: int | None = None,
     timeout: float | None = TIMEOUT,
 ) -> Summarizer:
@@ -80,7 +80,8 @@ def model_summarizer(
     if window is not None and (type(window) is not int or window < 1_000):
         raise BadSetting(f"Window must be a whole number of at least 1,000 tokens, not {window!r}.")
     check_timeout(timeout)
-    return _ByModel(model, format, Templates(prompts), window, timeout)
+    templates = prompts if isinstance(prompts, Templates) else Templates(prompts)
+    return _ByModel(model, format, templates, window, timeout)
 
 
 class _ByModel:
@@ -94,6 +95,10 @@ class _ByModel:
         known = window_of(model.name.partition(":")[2] or model.name)
         self._window = window or known or _UNKNOWN_WINDOW
         self._lock = threading.Lock()  # A format remembers its newest view.
+
+    def cache_key(self, request: SummaryRequest) -> str:
+        """Return the key under which `cached` keeps the answer. It depends on the text of the prompt."""
+        return request.key + self._templates.key_for(request)
 
     def __call__(self, request: SummaryRequest) -> Any:
         deadline = None if self._timeout is None else time.monotonic() + self._timeout

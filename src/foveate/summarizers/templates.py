@@ -52,6 +52,7 @@ class Templates:
             if fault := template_fault(name, text):
                 raise BadSetting(f"The prompt {name!r} {fault}")
         self._own = {_key(name): text for name, text in own.items()}
+        self._reported: set[str] = set()
 
     def system(self) -> str:
         """Return the system prompt of every request."""
@@ -60,6 +61,9 @@ class Templates:
     def fill(self, request: SummaryRequest, text: str, **more: str) -> str:
         """Return the prompt of a request, with its facts and the text to summarise. `more`: further values."""
         values: dict[str, Any] = {
+            "conversation": request.conversation,
+            "tenant": request.tenant,
+            "user": request.user,
             **request.facts,
             "target": str(request.target),
             "previous": request.previous,
@@ -71,12 +75,19 @@ class Templates:
         }
         return _filled(self._text(self.name_for(request)), values)
 
+    def key_for(self, request: SummaryRequest) -> str:
+        """Return a key of the texts that `fill` and `system` use for a request: another text has another key."""
+        texts = f"{self.system()}\0{self._text(self.name_for(request))}"
+        return blake2b(texts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
     def name_for(self, request: SummaryRequest) -> str:
         """Return the name of the prompt of a request: the one that it names, else that of its kind."""
         if request.prompt:
             if (key := _key(request.prompt)) in self._own or key in SHIPPED:
                 return key
-            _log.warning("there is no prompt %r; the usual one is used", request.prompt)
+            if request.prompt not in self._reported:
+                self._reported.add(request.prompt)
+                _log.warning("there is no prompt %r; the usual one is used", request.prompt)
         if "originalLength" in request.facts:
             return MESSAGE
         return CHECKPOINT if "from_turn" in request.facts else HISTORY

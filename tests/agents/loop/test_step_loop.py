@@ -15,8 +15,9 @@ from foveate.agents.plugins import TodoList
 from foveate.core.catalog import Prompt
 from foveate.edits import Pin, Target
 from foveate.errors import BadSetting
+from foveate.models.anthropic import AnthropicModel
 from foveate.policies import expire_results
-from foveate.testing import ScriptedModel, call
+from foveate.testing import ScriptedModel, StubAnthropic, call
 from foveate.types import Lease
 
 from .scripts import act, ask, done, expand, fail, next_step, options, run_both, scripted_agent, texts, think
@@ -423,20 +424,20 @@ def test_a_failed_summary_is_replaced_by_the_first_characters():
     assert [text[2][500:] for text in map(texts, model.requests[2:])] == [note] * 2
 
 
-def test_a_named_summarizer_knows_the_prompts_of_the_catalog(monkeypatch: pytest.MonkeyPatch):
-    opened: list[tuple[str, Any]] = []
-
-    def opening_summarizer(name: str, *, prompts: Any = None) -> Any:
-        opened.append((name, prompts))
-        return lambda request: "short"
-
-    monkeypatch.setattr("foveate.agents.resources.open_summarizer", opening_summarizer)
-    store = open_store("memory:")
-    store.put_prompt("", Prompt("Mine", "Sum up: {{ text }}"))
-    agent, _ = scripted_agent([done()], store=store, summarizer="anthropic:claude-haiku-4-5")
+@pytest.mark.parametrize("has_own_catalog", [False, True])
+def test_a_named_summarizer_uses_the_prompts_of_the_catalog(monkeypatch: pytest.MonkeyPatch, has_own_catalog: bool):
+    pytest.importorskip("anthropic")
+    client = StubAnthropic(lambda request: "short")
+    monkeypatch.setattr(AnthropicModel, "_new_client", lambda self: client)
+    catalog = open_store("memory:")
+    catalog.put_prompt("", Prompt("Compact Agent Message", "Sum up: {{ text }}"))
+    where = {"catalog": catalog} if has_own_catalog else {"store": catalog}
+    long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact", "summary"))
+    script = [act("look"), think(), think(), done()]
+    agent, _ = scripted_agent(script, actions=[long], summarizer="anthropic:claude-haiku-4-5", **where)
     with agent:
         agent.run("Go.")
-    assert opened == [("anthropic:claude-haiku-4-5", {"Mine": "Sum up: {{ text }}"})]
+    assert "Sum up: <text-" in str(client.requests[0]["messages"])
 
 
 @pytest.mark.parametrize(

@@ -339,9 +339,10 @@ def set_prompt(
     /,
     *,
     description: str | None = None,
+    models: str | None = None,
     where: Where = NOWHERE,
 ) -> int:
-    """Create a prompt, or change its text or description.
+    """Create a prompt, or change its text, description or models.
 
     The text must contain {{ text }}, the place of the text to summarize, and may contain {{ target }}, the wanted
     number of characters.
@@ -356,13 +357,17 @@ def set_prompt(
         A file with the text; - for standard input.
     description
         The purpose of the prompt.
+    models
+        The models that write with it, in the order in which they are asked, such as
+        openai:gpt-4.1-mini,anthropic:claude-haiku-4-5; "" for those of the summarizer.
     """
     from ..output import heading, say
 
-    if file is None and description is None:
+    if file is None and description is None and models is None:
         raise BadSetting("Name the file with the text, or - for standard input.")
     fields = {} if file is None else {"text": read_text(file)}
     fields |= {} if description is None else {"description": description}
+    fields |= {} if models is None else {"models": models}
     with opened(where, create=file is not None) as (store, tenant):
         prompts = {prompt.name: prompt for prompt in store.prompts(tenant)}
         if file is None and name not in prompts:

@@ -25,7 +25,7 @@ from ...core.retention import Age, read_rule
 from ...core.summaries import Summary, SummaryRequest
 from ...errors import BadSetting, NoSummary
 from ...open import Options, grouped, open_conversation, open_summarizer, open_without_window
-from ...ports import Database, Erasure, Summarizer, wall_clock
+from ...ports import Database, Erasure, Prompts, Summarizer, wall_clock
 from ..retention import age_conversation, age_database, age_tenant, erase_conversation, erase_tenant
 
 if TYPE_CHECKING:
@@ -169,11 +169,14 @@ class OpenSettings(Struct, frozen=True):
                 "anthropic:claude-haiku-4-5."
             )
 
-    def opened(self) -> OpenSettings:
-        """Return the settings with the summarizer opened. Raises BadSetting and MissingExtra as every job would."""
+    def opened(self, prompts: Prompts | None = None) -> OpenSettings:
+        """Return the settings with the summarizer opened. Raises BadSetting and MissingExtra as every job would.
+
+        `prompts`: those of a summarizer that is a model's name.
+        """
         keywords: dict[str, Any] = {name: getattr(self, name) for name in self.__struct_fields__}
         if isinstance(self.summarizer, str):
-            keywords["summarizer"] = open_summarizer(self.summarizer)
+            keywords["summarizer"] = open_summarizer(self.summarizer, prompts=prompts)
         open_without_window("checked", store="memory:", **grouped({"background": False, **keywords})).close()
         return replace(self, summarizer=keywords["summarizer"])
 

@@ -27,6 +27,7 @@ from procrastinate.tasks import Task
 from ...background.tasks import finished
 from ...background.threads import ThreadJob
 from ...conversation import validate
+from ...core.catalog import Prompt
 from ...core.retention import Age, Ages, read_ages
 from ...errors import BadInput, BadSetting, NoSuchConversation, StoreError
 from ...open import open_store
@@ -128,11 +129,18 @@ class Worker:
         read_postgres_url(url)  # Its errors come first.
         self._ages = () if ages is None else read_ages(ages)
         self._ages_at = _crontab(ages_at, self._ages)
-        self._settings = OpenSettings(summarizer, policy, window, reserve, model, format, settings).opened()
+        self._settings = OpenSettings(summarizer, policy, window, reserve, model, format, settings).opened(
+            self._stored_prompts
+        )
         self._url, self._concurrency, self._backoff = url, concurrency, Backoff(attempts, pause)
         self._patience, self._stalled = patience, stalled
         self._tables = Tables(url)
         self._begun = 0  # Attempts so far.
+        self._store: Database | None = None
+
+    def _stored_prompts(self, tenant: str) -> list[Prompt]:
+        """Return the prompts of a tenant, for the summarizer. It is used while jobs run."""
+        return self._store.prompts(tenant) if self._store else []
 
     def run(self, *, once: bool = False) -> None:
         """Run jobs until SIGINT or SIGTERM; with `once` until no job is due."""
@@ -143,7 +151,7 @@ class Worker:
         asked, lost = asyncio.Event(), asyncio.Event()
         with _stop_on_signals(asked) if signals else nullcontext():
             await asyncio.to_thread(self._tables.make)
-            store = await asyncio.to_thread(open_store, self._url)
+            store = self._store = await asyncio.to_thread(open_store, self._url)
             connector = PsycopgConnector(
                 conninfo=self._tables.url.conninfo, min_size=1, max_size=self._concurrency + 3, timeout=30.0
             )

@@ -190,8 +190,9 @@ DROP_LOCK = f"DELETE FROM claim WHERE {_KEY} AND owner = ?"
 # -------------------------------------------------------------------------------------------------------- catalog
 
 PUT_PROMPT = """
-    INSERT INTO prompt (tenant, root, name, text, description) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (tenant, root, name) DO UPDATE SET text = excluded.text, description = excluded.description"""
+    INSERT INTO prompt (tenant, root, name, text, description, models) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, root, name) DO UPDATE
+    SET text = excluded.text, description = excluded.description, models = excluded.models"""
 PUT_ACTION = """
     INSERT INTO action (tenant, root, name, description, parameters, default_compact_prompt) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (tenant, root, name) DO UPDATE
@@ -206,7 +207,7 @@ PUT_BINDING = """
         result_expiration_mode = excluded.result_expiration_mode, compact_mode = excluded.compact_mode,
         compact_length = excluded.compact_length, compact_prompt = excluded.compact_prompt"""
 
-PROMPTS = "SELECT name, text, description FROM prompt WHERE tenant = ? AND root = ?"
+PROMPTS = "SELECT name, text, description, models FROM prompt WHERE tenant = ? AND root = ?"
 ACTIONS = """
     SELECT name, description, parameters, COALESCE(default_compact_prompt, '')
     FROM action WHERE tenant = ? AND root = ?"""
