@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncLoopAgent, Limits, LoopAgent, open_conversation, open_store
+from foveate import AsyncLoopAgent, Limits, LoopAgent, ReActAgent, open_conversation, open_store
 from foveate.agents import RunEnded, SubAgentEvent, ToolAnswered, ToolCalled, tool
 from foveate.core.catalog import Action, Binding
 from foveate.errors import BadSetting, StoreError
 from foveate.stores.memory import MemoryStore
-from foveate.testing import ScriptedModel
+from foveate.testing import ScriptedModel, call
 from foveate.testing.faults import Countdown, failing_store
 from foveate.types import Lease
 
@@ -261,6 +261,24 @@ def test_lifecycle_events_of_sub_agents_reach_the_outer_listener():
     assert [event[2] for event in inner].count("message-compacted") == 1
     assert ("reader", "sage/r1/2", "message-added", "action-result of look") in inner
     assert own == ["reader"] * len(inner)
+
+
+def test_a_listener_hears_events_of_nested_sub_agents_once():
+    """The listener of the middle agent hears its own events and those below it; the outer one hears all."""
+    heard: dict[str, list[tuple[str, str, str]]] = {"outer": [], "middle": []}
+
+    def listen(name: str) -> Any:
+        return lambda event: heard[name].append((event.agent, event.type, event.message_id))
+
+    finder = ReActAgent(name="finder", description="Finds files.", tools=[look])
+    middle = reader(sub_agents=[finder], on_message_lifecycle=listen("middle"))
+    script = [hand("reader", "Read."), hand("finder", "Find."), call("c1", "look"), "Found.", done("Read."), done()]
+    agent, _ = scripted_agent(script, sub_agents=[middle], on_message_lifecycle=listen("outer"))
+    with agent:
+        assert agent.run("Go.").is_done
+    assert {event[0] for event in heard["outer"]} == {"sage", "reader", "finder"}
+    assert heard["middle"] == [event for event in heard["outer"] if event[0] != "sage"]
+    assert len(set(heard["outer"])) == len(heard["outer"])
 
 
 @pytest.mark.parametrize("after", [False, True])
