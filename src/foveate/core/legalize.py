@@ -128,7 +128,7 @@ class Legalizer:
         if head and opening and opening.kind == "summary":
             yield from self._closed_uses()
         elif head and opening:
-            if opening.message.calls:
+            if self._open_uses and opening.message.calls:
                 yield from self._closed_before(opening.message)
             opening, waiting = self._opening(head, opening)
         answers: list[Entry] = []
