@@ -83,6 +83,14 @@ def test_no_arguments_of_an_expansion_raise(arguments):
     assert "It failed:" not in result.text
 
 
+def test_expansion_sees_what_others_appended():
+    store = MemoryStore()
+    chat, other = opened(store=store), opened(store=store)
+    ids = chat.append([user("go"), call("a", "look"), answer("a", LOG), say("ok"), user("on")])
+    chat.edit(Replace(Target(ids[2]), (Text("[short]"),)))
+    assert other.expansion({"handle": "m3"}).content == (Text(LOG),)
+
+
 def test_failing_store_gives_a_sentence_and_no_error():
     store, countdown = MemoryStore(), Countdown()
     chat = opened(store=failing_store(store, countdown))

@@ -283,6 +283,19 @@ def test_late_usage_and_discards_are_all_or_nothing():
             pytest.fail("every operation failed")
 
 
+def test_another_object_bills_records_and_discards():
+    store = MemoryStore()
+    other, chat = opened(store=store), opened(store=store)
+    turn = followed(chat, user("hi"))
+    followed(chat, user("hi"), say("ok"), user("next"))
+    assert other.record(say("ok"), usage=USAGE, call=turn) == chat.history()[1].id
+    second = chat.record(say("bad"))
+    assert other.bill(second, USAGE)
+    assert other.discard(2) is not None
+    chat.refresh()
+    assert (texts(chat.view), billed(chat)[0]) == (["hi", "ok", "next"], 2)
+
+
 def test_two_processes_bill_a_call_once(tmp_path):
     path = tmp_path / "chats.db"
     with SqliteStore(path) as one, SqliteStore(path) as other:

@@ -35,6 +35,7 @@ class Replies:
         state = self._state
         if not call or (state.is_call_pending() and call >= state.begun()):
             return None
+        state.refresh()
         row, _ = self._find(call)
         is_same = (
             row is not None
@@ -46,7 +47,7 @@ class Replies:
     def bill(self, call: int | str, usage: Usage) -> bool:
         """Record the usage of a model call. Return False if the call was billed already."""
         state, usage = self._state, validate.usage(usage)
-        state.follow_head()
+        state.refresh()  # Another process may have made the call.
         for _ in range(PLANS):
             number, row, before = self._named(call)
             if self._is_billed(number, row, before):
@@ -89,7 +90,7 @@ class Replies:
 
     def discard_edits(self, call: int | str) -> list[Edit]:
         """Return the edits that hide a reply and the results of its calls; none if nothing of it is shown."""
-        self._state.follow_head()
+        self._state.refresh()
         number, row, _ = self._named(call)
         if row is None:
             return []

@@ -197,7 +197,7 @@ class Expander:
         """Return the result of a call with these arguments, without the id of a call. Changes nothing."""
         try:
             request = read_arguments(arguments)
-            self._state.follow_head()
+            self._state.refresh()  # The program that asks may not be the one that appends.
             return self._given(request) or ToolResult("", self._answer(request, "tail").content)
         except StoreError:
             _log.exception("%s: an expansion could not be read", self._state.head.name)
