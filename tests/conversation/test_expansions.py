@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from foveate import Text, ToolCall, assistant
 from foveate.edits import Replace, Target
+from foveate.expand import expand_tool
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, calls, say, user
 from foveate.testing.faults import Countdown, failing_store
 
 from .expand_requests import LOG, SHORT
-from .shells import opened, shown
+from .shells import opened, shown, texts
 from .test_expand_answers import KEYS, VALUES, story
 
 REQUESTS = (
@@ -119,6 +120,35 @@ def test_hosts_that_answer_expand_get_legal_requests():
     chat.append(answer(open_call.call_id, result.text, state=result.state))
     assert "097 ERROR disk full" in chat.view.entries[-1].message.text
     chat.prompt()
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_result_of_a_host_is_known_as_a_copy(provider, is_restarted):
+    """Erasing an original also erases copies that the host's own loop appended."""
+    store = MemoryStore()
+    chat = opened(provider=provider, store=store, expand=False)
+    tools = [expand_tool(provider)]
+    history = [user("go"), call("a", "look"), answer("a", LOG), say("ok"), user("on")]
+    chat.prepare(messages=history, tools=tools)
+    chat.edit(Replace(Target(chat.history()[2].id), (Text("[short]"),)))
+    reply = call("x", "expand", handle="m3")
+    chat.record(reply, call=chat.prepare(messages=history, tools=tools).turn)
+    result = chat.expansion({"handle": "m3"})
+    history += [reply, answer("x", result.text)]
+    view = chat.prepare(messages=history, tools=tools)
+    assert view.entries[-1].stamp.expanded.handle == "m3"
+    assert "stands in m7" in chat.expansion({"handle": "m3", "reason": "again"}).text or is_restarted
+    assert (chat.totals().expansions, store.names("")) == (1, ["c"])
+    history += [say("Thanks."), user("more")]
+    if is_restarted:
+        chat = opened(provider=provider, store=store, expand=False)
+    chat.prepare(messages=history, tools=tools)
+    assert (texts(chat.view)[-3:], store.names("")) == ([LOG, "Thanks.", "more"], ["c"])
+    assert all(place.items for place in chat.prepare(messages=history, tools=tools).list_places.values())
+    assert chat.privacy.erase("m3").messages == 2
+    assert not any("ERROR" in row.message.text for row in chat.history())
+    assert (chat.journal.verify(), chat.privacy.residue()) == ([], (2, []))
 
 
 def test_async_side_has_expansions():

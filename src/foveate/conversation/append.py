@@ -53,6 +53,8 @@ class OwnFacts(Struct, frozen=True):
     """Where it came from, if its role does not show that."""
     lease: Lease | None = None
     """When it expires."""
+    expanded: Expansion | None = None
+    """For a result that shows an original again."""
 
 
 NO_OWN_FACTS = OwnFacts()
@@ -224,7 +226,7 @@ class MessageBatch:
                 own.lease or facts.lease,
                 Retention(sequence, kept) if kept else None,
                 own.metadata or facts.metadata,
-                facts.expanded,
+                own.expanded or facts.expanded,
                 facts.step,
                 facts.stop if message.role == "assistant" else None,
                 facts.model if message.role == "assistant" else "",

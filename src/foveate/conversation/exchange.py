@@ -24,7 +24,7 @@ from ..core.view import View
 from ..core.wire import plain_message
 from ..errors import BadInput, BadMessage, StoreError
 from ..expand.expander import Expander
-from ..expand.tool import TOOL, has_tool, offers_expand, with_instruction, with_tool
+from ..expand.tool import NAMES, TOOL, has_tool, offers_expand, with_instruction, with_tool
 from ..policies.message_terms import Terms, unfollowed_terms
 from . import validate
 from .append import NO_FACTS, NO_OWN_FACTS, Appender, MessageFacts, OwnFacts
@@ -102,6 +102,7 @@ class Exchange:
         _check_results([message for message, _ in messages])
 
         def add(some: Sequence[ReadMessage]) -> tuple[str, ...]:
+            some = self._with_expansions(some)
             own = {i: own_facts for i, (_, own_facts) in enumerate(some) if own_facts != NO_OWN_FACTS}
             return self._add([message for message, _ in some], after, replace(facts, own=own) if own else facts)
 
@@ -113,6 +114,19 @@ class Exchange:
         rest = [pair for pair, answer in zip(messages, known, strict=True) if answer is None]
         added = iter(add(rest) if rest else ())
         return tuple(next(added) if answer is None else answer.id for answer in known)
+
+    def _with_expansions(self, messages: Sequence[ReadMessage]) -> Sequence[ReadMessage]:
+        """Mark the results of calls of `expand` that the program answered: they are copies of other messages."""
+        if not self._state.offers_expand or all(message.result is None for message, _ in messages):
+            return messages
+        calls = {call.call_id: call for call in self.expander.open_calls() if call.name in NAMES}
+        marked: list[ReadMessage] = []
+        for message, facts in messages:
+            calls.update((call.call_id, call) for call in message.calls if call.name in NAMES)
+            call = calls.get(message.result.call_id) if message.result and message.result.state == "ok" else None
+            expanded = self.expander.expansion_of(call) if call is not None else None
+            marked.append(ReadMessage(message, replace(facts, expanded=expanded) if expanded else facts))
+        return marked
 
     def say(self, message: Message, facts: MessageFacts) -> None:
         """Append a message that the caller's own list lacks."""

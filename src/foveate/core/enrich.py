@@ -152,9 +152,9 @@ def retained_parts(message: Message) -> tuple[Part, ...]:
 def own_message(message: Message, stamp: Stamp) -> Message | None:
     """Return the message without the parts of plugins.
 
-    Returns None if plugins added all its parts, and for expansions of the conversation.
+    Returns None if plugins added all its parts, and for expansions that no list of the program has.
     """
-    if stamp.expanded:
+    if stamp.expanded is not None and not stamp.expanded.is_listed:
         return None
     kept = stamp.retention.parts if stamp.retention else ()
     if not any(retention.plugin for retention in kept) or len(kept) != len(retained_parts(message)):

@@ -137,10 +137,7 @@ class Retention(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Expansion(Struct, frozen=True, gc=False, array_like=True):
-    """The form of a message in which the conversation shows an original again on request.
-
-    A host has no such message in its own list, so comparisons of lists skip it.
-    """
+    """The form of a message that shows an original again on request."""
 
     form: Literal["whole", "lines", "items", "pattern", "search", "view", "refused"]
     """The content of the message: the whole original, a part of it, the results of a search, a note that the original
@@ -150,6 +147,8 @@ class Expansion(Struct, frozen=True, gc=False, array_like=True):
     """The requested handle; "" for a search and for an unreadable handle."""
     message: str = ""
     """Id of the requested message, or of the first message of a span."""
+    is_listed: bool = False
+    """Whether the program answered the call, so that its own list has the message. Comparisons of lists skip others."""
 
     @property
     def shows_original(self) -> bool:

@@ -102,13 +102,16 @@ def encode_stamp(stamp: Stamp) -> bytes:
     usage: object = s.usage
     if s.usage is not None and s.usage.sent is None:
         usage = astuple(s.usage)[:-1]
+    expanded: object = s.expanded
+    if s.expanded is not None and not s.expanded.is_listed:
+        expanded = astuple(s.expanded)[:-1]
     common = (s.turn, s.time, s.tokens, s.origin, s.source, usage, s.estimate)
     if s.stop is not None:
-        return _pack.encode((*common, s.lease, s.retention, s.metadata, s.expanded, s.step, s.stop))
+        return _pack.encode((*common, s.lease, s.retention, s.metadata, expanded, s.step, s.stop))
     if s.step:
-        return _pack.encode((*common, s.lease, s.retention, s.metadata, s.expanded, s.step))
+        return _pack.encode((*common, s.lease, s.retention, s.metadata, expanded, s.step))
     if s.expanded is not None:
-        return _pack.encode((*common, s.lease, s.retention, s.metadata, s.expanded))
+        return _pack.encode((*common, s.lease, s.retention, s.metadata, expanded))
     if s.lease is None and s.retention is None and not s.metadata:
         return _pack.encode(common)
     return _pack.encode((*common, s.lease, s.retention, s.metadata))

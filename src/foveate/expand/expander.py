@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -207,6 +207,20 @@ class Expander:
                 _log.exception("%s: an expansion failed", self._state.head.name)
             text = _refusal(error)
         return ToolResult("", (Text(text),), "error")
+
+    def expansion_of(self, call: ToolCall) -> Expansion | None:
+        """Return what a call of the tool asks for, if the program answers it; None if that cannot be read."""
+        try:
+            request = read_arguments(call.arguments)
+            if isinstance(request, Search):
+                return Expansion("search", is_listed=True)
+            parsed, rows = self._editor.rows_of(self._handle(request))
+        except StoreError:
+            raise
+        except FoveateError:
+            return None
+        form = {Whole: "whole", Lines: "lines", Items: "items", Matches: "pattern"}[type(request)]
+        return Expansion(cast(Any, form), str(parsed), rows[0].id, is_listed=True)
 
     def _given(self, request: Request) -> ToolResult | None:
         """Return the result that an equal call of the newest reply has here already."""
