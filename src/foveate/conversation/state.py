@@ -174,9 +174,9 @@ class State:
     def _resume(self, snapshot: Snapshot) -> Projection:
         visible = snapshot.positions()
         is_tip_hidden = 0 < snapshot.position == self.head.position and visible[-1:] != [snapshot.position]
-        if is_tip_hidden:
-            self._check_complete(self.store.get_many(self.head, [snapshot.position]), [snapshot.position])
-        projection = Projection.resume(snapshot, self._rows_at(visible), self.profile, self.counter, self._originals)
+        rows = self._rows_at([*visible, snapshot.position] if is_tip_hidden else visible)
+        shown = (row for row in rows if not is_tip_hidden or row.position != snapshot.position)
+        projection = Projection.resume(snapshot, shown, self.profile, self.counter, self._originals)
         self._saved = snapshot.position + snapshot.number
         return projection
 
