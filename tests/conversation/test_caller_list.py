@@ -10,13 +10,23 @@ from typing import Any
 import pytest
 
 import foveate
-from foveate import BadInput, Conversation, Message, StoreError, Text, ToolCall, assistant, tool_result, user
+from foveate import (
+    BadInput,
+    Conversation,
+    Message,
+    StoreError,
+    Text,
+    ToolCall,
+    assistant,
+    open_store,
+    tool_result,
+    user,
+)
 from foveate.conversation import caller_list
 from foveate.core.message_keys import message_key
 from foveate.core.messages import Reasoning
 from foveate.errors import NotExpandable
 from foveate.stores.memory import MemoryStore
-from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, say
 from foveate.testing.faults import Countdown, failing_store
 from foveate.types import Followed, Lease, ListItem
@@ -37,8 +47,8 @@ def conversation_of(count: int) -> list[Message]:
 
 
 def items_shown(chat: Conversation) -> list[int]:
-    """Return the indices of the caller's items that the next view shows unchanged."""
-    return [index for items, _ in chat.prepare().by_item() for index in items]
+    """Return the indices of the caller's items that the view shows unchanged."""
+    return [index for items, _ in chat.view.by_item() for index in items]
 
 
 # ------------------------------------------------------------------------------------------------------------ appending
@@ -192,6 +202,29 @@ def test_removed_message_is_kept_from_the_model():
     with pytest.raises(NotExpandable, match="kept from the model"):
         chat.expand("m2")
     assert chat.original("m2") == mine[1]
+
+
+def test_removed_message_takes_its_expansion_along():
+    chat = opened(policy="keep-last-1", expand=True, expand_where="tail")
+    mine = [user("Go."), call("c0", "look"), answer("c0", "nightingale\n" * 99), call("c1", "look"), answer("c1", "x")]
+    chat.prepare(messages=mine)
+    chat.record(call("e1", "expand", handle="m3"))
+    assert "nightingale" in texts(chat.prepare(messages=mine))[-1]
+    view = chat.prepare(messages=[mine[0], *mine[3:], user("Go on.")])
+    assert not [text for text in texts(view) if "nightingale" in text]
+    assert refusals(chat, view) == []
+
+
+def test_recorded_reply_takes_the_callers_id():
+    chat = opened()
+    chat.prepare(messages=[ListItem(user("Go."), key="a")])
+    chat.record(say("One."))
+    chat.follow([ListItem(user("Go."), key="a"), ListItem(say("One."), key="b"), ListItem(user("x"), key="c")])
+    chat.follow([ListItem(say("Two."), key="b"), ListItem(user("x"), key="c")])
+    assert [(entry.handle, entry.message.text) for entry in chat.view if entry.kind == "message"] == [
+        ("m2", "Two."),
+        ("m3", "x"),
+    ]
 
 
 def test_pinned_message_that_the_caller_removes_is_hidden():
@@ -465,8 +498,10 @@ def test_retry_after_any_failure_shows_the_list(after: bool):
     assert n > 20
 
 
-def test_two_processes_follow_one_list(tmp_path: Path):
-    chats = [opened(store=SqliteStore(tmp_path / "list.db", synchronous="normal")) for _ in range(2)]
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_two_processes_follow_one_list(kind: str, tmp_path: Path, request: pytest.FixtureRequest):
+    url = f"sqlite:///{tmp_path}/list.db" if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    chats = [opened(store=open_store(url)) for _ in range(2)]
     for number, mine in enumerate(STEPS * 2):
         chat = chats[number % 2]
         chat.refresh()

@@ -177,6 +177,8 @@ class CallerHistory:
         self._reply: tuple[int, Message] | None = None  # the newest reply
         self._callers_edits: dict[int, list[tuple[int, Edit]]] = {}  # by index
         self._span: tuple[int, int] | None = None  # positions that the caller's newest Hide covers
+        self.copies: dict[str, list[str]] = {}
+        """Ids of the messages that show an original again, by its id."""
         self.items: list[Item] = []
         """The items of the last list."""
         self._values: list[object] = []  # the caller's values of these items
@@ -203,6 +205,8 @@ class CallerHistory:
             own = own_message(body, row.stamp)
             if own is None:
                 self._owners.append(len(self.known) - 1)
+                if row.stamp.expanded and row.stamp.expanded.shows_original:
+                    self.copies.setdefault(row.stamp.expanded.message, []).append(row.id)
                 if body.result is not None and row.stamp.expanded:
                     self._answer(body.result.call_id)
                 continue
@@ -371,6 +375,9 @@ class CallerHistory:
         order: list[tuple[int, int, int]] = []
         for index, spot in shown:
             known = self.known[index]
+            if spot.traits.id and not known.traits.id:  # The reply was recorded before the list brought it.
+                known.traits = known.traits._replace(id=spot.traits.id)
+                self.caller_ids[spot.traits.id] = index
             known.item, known.part, known.is_absent, known.is_cut = spot.item, spot.part, False, spot.is_cut
             if known.traits.role != "system":
                 order.append((spot.item, spot.part, index))

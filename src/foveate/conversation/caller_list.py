@@ -8,7 +8,7 @@ name.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -17,7 +17,6 @@ from ..core.edits import CALLER, Edit, Hide, Restore, Span, Target
 from ..core.events import Event
 from ..core.messages import Message
 from ..core.stamps import Lease, Origin
-from ..core.view import ListPlace
 from ..errors import BadMessage, ConflictError, NoSuchConversation
 from ..expand.originals import decoded
 from ..ports import StoredMessage
@@ -41,6 +40,7 @@ _STEM = 480
 _FORMER_MAX = 64
 """Former courses of one conversation that are kept under their own names. Further ones are hidden in place."""
 _GONE = "the caller's list no longer has it"
+_COPY = "it shows a message again that the caller's list no longer has"
 _BACK = "the caller's list has it again"
 
 
@@ -117,11 +117,6 @@ class CallerList:
         self._history: CallerHistory | None = None
         self._branch: tuple[int, int | None, int] | None = None
         self._rewind: _Rewind | None = None
-
-    @property
-    def places(self) -> Mapping[int, ListPlace]:
-        """The places of messages in the list that was followed last, by position."""
-        return self._history.places if self._history is not None else {}
 
     def follow(
         self,
@@ -268,6 +263,7 @@ class CallerList:
                     index = next(indices, None)
         history.accept(new, shown, changes.absent)
         self._history = history
+        state.list_places = history.places
         return Followed(added, len(changes.hidden), len(changes.edited), len(changes.restored), former, reason)
 
     def _edits(self, changes: Changes, history: CallerHistory) -> list[Edit]:
@@ -278,6 +274,10 @@ class CallerList:
             edits.append(Restore(tuple(map(_target, restored)), (), CALLER, _BACK))
         for _, own in changes.edited:
             edits += own
+        for index in (*changes.hidden, *(index for index, _ in changes.edited)):
+            for id in history.copies.get(history.known[index].id, ()):
+                if self._state.projection.holds(id):
+                    edits.append(Hide(Target(id), CALLER, _COPY))
         if changes.hidden:
             entries = self._state.projection.entries()
             shown = {entry.position for entry in entries if entry.outline is not None}

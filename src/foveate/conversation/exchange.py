@@ -206,7 +206,7 @@ class Exchange:
         self._offer, self._has_offer = (system, tools), True
         self._answer_expand()  # For replies that were appended, or after a crash.
         self._add_to_results()
-        return replace(self._planned(), list_places=self.caller_list.places)
+        return self._planned()
 
     def prepare_again(self) -> View:
         """Prepare a request with the system prompt and tools of the last one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
@@ -21,7 +21,7 @@ from ..core.plain_handles import plain_edits, plain_entries
 from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.snapshots import Row, Snapshot
-from ..core.view import CallContext, Entry, View
+from ..core.view import CallContext, Entry, ListPlace, View
 from ..errors import Damaged, NoSuchConversation, StoreError, StoreRolledBack
 from ..ports import Changes, Clock, Database, Format, Head, StoredMessage, TokenCounter
 from .calls import Caller
@@ -80,6 +80,8 @@ class State:
         self.projection = Projection(model.profile, model.counter, self._originals)
         self.offers_expand = True
         """Whether the coming request offers the tool `expand`. Otherwise no text names it."""
+        self.list_places: Mapping[int, ListPlace] = {}
+        """Places of messages in the list that the caller passed last, by position."""
         self.last_view: View | None = None
         """The view that was made last."""
         self._store = store
@@ -379,6 +381,7 @@ class State:
             facts.retained(turn),
             preparing,
             newest_input=facts.last_input,
+            list_places=self.list_places,
         )
 
     def _shown(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

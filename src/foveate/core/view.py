@@ -329,6 +329,8 @@ class View(Struct, frozen=True, eq=False):
         if place.is_edited:
             is_same = not entry.legalized and all(policy == CALLER for policy in entry.shrunk_by)
             return place if is_same and entry.shrunk else None
+        if entry.shrunk and not entry.stamp.retention:
+            return None
         source = own_message(entry.outline, entry.stamp) if entry.stamp.retention else entry.outline
         return place if entry.message is source or entry.message == source else None
 
