@@ -166,7 +166,7 @@ def test_the_builder_opens_servers_and_closing_the_agent_closes_them(log: Path):
     builder = AgentBuilder().use(ScriptedModel([call("c1", "add", a=1, b=2), "Done."])).with_window(50_000)
     with builder.with_mcp(command(log), only=["add"]).build_react_agent() as agent:
         agent.run("Go.")
-        (server,) = agent._resources
+        (server,) = agent._closed_with_it
     assert carried_out(log) == ["add 1 2"]
     assert server._connection is None
 
@@ -202,7 +202,7 @@ def test_every_kind_of_agent_closes_its_servers(log: Path):
         asynchronous = builder.use(ScriptedModel(script, asynchronous=True))
         async with asynchronous.build_async_chat_agent() as agent:
             await agent.send("Go.")
-            (server,) = agent._resources
+            (server,) = agent._closed_with_it
         assert server._connection is None
 
     asyncio.run(main())
