@@ -48,6 +48,7 @@ def opened(folder: Path, policy: str, called: Callable[[], object] = lambda: Non
     def write(text: str) -> str:
         """Write something down."""
         note(f"write {text}")
+        time.sleep(0.01)  # A kill in this time leaves the end of the call unknown.
         return f"written {text}: " + "and so on " * 150
 
     def look(place: str) -> str:
