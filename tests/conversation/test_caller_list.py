@@ -585,3 +585,20 @@ def test_messages_must_be_a_list():
     with pytest.raises(BadInput, match="takes the whole list"):
         opened().follow({"role": "user", "content": "Go."})  # type: ignore[arg-type]
     assert shown(opened().view) == []
+
+
+@ANTHROPIC
+def test_erased_message_stays_erased_although_the_list_has_it(provider: str):
+    chat = opened(provider=provider)
+    mine = chat.format.render(conversation_of(2))
+    chat.prepare(messages=mine)
+    chat.privacy.erase("m3")
+    for _ in range(2):
+        view = chat.prepare(messages=mine)
+        assert not [text for text in texts(view) if "Line of 0" in text]
+        assert [row.stamp.origin for row in chat.history()][2] == "tool"
+    assert len(chat) == 7
+    assert (
+        opened(provider=provider, store=chat._agent.store).follow([*mine, {"role": "user", "content": "More."}]).added
+    )
+    assert not [text for text in texts(chat.view) if "Line of 0" in text]
