@@ -344,9 +344,12 @@ def test_repeated_list_adds_its_tail_and_a_departure_forks():
     assert len(one) == 3
     mine[2] = {"role": "user", "content": "rather this"}
     assert one.prompt(messages=mine)["messages"] == mine
-    assert [row.message.text for row in one.history()] == ["go", "a", "rather this"]
+    assert [row.message.text for row in one.history()] == ["go", "a", "b", "rather this"]
+    assert store.names("") == ["c"]  # The question that was asked otherwise is hidden.
+    other = [{"role": "user", "content": "begin"}]
+    assert one.prompt(messages=other)["messages"] == other
     assert store.names("") == ["c", "c~1"]
-    assert [row.message.text for row in opened("c~1", store=store).history()] == ["go", "a", "b"]
+    assert texts(opened("c~1", store=store).view) == ["go", "a", "rather this"]
 
 
 # ------------------------------------------------------------------------------------------- F. control
