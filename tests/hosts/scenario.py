@@ -30,18 +30,20 @@ def log_text(number: int) -> str:
     return "".join(f"Line {line} of log {number}: {errors.get(line, usual)}.\n" for line in range(60))
 
 
-def reader(calls: int = CALLS, *, tool: str = "read_log", expand: str = "") -> Callable[[Mapping[str, Any]], Message]:
-    """Return a script that calls `read_log(number=n)` for each log, then answers.
+def reader(
+    calls: int = CALLS, *, first: int = 0, tool: str = "read_log", expand: str = ""
+) -> Callable[[Mapping[str, Any]], Message]:
+    """Return a script that calls `read_log(number=n)` for each log from number `first` on, then answers.
 
     With `expand`, a handle such as "m3", it expands this handle after half of the calls, looking for ERROR.
     """
-    replies = _replies(calls, tool, expand)
+    replies = _replies(first, calls, tool, expand)
     return lambda request: next(replies)
 
 
-def _replies(calls: int, tool: str, expand: str) -> Iterator[Message]:
-    for number in range(calls):
-        if expand and number == calls // 2:
+def _replies(first: int, calls: int, tool: str, expand: str) -> Iterator[Message]:
+    for number in range(first, first + calls):
+        if expand and number == first + calls // 2:
             yield call("expand-1", "expand", handle=expand, pattern="ERROR")
         yield call(f"call-{number}", tool, number=number)
     while True:

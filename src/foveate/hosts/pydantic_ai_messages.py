@@ -1,0 +1,138 @@
+"""Messages of Pydantic AI as messages of foveate, and back.
+
+A request has one message for each of its parts, a response is one message.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pydantic_ai.messages import (
+    BinaryContent,
+    FileUrl,
+    ImageUrl,
+    ModelMessage,
+    ModelResponse,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextContent,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
+
+__all__ = ["content_of", "messages_of", "request_part", "response_of"]
+
+_FORMAT: Final = "pydantic_ai"
+
+
+def messages_of(message: ModelMessage) -> list[Message]:
+    """Return the messages of foveate in a request or a response."""
+    if isinstance(message, ModelResponse):
+        return [Message("assistant", tuple(_response_parts(message)))]
+    return [_request_message(part) for part in message.parts]
+
+
+def _request_message(part: Any) -> Message:
+    match part:
+        case SystemPromptPart():
+            return Message("system", (Text(part.content),))
+        case UserPromptPart():
+            return Message("user", tuple(_user_content(part.content)))
+        case ToolReturnPart():
+            content: tuple[Content, ...] = (Text(part.model_response_str()), *map(_media, part.files))
+            state: State = "ok" if part.outcome == "success" else "error"
+            return Message("tool", (ToolResult(part.tool_call_id, content, state, part.tool_name),))
+        case RetryPromptPart() if part.tool_name:
+            content = (Text(part.model_response()),)
+            return Message("tool", (ToolResult(part.tool_call_id, content, "error", part.tool_name),))
+        case RetryPromptPart():
+            return Message("user", (Text(part.model_response()),))
+        case _:
+            return Message("user", (Text(str(part)),))
+
+
+def _user_content(content: Any) -> Iterator[Content]:
+    for piece in [content] if isinstance(content, str) else content:
+        match piece:
+            case str():
+                yield Text(piece)
+            case TextContent():
+                yield Text(piece.content)
+            case BinaryContent() | FileUrl():
+                yield _media(piece)
+            case _:
+                yield Opaque(_FORMAT, str(getattr(piece, "kind", type(piece).__name__)), json.dumps(str(piece)))
+
+
+def _media(file: Any) -> Media:
+    if isinstance(file, BinaryContent):
+        return Media(file.media_type, "base64", base64.b64encode(file.data).decode())
+    return Media("image/*" if isinstance(file, ImageUrl) else "", "url", str(getattr(file, "url", file)))
+
+
+def _response_parts(response: ModelResponse) -> Iterator[Part]:
+    for part in response.parts:
+        match part:
+            case TextPart():
+                if part.content:
+                    yield Text(part.content)
+            case ThinkingPart():
+                yield Reasoning(part.content, part.signature or "", "", _FORMAT)
+            case ToolCallPart():
+                yield ToolCall(part.tool_call_id, part.tool_name, part.args_as_json_str())
+            case _:
+                yield Opaque(_FORMAT, part.part_kind, json.dumps(str(part)))
+
+
+def request_part(message: Message, own: Any = None) -> Any:
+    """Return a part of a request for a message. `own`: the part that it was, whose other fields it keeps."""
+    result = message.result
+    if result is not None:
+        if isinstance(own, ToolReturnPart):
+            return replace(own, content=content_of(result.content))
+        return ToolReturnPart(result.name or "tool", content_of(result.content), tool_call_id=result.call_id)
+    if message.role == "system":
+        return SystemPromptPart(message.text)
+    return UserPromptPart(content_of(message.parts))
+
+
+def response_of(message: Message, own: ModelResponse | None = None) -> ModelResponse:
+    """Return a response for a message. `own`: the response that it was, whose other fields it keeps."""
+    parts: list[Any] = []
+    for part in message.parts:
+        match part:
+            case Text(text=text):
+                parts.append(TextPart(text))
+            case ToolCall():
+                parts.append(ToolCallPart(part.name, part.arguments, part.call_id))
+            case Reasoning(format="pydantic_ai"):
+                kept = (old for old in own.parts if isinstance(old, ThinkingPart)) if own else ()
+                parts += [old for old in kept if (old.content, old.signature or "") == (part.text, part.signature)][:1]
+            case _:
+                pass
+    return replace(own, parts=parts) if own else ModelResponse(parts)
+
+
+def content_of(parts: Sequence[Part | Content]) -> Any:
+    """Return the content of a user's prompt or a tool's result: a text, or texts and files."""
+    pieces: list[Any] = []
+    for part in parts:
+        match part:
+            case Text(text=text):
+                pieces.append(text)
+            case Media(source="base64"):
+                pieces.append(BinaryContent(base64.b64decode(part.data), media_type=part.mime))
+            case Media(source="url"):
+                pieces.append(ImageUrl(part.data))
+            case _:
+                pass
+    return "".join(pieces) if all(isinstance(piece, str) for piece in pieces) else pieces

@@ -1,0 +1,277 @@
+"""Pydantic AI: 100 calls in a small window, with the real framework, its models, and a server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pydantic_ai.capabilities", reason="pydantic-ai is not installed")
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pages import run_page
+from pydantic import BaseModel
+from pydantic_ai import Agent, ModelRetry
+from pydantic_ai.messages import (
+    BinaryContent,
+    ImageUrl,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.usage import UsageLimits
+from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
+
+import foveate
+from foveate.hosts.pydantic_ai import FoveateCapability
+from foveate.hosts.pydantic_ai_messages import messages_of, request_part, response_of
+from foveate.testing import CutReply, ScriptedModel, call, say
+from foveate.testing.server import StubServer
+
+# The SDKs close their clients by themselves, in part after the loop of `asyncio.run` has ended.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
+)
+LIMITS = UsageLimits(request_limit=None)
+
+
+def model_of(api: str, url: str, name: str = "") -> Any:
+    if api == "anthropic":
+        return AnthropicModel(name or "claude-haiku-4-5", provider=AnthropicProvider(base_url=url, api_key="k"))
+    kind = OpenAIResponsesModel if api == "openai_responses" else OpenAIChatModel
+    return kind(name or "gpt-5", provider=OpenAIProvider(base_url=f"{url}/v1", api_key="k"))
+
+
+def agent_of(api: str, server: StubServer, capability: Any, **options: Any) -> Any:
+    capabilities = [] if capability is None else [capability]
+    agent = Agent(model_of(api, server.url), instructions="Be brief.", capabilities=capabilities, **options)
+
+    @agent.tool_plain
+    def read_log(number: int) -> str:
+        """Return the log with a number."""
+        return log_text(number)
+
+    return agent
+
+
+async def ask(agent: Any, text: str = QUESTION, *, streamed: bool = False, **options: Any) -> Any:
+    keywords = {"conversation_id": "t1", "usage_limits": LIMITS, **options}
+    if not streamed:
+        return await agent.run(text, **keywords)
+    async with agent.run_stream(text, **keywords) as stream:
+        await stream.get_output()
+        return stream
+
+
+def run(agent: Any, text: str = QUESTION, **options: Any) -> Any:
+    return asyncio.run(ask(agent, text, **options))
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("api", ["anthropic", "openai", "openai_responses"])
+def test_a_hundred_calls_stay_in_the_window(api: str, streamed: bool):
+    model = ScriptedModel(reader(), api)
+    capability = FoveateCapability(window=WINDOW)
+    with StubServer(model) as server:
+        result = run(agent_of(api, server, capability), streamed=streamed)
+        assert server.illegal == []
+    assert len(model.requests) == CALLS + 1
+    assert largest(model) <= WINDOW
+    returns = [p.content for m in result.all_messages() for p in m.parts if isinstance(p, ToolReturnPart)]
+    assert returns == [log_text(number) for number in range(CALLS)]
+
+
+def test_without_the_capability_the_requests_outgrow_the_window():
+    model = ScriptedModel(reader(30), "openai")
+    with StubServer(model) as server:
+        run(agent_of("openai", server, None))
+    assert largest(model) > 2 * WINDOW
+
+
+@pytest.mark.parametrize("api", ["anthropic", "openai"])
+def test_the_model_expands_what_was_shortened(api: str):
+    model = ScriptedModel(reader(40, expand="m3"), api)
+    with StubServer(model) as server:
+        result = run(agent_of(api, server, FoveateCapability(window=WINDOW)))
+        assert server.illegal == []
+    returns = [p for m in result.all_messages() for p in m.parts if isinstance(p, ToolReturnPart)]
+    (expansion,) = [part for part in returns if part.tool_name == "expand"]
+    assert "m3" in str(expansion.content)
+    assert len({str(request["tools"]) for request in model.requests}) == 1
+
+
+def test_the_history_holds_every_message_once_and_every_bill(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    model = ScriptedModel(reader(12), "anthropic")
+    capability = FoveateCapability(url, window=WINDOW)
+    with StubServer(model) as server:
+        run(agent_of("anthropic", server, capability))
+    capability.close()
+    with foveate.open_conversation("t1", store=url, window=WINDOW, format="anthropic") as chat:
+        assert [row.message.role for row in chat.history()] == ["user", *["assistant", "tool"] * 12, "assistant"]
+        usage = chat.totals().usage
+        billed = (usage.input or 0) + (usage.cache_read or 0) + (usage.cache_write or 0)
+        assert (chat.totals().calls, billed) == (13, sum(bill.total for bill in model.billed))
+
+
+def test_a_conversation_goes_on_after_a_restart(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    history: list[Any] = []
+    for _ in range(2):
+        model = ScriptedModel(reader(25), "openai")
+        capability = FoveateCapability(url, window=WINDOW)
+        with StubServer(model) as server:
+            history = run(agent_of("openai", server, capability), message_history=history).all_messages()
+            assert server.illegal == []
+        capability.close()
+        assert largest(model) <= WINDOW
+    with foveate.open_store(url) as store:
+        assert store.names("") == ["t1"]
+
+
+def test_a_cut_stream_leaves_a_conversation_that_goes_on():
+    replies = iter([CutReply(say("A long answer that is cut off.")), say(ANSWER)])
+    model = ScriptedModel(lambda request: next(replies), "anthropic")
+    capability = FoveateCapability(window=WINDOW)
+    with StubServer(model) as server:
+        with pytest.raises(Exception):  # noqa: B017, PT011 - the framework's error, by version
+            run(agent_of("anthropic", server, capability), streamed=True)
+        assert run(agent_of("anthropic", server, capability), "Go on.").output == ANSWER
+        assert server.illegal == []
+
+
+def test_a_cancelled_run_leaves_a_conversation_that_goes_on():
+    model = ScriptedModel(lambda request: say(ANSWER), "openai")
+    capability = FoveateCapability(window=WINDOW)
+
+    async def main(server: StubServer) -> str:
+        agent = agent_of("openai", server, capability)
+        task = asyncio.create_task(ask(agent))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return str((await ask(agent, "Go on.")).output)
+
+    with StubServer(model) as server:
+        assert asyncio.run(main(server)) == ANSWER
+        assert server.illegal == []
+
+
+def test_a_retry_prompt_is_a_result():
+    replies = iter([call("c0", "divide", by=0), call("c1", "divide", by=2), say(ANSWER)])
+    model = ScriptedModel(lambda request: next(replies), "anthropic")
+    with StubServer(model) as server:
+        agent = agent_of("anthropic", server, FoveateCapability(window=WINDOW))
+
+        @agent.tool_plain
+        def divide(by: int) -> float:
+            """Divide."""
+            if by == 0:
+                raise ModelRetry("Not by zero.")
+            return 1 / by
+
+        assert run(agent).output == ANSWER
+        assert server.illegal == []
+
+
+def test_a_rejected_output_is_asked_again():
+    class Verdict(BaseModel):
+        """The verdict."""
+
+        number: int
+
+    replies = iter([call("v0", "final_result", number="none"), call("v1", "final_result", number=57)])
+    model = ScriptedModel(lambda request: next(replies), "openai")
+    with StubServer(model) as server:
+        agent = agent_of("openai", server, FoveateCapability(window=WINDOW), output_type=Verdict, retries=2)
+        assert run(agent).output == Verdict(number=57)
+        assert server.illegal == []
+
+
+def test_messages_that_the_program_removes_are_not_sent():
+    model = ScriptedModel(lambda request: say(ANSWER), "openai")
+    capability = FoveateCapability(window=WINDOW)
+    with StubServer(model) as server:
+        agent = agent_of("openai", server, capability)
+        history = run(agent, "My password is hunter2.").all_messages()
+        history += run(agent, "Hello.", message_history=history).new_messages()
+        run(agent_of("openai", server, capability), "And now?", message_history=history[2:])
+        assert server.illegal == []
+        assert "hunter2" not in server.received[-1].body.decode()
+    assert capability.conversation("t1").name == "t1"
+
+
+def test_the_model_may_change_in_a_conversation():
+    capability, history = FoveateCapability(window=WINDOW), []
+    for number, api in enumerate(("anthropic", "openai", "openai_responses", "anthropic")):
+        model = ScriptedModel(reader(15, first=15 * number), api)
+        with StubServer(model) as server:
+            result = run(agent_of(api, server, capability), message_history=history)
+            history = result.all_messages()
+            assert result.output == ANSWER
+            assert server.illegal == []
+        assert largest(model) <= WINDOW
+
+
+def test_a_fault_sends_the_messages_as_they_are(caplog: pytest.LogCaptureFixture):
+    model = ScriptedModel(lambda request: say(ANSWER), "openai")
+    with StubServer(model) as server, caplog.at_level(logging.WARNING, "foveate"):
+        agent = Agent(model_of("openai", server.url, "nobody-knows-me"), capabilities=[FoveateCapability()])
+        assert run(agent).output == ANSWER
+    assert "are sent as they are" in caplog.text
+
+
+# --------------------------------------------------------------------------------------------------------- conversion
+
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
+FILES = st.sampled_from([BinaryContent(b"\x89PNG", media_type="image/png"), ImageUrl("https://example.org/a.png")])
+CONTENT = st.one_of(TEXTS, st.lists(st.one_of(TEXTS, FILES), min_size=1, max_size=3).filter(lambda c: FILES and c))
+REQUEST_PARTS = st.one_of(
+    st.builds(SystemPromptPart, TEXTS),
+    st.builds(UserPromptPart, CONTENT),
+    st.builds(lambda id, text: ToolReturnPart("read_log", text, tool_call_id=id), TEXTS, TEXTS),
+    st.builds(lambda id, text: ToolReturnPart("read_log", text, tool_call_id=id, outcome="retried"), TEXTS, TEXTS),
+)
+RESPONSES = st.lists(
+    st.one_of(
+        st.builds(TextPart, TEXTS),
+        st.builds(lambda id, args: ToolCallPart("read_log", args, id), TEXTS, st.dictionaries(TEXTS, TEXTS)),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(st.lists(REQUEST_PARTS, min_size=1, max_size=4))
+def test_a_request_says_the_same_after_conversion(parts: list[Any]):
+    there = messages_of(ModelRequest(parts))
+    assert len(there) == len(parts)
+    back = [request_part(message, part) for message, part in zip(there, parts, strict=True)]
+    plain = [(m.role, m.text, [media.data for media in m.media()]) for m in messages_of(ModelRequest(back))]
+    assert plain == [(m.role, m.text, [media.data for media in m.media()]) for m in there]
+
+
+@given(RESPONSES)
+def test_a_response_is_equal_after_conversion(parts: list[Any]):
+    own = ModelResponse(parts)
+    (there,) = messages_of(own)
+    assert messages_of(response_of(there, own)) == [there]
+    assert [type(part) for part in response_of(there).parts] == [type(part) for part in parts]
+
+
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    run_page("host-pydantic-ai.md", tmp_path, monkeypatch)
