@@ -402,7 +402,7 @@ class Conversation:
             return self._session.history(first, last)
 
     def listed(self) -> list[HistoryEntry]:
-        """Return the messages of your own list (`follow`), to make it anew when a program starts again.
+        """Return the messages of your own list (`follow`), to create it again when a program restarts.
 
         These are the messages of the history without those that you removed, without what plugins and the tool
         `expand` added, and without erased ones. Messages that you edited are returned as they were appended.

@@ -48,7 +48,8 @@ def _request_message(part: Any) -> Message:
         case UserPromptPart():
             return Message("user", tuple(_user_content(part.content)))
         case ToolReturnPart():
-            content: tuple[Content, ...] = (Text(part.model_response_str()), *map(_media, part.files))
+            text = part.content if isinstance(part.content, str) else part.model_response_str()
+            content: tuple[Content, ...] = (Text(text), *map(_media, part.files))
             state: State = "ok" if part.outcome == "success" else "error"
             return Message("tool", (ToolResult(part.tool_call_id, content, state, part.tool_name),))
         case RetryPromptPart() if part.tool_name:

@@ -44,7 +44,7 @@ class SdkRequests:
     """The conversations behind one client."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        # Nobody in the program answers a call of `expand`, so by default no request offers the tool.
+        # The program has no code that answers calls of `expand`, so by default no request offers the tool.
         self._pools = Pools(**{"expand": False, **options})
         self._warned: set[str] = set()
 
