@@ -259,7 +259,7 @@ def test_custom_policies_are_named_by_their_functions():
     assert [policy_name("prune"), policy_name(mine), policy_name([mine, prune_tool_outputs()])] == [
         "prune",
         "mine",
-        "mine+policy",
+        "mine+prune",
     ]
 
 

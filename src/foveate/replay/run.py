@@ -219,11 +219,12 @@ def replay(
 
 
 def policy_name(policy: PolicyLike) -> str:
-    """Return the name of a policy in a row: its own name, or the names of its functions."""
+    """Return the name of a policy in a row: its own name, or the names of its functions or types."""
     if isinstance(policy, str):
         return policy
     functions = policy if isinstance(policy, Sequence) else (policy,)
-    return "+".join(getattr(function, "__name__", type(function).__name__) for function in functions)
+    types = (type(function).__name__.lstrip("_").lower() for function in functions)
+    return "+".join(getattr(function, "__name__", name) for function, name in zip(functions, types, strict=True))
 
 
 def _requires_summaries(policy: PolicyLike) -> bool:
