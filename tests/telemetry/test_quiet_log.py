@@ -27,10 +27,13 @@ foveate.open_conversation("c", window=9_000, options=foveate.Options(on_event=fa
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("policy", ["none", "prune", "balanced", "keep-last-2"])
-def test_a_normal_run_logs_nothing(policy, caplog, tmp_path):
+@pytest.mark.parametrize(
+    ("policy", "window"), [("none", 20_000), ("prune", 100_000), ("balanced", 20_000), ("keep-last-2", 20_000)]
+)
+def test_a_normal_run_logs_nothing(policy, window, caplog, tmp_path):
+    """`prune` protects 40,000 tokens, so in a small window it warns that it cannot act."""
     caplog.set_level(logging.INFO, "foveate")
-    with open_conversation("c", store=f"sqlite:///{tmp_path}/chat.db", policy=policy, window=20_000) as chat:
+    with open_conversation("c", store=f"sqlite:///{tmp_path}/chat.db", policy=policy, window=window) as chat:
         chat.append("Look at the files.")
         for n in range(12):
             chat.prompt()
@@ -53,7 +56,7 @@ def test_only_an_applied_plan_logs_a_line(caplog):
     assert "expire would act on it too" in chat.explain("m3")
     assert caplog.messages == []
     chat.prepare()
-    assert caplog.messages == ["[Turn 5] Message pruning: 2 compacted (saved ~1702 tokens), 0 removed"]
+    assert caplog.messages == ["[Turn 5] Message pruning: 2 compacted (saved ~1712 tokens), 0 removed"]
 
 
 def test_dry_runs_of_recaps_log_nothing(caplog):
