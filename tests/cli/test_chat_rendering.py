@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +34,7 @@ from foveate.cli.chat.rendering import (
     status,
     waiting_text,
 )
-from foveate.cli.chat.screen import Pipe
+from foveate.cli.chat.screen import Pipe, Terminal
 from foveate.core.context import Context
 from foveate.core.runs import AgentRun
 from foveate.core.totals import ModelTotals
@@ -285,3 +287,28 @@ def test_rendering_loses_no_text_and_keeps_the_meter_on_its_line(events):
         expected = sum(event.text.count(letter) for event in events if isinstance(event, TextDelta | ReasoningDelta))
         assert "".join(line for line in text.splitlines() if "[" not in line).count(letter) == expected
     assert all(line.startswith("  [") for line in text.splitlines() if "[" in line)
+
+
+def test_text_interrupted_while_it_is_printed_is_printed_once(monkeypatch):
+    """Ctrl-C may come between the write and the end of the print."""
+    output = InterruptedOnce()
+    monkeypatch.setattr("sys.stdout", output)
+    screen = Terminal()
+    with pytest.raises(KeyboardInterrupt):
+        screen.show(TextDelta("one two "))
+    screen.show(Notice("Stopped."))
+    assert output.getvalue().count("one") == 1
+
+
+class InterruptedOnce(io.StringIO):
+    """A terminal whose user presses Ctrl-C when the first word is on the screen."""
+
+    was_interrupted = False
+
+    def isatty(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        if "one" in self.getvalue() and not self.was_interrupted:
+            self.was_interrupted = True
+            raise KeyboardInterrupt

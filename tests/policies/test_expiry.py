@@ -256,7 +256,10 @@ def test_1_4_09_a_summary_is_requested_once_with_prompt_and_facts():
     summary = "[AI Summary of 5000 chars. Agent can request full expansion if needed.]\n\nNumbers from 0 to 999."
     assert text_at(run.seen(5)) == text_at(run.seen(6)) == summary
     facts = {"originalLength": 5_000, "targetLength": 500, "messageType": "action-result", "turnAdded": 1}
-    assert requests == [SummaryRequest("expire", (user(LONG),), 500, prompt="database-query", facts=facts)]
+    (request,) = requests
+    assert request == SummaryRequest(
+        "expire", (user(LONG),), 500, prompt="database-query", facts=facts, conversation=run.chat.name
+    )
     (event,) = run.told("message-compacted")
     assert (event.reason, event.tokens_saved) == ("Compacted using AI Summary (saved 1226 tokens)", 1_226)
 

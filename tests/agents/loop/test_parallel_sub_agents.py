@@ -5,8 +5,10 @@ from __future__ import annotations
 import _thread
 import asyncio
 import json
+import signal
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import aclosing, suppress
 from functools import cache
 from typing import Any
@@ -296,6 +298,15 @@ def test_closing_the_stream_stops_all_sub_agents():
     check_resumes(team)
 
 
+@pytest.fixture
+def heeded_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt on Ctrl-C: a shell ignores it for background processes, and children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_interrupts")
 def test_an_interrupt_stops_all_sub_agents_at_once():
     team, never, waiting = Team(), threading.Event(), threading.Semaphore(0)
     play = team.play

@@ -127,7 +127,10 @@ class Terminal(Pipe):
             return None
 
     def _write(self, text: str, style: str) -> None:
-        self._console.print(Text(text, style=style), end="")
+        # A console that prints keeps its text until the print ends. After Ctrl-C in the middle, it prints it again.
+        with self._console.capture() as styled:
+            self._console.print(Text(text, style=style), end="")
+        sys.stdout.write(styled.get())
 
     def _end_waiting(self) -> None:
         if self._is_waiting:
