@@ -35,6 +35,7 @@ from pydantic_ai.usage import UsageLimits
 from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
 
 import foveate
+from foveate import Message, Reasoning
 from foveate.hosts.pydantic_ai import FoveateCapability
 from foveate.hosts.pydantic_ai_messages import messages_of, request_part, response_of
 from foveate.testing import CutReply, ScriptedModel, call, say
@@ -202,6 +203,23 @@ def test_a_rejected_output_is_asked_again():
         assert server.illegal == []
 
 
+@pytest.mark.parametrize("policy", ["balanced", "none", "keep-last-1"])
+def test_signed_thinking_goes_back_as_it_was(policy: str):
+    def reply(number: int) -> Message:
+        thought = Reasoning(f"Log {number} is next.", f"signature-{number}", format="anthropic")
+        return Message("assistant", (thought, *call(f"c{number}", "read_log", number=number).parts))
+
+    model = ScriptedModel([*map(reply, range(30)), say(ANSWER)], "anthropic")
+    with StubServer(model) as server:
+        settings: Any = {"anthropic_thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2000}
+        capability = FoveateCapability(window=WINDOW, policy=policy)
+        agent = agent_of("anthropic", server, capability, model_settings=settings)
+        assert run(agent).output == ANSWER
+        assert server.illegal == []
+    assert "signature-29" in str(model.requests[-1])
+    assert largest(model) <= WINDOW
+
+
 def test_messages_that_the_program_removes_are_not_sent():
     model = ScriptedModel(lambda request: say(ANSWER), "openai")
     capability = FoveateCapability(window=WINDOW)
@@ -258,18 +276,18 @@ RESPONSES = st.lists(
 
 @given(st.lists(REQUEST_PARTS, min_size=1, max_size=4))
 def test_a_request_says_the_same_after_conversion(parts: list[Any]):
-    there = messages_of(ModelRequest(parts))
+    there = messages_of(ModelRequest(parts), "openai")
     assert len(there) == len(parts)
     back = [request_part(message, part) for message, part in zip(there, parts, strict=True)]
-    plain = [(m.role, m.text, [media.data for media in m.media()]) for m in messages_of(ModelRequest(back))]
+    plain = [(m.role, m.text, [media.data for media in m.media()]) for m in messages_of(ModelRequest(back), "openai")]
     assert plain == [(m.role, m.text, [media.data for media in m.media()]) for m in there]
 
 
 @given(RESPONSES)
 def test_a_response_is_equal_after_conversion(parts: list[Any]):
     own = ModelResponse(parts)
-    (there,) = messages_of(own)
-    assert messages_of(response_of(there, own)) == [there]
+    (there,) = messages_of(own, "openai")
+    assert messages_of(response_of(there, own), "openai") == [there]
     assert [type(part) for part in response_of(there).parts] == [type(part) for part in parts]
 
 

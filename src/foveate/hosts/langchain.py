@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from langchain.agents.middleware import AgentMiddleware
@@ -105,7 +106,7 @@ class FoveateMiddleware(AgentMiddleware):
         """Take over the messages of the state, and return the view of this call."""
         format, model = _model_of(request.model)
         chat = self.conversation(request.runtime, request.messages, format)
-        chat.follow(request.messages, read=_item)
+        chat.follow(request.messages, read=partial(_item, format))
         system = str(request.system_message.text) if request.system_message else None
         tools = [_EXPAND if _is_ours(tool) else convert_to_openai_tool(tool) for tool in request.tools]
         return _Call(chat, chat.prepare(system=system, tools=tools, model=model or None), request.messages)
@@ -142,13 +143,14 @@ def _record(call: _Call, response: Any) -> None:
     for message in getattr(response, "result", [response]):
         if isinstance(message, AIMessage):
             try:
-                call.chat.record(from_langchain(message), usage=usage_of(message), call=call.view.turn)
+                reply = from_langchain(message, call.chat.format.name)
+                call.chat.record(reply, usage=usage_of(message), call=call.view.turn)
             except FoveateError as error:  # The state brings the reply again; only its usage is missing.
                 _log.warning("A reply was not recorded: %s", error)
 
 
-def _item(message: BaseMessage) -> ListItem:
-    return ListItem(from_langchain(message), key=message.id or "")
+def _item(format: str, message: BaseMessage) -> ListItem:
+    return ListItem(from_langchain(message, format), key=message.id or "")
 
 
 def _model_of(model: Any) -> tuple[str, str]:

@@ -13,12 +13,17 @@ from ..core.stamps import Usage
 
 __all__ = ["from_langchain", "langchain_content", "to_langchain", "usage_of"]
 
-_FORMAT: Final = "langchain"
+_FORMATS: Final = {"anthropic": "anthropic", "google_genai": "gemini", "google_vertexai": "gemini"}
+"""Wire formats of the providers that LangChain names in its replies; others have that of the conversation."""
 
 
-def from_langchain(message: BaseMessage) -> Message:
-    """Return a message of LangChain as one of foveate. Blocks of unknown kinds are kept as they are."""
-    parts = tuple(_parts(message))
+def from_langchain(message: BaseMessage, format: str) -> Message:
+    """Return a message of LangChain as one of foveate. Blocks of unknown kinds are kept as they are.
+
+    `format`: the wire format of the model. Reasoning goes back only to the format that it came from.
+    """
+    provider = str(message.response_metadata.get("model_provider", ""))
+    parts = tuple(_parts(message, _FORMATS.get(provider, format)))
     match message:
         case ToolMessage():
             state: State = "error" if message.status == "error" else "ok"
@@ -48,7 +53,11 @@ def to_langchain(message: Message, own: BaseMessage | None = None) -> BaseMessag
                 {"name": call.name, "args": json.loads(call.arguments or "{}"), "id": call.call_id, "type": "tool_call"}
                 for call in message.calls
             ]
-            return AIMessage(langchain_content(message.parts), tool_calls=calls, id=own.id if own else None)
+            content = langchain_content(message.parts)
+            if thoughts := _thoughts(message, own):
+                content = [*thoughts, *([{"type": "text", "text": content}] if isinstance(content, str) else content)]
+                content = [block for block in content if block.get("text") != ""]
+            return AIMessage(content, tool_calls=calls, id=own.id if own else None)
         case "system":
             return SystemMessage(langchain_content(message.parts), id=own.id if own else None)
         case _:
@@ -56,11 +65,25 @@ def to_langchain(message: Message, own: BaseMessage | None = None) -> BaseMessag
 
 
 def langchain_content(parts: Sequence[Part | Content]) -> str | list[Any]:
-    """Return the content of a message: text if there is nothing else, or blocks. Reasoning and calls are left out."""
+    """Return the content of a message: a single text, or blocks. Reasoning and calls are left out."""
     blocks = [block for part in parts if (block := _block(part)) is not None]
-    if all(block["type"] == "text" for block in blocks):
-        return "".join(block["text"] for block in blocks)
-    return blocks
+    match blocks:
+        case []:
+            return ""
+        case [{"type": "text", "text": str(text)}]:
+            return text
+        case _:
+            return blocks
+
+
+def _thoughts(message: Message, own: BaseMessage | None) -> list[Any]:
+    """Return the blocks of reasoning of the state's message, in its provider's form, if the message shows reasoning."""
+    shows = any(isinstance(part, Reasoning) for part in message.parts)
+    if not shows or own is None or isinstance(own.content, str):
+        return []
+    return [
+        block for block in own.content if isinstance(block, dict) and block.get("type") in ("thinking", "reasoning")
+    ]
 
 
 def usage_of(message: AIMessage) -> Usage | None:
@@ -74,7 +97,7 @@ def usage_of(message: AIMessage) -> Usage | None:
     return Usage(max(0, plain), read, write, usage["output_tokens"], reasoning)
 
 
-def _parts(message: BaseMessage) -> Iterator[Part | Content]:
+def _parts(message: BaseMessage, format: str) -> Iterator[Part | Content]:
     for block in message.content_blocks:
         match dict(block):
             case {"type": "text", "text": str(text)}:
@@ -82,7 +105,7 @@ def _parts(message: BaseMessage) -> Iterator[Part | Content]:
                     yield Text(str(text))
             case {"type": "reasoning", **rest}:
                 extras: Any = rest.get("extras") or {}
-                yield Reasoning(str(rest.get("reasoning", "")), str(extras.get("signature", "")), "", _FORMAT)
+                yield Reasoning(str(rest.get("reasoning", "")), str(extras.get("signature", "")), "", format)
             case {"type": "tool_call" | "tool_call_chunk" | "invalid_tool_call"}:
                 pass
             case {"type": "image" | "audio" | "video" | "file", "base64": str(data), **rest}:
@@ -92,7 +115,7 @@ def _parts(message: BaseMessage) -> Iterator[Part | Content]:
             case {"type": "image" | "audio" | "video" | "file", "file_id": str(file), **rest}:
                 yield Media(str(rest.get("mime_type", "")), "file", file)
             case other:
-                yield Opaque(_FORMAT, str(other.get("type", "")), json.dumps(other, default=str))
+                yield Opaque(format, str(other.get("type", "")), json.dumps(other, default=str))
 
 
 def _block(part: Part | Content) -> dict[str, Any] | None:

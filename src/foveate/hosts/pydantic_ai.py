@@ -9,6 +9,7 @@ import asyncio
 import copy
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from pydantic_ai import FunctionToolset, Tool
@@ -82,7 +83,7 @@ class FoveateCapability(AbstractCapability[Any]):
         self._format, model = _model_of(request.model)
         chat = self.conversation(self._name)
         given: list[ModelMessage] = request.messages
-        chat.follow(given, read=_item)
+        chat.follow(given, read=partial(_item, self._format))
         parameters = request.model_request_parameters
         system = "\n\n".join(part.content for part in parameters.instruction_parts or ()) or None
         tools = [_definition(tool) for tool in (*parameters.function_tools, *parameters.output_tools)]
@@ -91,7 +92,7 @@ class FoveateCapability(AbstractCapability[Any]):
         return _messages(view, given)
 
     def _record(self, response: ModelResponse) -> None:
-        message, usage = messages_of(response)[0], response.usage
+        message, usage = messages_of(response, self._format)[0], response.usage
         read, write = usage.cache_read_tokens, usage.cache_write_tokens
         billed = Usage(max(0, usage.input_tokens - read - write), read, write, usage.output_tokens)
         try:
@@ -128,8 +129,8 @@ def _messages(view: View, given: list[ModelMessage]) -> list[ModelMessage]:
     return shown
 
 
-def _item(message: ModelMessage) -> ListItem:
-    return ListItem(messages_of(message))
+def _item(format: str, message: ModelMessage) -> ListItem:
+    return ListItem(messages_of(message, format))
 
 
 def _definition(tool: Any) -> dict[str, Any]:

@@ -31,22 +31,27 @@ from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, St
 
 __all__ = ["content_of", "messages_of", "request_part", "response_of"]
 
-_FORMAT: Final = "pydantic_ai"
+_FORMATS: Final = {"anthropic": "anthropic", "google": "gemini", "google-gla": "gemini", "google-vertex": "gemini"}
+"""Wire formats of the providers that Pydantic AI names in its replies; others have that of the conversation."""
 
 
-def messages_of(message: ModelMessage) -> list[Message]:
-    """Return the messages of foveate in a request or a response."""
+def messages_of(message: ModelMessage, format: str) -> list[Message]:
+    """Return the messages of foveate in a request or a response.
+
+    `format`: the wire format of the model. Reasoning goes back only to the format that it came from.
+    """
     if isinstance(message, ModelResponse):
-        return [Message("assistant", tuple(_response_parts(message)))]
-    return [_request_message(part) for part in message.parts]
+        source = _FORMATS.get(message.provider_name or "", format)
+        return [Message("assistant", tuple(_response_parts(message, source)))]
+    return [_request_message(part, format) for part in message.parts]
 
 
-def _request_message(part: Any) -> Message:
+def _request_message(part: Any, format: str) -> Message:
     match part:
         case SystemPromptPart():
             return Message("system", (Text(part.content),))
         case UserPromptPart():
-            return Message("user", tuple(_user_content(part.content)))
+            return Message("user", tuple(_user_content(part.content, format)))
         case ToolReturnPart():
             text = part.content if isinstance(part.content, str) else part.model_response_str()
             content: tuple[Content, ...] = (Text(text), *map(_media, part.files))
@@ -61,7 +66,7 @@ def _request_message(part: Any) -> Message:
             return Message("user", (Text(str(part)),))
 
 
-def _user_content(content: Any) -> Iterator[Content]:
+def _user_content(content: Any, format: str) -> Iterator[Content]:
     for piece in [content] if isinstance(content, str) else content:
         match piece:
             case str():
@@ -71,7 +76,7 @@ def _user_content(content: Any) -> Iterator[Content]:
             case BinaryContent() | FileUrl():
                 yield _media(piece)
             case _:
-                yield Opaque(_FORMAT, str(getattr(piece, "kind", type(piece).__name__)), json.dumps(str(piece)))
+                yield Opaque(format, str(getattr(piece, "kind", type(piece).__name__)), json.dumps(str(piece)))
 
 
 def _media(file: Any) -> Media:
@@ -80,27 +85,30 @@ def _media(file: Any) -> Media:
     return Media("image/*" if isinstance(file, ImageUrl) else "", "url", str(getattr(file, "url", file)))
 
 
-def _response_parts(response: ModelResponse) -> Iterator[Part]:
+def _response_parts(response: ModelResponse, format: str) -> Iterator[Part]:
     for part in response.parts:
         match part:
             case TextPart():
                 if part.content:
                     yield Text(part.content)
             case ThinkingPart():
-                yield Reasoning(part.content, part.signature or "", "", _FORMAT)
+                yield Reasoning(part.content, part.signature or "", "", format)
             case ToolCallPart():
                 yield ToolCall(part.tool_call_id, part.tool_name, part.args_as_json_str())
             case _:
-                yield Opaque(_FORMAT, part.part_kind, json.dumps(str(part)))
+                yield Opaque(format, part.part_kind, json.dumps(str(part)))
 
 
 def request_part(message: Message, own: Any = None) -> Any:
     """Return a part of a request for a message. `own`: the part that it was, whose other fields it keeps."""
     result = message.result
     if result is not None:
+        content = content_of(result.content)
+        if isinstance(content, list) and all(isinstance(piece, str) for piece in content):
+            content = "\n".join(content)  # A list of texts would become JSON.
         if isinstance(own, ToolReturnPart):
-            return replace(own, content=content_of(result.content))
-        return ToolReturnPart(result.name or "tool", content_of(result.content), tool_call_id=result.call_id)
+            return replace(own, content=content)
+        return ToolReturnPart(result.name or "tool", content, tool_call_id=result.call_id)
     if message.role == "system":
         return SystemPromptPart(message.text)
     return UserPromptPart(content_of(message.parts))
@@ -115,7 +123,7 @@ def response_of(message: Message, own: ModelResponse | None = None) -> ModelResp
                 parts.append(TextPart(text))
             case ToolCall():
                 parts.append(ToolCallPart(part.name, part.arguments, part.call_id))
-            case Reasoning(format="pydantic_ai"):
+            case Reasoning():
                 kept = (old for old in own.parts if isinstance(old, ThinkingPart)) if own else ()
                 parts += [old for old in kept if (old.content, old.signature or "") == (part.text, part.signature)][:1]
             case _:
@@ -136,4 +144,10 @@ def content_of(parts: Sequence[Part | Content]) -> Any:
                 pieces.append(ImageUrl(part.data))
             case _:
                 pass
-    return "".join(pieces) if all(isinstance(piece, str) for piece in pieces) else pieces
+    match pieces:
+        case []:
+            return ""
+        case [str(text)]:
+            return text
+        case _:
+            return pieces
