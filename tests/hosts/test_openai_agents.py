@@ -33,9 +33,6 @@ from foveate.testing.server import StubServer
 
 agents.set_tracing_disabled(True)
 
-# The SDK closes its clients by itself, in part after the loop of `asyncio.run` has ended.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
 
 @function_tool
 def read_log(number: int) -> str:

@@ -41,10 +41,7 @@ from foveate.hosts.pydantic_ai_messages import messages_of, request_part, respon
 from foveate.testing import CutReply, ScriptedModel, call, say
 from foveate.testing.server import StubServer
 
-# The SDKs close their clients by themselves, in part after the loop of `asyncio.run` has ended.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 LIMITS = UsageLimits(request_limit=None)
 
 
