@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -479,7 +479,12 @@ def content(view: View) -> list[tuple[object, ...]]:
 @MANY
 @given(messages=recap_histories(), shape=SHAPES)
 def test_planning_before_every_call_equals_planning_once(format, messages, shape):
-    """I2, I3, I5, I6, I12: nothing changes between two batches."""
+    """I2, I3, I5, I6, I12: nothing changes between two batches.
+
+    A note in place of a reply cannot hold the use of a provider's tool whose result comes with a later reply. Then the
+    plan of a later call may differ.
+    """
+    assume(not (shape["as_note"] and format == "anthropic" and any(map(_has_half_a_use, messages))))
     policy = recap_batches(**shape)
     keep, batch = shape["min_preserved_assistant_messages"], shape["batch_size"]
     always, once, plain = (opened(one, format=format) for one in (policy, policy, "off"))
@@ -514,6 +519,12 @@ def test_a_plan_consists_of_hides_and_summaries():
     assert isinstance(hides, Hide)
     assert isinstance(sums_up, Summarize)
     assert (hides.target, sums_up.span, sums_up.text) == (Target(one), Span(two, two), "recap - step 1")
+
+
+def _has_half_a_use(message: Message) -> bool:
+    """Return whether a use of a server tool, or its result, is in another message."""
+    blocks = [block for _, block in server_blocks(message)]
+    return {block.id for block in blocks if block.is_use} != {block.id for block in blocks if not block.is_use}
 
 
 def count_open_uses(messages: Iterable[Message]) -> int:
