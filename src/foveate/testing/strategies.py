@@ -39,7 +39,8 @@ def histories(*, max_size: int = 24) -> SearchStrategy[list[Message]]:
     blank and empty messages; broken arguments; images in results; reasoning signed, unsigned and foreign; blocks of
     unknown kinds; system messages in the middle; no user at all. At most `max_size` messages.
     """
-    return _build(_draws(2, max_size), lambda drawn: history_of(_moves(drawn, len(MOVES))))
+    # A move may add two messages.
+    return _build(_draws(2, max_size), lambda drawn: history_of(_moves(drawn, len(MOVES)))[:max_size])
 
 
 def runs(*, max_size: int = 12) -> SearchStrategy[list[Message]]:
