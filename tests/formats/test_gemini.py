@@ -168,6 +168,12 @@ def test_names_of_the_sdk_are_read_as_those_of_the_api():
     assert parsed(*objects) == parsed(*python)
 
 
+def test_a_role_that_is_a_default_of_the_sdk_s_class_is_read():
+    content = SdkObject(parts=[call("look")])
+    content.role = "model"  # type: ignore[attr-defined]
+    assert parsed(content) == parsed({"role": "model", "parts": [call("look")]})
+
+
 def test_url_safe_base64_of_the_sdk_becomes_standard_base64():
     part = {"inlineData": {"mimeType": "image/png", "data": "-_-_"}}
     assert parsed(said(part)) == [Message("user", (Media("image/png", "base64", "+/+/"),))]

@@ -73,7 +73,10 @@ def fields_of(value: object, where: str) -> dict[str, Any]:
         # With mode="json", the SDK would write bytes in an alphabet that other providers do not read. If it fails,
         # `as_dict` tries the other options and raises the error that names the problem.
         with suppress(Exception):
-            value = value.model_dump(exclude_unset=True, by_alias=True)
+            dumped = value.model_dump(exclude_unset=True, by_alias=True)
+            if isinstance(role := getattr(value, "role", None), str):  # `ModelContent` has it as a default.
+                dumped = {"role": role, **dumped}
+            value = dumped
     fields = as_dict(value, where)
     if fields.keys().isdisjoint(_CAMEL):
         return fields
