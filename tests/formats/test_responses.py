@@ -286,6 +286,20 @@ def test_items_of_other_kinds_keep_their_place():
     assert len(shown(*messages)) == 7
 
 
+def test_items_with_a_role_that_are_no_messages_stay_whole():
+    """Codex sends its tools and its settings as items of the developer."""
+    tools = {
+        "type": "additional_tools",
+        "id": "at_1",
+        "role": "developer",
+        "tools": [{"type": "custom", "name": "exec"}],
+    }
+    update = {"type": "configuration_update", "role": "developer", "reasoning": {"effort": "low"}}
+    chat = open_conversation("c", format=NAME, window=8_000)
+    items = [tools, {"role": "user", "content": "x"}, update]
+    assert chat.prompt(messages=items)["input"] == items
+
+
 def test_results_hold_texts_images_and_files():
     image = {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}", "detail": "low"}
     parts = [

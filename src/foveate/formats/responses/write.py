@@ -83,13 +83,20 @@ def write_view(entries: tuple[Entry, ...], start: int, profile: Profile) -> list
         keeps_ids = (entry.outline is None or message is entry.outline) and not is_interrupted(entry.stamp.stop)
         items = _items(message, kinds, strict=profile.strict, place=message.role, keeps_ids=keeps_ids)
         if not profile.unknown_keys:
-            items = [_documented(item) if "role" in item else item for item in items]
-        own = [item for item in items if item.get("content") != [] or "role" not in item]  # Empty messages are refused.
+            items = [_documented(item) if _is_message(item) else item for item in items]
+        own = [
+            item for item in items if item.get("content") != [] or not _is_message(item)
+        ]  # Empty messages are refused.
         if message.role == "tool" and len(own) > 1:  # No message may stand between a call and its result.
             notes += [(item, ()) for item in own[1:]]
             del own[1:]
         wires += [(item, (entry,)) for item in own]
     return wires + notes
+
+
+def _is_message(item: Mapping[str, Any]) -> bool:
+    """Return whether this is a message. Other items of the developer, such as `additional_tools`, have a role too."""
+    return "role" in item and item.get("type", "message") == "message"
 
 
 def _documented(item: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +126,7 @@ def _items(
 
 def without_id(item: dict[str, Any]) -> dict[str, Any]:
     """Return the item without its id. A message goes without its status too, which belongs to a whole message."""
-    left_out = ("id", "status") if "role" in item else ("id",)
+    left_out = ("id", "status") if _is_message(item) else ("id",)
     return {key: value for key, value in item.items() if key not in left_out}
 
 
