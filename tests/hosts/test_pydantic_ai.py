@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from pages import run_page
 from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
     BinaryContent,
     ImageUrl,
@@ -248,6 +251,12 @@ def test_a_fault_sends_the_messages_as_they_are(caplog: pytest.LogCaptureFixture
         agent = Agent(model_of("openai", server.url, "nobody-knows-me"), capabilities=[FoveateCapability()])
         assert run(agent).output == ANSWER
     assert "are sent as they are" in caplog.text
+
+
+def test_a_version_without_the_hook_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delattr(AbstractCapability, "prepare_model_request")
+    with pytest.raises(ImportError, match="prepare_model_request"):
+        importlib.reload(sys.modules[FoveateCapability.__module__])
 
 
 # --------------------------------------------------------------------------------------------------------- conversion

@@ -29,6 +29,10 @@ __all__ = ["FoveateCapability"]
 
 _log = logging.getLogger("foveate")
 _EXPAND: Final = expand_tool("openai")
+if not hasattr(AbstractCapability, "prepare_model_request"):  # An older version would never call the hook below.
+    raise ImportError(
+        "Capabilities of this Pydantic AI have no `prepare_model_request`. Install version 2.64 or newer."
+    )
 
 
 class FoveateCapability(AbstractCapability[Any]):
