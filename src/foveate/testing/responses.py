@@ -69,15 +69,7 @@ def anthropic_response(reply: Message, number: int, billed: Billed, request: Map
                 content.append({"signature": signature, "thinking": text, "type": "thinking"})
     for call in reply.calls:
         arguments = json.loads(call.arguments)
-        content.append(
-            {
-                "id": call.call_id,
-                "caller": {"type": "direct"},
-                "input": arguments,
-                "name": call.name,
-                "type": "tool_use",
-            }
-        )
+        content.append({"id": call.call_id, "caller": None, "input": arguments, "name": call.name, "type": "tool_use"})
     usage = {
         "cache_creation_input_tokens": billed.written,
         "cache_read_input_tokens": billed.read,
@@ -280,7 +272,9 @@ def _block_events(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[s
         case {"type": "tool_use", "input": arguments}:
             words = split_words(json.dumps(arguments, ensure_ascii=False)) if arguments else ()
             pieces = [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *words)]
-            return {**block, "input": {}}, pieces
+            # The API leaves out the keys that the SDK shows as None; some clients refuse null.
+            start = {key: value for key, value in block.items() if value is not None}
+            return {**start, "input": {}}, pieces
     return dict(block), []
 
 
