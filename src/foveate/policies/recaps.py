@@ -24,7 +24,7 @@ from ..core.json_objects import objects_in
 from ..core.messages import Message
 from ..core.planner import Policy
 from ..core.results import is_step_note
-from ..core.server_tools import partner_of, server_blocks
+from ..core.server_tools import ServerBlock, follow_uses, partner_of, server_blocks
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .placeholders import replacement
@@ -227,21 +227,18 @@ class _Batches:
 
     def __init__(self, view: View, due: Sequence[Entry], trigger: Entry, form: _RecapForm) -> None:
         self._view, self._due, self._trigger, self._form = view, due, trigger, form
-        sources = ((turn.id, turn.source) for turn in due if turn.source is not None)
+        units = _read_server_units(view)
+        self._closing_inputs = units.closing
+        sources = ((turn.id, turn.source) for turn in due if turn.source is not None and turn.id not in units.turns)
         self._expanded = [entry for entry in view.entries if entry.renewed]
         self._replaced: set[int] = set()  # positions of the user's messages for which `compact` has a text
         self._indexes = {entry: index for index, entry in enumerate(view.entries)}
         self._own = {
             turn.id: text
             for turn in due
-            if turn.source
-            and not turn.shrunk
-            and (text := form.own_text(turn))
-            and not _shares_server_tool(turn.source)
+            if turn.source and not turn.shrunk and turn.id not in units.turns and (text := form.own_text(turn))
         }
-        lines = {
-            id: line for id, source in sources if (line := form.find_line(source)) and not _shares_server_tool(source)
-        }
+        lines = {id: line for id, source in sources if (line := form.find_line(source))}
         self._lines = {**lines, **self._own}
         self._newest = next((turn.position for turn in reversed(due) if self._has_recap(turn)), 0)
 
@@ -264,7 +261,7 @@ class _Batches:
         """Hide user inputs before the newest recap, except the last one before the trigger, which this answers."""
         inputs = [entry for entry in self._view.entries if entry.is_input and entry.position < self._trigger.position]
         for entry in inputs[int(keep_first) : -1]:
-            is_old = entry.position < self._newest and entry.position not in self._replaced
+            is_old = entry.position < self._newest and entry.position not in self._replaced | self._closing_inputs
             if is_old and entry.message.role == "user" and _may_shrink(entry, self._view):
                 edit = Hide(Target(entry.id), _NAME, "the turns that followed are shown as recaps")
                 yield _Step(entry.position, edit, _size(entry.message))
@@ -296,7 +293,8 @@ class _Batches:
     def _is_step(self, turn: Entry, line: str) -> bool:
         """Return whether the turn is a step in JSON. In its place a recap would show another form of answer."""
         after = self._indexes[turn] + 1
-        has_results = after < len(self._view.entries) and self._view.entries[after].is_result
+        following = self._view.entries[after] if after < len(self._view.entries) else turn
+        has_results = following.is_result and following.kind == "message"  # A note has a late result of another turn.
         return has_results or (
             turn.id not in self._own and all(line != own.strip() for own in turn.message.text.split("\n"))
         )
@@ -327,9 +325,42 @@ class _Batches:
             yield _Step(recap.position, edit, sum(_size(entry.message) for entry in expanded))
 
 
-def _shares_server_tool(message: Message) -> bool:
-    """Return whether another message has the other half of a server tool's use and result. A recap would part them."""
-    return any(partner_of(message.parts, index) is None for index, _ in server_blocks(message))
+class _ServerUnits(NamedTuple):
+    """The units of server tools that go over several messages: uses, their results, and the turns between them."""
+
+    turns: set[str]
+    """Ids of the turns of the assistant in these units."""
+    closing: set[int]
+    """Positions of the messages that end a unit without a result. If one is hidden, later turns join the unit."""
+
+
+def _read_server_units(view: View) -> _ServerUnits:
+    """Return the units of server tools in a view.
+
+    A note of role user inside a unit would end the turn of the assistant, so that the result could not be sent. Each
+    turn counts as part of a unit if the messages before it show that. So later messages change no decision.
+    """
+    units = _ServerUnits(set(), set())
+    open_uses: dict[str, ServerBlock] = {}
+    for entry in view.entries:
+        message = entry.outline
+        if message is None or message.role == "tool":
+            continue
+        if message.role != "assistant":
+            if open_uses:
+                units.closing.add(entry.position)
+            open_uses.clear()
+            continue
+        is_inside = bool(open_uses)
+        follow_uses(message, str(entry.position), open_uses)
+        if is_inside or open_uses or _has_lone_result(message):
+            units.turns.add(entry.id)
+    return units
+
+
+def _has_lone_result(message: Message) -> bool:
+    """Return whether a result of a server tool has no use in the same message."""
+    return any(not block.is_use and partner_of(message.parts, i) is None for i, block in server_blocks(message))
 
 
 def _write_recap(turn: Entry, line: str, template: str) -> Iterator[_Step]:
