@@ -92,8 +92,8 @@ def build_server(source: Source, *, name: str = "foveate", **options: Any) -> MC
     server = MCPServer(name, instructions=_INSTRUCTIONS, **options)
     _add_reading(server, source)
     _add_resources(server, source)
-    if source.can_change:
-        _add_changes(server, source)
+    if source.has_views:
+        _add_management(server, source)
     return server
 
 
@@ -135,6 +135,17 @@ def _add_reading(server: MCPServer, source: Source) -> None:
             ]
 
     @server.tool(annotations=_READS)
+    def list_conversations() -> list[Listed]:
+        """List the conversations that this server may read; the first one counts where a call names none."""
+        listed = []
+        for name in source.names()[:_MAX_LISTED]:
+            with _opened(source, name) as chat:
+                listed.append(Listed(name=name, messages=len(chat)))
+        return listed
+
+
+def _add_management(server: MCPServer, source: Source) -> None:
+    @server.tool(annotations=_READS)
     def context_status(conversation: Name = "") -> Status:
         """Return how full the window is, and which messages are shortened or hidden."""
         with _opened(source, conversation) as chat:
@@ -159,17 +170,6 @@ def _add_reading(server: MCPServer, source: Source) -> None:
                 ],
             )
 
-    @server.tool(annotations=_READS)
-    def list_conversations() -> list[Listed]:
-        """List the conversations that this server may read; the first one counts where a call names none."""
-        listed = []
-        for name in source.names()[:_MAX_LISTED]:
-            with _opened(source, name) as chat:
-                listed.append(Listed(name=name, messages=len(chat)))
-        return listed
-
-
-def _add_changes(server: MCPServer, source: Source) -> None:
     @server.tool(annotations=_CHANGES)
     def pin(handle: Handle, conversation: Name = "") -> str:
         """Keep a message as it is shown now, so that no policy shortens it."""

@@ -56,7 +56,7 @@ class _Session(Struct):
 class SessionFiles:
     """The sessions of one client in one project, newest first; each is named by the stem of its file."""
 
-    can_change = False
+    has_views = False
 
     def __init__(
         self, client: Client, project: Path | None = None, *, environ: Mapping[str, str] | None = None
@@ -120,19 +120,19 @@ class SessionFiles:
             except (BadTranscript, UnknownFormat) as error:
                 raise BadInput(f"Session {path.stem} cannot be read: {error}") from error
             messages = [recorded.message for recorded in recording.messages]
-            known = _Session(version, messages, _hidden(messages, known))
+            known = _Session(version, messages, _hidden(path.stem, messages, known))
         self._sessions[path.stem] = known
         while len(self._sessions) > _MAX_OPEN:
             self._sessions.pop(next(iter(self._sessions))).chat.close()
         return known.chat
 
 
-def _hidden(messages: list[Message], known: _Session | None) -> Conversation:
+def _hidden(name: str, messages: list[Message], known: _Session | None) -> Conversation:
     """Return a conversation with these messages, all hidden. One that has the first of them is continued."""
     if known is not None and messages[: len(known.messages)] == known.messages:
         chat, new = known.chat, messages[len(known.messages) :]
     else:
-        chat, new = open_conversation("session", store="memory:", policy="off", window=200_000, expand=True), messages
+        chat, new = open_conversation(name, store="memory:", policy="off", window=200_000, expand=True), messages
     if new:
         ids = chat.append(new)
         chat.edit(Hide(Span(ids[0], ids[-1]), reason="a message of a recorded session"))

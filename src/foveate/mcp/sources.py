@@ -18,8 +18,8 @@ __all__ = ["Source", "StoredConversations"]
 class Source(Protocol):
     """Some conversations. A server reads these and no others."""
 
-    can_change: bool
-    """Whether messages may be pinned and erased."""
+    has_views: bool
+    """Whether foveate makes what the model sees: then there is a status, and messages may be pinned and erased."""
 
     def names(self) -> Sequence[str]:
         """Return the names of the conversations. The first one counts where a call names none."""
@@ -33,7 +33,7 @@ class Source(Protocol):
 class StoredConversations:
     """Conversations in a store, of one tenant."""
 
-    can_change = True
+    has_views = True
 
     def __init__(
         self, url: str, names: Sequence[str] = (), *, all_names: bool = False, tenant: str = "", window: int = 200_000
