@@ -464,6 +464,41 @@ def test_host_that_never_sees_expand_forks_nothing():
     assert refusals(chat, view) == []
 
 
+def test_departure_after_a_mixed_reply_keeps_the_result_of_expand():
+    """Without it, the reply in the list is another message, and all calls before it leave the view."""
+    store = MemoryStore()
+    chat = opened(store=store, expand=True)
+    mine = [user("Go.")]
+    chat.prepare(messages=mine)
+    chat.record(call("e1", "expand", search="word"))
+    mine += [call("e1", "expand", search="word"), answer("e1", "There is no such tool.")]
+    chat.prepare(messages=mine)
+    chat.record(assistant("", ToolCall("e2", "expand", '{"search":"x"}'), ToolCall("c1", "look")))
+    mine += [assistant("", ToolCall("c1", "look")), answer("c1", "Fine.")]
+    chat.prepare(messages=mine)
+    mine.insert(4, user("Wait."))
+    followed = chat.follow(mine)
+    assert (len(followed.added), followed.hidden, followed.former) == (2, 0, "c~1")
+    calls = [[made.call_id for made in entry.message.calls] for entry in chat.prepare(messages=mine)]
+    assert [ids for ids in calls if ids] == [["e1"], ["e2", "c1"]]
+    assert opened(store=store, expand=True).follow(mine) == Followed()
+
+
+def test_reply_in_the_list_is_not_hidden_with_the_next_one():
+    """A reply with only calls of `expand` leaves the view with the next reply if the list has neither."""
+    store = MemoryStore()
+    chat = opened(store=store, expand=True)
+    mine = [user("Go.")]
+    chat.prepare(messages=mine)
+    chat.record(call("e1", "expand", search="word"))
+    mine += [call("e1", "expand", search="word"), answer("e1", "There is no such tool."), say("Nothing found.")]
+    chat.prepare(messages=[*mine, user("Next.")])
+    followed = opened(store=store, expand=True).follow([*mine[:3], user("Next.")])
+    assert followed == Followed(hidden=1)
+    view = opened(store=store, expand=True).view
+    assert [entry.message.role for entry in view] == ["user", "assistant", "tool", "user"]
+
+
 # ------------------------------------------------------------------------------------------------- failures and speed
 
 STEPS = [

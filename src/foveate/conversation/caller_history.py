@@ -8,7 +8,7 @@ of plugins, and the calls of `expand` that it answered itself, with their result
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -398,11 +398,19 @@ class CallerHistory:
                 places[known.position] = ListPlace(item.places, known.part, len(item.traits), bool(known.edits))
         self.places = places
 
-    def runs_of(self, indices: Sequence[int], shown: Set[int] | None = None) -> list[tuple[str, str]]:
+    def last_row(self, index: int) -> int:
+        """Return the position of the last row that belongs to a message: additions of plugins, results of `expand`."""
+        return self.known[index + 1].position - 1 if index + 1 < len(self.known) else self.position
+
+    def runs_of(
+        self, indices: Sequence[int], shown: Set[int] | None = None, *, listed: Container[int] = ()
+    ) -> list[tuple[str, str]]:
         """Return the ids of the first and the last row of each range of these messages, ascending.
 
-        A range includes the rows that belong to its messages. `shown`: the positions that the view shows. A range then
-        also includes the messages inside and next to it that are hidden already, so that a window is one range.
+        A range includes the rows that belong to its messages, and the replies directly before a reply that only call
+        `expand`, if the list lacks them. `listed`: indices of the messages that the list has. `shown`: the positions
+        that the view shows. A range then also includes the messages inside and next to it that are hidden already, so
+        that a window is one range.
         """
         hidden = set(indices)
 
@@ -411,7 +419,7 @@ class CallerHistory:
             if owner < 0:
                 return False
             known = self.known[owner]
-            if owner in hidden or (with_optional and known.is_optional and known.item < 0):
+            if owner in hidden or (with_optional and known.is_optional and known.item < 0 and owner not in listed):
                 return True
             return shown is not None and known.is_hidden and position not in shown
 

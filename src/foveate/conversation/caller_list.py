@@ -281,7 +281,9 @@ class CallerList:
         if changes.hidden:
             entries = self._state.projection.entries()
             shown = {entry.position for entry in entries if entry.outline is not None}
-            edits += [Hide(_target(ends), CALLER, _GONE) for ends in history.runs_of(changes.hidden, shown)]
+            listed = {index for index, _ in changes.shown}
+            ranges = history.runs_of(changes.hidden, shown, listed=listed)
+            edits += [Hide(_target(ends), CALLER, _GONE) for ends in ranges]
         return edits
 
     # --------------------------------------------------------------------------------------------------------- forking

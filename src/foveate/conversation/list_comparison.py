@@ -285,7 +285,7 @@ class Comparison:
         history, changes = self._history, self._changes
         changes.reason = _OTHER.format(place=self._place(gap.before))
         if self._may_fork:
-            changes.fork_at = history.known[gap.before].position if gap.before >= 0 else 0
+            changes.fork_at = history.last_row(gap.before) if gap.before >= 0 else 0
             return
         after = {(spot.item, spot.part) for spot in chain if (spot.item, spot.part) >= gap.spots[0][:2]}
         changes.shown = [pair for pair in changes.shown if pair[0] <= gap.before]
