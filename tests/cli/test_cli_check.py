@@ -79,6 +79,34 @@ def test_check_names_message_line_and_repair_of_each_problem(run, tmp_path, prov
     assert "      foveate repair " in text
 
 
+HI = {"role": "user", "content": "hi"}
+ITEM = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "provider"),
+    [
+        ({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, "gemini"),
+        ({"model": "gpt-5", "input": [ITEM]}, "openai_responses"),
+        ({"messages": [HI, call("a", "ls", {}), {"role": "tool", "tool_call_id": "a", "content": "ok"}]}, "openai"),
+        ({"messages": [HI, {"role": "assistant", "content": [THOUGHT, {"type": "text", "text": "Hi."}]}]}, "anthropic"),
+        ({"messages": [HI], "system": "Be brief."}, "anthropic"),
+        ({"messages": [HI], "model": "gpt-5"}, "openai"),
+        ({"messages": [HI], "model": "claude-sonnet-4-5"}, "anthropic"),
+        ({"messages": [HI]}, "anthropic"),
+    ],
+)
+def test_check_recognises_the_provider_of_a_file(run, tmp_path, recorded, provider):
+    """The form of the messages counts most, then the model."""
+    path = tmp_path / "recorded.json"
+    path.write_text(json.dumps(recorded))
+    code, out, _ = run("check", path, "--json")
+    facts = json.loads(out)
+    assert (code, facts["provider"], facts["findings"]) == (0, provider, [])
+    assert json.loads(run("check", path, "--provider", "openai", "--json")[1])["provider"] == "openai"
+
+
 def test_key_that_the_provider_does_not_know_is_named_and_left_out(run, tmp_path):
     path = write(tmp_path / "keys.jsonl", [{"role": "user", "content": "hi", "metadata": {"plan": "pro"}}])
     code, out, _ = run("check", path, "--provider", "openai")
@@ -110,7 +138,8 @@ def test_problem_in_a_packed_message_names_the_recorded_message(run, tmp_path):
         {"role": "tool", "tool_call_id": "x", "content": "whose?"},
         {"role": "tool", "tool_call_id": "b", "content": "ok"},
     ]
-    facts = json.loads(run("check", write(tmp_path / "packed.jsonl", messages), "--json")[1])
+    path = write(tmp_path / "packed.jsonl", messages)
+    facts = json.loads(run("check", path, "--provider", "anthropic", "--json")[1])
     assert [(one["message"], one["rule"]) for one in facts["findings"]] == [(5, "pairing")]
 
 

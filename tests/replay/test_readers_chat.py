@@ -40,6 +40,7 @@ def test_json_lines_give_a_message_for_each_line(tmp_path: Path) -> None:
             RecordedMessage(message, place + 1, (1767323040 + place) * 1000, None, f"m{place}")
             for place, message in enumerate(SAID)
         ),
+        provider="openai",
     )
     assert sniff(path) == "chat"
 

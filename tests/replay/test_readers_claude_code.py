@@ -69,6 +69,7 @@ def test_a_session_is_read_with_its_times_usage_and_ids(tmp_path: Path) -> None:
         ),
         model="claude-x",
         name="s1",
+        provider="anthropic",
     )
     assert recording.notes_text() == ""
 

@@ -99,6 +99,7 @@ def test_a_rollout_is_read_with_its_prompt_usage_and_tools(tmp_path: Path) -> No
         tools=({"name": "t"},),
         name="s1",
         notes={"images": 1, "other lines": 2},
+        provider=FORMAT,
     )
 
 

@@ -16,6 +16,7 @@ from ..core.messages import Message
 from ..core.sizes import tokens_of
 from ..errors import BadTranscript
 from ..formats import get_format
+from ..models.known import format_of_model
 from ..replay.recordings.recording import Recording
 from .options import Provider
 
@@ -26,7 +27,7 @@ def check(
     file: Path,
     /,
     *,
-    provider: Provider = "anthropic",
+    provider: Provider | None = None,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     reader: Annotated[str | None, Parameter(name="--format")] = None,
     lenient: bool = False,
@@ -42,7 +43,8 @@ def check(
     file
         A recording.
     provider
-        The rules: anthropic (default), openai, openai_responses or gemini.
+        The rules: anthropic, openai, openai_responses or gemini. Default: those of the provider in whose form the file
+        is, else of the model in it, else anthropic.
     as_json
         Print one JSON object.
     reader
@@ -53,14 +55,15 @@ def check(
     from ..replay.recordings import read_recording
 
     recording = read_recording(file, lenient=lenient, format=reader)
-    findings = _findings(recording, provider)
+    rules = provider or recording.provider or format_of_model(recording.model) or "anthropic"
+    findings = _findings(recording, rules)
     spending = _spending([row.message for row in recording.messages])
     if as_json:
         facts = {
             "transcript": recording.path,
             "format": recording.format,
             "model": recording.model,
-            "provider": provider,
+            "provider": rules,
             "legal": not findings,
             "findings": findings,
             **msgspec.structs.asdict(spending),
@@ -68,7 +71,7 @@ def check(
         }
         sys.stdout.write(msgspec.json.encode(facts).decode() + "\n")
     else:
-        _print(recording, provider, findings, spending)
+        _print(recording, rules, findings, spending)
     return 1 if findings else 0
 
 

@@ -9,7 +9,7 @@ with their number, because only its owner knows which one to read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...core.messages import Message
@@ -39,6 +39,7 @@ _FIELDS = (
 _STAMPS = ("id", "timestamp", "time", "created_at")
 """Fields that the recorder added. They are not part of the message."""
 
+_OPENAI_ROLES = ("developer", "tool", "function")
 _ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 
@@ -74,6 +75,7 @@ def _read(source: Source) -> Recording:
         model if isinstance(model, str) else "",
         tuple(tool for tool in as_list(tools) if isinstance(tool, dict)),
         notes=collect_notes(recorded, counted),
+        provider=_provider([value for _, value in messages], holder_fields),
     )
 
 
@@ -119,6 +121,17 @@ def _is_anthropic(value: Any) -> bool:
     content = value.get("content") if isinstance(value, dict) else None
     blocks = content if isinstance(content, list) else []
     return any(isinstance(block, dict) and block.get("type") in _ANTHROPIC_BLOCKS for block in blocks)
+
+
+def _is_openai(value: Any) -> bool:
+    return isinstance(value, dict) and ("tool_calls" in value or value.get("role") in _OPENAI_ROLES)
+
+
+def _provider(messages: Sequence[Any], request: Mapping[str, Any]) -> str:
+    """Return the format of the only provider that writes such messages; "" if others write them too."""
+    if any(map(_is_anthropic, messages)) or "system" in request:
+        return "anthropic"
+    return "openai" if any(map(_is_openai, messages)) else ""
 
 
 def _is_chat(value: Any) -> bool:

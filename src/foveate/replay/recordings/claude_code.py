@@ -230,7 +230,8 @@ def _thread(source: Source, name: str, nodes: Iterable[Node], counted: Counter[s
     messages = tuple(entry for draft in drafts for entry in _finished(source, draft))
     replies = [draft.line.body for draft in drafts if draft.line.type == "assistant" and draft.line.body]
     model = most_common_model(reply.model or "" for reply in replies if reply.model != "<synthetic>")
-    return Recording(source.path, READER.name, messages, model, (), name, collect_notes(messages, counted))
+    notes = collect_notes(messages, counted)
+    return Recording(source.path, READER.name, messages, model, (), name, notes, provider="anthropic")
 
 
 def _drafts(nodes: Iterable[Node], counted: Counter[str]) -> list[_Draft]:

@@ -261,6 +261,7 @@ class _Rollout:
             self.tools,
             self.name,
             collect_notes(messages, self.counted + self.items.counted),
+            provider=NAME,
             branches=tuple(self.branches),
         )
 
@@ -304,7 +305,8 @@ def _read_items(source: Source) -> Recording:
             items.add(number, None, item)
     items.end()
     messages = tuple(items.done)
-    return Recording(source.path, RESPONSES.name, messages, model, tools, name, collect_notes(messages, items.counted))
+    notes = collect_notes(messages, items.counted)
+    return Recording(source.path, RESPONSES.name, messages, model, tools, name, notes, provider=NAME)
 
 
 RESPONSES = Reader("openai_responses", _recognises_items, _read_items)

@@ -46,6 +46,7 @@ def _read(source: Source) -> Recording:
         model if isinstance(model, str) else "",
         tuple(tool for tool in as_list(_setting(holder, "tools")) if isinstance(tool, dict)),
         notes=collect_notes(recorded, counted),
+        provider="gemini",
     )
 
 

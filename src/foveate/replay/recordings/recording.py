@@ -94,6 +94,8 @@ class Recording(Struct, frozen=True):
     """Counts by kind (see KINDS), without zeros."""
     side_chains: tuple[Recording, ...] = ()
     """Conversations of sub-agents, in the order they began."""
+    provider: str = ""
+    """The format of the provider in whose form the messages are recorded, such as `gemini`; "" for any other form."""
     branches: tuple[Recording, ...] = ()
     """Messages that rewinds left behind, in order. A branch holds only the messages after its fork point."""
 
