@@ -93,11 +93,7 @@ class Planner:
         for _ in range(PLANS):
             try:
                 self._record_compaction()
-                draft = self._draft(self.policies, self.floor, answers, attempts, sends=True)
-                self._apply(draft, attempts)
-                for pending in list(self._prefetch.unwanted(draft.plan)):
-                    self._drop(pending, "no policy asks for it any more")
-                view = state.view() if draft.plan else draft.plan.before
+                view = self._commit_plan(answers, attempts) or state.view()
                 self._note_stand_ins(view)
                 self._note_offer(view)
             except ConflictError:
@@ -106,8 +102,6 @@ class Planner:
             break
         else:
             raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Plan again later.")
-        if not draft.plan.open_requests:  # Summaries of other processes are done, or no longer wanted.
-            self._prefetch.is_handed_on = False
         if all(entry.is_system for entry in view.entries):
             raise BadInput("There is nothing to send. Append a message first.")
         if self._checker.profile is not state.profile:
@@ -117,6 +111,19 @@ class Planner:
             raise IllegalView(violations)
         state.begin_call(view)
         return view
+
+    def _commit_plan(self, answers: dict[str, Answer], attempts: Attempts) -> View | None:
+        """Plan and commit. Return the view, or None if edits changed it.
+
+        The views of the plan are released before the next one is made: over a long history each is large.
+        """
+        draft = self._draft(self.policies, self.floor, answers, attempts, sends=True)
+        self._apply(draft, attempts)
+        for pending in list(self._prefetch.unwanted(draft.plan)):
+            self._drop(pending, "no policy asks for it any more")
+        if not draft.plan.open_requests:  # Summaries of other processes are done, or no longer wanted.
+            self._prefetch.is_handed_on = False
+        return None if draft.plan else draft.plan.before
 
     def plan_after_reply(self) -> None:
         """Let policies act once a reply is recorded, so that those that count act at their count.
@@ -258,6 +265,7 @@ class Planner:
                     return _Draft(plan, prefetched)
                 round += 1
                 self._ask(requests, answers, attempts)
+            del plan  # Its views may be large, and the next plan makes its own.
 
     # ------------------------------------------------------------------------------------------------ the summarizer
 

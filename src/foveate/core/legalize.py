@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from .ids import ERASED
@@ -54,8 +55,8 @@ class _Unit(NamedTuple):
     """Index of its first slot."""
     entry: int
     """Index of its first entry."""
-    call_ids: set[str]
-    """Ids of its calls and of its uses of server tools."""
+    call_ids: tuple[str, ...]
+    """Ids of its calls and of its uses of server tools. Set when the next unit begins."""
     open_uses: OpenUses
     """Uses of server tools that have no result before the unit."""
 
@@ -79,8 +80,6 @@ class Legalizer:
         twin._entries, twin._units = list(self._entries), list(self._units)
         twin._taken, twin._fresh = set(self._taken), set(self._fresh)
         twin._open_uses = self._open_uses
-        if twin._units:  # Only the last unit's ids are changed in place.
-            twin._units[-1] = twin._units[-1]._replace(call_ids=twin._fresh)
         twin._systems = self._systems.copy()
         return twin
 
@@ -90,14 +89,12 @@ class Legalizer:
         self._systems.forget(len(self._entries))
         prompt = last_prompt(slots)
         start = self._units[-1].slot if self._units else 0
-        for unit in _units(slots, start):
+        for unit, end in pairwise(chain(_units(slots, start), (len(slots),))):
             if self._units and self._units[-1].slot == unit:
                 self._reopen_last()
             else:
-                self._taken |= self._fresh
-                self._fresh = set()
-                self._units.append(_Unit(unit, len(self._entries), self._fresh, self._open_uses))
-            end = next((i for i in range(unit + 1, len(slots)) if _opens(slots[i])), len(slots))
+                self._close_last()
+                self._units.append(_Unit(unit, len(self._entries), (), self._open_uses))
             known = len(self._entries)
             before = self._entries[-1] if known else None
             self._systems.forget(known)
@@ -112,8 +109,14 @@ class Legalizer:
             dropped = self._units.pop()
             del self._entries[dropped.entry :]
             self._open_uses = dropped.open_uses
-            self._fresh = self._units[-1].call_ids if self._units else set()
+            self._fresh = set(self._units[-1].call_ids if self._units else ())
             self._taken -= self._fresh
+
+    def _close_last(self) -> None:
+        if self._units:
+            self._units[-1] = self._units[-1]._replace(call_ids=tuple(self._fresh))
+        self._taken |= self._fresh
+        self._fresh = set()
 
     def _reopen_last(self) -> None:
         del self._entries[self._units[-1].entry :]
@@ -210,8 +213,9 @@ class Legalizer:
                 opened[key] = index
         if message.calls:  # Results of calls must follow directly, so that no stand-in can close these uses.
             lone = {key for key in opened if key in open_uses and not open_uses[key][1].may_wait}
-            unpaired.update(opened[key] for key in lone)
-            open_uses = {key: use for key, use in open_uses.items() if key not in lone}
+            if lone:
+                unpaired.update(opened[key] for key in lone)
+                open_uses = {key: use for key, use in open_uses.items() if key not in lone}
         self._open_uses = open_uses
         return unpaired
 

@@ -9,7 +9,7 @@ unknown content, and edits without an effect.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -189,18 +189,27 @@ def _resolve(
 ) -> tuple[list[Edit], list[NeedsSummary]]:
     edits: list[Edit] = []
     open_requests: list[NeedsSummary] = []
-
-    def take(returned: Iterable[Edit | NeedsSummary], answered: tuple[str, ...]) -> None:
-        for item in _checked(policy, returned):
-            if not isinstance(item, NeedsSummary):
-                edits.append(item)
-            elif (answer := answers.get(key := item.request.key)) is None:
-                open_requests.append(item)
-            elif key not in answered:  # A policy that repeats an answered request would repeat it forever.
-                take(_with_author(item.then(answer), answer), (*answered, key))
-
-    take(returned, ())
+    for item in _with_answers(policy, returned, answers, ()):
+        if isinstance(item, NeedsSummary):
+            open_requests.append(item)
+        else:
+            edits.append(item)
     return edits, open_requests
+
+
+def _with_answers(
+    policy: Policy,
+    returned: Iterable[Edit | NeedsSummary],
+    answers: Mapping[str, Answer],
+    answered: tuple[str, ...],
+) -> Iterator[Edit | NeedsSummary]:
+    """Yield the same items, with what follows from its answer in place of each request that is answered."""
+    for item in _checked(policy, returned):
+        if not isinstance(item, NeedsSummary) or (answer := answers.get(key := item.request.key)) is None:
+            yield item
+        elif key not in answered:  # A policy that repeats an answered request would repeat it forever.
+            follows = _with_author(item.then(answer), answer)
+            yield from _with_answers(policy, follows, answers, (*answered, key))
 
 
 def _with_author(edits: Iterable[Edit | NeedsSummary], answer: Answer) -> Iterable[Edit | NeedsSummary]:

@@ -75,9 +75,9 @@ class _Filter(Struct, frozen=True):
         texts = {entry.handle: placeholder(self.template, entry) for entry in due}
         due = [entry for entry in due if is_longer(entry, texts[entry.handle])]
         if len(due) >= self.batch:
+            name, reason = f"keep-last-{keep}", f"older than the newest {keep} results"
             for entry in due:
-                reason = f"older than the newest {keep} results"
-                yield replacement(entry, texts[entry.handle], f"keep-last-{keep}", reason)
+                yield replacement(entry, texts[entry.handle], name, reason)
 
     def _remove_media(self, view: View, keep: int, replaced: set[str]) -> Iterator[Edit]:
         with_media = [entry for entry in view.entries if entry.id not in replaced and any(entry.message.media())]
