@@ -43,6 +43,7 @@ PACKAGES: dict[str, set[str]] = {
     "hosts": {
         "agent_framework",
         "agents",
+        "claude_agent_sdk",
         "google",
         "httpx",
         "httpx2",
@@ -50,6 +51,7 @@ PACKAGES: dict[str, set[str]] = {
         "langchain_core",
         "langgraph",
         "litellm",
+        "mcp",
         "pydantic_ai",
         "strands",
     },
