@@ -57,6 +57,7 @@ PACKAGES: dict[str, set[str]] = {
     },
     "inspector": {"jinja2"},
     "mcp": {"mcp", "pydantic"},
+    "proxy": {"aiohttp", "starlette", "uvicorn", "yarl", "zstandard"},
     "cli": {"cyclopts", "rich", "jinja2", "genai_prices", "prompt_toolkit"},
     "testing": {"hypothesis", "pytest"},
 }

@@ -22,6 +22,7 @@ from .mcp import mcp
 from .options import description
 from .policy import list_
 from .policy import show as show_policy
+from .proxy import proxy
 from .repair import repair
 from .replay import replay
 from .show import show
@@ -47,7 +48,7 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=False),
     suppress_keyboard_interrupt=False,
 )
-for command in (chat, replay, show, check, digest, repair, mcp):
+for command in (chat, replay, show, check, digest, repair, mcp, proxy):
     app.command(command, help=description(command))
 policies = App(name="policy", help="List the presets, and show the effective settings.")
 policies.command(show_policy, name="show", help=description(show_policy))

@@ -28,8 +28,12 @@ FILE = "foveate.toml"
 MOST = 2**63 - 1
 """The largest whole number that every store can keep."""
 
-_IGNORED = ("FOVEATE_MCP_TOKEN", "FOVEATE_THOROUGH", "FOVEATE_TRANSCRIPTS", "FOVEATE_WIRE", "FOVEATE_TEST_")
-"""Beginnings of variables that are no settings: the token of `foveate mcp`, and those of foveate's own tests."""
+_IGNORED = (
+    *("FOVEATE_MCP_TOKEN", "FOVEATE_PROXY_"),
+    *("FOVEATE_THOROUGH", "FOVEATE_TRANSCRIPTS", "FOVEATE_WIRE", "FOVEATE_TEST_"),
+)
+"""Beginnings of variables that are no settings: those of `foveate mcp` and `foveate proxy`, and those of foveate's own
+tests."""
 
 
 class General(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,137 @@
+"""`foveate proxy`: a proxy in front of any client of Anthropic or OpenAI."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from ..errors import BadSetting, MissingExtra
+from .options import settings_of
+from .output import say
+
+__all__ = ["proxy"]
+
+
+def proxy(
+    *,
+    upstream: str | None = None,
+    port: int = 8787,
+    host: str = "127.0.0.1",
+    store: str | None = None,
+    policy: str | None = None,
+    window: int | None = None,
+    tokens: Path | None = None,
+    strict: bool = False,
+    workers: int = 1,
+    max_body: int = 64,
+    json_logs: bool = False,
+    status: bool = False,
+) -> int:
+    """Keep the conversations of any client inside their windows, without a change in the client.
+
+    Set the base URL of the client: `ANTHROPIC_BASE_URL=http://127.0.0.1:8787` for Claude Code,
+    `OPENAI_BASE_URL=http://127.0.0.1:8787/v1` for programs that use OpenAI's API. Keys are passed on, and neither
+    stored nor logged.
+
+    Example: `foveate proxy`, or `foveate proxy --upstream https://openrouter.ai/api --window 100000`
+
+    Parameters
+    ----------
+    upstream
+        Where requests go: anthropic, openai, or a URL (default: Anthropic or OpenAI, by the path of the request).
+    port
+        The port to listen at (default: 8787).
+    host
+        The address to listen at (default: 127.0.0.1). Any other than this computer's needs a token, in the variable
+        FOVEATE_PROXY_TOKEN or with --tokens. Clients send it in the header x-foveate-token.
+    store
+        Where conversations are stored: a SQLite file or a URL (default: a file in your data folder).
+    policy
+        How conversations shrink: a preset or a TOML file (default: from the settings, else balanced).
+    window
+        The largest window in tokens (default: that of each model).
+    tokens
+        A file with one tenant and its token a line. A tenant's requests use its own conversations only.
+    strict
+        Refuse a request if no view can be made for it, instead of sending it as it came.
+    workers
+        Processes that serve (default: 1).
+    max_body
+        The largest request in MB (default: 64).
+    json_logs
+        Write the log as JSON, one object a line.
+    status
+        Print what the proxy at this port has saved so far, and exit.
+    """
+    if status:
+        return _print_status(host, port)
+    try:
+        from ..proxy.server import serve
+        from ..proxy.settings import TOKEN, ProxySettings, is_loopback, read_tokens, upstreams_of
+    except ModuleNotFoundError as error:
+        raise MissingExtra("A proxy", "proxy") from error
+    from ..open.pool import Conversations
+    from .chat.options import choose_store
+
+    if workers < 1 or max_body < 1 or not 0 <= port < 65_536:
+        raise BadSetting("--workers and --max-body must be at least 1, and --port must be a port.")
+    settings = settings_of(policy)
+    keys = read_tokens(tokens, os.environ.get(TOKEN, ""), settings["tenant"])
+    if not keys and not is_loopback(host):
+        raise BadSetting(
+            f"Other computers reach {host}, so clients need a token. Set {TOKEN} to a long random text, or use "
+            f"--tokens FILE."
+        )
+    url = choose_store(store, settings)
+    if workers > 1 and url.startswith("memory:"):
+        raise BadSetting("Workers cannot share a store in memory. Name a file or a database: --store chats.db.")
+    anthropic, openai = upstreams_of(upstream)
+    window = settings["window"] if window is None else window
+    Conversations("memory:", format="openai", policy=policy, window=window).close()  # Raises BadSetting.
+    local = f"http://{host}:{port}"
+    print(f"Serving {local}. Set ANTHROPIC_BASE_URL={local} or OPENAI_BASE_URL={local}/v1.", file=sys.stderr)
+    serve(
+        ProxySettings(
+            store=url,
+            policy=policy,
+            window=window,
+            host=host,
+            port=port,
+            tokens=keys,
+            is_strict=strict,
+            max_body=max_body * 1_000_000,
+            is_log_json=json_logs,
+            anthropic=anthropic,
+            openai=openai,
+        ),
+        workers=workers,
+    )
+    return 0
+
+
+def _print_status(host: str, port: int) -> int:
+    """Ask a running proxy. Returns 1 if none answers."""
+    from ..proxy.settings import TOKEN
+
+    url = f"http://{host}:{port}/foveate/status"
+    request = urllib.request.Request(url, headers={"x-foveate-token": os.environ.get(TOKEN, "")})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=10) as answer:
+            numbers = json.load(answer)
+    except (urllib.error.URLError, TimeoutError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        print(f"No proxy answers at {url}: {reason}.", file=sys.stderr)
+        return 1
+    whole, sent = numbers["tokens_whole"], numbers["tokens_sent"]
+    share = f" ({(whole - sent) / whole:.0%})" if whole else ""
+    say(
+        f"{numbers['requests']:,} requests: {numbers['managed']:,} with a view, {numbers['unchanged']:,} without one "
+        f"because it could not be made"
+    )
+    say(f"{whole - sent:,} of {whole:,} tokens saved{share}")
+    return 0

@@ -1,0 +1,169 @@
+"""The application of a proxy: its routes, its own pages, and the errors that it answers itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+from starlette.applications import Starlette
+from starlette.routing import Route, WebSocketRoute
+
+from ..open import open_store
+from .access import Refusal, tenant_of
+from .client import BodyTooLarge, ClientGone, ClientRequest, SlowBody
+from .metrics import Metrics
+from .records import RequestRecord, write_log
+from .settings import ProxySettings
+from .turns import Refused, Turns, api_of, copy
+from .upstream import Upstream
+
+__all__ = ["build_app", "worker_app"]
+
+_JSON = (b"content-type", b"application/json")
+
+
+def build_app(settings: ProxySettings) -> Starlette:
+    """Return the ASGI application. Its lifespan opens and closes the store."""
+    proxy = _Proxy(settings)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        store = open_store(settings.store)
+        upstream = Upstream(settings)
+        proxy.upstream, proxy.turns = upstream, Turns(settings, store, upstream)
+        try:
+            yield
+        finally:
+            await upstream.close()
+            proxy.turns.close()
+            store.close()
+
+    routes = [Route("/{path:path}", proxy), WebSocketRoute("/{path:path}", _refuse_websocket)]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+def worker_app() -> Starlette:
+    """Return the application of a worker process, with the settings that its parent left in the environment."""
+    settings = ProxySettings.from_environment()
+    write_log(is_json=settings.is_log_json)
+    return build_app(settings)
+
+
+class _Proxy:
+    """Serves requests. It is an ASGI application."""
+
+    upstream: Upstream
+    turns: Turns
+
+    def __init__(self, settings: ProxySettings) -> None:
+        self._settings = settings
+        self._metrics = Metrics(settings.counters)
+        self._active = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        client = ClientRequest(scope, receive, send, self._settings.max_seconds)
+        if client.path == "/health":
+            await client.answer(200, [_JSON], b'{"status":"ok"}')
+            return
+        self._active += 1
+        self._metrics.add("foveate_requests_active")
+        try:
+            await self._serve(client)
+        finally:
+            self._active -= 1
+            self._metrics.add("foveate_requests_active", amount=-1)
+
+    async def _serve(self, client: ClientRequest) -> None:
+        tenant = tenant_of(client, self._settings)
+        if not isinstance(tenant, Refusal) and client.path in ("/metrics", "/foveate/status"):
+            await self._show(client)
+            return
+        api = api_of(client)
+        record = RequestRecord(client, api.format if api else "other")
+        try:
+            if isinstance(tenant, Refusal):
+                await self._refuse(client, record, *tenant)
+            elif self._active > self._settings.max_requests:
+                await self._refuse(client, record, 503, "The proxy serves too many requests. Try again later.")
+            elif api is None:
+                await self._pass(client, record)
+            else:
+                await self.turns.serve(client, api, tenant, record)
+        except BodyTooLarge:
+            await self._refuse(client, record, 413, f"The body has more than {self._settings.max_body:,} bytes.")
+        except Refused as error:
+            await self._refuse(client, record, 502, f"foveate cannot make a view. {error}")
+        except SlowBody:
+            await self._refuse(client, record, 408, "The body of the request stopped coming.")
+        except ClientGone:
+            record.outcome = "gone"
+        except (aiohttp.ClientError, TimeoutError) as error:
+            record.outcome, record.reason = "failed", f"{type(error).__name__}: {error}"[:300]
+            if not client.status:  # Otherwise the connection ends here, as the provider's did.
+                status = 504 if isinstance(error, TimeoutError) else 502
+                await self._answer_error(client, record, status, f"The provider did not answer. {record.reason}")
+        finally:
+            record.finish(self._metrics)
+
+    async def _pass(self, client: ClientRequest, record: RequestRecord) -> None:
+        """Send a request on as it is, in both directions byte for byte."""
+        has_body = {"content-length", "transfer-encoding"} & client.values.keys()
+
+        async def exchange() -> None:
+            async with self.upstream.send(client, client.pieces() if has_body else None) as answer:
+                record.answered(answer.status)
+                await copy(client, answer, record)
+
+        if not has_body:
+            await client.read(0)
+        await client.while_connected(exchange())
+
+    async def _show(self, client: ClientRequest) -> None:
+        if client.path == "/metrics":
+            kind = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
+            await client.answer(200, [kind], self._metrics.text().encode())
+            return
+        totals = {
+            "requests": self._metrics.total("foveate_requests_total"),
+            "managed": self._metrics.total("foveate_requests_total", outcome="managed"),
+            "unchanged": self._metrics.total("foveate_requests_total", outcome="unchanged"),
+            "tokens_whole": self._metrics.total("foveate_tokens_whole_total"),
+            "tokens_sent": self._metrics.total("foveate_tokens_sent_total"),
+        }
+        await client.answer(200, [_JSON], json.dumps({key: int(value) for key, value in totals.items()}).encode())
+
+    async def _refuse(self, client: ClientRequest, record: RequestRecord, status: int, message: str) -> None:
+        record.outcome, record.reason = "refused", record.reason or message
+        await self._answer_error(client, record, status, message)
+
+    async def _answer_error(self, client: ClientRequest, record: RequestRecord, status: int, message: str) -> None:
+        """Answer with an error in the shape of the API that the client uses."""
+        is_anthropic = record.api == "anthropic" or "anthropic-version" in client.values
+        kind = _KINDS.get(status, "api_error")
+        error: dict[str, Any] = {"type": kind, "message": f"foveate: {message}"}
+        body = {"type": "error", "error": error} if is_anthropic else {"error": {**error, "param": None, "code": None}}
+        headers = [_JSON, (b"connection", b"close"), *record.headers()]  # The rest of the body is not read.
+        if status == 503:
+            headers.append((b"retry-after", b"5"))
+        await client.answer(status, headers, json.dumps(body).encode())
+
+
+_KINDS = {
+    401: "authentication_error",
+    403: "permission_error",
+    413: "request_too_large",
+    421: "invalid_request_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+"""Types of errors by status, in Anthropic's words. Source: Anthropic's page on errors."""
+
+
+async def _refuse_websocket(websocket: Any) -> None:
+    """Ask for plain HTTP: clients then send their requests by POST."""
+    from starlette.responses import Response
+
+    await websocket.send_denial_response(Response(status_code=426, headers={"upgrade": "HTTP/1.1"}))

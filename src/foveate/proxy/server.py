@@ -1,0 +1,102 @@
+"""The server process of a proxy: uvicorn with limits on the head of a request, and its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from typing import Any, Final
+
+import msgspec
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .app import build_app
+from .records import write_log
+from .settings import ProxySettings
+
+__all__ = ["config_of", "serve"]
+
+_HEAD_SECONDS: Final = 30
+"""Time for the line and the headers of a request."""
+_HEAD_BYTES: Final = 64_000
+"""Size of the headers of a request."""
+_KEEP_ALIVE_SECONDS: Final = 75
+_SHUTDOWN_SECONDS: Final = 300
+"""Time for answers to end when the server stops."""
+
+
+def serve(settings: ProxySettings, *, workers: int = 1) -> None:
+    """Serve until the process gets SIGINT or SIGTERM; then let the answers end."""
+    if workers == 1:
+        write_log(is_json=settings.is_log_json)
+        uvicorn.Server(config_of(settings)).run()
+        return
+    with tempfile.TemporaryDirectory(prefix="foveate-proxy-") as counters:
+        msgspec.structs.replace(settings, counters=counters).to_environment()
+        write_log(is_json=settings.is_log_json)
+        uvicorn.run(**_options(settings), app="foveate.proxy.app:worker_app", factory=True, workers=workers)
+
+
+def config_of(settings: ProxySettings) -> uvicorn.Config:
+    """Return the configuration of a server with one process."""
+    return uvicorn.Config(build_app(settings), **_options(settings))
+
+
+def _options(settings: ProxySettings) -> dict[str, Any]:
+    return {
+        "host": settings.host,
+        "port": settings.port,
+        "http": LimitedProtocol,
+        "lifespan": "on",
+        "log_config": None,
+        "access_log": False,
+        "proxy_headers": False,
+        "server_header": False,
+        "date_header": False,
+        "timeout_keep_alive": _KEEP_ALIVE_SECONDS,
+        "timeout_graceful_shutdown": _SHUTDOWN_SECONDS,
+        "timeout_worker_healthcheck": 30,
+    }
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """Closes connections whose headers take too long or are too large."""
+
+    _head_timer: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._head_timer = self.loop.call_later(_HEAD_SECONDS, transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head_bytes = 0
+        if self._head_timer is None:  # A later request of the connection.
+            self._head_timer = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
+
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value) + 4)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._stop_timer()
+        super().on_headers_complete()
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > _HEAD_BYTES:
+            raise ValueError("The headers are too large.")  # The parser reports it as an error of the request: 400.
+
+    def _stop_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None

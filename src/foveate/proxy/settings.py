@@ -1,0 +1,122 @@
+"""Settings of a proxy, which its workers read from the environment."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..errors import BadSetting
+
+__all__ = ["TOKEN", "ProxySettings", "is_loopback", "read_tokens", "token_key", "upstreams_of"]
+
+TOKEN: Final = "FOVEATE_PROXY_TOKEN"
+"""The environment variable with the token that clients of other computers send."""
+_SETTINGS: Final = "FOVEATE_PROXY_SETTINGS"
+"""The environment variable with the settings of a worker, as JSON."""
+_LEAST_TOKEN: Final = 16
+"""Characters of a token."""
+_PROVIDERS: Final = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}
+
+
+class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a proxy. The defaults suit one user on one computer."""
+
+    store: str = "memory:"
+    """URL of the store of the conversations."""
+    anthropic: str = _PROVIDERS["anthropic"]
+    """URL that requests in Anthropic's format are sent to, without `/v1`."""
+    openai: str = _PROVIDERS["openai"]
+    """URL that all other requests are sent to, without `/v1`."""
+    policy: str | None = None
+    """Preset, or file of a preset. Default: that of the settings of foveate."""
+    window: int | None = None
+    """Largest window in tokens. Default: that of the model of each request."""
+    host: str = "127.0.0.1"
+    """Address to listen at."""
+    port: int = 8787
+    """Port to listen at."""
+    tokens: Mapping[str, str] = {}
+    """Tenants by keys of their tokens (`token_key`). Empty: every request is served, for the tenant ""."""
+    is_strict: bool = False
+    """Whether a request is refused if no view can be made for it, instead of sent as it came."""
+    max_body: int = 64_000_000
+    """Bytes of the largest request whose conversation is managed."""
+    max_requests: int = 2_000
+    """Requests that a worker serves at the same time."""
+    max_seconds: float = 600
+    """Longest pause in seconds in a request's body or in a provider's answer."""
+    is_log_json: bool = False
+    """Whether each line of the log is a JSON object."""
+    counters: str = ""
+    """Folder in which several workers count. "": the only worker counts in its memory."""
+
+    def to_environment(self) -> None:
+        """Store the settings in the environment, for the workers that this process starts."""
+        os.environ[_SETTINGS] = msgspec.json.encode(self).decode()
+
+    @classmethod
+    def from_environment(cls) -> ProxySettings:
+        """Return the settings that `to_environment` stored."""
+        return msgspec.json.decode(os.environ[_SETTINGS], type=cls)
+
+
+def upstreams_of(upstream: str | None) -> tuple[str, str]:
+    """Return the URL for Anthropic's format, and that for all else.
+
+    `upstream`: the name of a provider, a URL, or None for both providers. Raises BadSetting.
+    """
+    if upstream is None:
+        return _PROVIDERS["anthropic"], _PROVIDERS["openai"]
+    url = _PROVIDERS.get(upstream, upstream).rstrip("/").removesuffix("/v1")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise BadSetting(
+            f"--upstream takes anthropic, openai, or a URL such as https://gateway.example, not {upstream!r}."
+        )
+    return url, url
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only programs on this computer reach a server at this address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def token_key(token: str) -> str:
+    """Return a hash of a token. Settings hold the hash alone."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def read_tokens(file: Path | None, token: str, tenant: str) -> dict[str, str]:
+    """Return tenants by the keys of their tokens.
+
+    `file`: one `TENANT TOKEN` a line; `#` begins a comment. `token`: that of `tenant`, or "". Raises BadSetting.
+    """
+    pairs = [(tenant, token)] if token else []
+    if file is not None:
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadSetting(f"--tokens {file} cannot be read: {error}.") from error
+        for number, line in enumerate(lines, 1):
+            words = line.partition("#")[0].split()
+            if words and len(words) != 2:
+                raise BadSetting(f"{file}, line {number}: write a tenant and its token, separated by a space.")
+            pairs += [(words[0], words[1])] if words else []
+    if short := [owner for owner, secret in pairs if len(secret) < _LEAST_TOKEN]:
+        raise BadSetting(
+            f"The token of {short[0] or 'the proxy'} is too short. Use at least {_LEAST_TOKEN} characters."
+        )
+    keys = {token_key(secret): owner for owner, secret in pairs}
+    if len(keys) < len(pairs):
+        raise BadSetting("Two tenants have the same token. Give each one its own.")
+    return keys

@@ -1,0 +1,225 @@
+"""One managed request: the client's body in, the view to the provider, the answer back, and the reply recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from time import perf_counter
+from typing import Any, Final, NamedTuple, TypeVar
+
+import aiohttp
+import msgspec
+
+from ..core.needs import DROP_STALE_REASONING, Needs
+from ..core.profiles import profile_for
+from ..errors import FoveateError
+from ..hosts.sdk_requests import SdkRequest, _content_name, _first_message
+from ..open import Options
+from ..open.pool import Conversations
+from ..ports import Store
+from .client import ClientRequest, Header
+from .records import RequestRecord
+from .settings import ProxySettings
+from .upstream import Upstream, decompressed, is_encoded, response_headers
+
+__all__ = ["Refused", "Turns", "api_of"]
+
+_log = logging.getLogger("foveate.proxy")
+T = TypeVar("T")
+_THREADS: Final = 16
+_UNCOMPRESSED: Final = (b"accept-encoding", b"identity")
+"""An answer that is not compressed can be read on its way."""
+_MOST_WARNINGS: Final = 200
+
+
+class Refused(Exception):
+    """A strict proxy does not send a request without a view."""
+
+
+_PATHS: Final = {"/v1/messages": "anthropic", "/chat/completions": "openai", "/responses": "openai_responses"}
+
+
+class Api(NamedTuple):
+    format: str
+
+
+def api_of(client: ClientRequest) -> Api | None:
+    """Return the API of a request whose conversation can be managed; None for any other request."""
+    if client.method != "POST":
+        return None
+    return next((Api(format) for end, format in _PATHS.items() if client.path.endswith(end)), None)
+
+
+class Turns:
+    """The conversations of a proxy, and the requests that continue them."""
+
+    def __init__(self, settings: ProxySettings, store: Store, upstream: Upstream) -> None:
+        self._settings, self._store, self._upstream = settings, store, upstream
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="foveate-proxy")
+        self._lock = threading.Lock()
+        self._pools: dict[tuple[str, str], Conversations] = {}
+        self._warned: set[str] = set()
+
+    def close(self) -> None:
+        """Wait for what is being written."""
+        self._threads.shutdown()
+        for pool in self._pools.values():
+            pool.close()
+
+    async def serve(self, client: ClientRequest, api: Api, tenant: str, record: RequestRecord) -> None:
+        """Answer a request. Raises aiohttp.ClientError and TimeoutError of the provider, and Refused."""
+        raw = await client.read(self._settings.max_body)
+        began = perf_counter()
+        wire = await self._prepare(client, api, tenant, raw, record)
+        record.seconds = perf_counter() - began
+        await client.while_connected(self._exchange(client, api, raw, wire, record))
+
+    # ----------------------------------------------------------------------------------------------------- the request
+
+    async def _prepare(
+        self, client: ClientRequest, api: Api, tenant: str, raw: bytes, record: RequestRecord
+    ) -> SdkRequest | None:
+        """Return the request with its view; None for one that is sent as it came."""
+        record.bytes_before = record.bytes_after = len(raw)
+        try:
+            return await self._in_thread(self._with_view, client, api, tenant, raw, record)
+        except Exception as error:  # Any fault of ours: the client gets its answer all the same.
+            self._warn(error, record)
+            if self._settings.is_strict:
+                raise Refused(record.reason) from error
+            return None
+
+    def _with_view(
+        self, client: ClientRequest, api: Api, tenant: str, raw: bytes, record: RequestRecord
+    ) -> SdkRequest | None:
+        encoding = client.values.get("content-encoding", "")
+        content = decompressed(raw, encoding, self._settings.max_body) if encoding else raw
+        body = msgspec.json.decode(content, type=dict[str, Any])
+        if body.get("previous_response_id") or body.get("conversation"):
+            return None  # The provider keeps the history.
+        name = _content_name(_first_message(api.format, body), body, "")
+        with self._pool(tenant, api.format).use(name) as chat:  # Until the request is made, not while it is answered.
+            wire = SdkRequest(chat, api.format, body)
+            view = chat.view
+            record.tokens_after, record.tokens_before = view.tokens, chat.totals().tokens_history
+        record.conversation, record.outcome, record.bytes_after = name, "managed", len(wire.content)
+        return wire
+
+    def _pool(self, tenant: str, format: str) -> Conversations:
+        with self._lock:
+            if (pool := self._pools.get((tenant, format))) is None:
+                pool = self._pools[tenant, format] = Conversations(
+                    self._store,
+                    format=format,
+                    policy=self._settings.policy,
+                    window=self._settings.window,
+                    expand=False,
+                    options=Options(tenant=tenant or None),
+                )
+            return pool
+
+    def _warn(self, error: Exception, record: RequestRecord) -> None:
+        """Note why a request has no view, and log it once for each reason."""
+        record.outcome = "unchanged"
+        record.reason = f"{type(error).__name__}: {error}"[:500]
+        if record.reason not in self._warned and len(self._warned) < _MOST_WARNINGS:
+            self._warned.add(record.reason)
+            is_ours = not isinstance(error, FoveateError | ValueError)
+            _log.warning("A request is sent without a view. %s", record.reason, exc_info=error if is_ours else None)
+
+    async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run a function in a thread. It runs to its end even if the client closes the connection."""
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(loop.run_in_executor(self._threads, partial(function, *arguments)))
+
+    # ---------------------------------------------------------------------------------------------------- the exchange
+
+    async def _exchange(
+        self, client: ClientRequest, api: Api, raw: bytes, wire: SdkRequest | None, record: RequestRecord
+    ) -> None:
+        while True:
+            if wire is None:
+                body, changes = unchanged(client, api, raw)
+            else:
+                body, changes = wire.content, [_UNCOMPRESSED, (b"content-encoding", b""), *_betas(client, wire.betas)]
+            changes.append((b"content-length", str(len(body)).encode()))
+            async with self._upstream.send(client, body, changes=changes) as answer:
+                record.answered(answer.status)
+                if wire is None or is_encoded(answer):
+                    return await copy(client, answer, record)
+                if answer.status == 200:
+                    is_stream = answer.content_type == "text/event-stream"
+                    return await (self._stream if is_stream else self._whole)(client, answer, wire, record)
+                if answer.status not in (400, 413):
+                    return await copy(client, answer, record)
+                content = await answer.read()
+                if not await self._in_thread(wire.refused, answer.status, content):
+                    return await client.answer(answer.status, self._headers(answer, record), content)
+            record.retries += 1
+            record.bytes_after = len(wire.content)
+
+    async def _stream(
+        self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: SdkRequest, record: RequestRecord
+    ) -> None:
+        await client.start(answer.status, self._headers(answer, record))
+        try:
+            async for piece in answer.content.iter_any():
+                record.piece(len(piece))
+                wire.feed(piece)
+                await client.write(piece)
+        finally:  # Clients close the connection behind the last event, before the stream ends.
+            await self._in_thread(wire.ended)
+        await client.finish()
+
+    async def _whole(
+        self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: SdkRequest, record: RequestRecord
+    ) -> None:
+        content = await answer.read()
+        record.piece(len(content))
+        await self._in_thread(wire.received, content)
+        await client.answer(answer.status, self._headers(answer, record), content)
+
+    def _headers(self, answer: aiohttp.ClientResponse, record: RequestRecord) -> list[Header]:
+        return [*response_headers(answer.raw_headers, is_changed=True), *record.headers()]
+
+
+async def copy(client: ClientRequest, answer: aiohttp.ClientResponse, record: RequestRecord) -> None:
+    """Send an answer on, byte for byte, as it arrives."""
+    await client.start(answer.status, [*response_headers(answer.raw_headers), *record.headers()])
+    async for piece in answer.content.iter_any():
+        record.piece(len(piece))
+        await client.write(piece)
+    await client.finish()
+
+
+def _betas(client: ClientRequest, betas: tuple[str, ...]) -> list[Header]:
+    """Return the header `anthropic-beta` with the client's values and those that the view needs."""
+    if not betas:
+        return []
+    given = (value.strip() for value in client.values.get("anthropic-beta", "").split(","))
+    return [(b"anthropic-beta", ",".join(dict.fromkeys(filter(None, (*given, *betas)))).encode())]
+
+
+def unchanged(client: ClientRequest, api: Api, raw: bytes) -> tuple[bytes, list[Header]]:
+    """Return the client's body for a request without a view, and the headers to change.
+
+    Earlier requests may have gone out shorter. A model that binds reasoning refuses it behind another prefix, so it is
+    asked to drop such reasoning instead.
+    """
+    if api.format != "anthropic" or b'"signature"' not in raw:
+        return raw, []
+    try:
+        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        model = msgspec.json.decode(fields["model"], type=str)
+        if not profile_for("anthropic", model).binds_reasoning:
+            return raw, []
+        thinking = msgspec.json.decode(fields.get("thinking", b"{}"), type=dict[str, Any])
+    except (msgspec.MsgspecError, KeyError, RecursionError):
+        return raw, []
+    options = Needs((), DROP_STALE_REASONING.options).added_to({"thinking": thinking})
+    fields["thinking"] = msgspec.Raw(msgspec.json.encode(options["thinking"]))
+    return msgspec.json.encode(fields), _betas(client, DROP_STALE_REASONING.betas)

@@ -1,0 +1,162 @@
+"""The connection to the providers, and the headers that pass in each direction."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import aiohttp
+from yarl import URL
+
+from .client import ClientRequest, Header
+from .settings import ProxySettings
+
+__all__ = ["Upstream", "decompressed", "is_encoded", "response_headers"]
+
+_CONNECTION = frozenset(
+    (
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
+)
+"""Headers of one connection only. Source: RFC 9110, section 7.6.1."""
+_NOT_SENT_ON = _CONNECTION | {b"host", b"expect"}
+_OWN = b"x-foveate-"
+_CONNECT_SECONDS = 10
+_AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+"""Headers that aiohttp would add."""
+
+
+class Upstream:
+    """Sends requests to the providers. Made in a running event loop."""
+
+    def __init__(self, settings: ProxySettings) -> None:
+        self._settings = settings
+        self._session = aiohttp.ClientSession(
+            auto_decompress=False,
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=_AUTOMATIC,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=settings.max_seconds),
+            read_bufsize=2**18,
+            trust_env=True,
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    def url(self, client: ClientRequest) -> URL:
+        """Return the URL that a request is sent to: its own path and query, at the provider whose API it uses."""
+        is_anthropic = "anthropic-version" in client.values or client.path.endswith("/v1/messages")
+        base = self._settings.anthropic if is_anthropic else self._settings.openai
+        return URL(base + client.target, encoded=True)
+
+    @asynccontextmanager
+    async def send(
+        self, client: ClientRequest, body: bytes | AsyncIterator[bytes] | None, *, changes: Iterable[Header] = ()
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request and yield its answer as the provider begins it.
+
+        `changes`: headers in place of the client's own of the same names; an empty value removes the header. Raises
+        aiohttp.ClientError and TimeoutError.
+        """
+        async with self._session.request(
+            client.method,
+            self.url(client),
+            headers=_request_headers(client.headers, dict(changes)),
+            data=body,
+            allow_redirects=False,
+        ) as response:
+            yield response
+
+
+def _request_headers(headers: Iterable[Header], changes: dict[bytes, bytes]) -> list[tuple[str, str]]:
+    headers = list(headers)
+    dropped = _NOT_SENT_ON | _named_in_connection(headers) | changes.keys()
+    sent = [(name, value) for name, value in headers if name not in dropped and not name.startswith(_OWN)]
+    return [(_text(name), _text(value)) for name, value in (*sent, *changes.items()) if value or name not in changes]
+
+
+def response_headers(headers: Iterable[Header], *, is_changed: bool = False) -> list[Header]:
+    """Return the headers of a provider's answer for the client. `is_changed`: its bytes may be other ones."""
+    headers = [(name.lower(), value) for name, value in headers]
+    dropped = _CONNECTION | _named_in_connection(headers)
+    if is_changed:
+        dropped |= {b"content-length", b"content-encoding"}
+    return [(name, value) for name, value in headers if name not in dropped]
+
+
+def _named_in_connection(headers: Iterable[Header]) -> frozenset[bytes]:
+    named = (value.lower().split(b",") for name, value in headers if name == b"connection")
+    return frozenset(name.strip() for names in named for name in names)
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()  # aiohttp writes UTF-8.
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def is_encoded(response: aiohttp.ClientResponse) -> bool:
+    """Return whether an answer is compressed, although the request asked for one that is not."""
+    return response.headers.get("content-encoding", "identity").lower() not in ("", "identity")
+
+
+def decompressed(content: bytes, encoding: str, limit: int) -> bytes:
+    """Return the content of a request. Raises ValueError for unknown encodings, wrong bytes, and more than `limit`."""
+    for name in reversed([name.strip().lower() for name in encoding.split(",")]):
+        match name:
+            case "" | "identity":
+                continue
+            case "gzip" | "x-gzip":
+                content = _inflated(content, 31, limit)
+            case "deflate":
+                content = _inflated(content, 15 if content[:1] == b"\x78" else -15, limit)
+            case "zstd":
+                content = _zstd(content, limit)
+            case _:
+                raise ValueError(f"The encoding {name:.40} of a request is not known.")
+    return content
+
+
+def _inflated(content: bytes, bits: int, limit: int) -> bytes:
+    reader = zlib.decompressobj(bits)
+    try:
+        result = reader.decompress(content, limit)
+    except zlib.error as error:
+        raise ValueError(f"The body cannot be decompressed: {error}.") from error
+    return _complete(result, reader.eof, limit)
+
+
+def _zstd(content: bytes, limit: int) -> bytes:
+    import zstandard
+
+    reader = zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj()
+    pieces: list[bytes] = []
+    size = 0
+    view = memoryview(content)
+    try:
+        for at in range(0, len(view), 2**14):  # In pieces, so that a small body cannot fill the memory.
+            pieces.append(reader.decompress(view[at : at + 2**14]))
+            size += len(pieces[-1])
+            if size > limit:
+                break
+    except zstandard.ZstdError as error:
+        raise ValueError(f"The body cannot be decompressed: {error}.") from error
+    return _complete(b"".join(pieces), reader.eof, limit)
+
+
+def _complete(result: bytes, is_complete: bool, limit: int) -> bytes:
+    if len(result) >= limit or not is_complete:
+        raise ValueError(f"The body is cut, or has more than {limit:,} bytes.")
+    return result

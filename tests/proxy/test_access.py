@@ -1,0 +1,200 @@
+"""Who may use a proxy: hosts, web pages, tokens, tenants, and the sizes that it takes."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `proxy`)")
+pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
+
+from servers import RawProvider, RunningProxy, ask, numbers, post, running_proxy, split
+from test_faults import ANSWERED, WHOLE
+
+import foveate.proxy.server
+from foveate.cli.app import main
+from foveate.errors import BadSetting
+from foveate.open import open_store
+from foveate.proxy.settings import read_tokens, token_key, upstreams_of
+from foveate.testing import ScriptedModel, say
+from foveate.testing.server import StubServer
+
+BODY = json.dumps(WHOLE).encode()
+ANN, BEN = "token-of-ann-0123456789", "token-of-ben-0123456789"
+
+
+def get(proxy: RunningProxy, path: str, *headers: str, host: str = "localhost") -> tuple[int, dict[str, str], bytes]:
+    lines = [f"GET {path} HTTP/1.1", f"Host: {host}", "Connection: close", *headers]
+    return split(ask(proxy.port, ("\r\n".join(lines) + "\r\n\r\n").encode()))
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8787", "[::1]:8787", "app.localhost", "LOCALHOST:1"])
+def test_names_of_this_computer_are_served(host: str):
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        assert get(proxy, "/v1/models", host=host)[0] == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "["])
+def test_other_names_for_this_computer_are_refused(host: str):
+    """The name of a web page may point to this computer (DNS rebinding)."""
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        assert get(proxy, "/v1/models", host=host)[0] == 421
+        assert get(proxy, "/metrics", host=host)[0] == 421
+    assert provider.received == []
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:3000"])
+def test_web_pages_are_refused(origin: str):
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        status, headers, _ = split(ask(proxy.port, post("/v1/messages", BODY, f"Origin: {origin}")))
+    assert (status, provider.received) == (403, [])
+    assert not any(name.startswith("access-control") for name in headers)
+
+
+def test_a_tenant_uses_its_own_conversations_only(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    tokens = {token_key(ANN): "ann", token_key(BEN): "ben"}
+    model = ScriptedModel(lambda request: say("Fine."), "anthropic", strict=True)
+    with StubServer(model) as server, running_proxy(server.url, store=url, tokens=tokens) as proxy:
+        for token in (ANN, BEN):
+            status, _, _ = split(ask(proxy.port, post("/v1/messages", BODY, f"x-foveate-token: {token}")))
+            assert status == 200
+        assert all("x-foveate-token" not in request.headers for request in server.received)
+        for token in ("", "token-of-nobody", ANN[:-1], "\u00e9"):
+            status, _, content = split(ask(proxy.port, post("/v1/messages", BODY, f"x-foveate-token: {token}")))
+            assert (status, json.loads(content)["error"]["type"]) == (401, "authentication_error")
+        assert len(server.received) == 2
+        assert get(proxy, "/metrics")[0] == 401
+        assert get(proxy, "/health") == (200, get(proxy, "/health")[1], b'{"status":"ok"}')
+        assert numbers(proxy, ANN)['foveate_requests_total{api="anthropic",outcome="managed"}'] == 2
+    with open_store(url) as store:
+        assert [len(store.names(tenant)) for tenant in ("ann", "ben", "")] == [1, 1, 0]
+
+
+def test_a_body_above_the_limit_is_refused_before_it_is_read():
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url, max_body=1_000) as proxy:
+        head = post("/v1/messages", b"x" * 2_000)[:-2_000]
+        status, _, content = split(ask(proxy.port, head))
+        assert (status, json.loads(content)["error"]["type"]) == (413, "request_too_large")
+        chunked = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        chunked += b"400\r\n" + b"x" * 1_024 + b"\r\n"
+        assert split(ask(proxy.port, chunked))[0] == 413
+    assert provider.received == []
+
+
+def test_a_small_body_that_grows_beyond_the_limit_is_not_read():
+    import gzip
+
+    bomb = gzip.compress(b" " * 1_000_000)
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url, max_body=10_000) as proxy:
+        status, headers, _ = split(ask(proxy.port, post("/v1/messages", bomb, "Content-Encoding: gzip")))
+    assert (status, provider.received[0].body) == (200, bomb)
+    assert "10,000 bytes" in headers["x-foveate-unchanged"]
+
+
+def test_headers_above_the_limit_are_refused():
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        assert split(ask(proxy.port, post("/v1/messages", BODY, f"x-a: {'a' * 70_000}")))[0] == 400
+        assert split(ask(proxy.port, post("/v1/messages", BODY, *(f"x-{n}: b" for n in range(9_000)))))[0] == 400
+    assert provider.received == []
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /v1/mess", b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"])
+def test_a_connection_that_sends_no_whole_head_is_closed(sent: bytes, monkeypatch):
+    monkeypatch.setattr(foveate.proxy.server, "_HEAD_SECONDS", 0.1)
+    with running_proxy("http://127.0.0.1:9") as proxy, socket.create_connection(("127.0.0.1", proxy.port)) as client:
+        client.settimeout(20)
+        client.sendall(sent)
+        assert client.recv(1_000) == b""
+
+
+def test_a_body_that_stops_coming_is_given_up():
+    with running_proxy("http://127.0.0.1:9", max_seconds=0.1) as proxy:
+        status, _, _ = split(ask(proxy.port, post("/v1/messages", BODY)[:-5]))
+    assert status == 408
+
+
+def test_requests_above_the_limit_are_told_to_wait():
+    with RawProvider(lambda exchange: provider.wait_for_close(exchange)) as provider:  # noqa: SIM117 - named in itself.
+        with running_proxy(provider.url, max_requests=1) as proxy:
+            with socket.create_connection(("127.0.0.1", proxy.port)) as client:
+                client.sendall(post("/v1/messages", BODY))
+                from waiting import until
+
+                until(lambda: provider.received)
+                status, headers, content = split(ask(proxy.port, post("/v1/messages", BODY)))
+    assert (status, json.loads(content)["error"]["type"]) == (503, "overloaded_error")
+    assert headers["retry-after"] == "5"
+
+
+@pytest.mark.parametrize(
+    "line", ["x-a: b\rX-Injected: 1", "x-a: b\x00", "Content-Length: 5", "Transfer-Encoding: chunked", "x a: b"]
+)
+def test_a_head_with_two_meanings_is_refused(line: str):
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        assert split(ask(proxy.port, post("/v1/messages", BODY, line)))[0] == 400
+    assert provider.received == []
+
+
+def test_a_file_of_tokens_names_each_tenant(tmp_path: Path):
+    file = tmp_path / "tokens"
+    file.write_text(f"# who\nann {ANN}\n\nben {BEN} # Ben\n")
+    assert read_tokens(file, "", "") == {token_key(ANN): "ann", token_key(BEN): "ben"}
+    assert read_tokens(None, ANN, "acme") == {token_key(ANN): "acme"}
+    for content in (f"ann {ANN}\nben {ANN}", "ann short", "ann", f"ann {ANN} more"):
+        file.write_text(content)
+        with pytest.raises(BadSetting):
+            read_tokens(file, "", "")
+    with pytest.raises(BadSetting, match="cannot be read"):
+        read_tokens(tmp_path / "none", "", "")
+
+
+def test_an_upstream_is_a_provider_or_a_url():
+    assert upstreams_of("https://openrouter.ai/api/v1/") == ("https://openrouter.ai/api",) * 2
+    assert upstreams_of("openai") == ("https://api.openai.com",) * 2
+    assert upstreams_of(None) == ("https://api.anthropic.com", "https://api.openai.com")
+    for wrong in ("gateway.example", "ftp://x.example", "https://", "https://x.example?a=1"):
+        with pytest.raises(BadSetting, match="--upstream"):
+            upstreams_of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--host", "0.0.0.0"], "clients need a token"),
+        (["--workers", "2", "--store", "memory:"], "Workers cannot share a store in memory"),
+        (["--workers", "0"], "--workers"),
+        (["--upstream", "x"], "--upstream takes"),
+        (["--window", "5"], "Window"),
+    ],
+)
+def test_the_command_refuses_settings_that_cannot_work(arguments: list[str], words: str, capsys, monkeypatch):
+    monkeypatch.setattr(foveate.proxy.server, "serve", lambda *_, **__: pytest.fail("it started"))
+    assert main(["proxy", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_status_of_a_proxy_is_printed(capsys, monkeypatch):
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        ask(proxy.port, post("/v1/messages", BODY))
+        get(proxy, "/v1/models")
+        assert main(["proxy", "--status", "--port", str(proxy.port)]) == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("2 requests: 1 with a view")
+    assert main(["proxy", "--status", "--port", str(proxy.port)]) == 1
+
+
+def test_no_key_reaches_the_log_or_the_store(tmp_path: Path, caplog):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    with caplog.at_level("DEBUG"), RawProvider(ANSWERED) as provider, running_proxy(provider.url, store=url) as proxy:
+        headers = ("x-api-key: sk-secret-1", "authorization: Bearer sk-secret-2")
+        ask(proxy.port, post("/v1/messages?key=sk-secret-3", BODY, *headers))
+        ask(proxy.port, post("/v1/messages", b"{", *headers))
+    assert provider.received[0].headers["x-api-key"] == "sk-secret-1"
+    lines: list[Any] = [vars(record) for record in caplog.records if record.name.startswith("foveate")]
+    assert len(lines) >= 2
+    assert "sk-secret" not in str(lines)
+    assert b"sk-secret" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())

@@ -1,0 +1,186 @@
+"""Faults of stores, providers and clients: the client gets an answer, and nothing wrong is stored."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `proxy`)")
+pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
+
+from servers import RawProvider, ask, chunked, numbers, post, running_proxy, split
+from test_passing import EVENTS, REQUEST, STREAM
+from waiting import until
+
+import foveate
+from foveate.errors import StoreError
+from foveate.open import open_store
+from foveate.testing import ScriptedModel, say
+from foveate.testing.faults import Countdown, failing_store
+from foveate.testing.server import StubServer
+
+WHOLE = {**REQUEST, "stream": False}
+ANSWERED = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
+
+
+def test_a_request_goes_on_unchanged_if_the_store_fails(monkeypatch, caplog):
+    def fail(*arguments: Any, **options: Any) -> Any:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr("foveate.open.pool.Conversations.get", fail)
+    body = json.dumps(WHOLE).encode()
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy, caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            status, headers, content = split(ask(proxy.port, post("/v1/messages", body)))
+            assert (status, content) == (200, b"{}")
+            assert headers["x-foveate-unchanged"] == "StoreError: The disk is full."
+        until(lambda: numbers(proxy)['foveate_requests_total{api="anthropic",outcome="unchanged"}'] == 3)
+    assert [sent.body for sent in provider.received] == [body] * 3
+    warnings = [record.getMessage() for record in caplog.records if record.name == "foveate.proxy"]
+    assert warnings == ["A request is sent without a view. StoreError: The disk is full."]
+
+
+@pytest.mark.parametrize(
+    ("path", "shape"),
+    [
+        ("/v1/messages", {"type": "error", "error": {"type": "api_error"}}),
+        ("/v1/chat/completions", {"error": {"type": "api_error", "param": None, "code": None}}),
+    ],
+)
+def test_a_strict_proxy_refuses_what_it_cannot_show(path: str, shape: dict[str, Any]):
+    body = json.dumps({**WHOLE, "messages": 5}).encode()
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url, is_strict=True) as proxy:
+        status, _, content = split(ask(proxy.port, post(path, body)))
+    refusal = json.loads(content)
+    assert "foveate cannot make a view" in refusal["error"].pop("message")
+    assert (status, refusal, provider.received) == (502, shape, [])
+
+
+@pytest.mark.parametrize(("model", "is_changed"), [("claude-opus-5-5", True), ("claude-haiku-4-5", False)])
+def test_an_unchanged_request_asks_to_drop_bound_thinking(monkeypatch, model: str, is_changed: bool):
+    """Requests before it may have been shorter, and thinking is then bound to another prefix."""
+
+    def fail(*arguments: Any, **options: Any) -> Any:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr("foveate.open.pool.Conversations.get", fail)
+    thinking = {"type": "thinking", "thinking": "Hm \u00e9 1.0", "signature": "abc"}
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": [thinking]}]
+    request = {"model": model, "messages": messages, "thinking": {"type": "adaptive", "display": "omitted"}, "x": 1.0}
+    raw = json.dumps(request).encode()
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        ask(proxy.port, post("/v1/messages", raw, "anthropic-beta: mine-1"))
+    sent = provider.received[0]
+    if not is_changed:
+        assert (sent.body, sent.headers["anthropic-beta"]) == (raw, "mine-1")
+        return
+    body = json.loads(sent.body)
+    assert body.pop("thinking") == {
+        "type": "adaptive",
+        "display": "omitted",
+        "block_binding": {"prefix_mismatch_behavior": "drop_block"},
+    }
+    assert body == {key: value for key, value in request.items() if key != "thinking"}
+    assert json.dumps(messages).encode() in sent.body
+    assert sent.headers["anthropic-beta"] == "mine-1,thinking-binding-controls-2026-08-01"
+
+
+def test_no_failure_of_the_store_loses_an_answer(monkeypatch, tmp_path: Path):
+    """Fails each operation of the store once, in a conversation of three requests."""
+    real = open_store
+    n = 0
+    while True:
+        n += 1
+        countdown = Countdown(n)
+        url = f"sqlite:///{tmp_path}/{n}.db"
+        monkeypatch.setattr("foveate.proxy.app.open_store", lambda url, c=countdown: failing_store(real(url), c))
+        model = ScriptedModel(lambda request: say("Fine."), "anthropic", strict=True)
+        messages: list[Any] = []
+        with StubServer(model) as server, running_proxy(server.url, store=url) as proxy:
+            for number in range(3):
+                messages.append({"role": "user", "content": f"Question {number}"})
+                body = json.dumps({**WHOLE, "messages": messages}).encode()
+                status, _, content = split(ask(proxy.port, post("/v1/messages", body)))
+                assert status == 200
+                messages.append({"role": "assistant", "content": json.loads(content)["content"]})
+                assert f"Question {number}".encode() in server.received[-1].body
+            assert server.illegal == []
+        with real(url) as store:
+            for name in store.names(""):
+                with foveate.open_conversation(name, store=store, format="anthropic", window=16_000) as chat:
+                    texts = [entry.message.text for entry in chat.listed()]
+                    assert texts == [texts[0], *["Fine.", "Question 1", "Fine.", "Question 2", "Fine."]][: len(texts)]
+                    assert chat.journal.verify() == []
+        if not countdown.is_used_up:
+            break
+    assert n > 10
+
+
+@pytest.mark.parametrize("count", range(len(EVENTS)))
+def test_a_cut_stream_is_not_recorded_and_the_next_request_is(count: int):
+    answers = iter([STREAM + chunked(*EVENTS[:count]), STREAM + chunked(*EVENTS) + b"0\r\n\r\n"])
+    with (
+        RawProvider(lambda exchange: exchange.connection.sendall(next(answers))) as provider,
+        running_proxy(provider.url) as proxy,
+    ):
+        for cut in (True, False):
+            answer = ask(proxy.port, post("/v1/messages", json.dumps(REQUEST).encode()))
+            assert answer.endswith(b"0\r\n\r\n") is not cut
+        history = histories(proxy)
+    assert [[(entry.message.role, entry.message.text) for entry in one] for one in history] == [
+        [("user", "Hi"), ("assistant", "caf\u00e9 \u00e9")]
+    ]
+
+
+def histories(proxy: Any) -> list[Any]:
+    """Return the messages of each conversation of a proxy in this process."""
+    turns = proxy.server.config.loaded_app.routes[0].endpoint.turns
+    return [chat.history() for pool in turns._pools.values() for chat in pool._recent.values()]
+
+
+def test_a_client_that_goes_away_ends_the_request_to_the_provider():
+    def answer(exchange: Any) -> None:
+        exchange.connection.sendall(STREAM + chunked(EVENTS[0]))
+        provider.wait_for_close(exchange)
+
+    with RawProvider(answer) as provider, running_proxy(provider.url) as proxy:
+        with socket.create_connection(("127.0.0.1", proxy.port), timeout=20) as client:
+            client.sendall(post("/v1/messages", json.dumps(REQUEST).encode()))
+            received = b""
+            while EVENTS[0] not in received:
+                received += client.recv(65_536)
+        assert provider.closed.wait(20)
+        until(lambda: numbers(proxy)['foveate_requests_total{api="anthropic",outcome="gone"}'] == 1)
+
+
+def test_a_client_that_goes_away_before_an_answer_ends_it_too():
+    def answer(exchange: Any) -> None:
+        provider.wait_for_close(exchange)
+
+    with RawProvider(answer) as provider, running_proxy(provider.url) as proxy:
+        with socket.create_connection(("127.0.0.1", proxy.port), timeout=20) as client:
+            client.sendall(post("/v1/messages", json.dumps(REQUEST).encode()))
+            until(lambda: provider.received)
+        assert provider.closed.wait(20)
+
+
+def test_a_provider_that_cannot_be_reached_gives_502():
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    with running_proxy(f"http://127.0.0.1:{port}") as proxy:
+        status, _, content = split(ask(proxy.port, post("/v1/messages", json.dumps(WHOLE).encode())))
+    assert (status, json.loads(content)["error"]["type"]) == (502, "api_error")
+
+
+def test_a_provider_that_does_not_answer_gives_504():
+    def answer(exchange: Any) -> None:
+        provider.wait_for_close(exchange)
+
+    with RawProvider(answer) as provider, running_proxy(provider.url, max_seconds=0.2) as proxy:
+        status, _, content = split(ask(proxy.port, post("/v1/messages", json.dumps(WHOLE).encode())))
+    assert (status, json.loads(content)["error"]["type"]) == (504, "timeout_error")
