@@ -6,6 +6,7 @@ session.py         the parts of an open conversation, and what they do together
 exchange.py        from one request to the next
 state.py           the place in the store, the projection, and commits
 journal_search.py  the records that affect a message, in a long journal
+request_items.py   the messages of a request as JSON, with the caller's own bytes
 append.py          messages become rows of a chain
 plan.py            policies and summaries make a plan
 prefetch.py        summaries that are written in the background

@@ -254,6 +254,8 @@ class AsyncConversation:
     prompt = _awaited(Conversation.prompt)
     body = _awaited(Conversation.body)
     prepare = _awaited(Conversation.prepare)
+    request_items = _awaited(Conversation.request_items)
+    answers = _awaited(Conversation.answers)
     plan = _awaited(Conversation.plan)
     record = _awaited(Conversation.record)
     bill = _awaited(Conversation.bill)

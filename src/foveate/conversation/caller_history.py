@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ..core import ids, wire
-from ..core.edits import CALLER, Edit, Hide, Record, Replace, Restore, Span, Target
+from ..core.edits import CALLER, Edit, Hide, Record, Replace, Restore, Span, Summarize, Target
 from ..core.enrich import own_message
 from ..core.message_keys import message_key
 from ..core.messages import Message, Role, ToolCall
@@ -177,6 +177,8 @@ class CallerHistory:
         self._reply: tuple[int, Message] | None = None  # the newest reply
         self._callers_edits: dict[int, list[tuple[int, Edit]]] = {}  # by index
         self._span: tuple[int, int] | None = None  # positions that the caller's newest Hide covers
+        self.is_edited = False
+        """Whether the journal has edits that do not repeat what the caller did to its list."""
         self.copies: dict[str, list[str]] = {}
         """Ids of the messages that show an original again, by its id."""
         self.items: list[Item] = []
@@ -249,6 +251,7 @@ class CallerHistory:
         """Note a record of the journal. Return whether it repeats what the caller did to its list."""
         self.number = record.last
         if record.author not in (CALLER, "discard"):  # An undo lasts until the list changes.
+            self.is_edited |= any(isinstance(edit, Hide | Replace | Summarize | Restore) for edit in record.edits)
             return False
         for number, edit in record.numbered():
             match edit:

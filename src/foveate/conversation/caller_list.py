@@ -165,6 +165,10 @@ class CallerList:
             # The journal up to there lacks the later edits of the caller.
             self._follow(rewind.request, may_fork=False)
 
+    def is_edited(self) -> bool:
+        """Return whether the last list found edits that do not repeat what the caller did to it."""
+        return self._history is None or self._history.is_edited
+
     def forget(self) -> None:
         """Drop what is kept of the list only for speed."""
         self._history = self._rewind = None

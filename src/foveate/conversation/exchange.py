@@ -5,6 +5,7 @@ It follows the caller's own list of messages, and lets plugins and the tool `exp
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ from .instrumentation import Reporter
 from .plan import Planner
 from .plugins import Plugin, PluginRunner
 from .replies import Replies
+from .request_items import RequestItems, items_of
 from .state import State
 
 __all__ = ["Exchange", "ModelChoice"]
@@ -73,6 +75,7 @@ class Exchange:
         self.caller_list = CallerList(state, editor, appender, reporter, self._read, self._append_new)
         """The list of messages that the caller keeps."""
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
+        self._may_expand = True  # Whether the last request may offer the tool `expand`
         self._choice: ModelChoice = (None, None)  # model and window of the last request
         self._has_offer = False  # Whether there was a request yet
         self._warned: set[Terms] = set()  # Terms of messages without effect that were reported
@@ -161,6 +164,8 @@ class Exchange:
         """
         if isinstance(value, Message):
             return [ReadMessage(validate.message(value))]
+        if isinstance(value, bytes):
+            value = _decoded_json(value)
         if isinstance(value, list | tuple) and not _is_blocks(value):
             if depth > _DEPTH:
                 raise BadMessage("The messages are lists in lists in lists. Pass one list of messages.")
@@ -194,10 +199,15 @@ class Exchange:
         tools: Sequence[Mapping[str, Any]],
         messages: object = None,
         choice: ModelChoice = (None, None),
+        *,
+        may_expand: bool = True,
     ) -> View:
-        """Append the new tail of a caller's list, plan, commit and check; return the view of the next request."""
+        """Append the new tail of a caller's list, plan, commit and check; return the view of the next request.
+
+        `may_expand`: False if this request does not offer the tool `expand`, although the conversation does.
+        """
         self.use_model(choice)
-        self._choice = choice
+        self._choice, self._may_expand = choice, may_expand
         system, tools = _plain_text(system), validate.tools(tools)  # SDKs pass None for no tools.
         self.weigh(system, tools)
         if messages is not None:
@@ -210,7 +220,7 @@ class Exchange:
 
     def prepare_again(self) -> View:
         """Prepare a request with the system prompt and tools of the last one."""
-        return self.prepare(*self._offer, None, self._choice)
+        return self.prepare(*self._offer, None, self._choice, may_expand=self._may_expand)
 
     def use_model(self, choice: ModelChoice) -> None:
         """Use the model and the window that a request names."""
@@ -271,7 +281,7 @@ class Exchange:
         offer = self.expander.options.offer
         if offer is None:
             offer = bool(tools) and not has_tool(TOOL, tools)
-        if not offer:
+        if not (offer and self._may_expand):
             return system, tools
         return with_instruction(system), with_tool(tools, self._state.format.name)
 
@@ -282,14 +292,20 @@ class Exchange:
         Before the first request: whether it may have been offered.
         """
         offer = self.expander.options.offer
+        if not self._may_expand:
+            return False
         if offer is None:
             tools = self._offer[1]
             return not self._has_offer or (bool(tools) and not has_tool(TOOL, tools))
         return offer
 
-    def _answer_expand(self) -> None:
+    def answers(self, tool: str) -> bool:
+        """Return whether the conversation answers the calls of a tool in the reply to the last request."""
+        return tool in NAMES and self.answers_expand and not has_tool(tool, self._offer[1])
+
+    def _answer_expand(self, refusal: str = "") -> None:
         if self.answers_expand:
-            self.expander.answer_open(self._offer[1])
+            self.expander.answer_open(self._offer[1], refusal)
 
     def _add_to_results(self) -> None:
         """Append what plugins add to tool results that the coming call is the first to show."""
@@ -315,6 +331,11 @@ class Exchange:
         except RecursionError:
             raise BadInput(_NESTED) from None
 
+    def request_items(self, view: View) -> RequestItems:
+        """Return the messages of a request with this view: the caller's own items, and JSON for the rest."""
+        state = self._state
+        return RequestItems(items_of(view, state.format, state.profile), self.caller_list.is_edited())
+
     def retry_smaller(self, error: BaseException) -> View:
         """Learn the limit from a refused prompt, and prepare a smaller one."""
         validate.instance("The argument of retry_smaller()", error, BaseException, "the exception of the SDK")
@@ -324,11 +345,19 @@ class Exchange:
     # ----------------------------------------------------------------------------------------------------- recording
 
     def record(
-        self, reply: object, usage: Usage | None, step: str = "", call: int = 0, *, interrupted: bool = False
+        self,
+        reply: object,
+        usage: Usage | None,
+        step: str = "",
+        call: int = 0,
+        *,
+        interrupted: bool = False,
+        refusal: str = "",
     ) -> str:
         """Add the model's reply and its usage, and let policies plan; return its id.
 
         `interrupted`: the caller stopped the reply, which may be None; "" is returned if nothing of it had arrived.
+        `refusal`: the answer to each of its calls of `expand`, in place of an original.
         """
         validate.integer("call= (the number of a model call)", call)
         validate.instance("interrupted=", interrupted, bool, "True or False")
@@ -370,7 +399,7 @@ class Exchange:
         ids = self.append(message, facts=facts)
         state.limits.answered()
         if not interrupted:  # Policies may call a model, and the caller wants to stop. The next prompt plans.
-            self._after_reply()
+            self._after_reply(refusal)
         self._reporter.observer.count()
         return ids[-1]
 
@@ -390,11 +419,11 @@ class Exchange:
             output=output if used.output is None else used.output,
         )
 
-    def _after_reply(self) -> None:
+    def _after_reply(self, refusal: str) -> None:
         """Answer the calls of `expand`, and let policies plan. The reply is stored even if that fails."""
         name = self._state.head.name
         try:
-            self._answer_expand()
+            self._answer_expand(refusal)
         except StoreError as error:
             _log.warning("%s: the next prompt answers the calls of expand: %s", name, error)
         before, places = self._state.head.number, self._reporter.places()
@@ -408,6 +437,14 @@ class Exchange:
         """Drop what is kept of erased content only for speed."""
         self.caller_list.forget()
         self._state.format.rendered(self._state.view(), profile=self._state.profile)
+
+
+def _decoded_json(value: bytes) -> object:
+    """Return the value of a message that is JSON."""
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise BadMessage(f"A message in bytes is no JSON: {error}. It begins with {value[:60]!r}.") from None
 
 
 def _plain_text(system: object) -> object:

@@ -24,6 +24,7 @@ from . import validate
 from .agent_access import AgentAccess
 from .append import facts_of
 from .caller_list import Followed
+from .request_items import RequestItems
 from .session import Fix, HistoryEntry, RepairReport, Session
 
 if TYPE_CHECKING:
@@ -135,10 +136,10 @@ class Conversation:
     ) -> Followed:
         """Take over your own whole list of messages: append what is new, without planning.
 
-        `messages`: dicts of the conversation's format, core `Message` values, a list of these for an item that holds
-        several messages, or `ListItem` values with an id, metadata, an origin or a lease. `read`: returns one of these
-        for an item of another class; it is called for new items only, so do not change older ones in place. `prompt`
-        and `prepare` do the same with `messages=`.
+        `messages`: dicts of the conversation's format or their JSON in bytes, core `Message` values, a list of these
+        for an item that holds several messages, or `ListItem` values with an id, metadata, an origin or a lease.
+        `read`: returns one of these for an item of another class; it is called for new items only, so do not change
+        older ones in place. `prompt` and `prepare` do the same with `messages=`.
 
         Messages are the same if they say the same, in any form. The view hides what the list no longer has, and
         shows what it has instead; `undo` and `explain` know these edits. With `ignore_removals` it keeps what the list
@@ -190,10 +191,35 @@ class Conversation:
         messages: object = None,
         model: str | None = None,
         window: int | None = None,
+        may_expand: bool = True,
     ) -> View:
-        """Return the view of the next request: `prompt` without writing it in a wire format."""
+        """Return the view of the next request: `prompt` without writing it in a wire format.
+
+        `may_expand`: False if this request does not offer the tool `expand`, although the conversation was opened with
+        it.
+        """
+        exchange = self._session.exchange
         with self._session.lock:
-            return self._session.exchange.prepare(system, tools, messages, (model, window))
+            return exchange.prepare(system, tools, messages, (model, window), may_expand=may_expand)
+
+    def request_items(self, view: View) -> RequestItems:
+        """Return the messages of a request with this view, for a program that sends JSON itself.
+
+        `view`: from `prepare`. The result names the items of your own list that the view shows unchanged, so that you
+        send your own bytes for them, and has JSON for the rest. System prompt, tools and cache marks are yours.
+        """
+        validate.instance("view", view, View, "a View, such as that of prepare()")
+        with self._session.lock:
+            return self._session.exchange.request_items(view)
+
+    def answers(self, tool: str) -> bool:
+        """Return whether `record` answers the calls of this tool in the reply to the newest request.
+
+        This is True for the tool `expand` if the request offers it.
+        """
+        tool = validate.text("tool", tool)
+        with self._session.lock:
+            return self._session.exchange.answers(tool)
 
     def plan(
         self, *, system: object = None, tools: Tools = (), model: str | None = None, window: int | None = None
@@ -209,7 +235,13 @@ class Conversation:
             return self._session.exchange.needs()
 
     def record(
-        self, reply: object, *, usage: Usage | None = None, call: int | None = None, interrupted: bool = False
+        self,
+        reply: object,
+        *,
+        usage: Usage | None = None,
+        call: int | None = None,
+        interrupted: bool = False,
+        refusal: str = "",
     ) -> str:
         """Add the model's reply and its usage; return its id.
 
@@ -222,10 +254,13 @@ class Conversation:
         says `Stop("interrupted")`. Counts that neither the provider nor `usage` reports are estimated, and `bill` does
         not change them. If nothing had arrived (None, or a Message without parts), nothing is added, and the id is "".
         A reply that has its end and no calls is recorded as usual.
+
+        `refusal`: a sentence that answers the reply's calls of `expand`, in place of originals.
         """
         number = 0 if call is None else validate.integer("call=", call, 1)
+        refusal, exchange = validate.text("refusal=", refusal), self._session.exchange
         with self._session.lock:
-            return self._session.exchange.record(reply, usage, call=number, interrupted=interrupted)
+            return exchange.record(reply, usage, call=number, interrupted=interrupted, refusal=refusal)
 
     def bill(self, call: int | str, usage: Usage) -> bool:
         """Record the usage of a model call that is reported after its reply, or of a call without a stored reply.

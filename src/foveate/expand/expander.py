@@ -171,17 +171,22 @@ class Expander:
                 break
         return results
 
-    def answer_open(self, tools: Sequence[Any]) -> None:
-        """Answer the calls of the newest reply that are for this tool. `tools`: the host's own."""
+    def answer_open(self, tools: Sequence[Any], refusal: str = "") -> None:
+        """Answer the calls of the newest reply that are for this tool. `tools`: the host's own.
+
+        `refusal`: the answer to all of them, in place of an original.
+        """
         self._state.follow_head()
         for call in self.open_calls():
             if call.name in NAMES and not has_tool(call.name, tools):
-                self.answer(call)
+                self.answer(call, refusal)
 
-    def answer(self, call: ToolCall) -> ToolResult:
-        """Append the result of a call, and return it."""
+    def answer(self, call: ToolCall, refusal: str = "") -> ToolResult:
+        """Append the result of a call, and return it. `refusal`: its text, in place of an original."""
         state: State = "ok"
         try:
+            if refusal:
+                raise BadInput(refusal)
             content, expanded = self._answer(read_arguments(call.arguments), self.options.where)
         except StoreError:
             raise

@@ -1,0 +1,111 @@
+"""The messages of a request as JSON: the caller's own items where the view shows them unchanged, and ours elsewhere.
+
+A program that sends JSON itself, such as a proxy, keeps the bytes of its own items: signatures, cache marks, unknown
+fields and the order of keys survive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..core.profiles import Profile
+from ..core.view import Entry, View
+from ..ports import Format
+
+__all__ = ["RequestItem", "RequestItems", "items_of"]
+
+
+class RequestItem(Struct, frozen=True):
+    """A part of a request's list of messages."""
+
+    places: range = range(0)
+    """Indices of the caller's own items to send as they are; empty: `body` is sent."""
+    body: bytes = b""
+    """The JSON of one message that foveate wrote; empty: the caller's own items are sent."""
+    entries: tuple[Entry, ...] = ()
+    """The entries of the view that it shows."""
+    last: int = -1
+    """Index of the newest item of the caller's list that it shows or stands for; -1: it stands for none."""
+
+
+class RequestItems(Struct, frozen=True):
+    """The list of messages of a request."""
+
+    items: tuple[RequestItem, ...]
+    """The messages, in order."""
+    is_edited: bool
+    """Whether an earlier request may have shown something else than the caller's list."""
+
+
+class _Written(NamedTuple):
+    """The wire messages of some entries that follow each other. The entries keep it (`Entry.memo`)."""
+
+    entries: tuple[Entry, ...]
+    profile: Profile
+    rendered: tuple[tuple[bytes, tuple[Entry, ...]], ...]
+
+
+def items_of(view: View, format: Format, profile: Profile) -> tuple[RequestItem, ...]:
+    """Return the messages that a request with this view has.
+
+    Entries that show no item of the caller's list unchanged are written in the format, those that follow each other
+    together. Messages without entries show the media of tool results: they wait until the last result of their call.
+    """
+    items: list[RequestItem] = []
+    waiting: list[RequestItem] = []
+    for item in _in_order(view, format, profile):
+        if not item.places and not item.entries:
+            waiting.append(item)
+            continue
+        if waiting and item.entries[0].message.role != "tool":
+            items += waiting
+            waiting = []
+        items.append(item)
+    return (*items, *waiting)
+
+
+def _in_order(view: View, format: Format, profile: Profile) -> Iterator[RequestItem]:
+    run: list[Entry] = []
+    before: Entry | None = None  # the entry before the run
+    for places, entries in view.by_item():
+        if not places:
+            run += entries
+            continue
+        yield from _written(view, before, run, format, profile)
+        run, before = [], entries[-1]
+        yield RequestItem(places, entries=entries, last=places[-1])
+    yield from _written(view, before, run, format, profile)
+
+
+def _written(
+    view: View, before: Entry | None, run: list[Entry], format: Format, profile: Profile
+) -> Iterator[RequestItem]:
+    """Write entries that follow each other. `before`: the entry before them."""
+    if not run:
+        return
+    memo: _Written | None = run[0].memo.get("request")
+    entries = tuple(run)
+    if memo is None or memo.entries != entries or memo.profile is not profile:
+        # A system message at the beginning of a request is a system prompt, which some formats write otherwise.
+        is_inside = before is not None and run[0].message.role == "system"
+        shown = (before, *entries) if is_inside and before is not None else entries
+        wires = [(each.body, each.entries) for each in format.rendered(replace(view, entries=shown), profile=profile)]
+        own = {id(entry) for entry in entries}
+        memo = _Written(entries, profile, tuple(wire for wire in wires if all(id(entry) in own for entry in wire[1])))
+        run[0].memo["request"] = memo
+    for body, shown_entries in memo.rendered:
+        yield RequestItem(body=body, entries=shown_entries, last=_last_place(view, shown_entries))
+
+
+def _last_place(view: View, entries: tuple[Entry, ...]) -> int:
+    """Return the index of the newest item of the caller's list that these entries stand for; -1 if there is none."""
+    places = (
+        view.list_places.get(position)
+        for entry in entries
+        for position in range(max(entry.last, entry.position), entry.position - 1, -1)
+    )
+    return next((place.items[-1] for place in places if place is not None), -1)

@@ -1,0 +1,175 @@
+"""An answer on its way to the client: what the provider sends goes on as it came, but for calls of `expand`.
+
+A splice of the answer's format decides what the client gets. It makes one answer of several: one for each reply that
+only asked to expand something, and the last one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from ..errors import FoveateError
+from ..formats import gather
+from ..ports import Gatherer
+from .events import EventSplitter, StreamEvent
+
+__all__ = ["Answer", "IsOurs", "Splice"]
+
+_log = logging.getLogger("foveate")
+
+IsOurs = Callable[[str], bool]
+"""Returns whether the conversation answers the calls of a tool."""
+
+
+class Splice(Protocol):
+    """Makes one answer for the client of several answers of the provider, in one format."""
+
+    asks_only_us: bool
+    """Whether the newest answer ended, and all its calls are for the conversation."""
+    is_changed: bool
+    """Whether the client gets something else than the newest answer of the provider."""
+
+    def add(self, event: StreamEvent) -> bytes:
+        """Return what the client gets for an event of the newest answer. Raises KeyError, TypeError or the like for
+        an event that it cannot read."""
+        ...
+
+    def receive(self, reply: dict[str, Any]) -> None:
+        """Take a whole answer."""
+        ...
+
+    def joined(self) -> dict[str, Any]:
+        """Return the whole answer for the client."""
+        ...
+
+    def close(self) -> bytes:
+        """Return the events that the client's stream waits for, if the newest answer ended and nothing continues it."""
+        ...
+
+    def continue_with_next(self) -> None:
+        """Take the next answer as the continuation of this one."""
+        ...
+
+    def failure(self, error: dict[str, Any]) -> bytes:
+        """Return the event that reports an error to the client. `error`: the provider's answer."""
+        ...
+
+
+class Answer:
+    """The answer to one request of a client."""
+
+    def __init__(self, format: str, is_ours: IsOurs | None) -> None:
+        """`is_ours`: None if the request does not offer the tool `expand`. The answer then passes as it is."""
+        self._format = format
+        self._splice = _splice(format, is_ours) if is_ours is not None else None
+        self._gatherer: Gatherer | None = None
+        self._splitter: EventSplitter | None = None
+        self._reply: dict[str, Any] | None = None
+        self._is_unreadable = False
+
+    @property
+    def asks_only_us(self) -> bool:
+        """Whether the newest answer only asks to expand something, so that the client gets nothing of its calls."""
+        return self._splice is not None and self._splice.asks_only_us
+
+    def reply(self) -> dict[str, Any] | None:
+        """Return the newest answer, whole, for `Conversation.record`; None if it is not complete."""
+        if self._gatherer is not None:
+            try:
+                return self._gatherer.whole()
+            except FoveateError as error:
+                _log.warning("A streamed reply was not recorded: %s", error)
+                return None
+        return self._reply
+
+    # ---------------------------------------------------------------------------------------------------- whole answers
+
+    def receive(self, content: bytes) -> bytes | None:
+        """Take a whole answer. Return it if the client gets it as it is; None if the client gets `joined`."""
+        try:
+            reply = json.loads(content)
+        except (ValueError, RecursionError):
+            reply = None
+        self._reply = reply if isinstance(reply, dict) else None
+        if self._splice is None or self._reply is None:
+            return content
+        try:
+            self._splice.receive(self._reply)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):  # Another shape than the API's.
+            return content
+        return None if self._splice.is_changed else content
+
+    def joined(self) -> bytes:
+        """Return the whole answer for the client, made of all the provider's answers."""
+        return msgspec.json.encode(self._splice.joined()) if self._splice is not None else b""
+
+    # ---------------------------------------------------------------------------------------------------------- streams
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return what the client gets for a piece of a stream."""
+        if self._gatherer is None and not self._is_unreadable:
+            self._gatherer = gather(self._format)
+        if self._gatherer is not None:
+            try:
+                self._gatherer.feed(piece)
+            except FoveateError as error:
+                self._gatherer, self._is_unreadable = None, True
+                _log.warning("A streamed reply was not recorded: %s", error)
+        if self._splice is None:
+            return piece
+        if self._splitter is None:
+            self._splitter = EventSplitter()
+        return b"".join([self._passed(self._splice, event) for event in self._splitter.feed(piece)])
+
+    def _passed(self, splice: Splice, event: StreamEvent) -> bytes:
+        try:
+            return splice.add(event)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):  # Another shape than the API's.
+            return event.raw
+
+    def rest(self) -> bytes:
+        """Return the bytes after the last whole event of a stream that ended."""
+        return self._splitter.rest() if self._splitter is not None else b""
+
+    def close(self) -> bytes:
+        """Return the events that end the client's stream, if no other answer continues it."""
+        return self._splice.close() if self._splice is not None else b""
+
+    def continue_with_next(self) -> None:
+        """Take the next answer of the provider as the continuation of this one."""
+        self._gatherer = self._splitter = self._reply = None
+        self._is_unreadable = False
+        if self._splice is not None:
+            self._splice.continue_with_next()
+
+    def failure(self, status: int, content: bytes) -> bytes:
+        """Return the event that ends the client's stream with an error of the provider."""
+        try:
+            error = json.loads(content)
+        except ValueError:
+            error = None
+        if not isinstance(error, dict) or not isinstance(error.get("error"), dict):
+            text = content.decode(errors="replace")[:1000] or f"The provider answered with status {status}."
+            error = {"type": "error", "error": {"type": "api_error", "message": text}}
+        return self._splice.failure(error) if self._splice is not None else b""
+
+
+def _splice(format: str, is_ours: IsOurs) -> Splice:
+    match format:
+        case "anthropic":
+            from .splice_anthropic import AnthropicSplice
+
+            return AnthropicSplice(is_ours)
+        case "openai":
+            from .splice_chat import ChatSplice
+
+            return ChatSplice(is_ours)
+        case _:
+            from .splice_responses import ResponsesSplice
+
+            return ResponsesSplice(is_ours)

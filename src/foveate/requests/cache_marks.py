@@ -1,0 +1,77 @@
+"""Marks for Anthropic's prompt cache in a request whose messages changed.
+
+A client marks blocks up to which the provider caches the request. If the marked message is not sent as it was, the mark
+moves to the end of the message that stands in its place, or of the one before. So a request has no more marks than the
+client gave it, and they keep their order: longer lifetimes come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..conversation.request_items import RequestItem
+from ..formats.anthropic.write import mark
+
+__all__ = ["add_marks", "keep_marks"]
+
+_KEY = b'"cache_control"'
+_TAKES = frozenset({"text", "image", "document", "tool_use", "tool_result"})
+"""Kinds of blocks that take a mark."""
+
+
+def keep_marks(items: Sequence[RequestItem], bodies: list[bytes], own: Sequence[bytes]) -> None:
+    """Put the marks of items that are not sent as they are into the messages in their place, in `bodies`.
+
+    `items` and `bodies`: the messages of the request, one body for each item. `own`: the client's own items.
+    """
+    sent = {place for item in items for place in item.places}
+    for place, raw in enumerate(own):
+        if place in sent or _KEY not in raw:
+            continue
+        value = next(iter(_marks(msgspec.json.decode(raw))), None)
+        target = max((at for at, item in enumerate(items) if -1 < item.last <= place), default=-1)
+        if value is None or target < 0:
+            continue
+        message = msgspec.json.decode(bodies[target])
+        if _put(message, value):
+            bodies[target] = msgspec.json.encode(message)
+
+
+def add_marks(system: list[Any], tools: list[Any], bodies: list[bytes]) -> None:
+    """Mark a request of a client that marks nothing, as prompts are marked (`Conversation.prompt`)."""
+    messages = [msgspec.json.decode(body) for body in bodies]
+    for message in messages:
+        if isinstance(message.get("content"), str):
+            message["content"] = [{"type": "text", "text": message["content"]}]
+    before = [msgspec.json.encode(message) for message in messages]
+    mark(system, tools, messages)
+    for number, message in enumerate(messages):
+        if (marked := msgspec.json.encode(message)) != before[number]:
+            bodies[number] = marked
+
+
+def _marks(value: Any) -> list[Any]:
+    """Return the marks in a message, the last one first."""
+    blocks = value.get("content") if isinstance(value, dict) else None
+    found: list[Any] = []
+    for block in reversed(blocks if isinstance(blocks, list) else ()):
+        if isinstance(block, dict):
+            found += [block["cache_control"]] if block.get("cache_control") else _marks(block)
+    return found
+
+
+def _put(message: dict[str, Any], value: Any) -> bool:
+    """Mark the end of a message. Return False if it has a mark, or no block that takes one."""
+    content = message.get("content")
+    if isinstance(content, str) and content:
+        content = message["content"] = [{"type": "text", "text": content}]
+    if not isinstance(content, list) or _marks(message):
+        return False
+    for block in reversed(content):
+        if isinstance(block, dict) and block.get("type") in _TAKES and block.get("text") != "":
+            block["cache_control"] = value
+            return True
+    return False

@@ -1,0 +1,79 @@
+"""Server-sent events of an answer, each with its bytes as they came."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+__all__ = ["EventSplitter", "StreamEvent", "write_event"]
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_EVENT_END = re.compile(rb"(?:\r\n|\n|\r)(?:\r\n|\n|\r)")
+
+
+class StreamEvent(NamedTuple):
+    """One event of a stream."""
+
+    raw: bytes
+    """Its bytes, with the blank line at its end."""
+    name: str
+    """Its name; "" if it has none."""
+    data: dict[str, Any] | None
+    """Its data; None if it is no JSON object, as in a comment or in `[DONE]`."""
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether it is the `[DONE]` at the end of a stream of OpenAI."""
+        return self.data is None and b"[DONE]" in self.raw
+
+
+class EventSplitter:
+    """Splits the bytes of a stream, cut at any place, into its events. All bytes come back in order."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._looked = 0  # bytes in which no event ends
+
+    def feed(self, piece: bytes) -> Iterator[StreamEvent]:
+        """Yield the events that these bytes complete."""
+        self._rest += piece
+        start = 0
+        while (end := _EVENT_END.search(self._rest, max(start, self._looked - 3))) is not None:
+            yield _event(bytes(self._rest[start : end.end()]))
+            start = self._looked = end.end()
+        del self._rest[:start]
+        self._looked = len(self._rest)
+
+    def rest(self) -> bytes:
+        """Return the bytes of an event that did not end, and forget them."""
+        rest = bytes(self._rest)
+        self._rest.clear()
+        self._looked = 0
+        return rest
+
+
+def write_event(data: dict[str, Any], name: str = "") -> bytes:
+    """Return the bytes of an event."""
+    head = b"event: " + name.encode() + b"\n" if name else b""
+    return head + b"data: " + msgspec.json.encode(data) + b"\n\n"
+
+
+def _event(raw: bytes) -> StreamEvent:
+    name, lines = b"", []
+    for line in _LINE_END.split(raw):
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            lines.append(value)
+        elif field == b"event":
+            name = value
+    data: Any = None
+    if lines:
+        try:
+            data = msgspec.json.decode(b"\n".join(lines))
+        except (ValueError, RecursionError):
+            data = None
+    return StreamEvent(raw, name.decode(errors="replace"), data if isinstance(data, dict) else None)

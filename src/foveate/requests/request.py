@@ -1,0 +1,271 @@
+"""A request of a provider's API with the view in place of its messages.
+
+A request whose view shows the client's own list is sent as the client wrote it. In any other, the messages that are
+shown unchanged, and every field next to the messages, keep their bytes. With the tool `expand`, its definition stands
+behind the client's tools, and its instruction behind the system prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ..conversation import Conversation
+from ..conversation.request_items import RequestItem, RequestItems
+from ..core.needs import Needs
+from ..errors import BadInput, FoveateError
+from ..expand.tool import EXPAND_INSTRUCTION, NAMES, TOOL, expand_tool, offers_expand
+from .answer import Answer
+from .apis import Api, model_name
+from .cache_marks import add_marks, keep_marks
+
+__all__ = ["MAX_EXPANSIONS", "WireRequest"]
+
+_log = logging.getLogger("foveate")
+
+MAX_EXPANSIONS: Final = 8
+"""Replies of one answer whose calls of `expand` get originals. The next is refused, and one more ends the answer."""
+_REFUSAL: Final = (
+    f"This answer has used `expand` {MAX_EXPANSIONS} times. Go on with what you have, and say what is missing."
+)
+_SERVER_STATE: Final = ("previous_response_id", "conversation")
+"""Fields of requests whose history the provider keeps."""
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_INSTRUCTION: Final = msgspec.json.encode(EXPAND_INSTRUCTION)
+
+
+class WireRequest:
+    """One request of a client, and its answer.
+
+    Send `content`, and pass on what `received` (a whole answer) or `feed` and `ended` (a stream) return. If the model
+    only asked to expand something, there is a `follow_up`: send `content` again, and pass its answer in the same way.
+    """
+
+    def __init__(self, chat: Conversation, api: Api, content: bytes, *, adds_marks: bool = False) -> None:
+        """Take over the list of messages in a request, and plan.
+
+        `content`: the body of the request. `adds_marks`: mark requests for Anthropic's cache if the client marks none.
+
+        Raises BadInput for a request whose messages cannot be replaced, ValueError for a body that is no JSON object,
+        KeyError for one without messages, and what `Conversation.prepare` raises. The request can then be sent as it
+        is.
+        """
+        fields = _FIELDS.decode(content)
+        if state := [key for key in _SERVER_STATE if _value(fields.get(key))]:
+            raise BadInput(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
+        if (_value(fields.get("n")) or 1) != 1:
+            raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
+        self._chat, self._api, self._fields, self._own = chat, api, fields, content
+        self._adds_marks = adds_marks
+        self._raws, messages = _messages(api, fields[api.messages])
+        self._system = _value(fields.get(api.system)) if api.system else None
+        self._tools = _value(fields.get("tools")) or ()
+        self._model = model_name(api.format, str(_value(fields.get("model")) or "")) or None
+        # A response that the provider stores may be continued by its id, where an expansion is a call without result.
+        self._may_expand = api.format != "openai_responses" or _value(fields.get("store")) is False
+        self.is_stream: bool = _value(fields.get("stream")) is True
+        """Whether the client wants a stream."""
+        self.content = b""
+        """The body to send next."""
+        self.betas: tuple[str, ...] = ()
+        """Values that the header `anthropic-beta` needs in addition to those of the client."""
+        self.follow_up: bytes | None = None
+        """The body to send before the client's answer is complete; None if nothing is to be sent."""
+        self._expansions = 0
+        self._prepare(messages)
+        ours = frozenset(name for name in NAMES if chat.answers(name))
+        self._answer = Answer(api.format, ours.__contains__ if ours else None)
+
+    @property
+    def model(self) -> str:
+        """The name of the model, with `gateway:` before one that the API does not serve itself."""
+        return self._model or ""
+
+    def _prepare(self, messages: list[Any] | None = None) -> None:
+        self.view = self._chat.prepare(
+            messages=messages, system=self._system, tools=self._tools, model=self._model, may_expand=self._may_expand
+        )
+        """The view that the request shows."""
+        self._write()
+
+    # -------------------------------------------------------------------------------------------------------- writing
+
+    def _write(self) -> None:
+        """Write the body of the next request."""
+        chat, fields = self._chat, dict[str, bytes](self._fields)
+        request = chat.request_items(self.view)
+        offers, needs = chat.answers(TOOL), chat.needs
+        is_own = self._is_own(request)
+        if is_own and not offers:
+            needs = needs if request.is_edited else Needs()  # Nothing before any reasoning was ever changed.
+            if not needs and not self._adds_marks:
+                self.content, self.betas = self._own, ()
+                return
+        bodies = [body for item in request.items for body in self._bodies(item)]
+        items = [part for item in request.items for part in _parts(item)]
+        if self._api.format == "anthropic":
+            keep_marks(items, bodies, self._raws)
+            while items and not items[0].places and items[0].entries and items[0].entries[0].is_system:
+                items.pop(0)  # A system prompt of ours stands first: the API takes it only in `system`.
+                fields["system"] = _with_blocks(fields.get("system"), bodies.pop(0))
+        if offers:
+            self._offer_expand(fields, bodies)
+        if self._adds_marks and self._api.format == "anthropic" and b'"cache_control"' not in self._own:
+            _mark(fields, bodies)
+        if not is_own or offers or self._adds_marks:
+            fields[self._api.messages] = b"[" + b",".join(bodies) + b"]"
+        for key, value in needs.options.items():
+            own = {key: _value(fields[key])} if key in fields else {}
+            fields[key] = msgspec.json.encode(Needs(options={key: value}).added_to(own)[key])
+        self.betas = needs.betas
+        self.content = _object(fields)
+
+    def _is_own(self, request: RequestItems) -> bool:
+        """Return whether the request shows the client's list, as it is."""
+        places = [place for item in request.items for place in item.places]
+        return all(item.places for item in request.items) and places == list(range(len(self._raws)))
+
+    def _bodies(self, item: RequestItem) -> list[bytes]:
+        return [self._raws[place] for place in item.places] if item.places else [item.body]
+
+    def _offer_expand(self, fields: dict[str, bytes], bodies: list[bytes]) -> None:
+        """Add the tool `expand` and its instruction. They are the same bytes in every request of a conversation."""
+        if not offers_expand(self._tools):
+            fields["tools"] = _with_item(fields.get("tools"), expand_tool(self._api.format))
+        if self._api.system:
+            fields[self._api.system] = _with_instruction(fields.get(self._api.system))
+            return
+        first = _FIELDS.decode(bodies[0]) if bodies else {}
+        if _value(first.get("role")) in ("system", "developer") and first.get("content"):
+            bodies[0] = _object({**first, "content": _with_instruction(first["content"])})
+        else:
+            bodies.insert(0, b'{"role":"system","content":' + _INSTRUCTION + b"}")
+
+    # -------------------------------------------------------------------------------------------------------- answers
+
+    def refused(self, status: int, content: bytes) -> bool:
+        """Return whether the provider refused the request as too long, and `content` is smaller now."""
+        if status not in (400, 413):
+            return False
+        error = RuntimeError(content.decode(errors="replace")[:10_000])
+        error.status_code = status  # type: ignore[attr-defined]
+        try:
+            self._chat.retry_smaller(error)
+        except (RuntimeError, FoveateError):
+            return False
+        self.view = self._chat.view
+        self._write()
+        if self.follow_up is not None:
+            self.follow_up = self.content
+        return True
+
+    def received(self, content: bytes) -> bytes | None:
+        """Record a whole answer, and return what the client gets: None if there is a `follow_up` first."""
+        self.follow_up = None
+        shown = self._answer.receive(content)
+        if self._is_continued():
+            return None
+        return self._answer.joined() if shown is None else shown
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return what the client gets for a piece of a streamed answer. Neither reads nor changes the conversation."""
+        return self._answer.feed(piece)
+
+    def ended(self) -> bytes:
+        """Record a stream that was read to its end, and return the rest for the client.
+
+        If there is a `follow_up`, its stream continues the answer. A stream that was cut is not recorded.
+        """
+        self.follow_up = None
+        rest = self._answer.rest()
+        return rest if self._is_continued() else rest + self._answer.close()
+
+    def failure(self, status: int, content: bytes) -> bytes:
+        """Return the event that ends a stream whose `follow_up` failed with this error of the provider."""
+        return self._answer.failure(status, content)
+
+    def _is_continued(self) -> bool:
+        """Record the reply, and prepare a follow-up if it continues the answer. Return whether there is one."""
+        reply = self._answer.reply()
+        if reply is None:
+            return False
+        more = self._answer.asks_only_us
+        self._expansions += more
+        refusal = _REFUSAL if more and self._expansions > MAX_EXPANSIONS else ""
+        try:
+            self._chat.record(reply, call=self.view.turn, refusal=refusal)
+            if not more or self._expansions > MAX_EXPANSIONS + 1:
+                return False
+            self._prepare()
+        except FoveateError as error:  # The next list brings the reply again; only its usage is missing.
+            _log.warning("A reply was not recorded, or could not be continued: %s", error)
+            return False
+        self._answer.continue_with_next()
+        self.follow_up = self.content
+        return True
+
+
+def _value(raw: msgspec.Raw | bytes | None) -> Any:
+    return None if raw is None else json.loads(bytes(raw))
+
+
+def _messages(api: Api, raw: msgspec.Raw) -> tuple[list[bytes], list[Any]]:
+    """Return the items of a list of messages as they came, and in the form that the conversation reads."""
+    if api.format == "openai_responses":  # Several of its items form one message, so all must be read.
+        value = _value(raw)
+        if isinstance(value, str):
+            return [b'{"role":"user","content":' + bytes(raw) + b"}"], [{"role": "user", "content": value}]
+        return [bytes(item) for item in _LIST.decode(raw)], value
+    items = [bytes(item) for item in _LIST.decode(raw)]
+    return items, list(items)
+
+
+def _parts(item: RequestItem) -> list[RequestItem]:
+    """Return one item for each message that is sent."""
+    return [RequestItem(range(place, place + 1), entries=item.entries, last=place) for place in item.places] or [item]
+
+
+def _object(fields: Mapping[str, bytes | msgspec.Raw]) -> bytes:
+    return b"{" + b",".join(msgspec.json.encode(key) + b":" + bytes(raw) for key, raw in fields.items()) + b"}"
+
+
+def _with_item(raw: bytes | None, *values: Any) -> bytes:
+    """Return a JSON list with these values at its end."""
+    items = [bytes(item) for item in _LIST.decode(raw or b"[]")]
+    return b"[" + b",".join([*items, *map(msgspec.json.encode, values)]) + b"]"
+
+
+def _with_blocks(raw: bytes | None, message: bytes) -> bytes:
+    """Return a system prompt of Anthropic's with the blocks of a message at its end."""
+    blocks = msgspec.json.decode(message)["content"]
+    prompt = _value(raw)
+    if isinstance(prompt, list):
+        return _with_item(raw, *blocks)
+    return msgspec.json.encode([*([{"type": "text", "text": prompt}] if prompt else []), *blocks])
+
+
+def _with_instruction(raw: bytes | None) -> bytes:
+    """Return a system prompt with the instruction of `expand` at its end, once."""
+    text = _INSTRUCTION[1:-1]
+    raw = bytes(raw or b'""').strip()
+    if text in raw:
+        return raw
+    if raw.startswith(b"["):
+        return _with_item(raw, {"type": "text", "text": EXPAND_INSTRUCTION})
+    return raw[:-1] + (b"\\n\\n" if raw != b'""' else b"") + text + b'"' if raw != b"null" else _INSTRUCTION
+
+
+def _mark(fields: dict[str, bytes], bodies: list[bytes]) -> None:
+    """Mark the request for Anthropic's cache."""
+    prompt = _value(fields.get("system"))
+    system = [{"type": "text", "text": prompt}] if isinstance(prompt, str) and prompt else prompt or []
+    tools = _value(fields.get("tools")) or []
+    add_marks(system, tools, bodies)
+    for key, value in (("system", system), ("tools", tools)):
+        if any(block.get("cache_control") for block in value):
+            fields[key] = msgspec.json.encode(value)

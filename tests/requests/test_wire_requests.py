@@ -1,0 +1,389 @@
+"""Requests with the view: the client's own bytes where nothing changes, and legal requests where something does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate import Conversation, Text, open_conversation
+from foveate.edits import Hide, Replace, Target
+from foveate.errors import BadInput
+from foveate.expand.tool import EXPAND_INSTRUCTION, expand_tool
+from foveate.requests import WireRequest, api_of, model_name
+from foveate.requests.apis import Api
+from foveate.stores.memory import MemoryStore
+from foveate.testing.bodies import check_body
+
+CLEARED = (Text("[cleared]"),)
+PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions", "openai_responses": "/v1/responses"}
+MODELS = {"anthropic": "claude-opus-4-5", "openai": "gpt-5", "openai_responses": "gpt-5"}
+SESSIONS = ("x-claude-code-session-id", "session-id", "session_id", "x-session-id")
+
+
+def api_named(format: str) -> Api:
+    api = api_of(PATHS[format])
+    assert api is not None
+    return api
+
+
+def opened(format: str, **options: Any) -> Conversation:
+    return open_conversation("c", format=format, **{"policy": "none", "expand": False, **options})
+
+
+def spaced(value: Any) -> bytes:
+    """JSON as no part of foveate writes it: with spaces and with escapes."""
+    return json.dumps(value, ensure_ascii=True, separators=(" , ", " : ")).encode()
+
+
+def items_in(format: str, body: bytes) -> list[bytes]:
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    return [bytes(item) for item in msgspec.json.decode(fields[api_named(format).messages], type=list[msgspec.Raw])]
+
+
+def text_item(format: str, role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": text}
+
+
+def tool_turn(format: str, number: int, text: str) -> list[dict[str, Any]]:
+    """Return the items of a call and of its result."""
+    match format:
+        case "anthropic":
+            use = {"type": "tool_use", "id": f"t{number}", "name": "read", "input": {"n": 1.50}}
+            result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": text}
+            return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+        case "openai":
+            function = {"name": "read", "arguments": '{"n" : 1.50}'}
+            tool_call = {"id": f"t{number}", "type": "function", "function": function}
+            return [
+                {"role": "assistant", "content": None, "tool_calls": [tool_call]},
+                {"role": "tool", "tool_call_id": f"t{number}", "content": text},
+            ]
+        case _:
+            return [
+                {"type": "function_call", "call_id": f"t{number}", "name": "read", "arguments": '{"n" : 1.50}'},
+                {"type": "function_call_output", "call_id": f"t{number}", "output": text},
+            ]
+
+
+def tools_of(format: str) -> list[dict[str, Any]]:
+    schema = {"type": "object", "properties": {}}
+    match format:
+        case "anthropic":
+            return [{"name": "read", "input_schema": schema}]
+        case "openai":
+            return [{"type": "function", "function": {"name": "read", "parameters": schema}}]
+        case _:
+            return [{"type": "function", "name": "read", "parameters": schema}]
+
+
+def body_of(format: str, items: list[Any], **fields: Any) -> dict[str, Any]:
+    most = {"max_tokens": 100} if format == "anthropic" else {}
+    return {"model": MODELS[format], **most, "tools": tools_of(format), api_named(format).messages: items, **fields}
+
+
+def recorded(folder: Path, client: str) -> list[tuple[str, tuple[str, ...], dict[str, Any]]]:
+    """Return the requests that a real client sent: the path, what names the conversation, and the body."""
+    found = []
+    for line in (folder / f"{client}.jsonl").read_text().splitlines():
+        request = json.loads(line)
+        path, body = request["path"].split("?")[0], request["body"]
+        if api_of(path) is None or not isinstance(body, dict):
+            continue
+        headers = {name.lower(): value for name, value in request["headers"].items()}
+        session = next((headers[name] for name in SESSIONS if name in headers), "")
+        purpose = "tools" if body.get("tools") else "title"
+        found.append((path, (path, session, headers.get("x-claude-code-agent-id", ""), purpose), body))
+    assert found
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------- recordings
+
+
+@pytest.mark.parametrize("client", ["agent", "claude", "codex", "mcpcc", "oc", "sdk"])
+def test_recorded_requests_keep_every_byte(client: str, wire_recordings: Path):
+    chats: dict[tuple[str, ...], Conversation] = {}
+    for path, key, body in recorded(wire_recordings, client):
+        api = api_of(path)
+        assert api is not None
+        chat = chats.setdefault(key, opened(api.format, window=1_000_000))
+        content = spaced(body)
+        request = WireRequest(chat, api, content)
+        if chat.journal.records():  # The client edited a result, so reasoning behind it is bound to another one.
+            assert (client, key[1][:8]) == ("claude", "06d66d5c")
+            continue
+        assert request.content == content
+        assert request.is_stream is bool(body.get("stream"))
+        assert chat._agent.store.names("") == ["c"]
+
+
+@pytest.mark.parametrize("client", ["agent", "claude", "codex", "mcpcc", "oc", "sdk"])
+def test_recorded_requests_with_expand_keep_their_messages(client: str, wire_recordings: Path):
+    chats: dict[tuple[str, ...], Conversation] = {}
+    heads: dict[tuple[str, ...], bytes] = {}
+    for path, key, body in recorded(wire_recordings, client):
+        api = api_of(path)
+        assert api is not None
+        chat = chats.setdefault(key, opened(api.format, window=1_000_000, expand=None))
+        request = WireRequest(chat, api, spaced(body))
+        sent = json.loads(request.content)
+        assert check_body(api.format, sent) == []
+        assert list(sent)[: len(body)] == list(body)  # The order of the fields stays.
+        if not body.get("tools"):
+            assert request.content == spaced(body)
+            continue
+        assert sent["tools"] == [*body["tools"], expand_tool(api.format)]
+        if chat.journal.records():
+            continue  # As above.
+        first = 0 if api.system else 1  # The system prompt of chat completions is a message.
+        assert items_in(api.format, request.content)[first:] == items_in(api.format, spaced(body))[first:]
+        assert sent == sent | {
+            name: body[name] for name in body if name not in ("tools", "thinking", api.messages, api.system)
+        }
+        assert json.dumps(sent).count(json.dumps(EXPAND_INSTRUCTION)[1:-1]) == 1
+        head = msgspec.json.encode([sent["tools"], sent.get(api.system), sent[api.messages][:first]])
+        assert client != "claude" or heads.setdefault(key, head) == head  # The provider's cache keeps the prefix.
+
+
+@pytest.mark.parametrize("client", ["claude", "agent", "sdk", "codex"])
+def test_recorded_requests_that_shrink_keep_the_rest(client: str, wire_recordings: Path):
+    chats: dict[tuple[str, ...], Conversation] = {}
+    shrunk = 0
+    for path, key, body in recorded(wire_recordings, client):
+        api = api_of(path)
+        assert api is not None
+        chat = chats.setdefault(key, opened(api.format, window=100_000, policy="keep-last-1"))
+        request = WireRequest(chat, api, spaced(body))
+        sent = json.loads(request.content)
+        assert check_body(api.format, sent) == []
+        own = items_in(api.format, spaced(body))
+        kept = [item for item in items_in(api.format, request.content) if item in own]
+        assert [own[place] for places, _ in request.view.by_item() for place in places] == kept
+        assert {own[0], own[-1]} <= set(kept)
+        marks = [json.dumps(value).count('"cache_control": {') for value in (sent, body)]
+        assert marks[0] == marks[1]
+        shrunk += len(request.content) < len(spaced(body)) - 1000
+    assert shrunk or client not in ("claude", "sdk")
+
+
+# ---------------------------------------------------------------------------------------------------------------- bytes
+
+
+@pytest.mark.parametrize("format", list(PATHS))
+def test_numbers_escapes_and_repeated_keys_survive(format: str):
+    odd = (
+        b'{"role": "user", "content": "\\u00e9\\ud83d\\ude00\\/", "unknown": [1.50, 1E2, 12345678901234567890123],'
+        b' "twice": 1, "twice": 2}'
+    )
+    content = b'{"model":"%s", "max_tokens": 9,\n"%s" : [%s], "temperature": 1.000, "model2": null}' % (
+        MODELS[format].encode(),
+        api_named(format).messages.encode(),
+        odd,
+    )
+    assert WireRequest(opened(format, window=9_000), api_named(format), content).content == content
+    offered = WireRequest(opened(format, window=9_000, expand=True), api_named(format), content).content
+    if format != "openai_responses":  # The response may be stored, so `expand` is not offered.
+        assert odd in offered
+        assert b'"temperature":1.000' in offered
+        assert offered != content
+
+
+@pytest.mark.parametrize("format", list(PATHS))
+def test_only_changed_messages_are_written_anew(format: str):
+    chat, api = opened(format, window=50_000), api_named(format)
+    items = [text_item(format, "user", "Read.")]
+    for number in range(4):
+        items += tool_turn(format, number, f"Result {number}.")
+    WireRequest(chat, api, spaced(body_of(format, items)))
+    results = [row for row in chat.history() if row.message.role == "tool"]
+    chat.edit(Replace(target=Target(results[1].id), content=CLEARED))
+    request = WireRequest(chat, api, spaced(body_of(format, items)))
+    own, sent = items_in(format, spaced(body_of(format, items))), items_in(format, request.content)
+    assert [place for place, item in enumerate(own) if item not in sent] == [4]
+    assert len(sent) == len(own)
+    assert b"[cleared]" in sent[4]
+    assert check_body(format, json.loads(request.content)) == []
+    chat.undo()
+    assert WireRequest(chat, api, spaced(body_of(format, items))).content == spaced(body_of(format, items))
+
+
+def test_a_mark_moves_to_the_message_in_its_place():
+    chat, api = opened("anthropic", window=50_000), api_named("anthropic")
+    items = [text_item("anthropic", "user", "Read.")]
+    for number in range(4):
+        items += tool_turn("anthropic", number, f"Result {number}.")
+    items[4]["content"][0]["cache_control"] = {"type": "ephemeral", "ttl": "1h"}
+    WireRequest(chat, api, spaced(body_of("anthropic", items)))
+    entry = [row for row in chat.history() if row.message.role == "tool"][1]
+    chat.edit(Replace(target=Target(entry.id), content=CLEARED))
+    sent = json.loads(WireRequest(chat, api, spaced(body_of("anthropic", items))).content)["messages"]
+    assert sent[4]["content"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+    chat.edit(Hide(Target(chat.history()[3].id)), Hide(Target(entry.id)))  # The call, and its result.
+    sent = json.loads(WireRequest(chat, api, spaced(body_of("anthropic", items))).content)["messages"]
+    assert json.dumps(sent).count("cache_control") == 1
+    assert sent[2]["content"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+
+
+def test_requests_without_marks_are_marked_if_asked_for():
+    chat, api = opened("anthropic", window=50_000), api_named("anthropic")
+    items = [text_item("anthropic", "user", "Read."), *tool_turn("anthropic", 1, "Result.")]
+    body = body_of("anthropic", items, system="Be brief.")
+    sent = json.loads(WireRequest(chat, api, spaced(body), adds_marks=True).content)
+    assert sent["system"][-1]["cache_control"]
+    assert sent["messages"][-1]["content"][-1]["cache_control"]
+    assert WireRequest(chat, api, spaced(body)).content == spaced(body)
+    body["system"] = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
+    assert json.loads(WireRequest(chat, api, spaced(body), adds_marks=True).content) == body
+
+
+def test_media_of_results_wait_for_the_last_result_of_the_call():
+    chat, api = opened("openai", window=50_000), api_named("openai")
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    calls = [{"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for n in (1, 2)]
+    items: list[Any] = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "One."}, image]},
+        {"role": "tool", "tool_call_id": "c2", "content": "Two."},
+        {"role": "user", "content": "And?"},
+    ]
+    WireRequest(chat, api, spaced(body_of("openai", items)))
+    chat.edit(Replace(target=Target(chat.history()[2].id, (0, 0)), content=CLEARED))
+    request = WireRequest(chat, api, spaced(body_of("openai", items)))
+    roles = [message["role"] for message in json.loads(request.content)["messages"]]
+    assert roles == ["user", "assistant", "tool", "tool", "user", "user"]
+    assert check_body("openai", json.loads(request.content)) == []
+
+
+def test_options_for_bound_reasoning_wait_for_the_first_edit():
+    chat, api = opened("anthropic", window=50_000), api_named("anthropic")
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+    turn = tool_turn("anthropic", 1, "A long result.")
+    turn[0]["content"].insert(0, thinking)
+    items = [text_item("anthropic", "user", "Read."), *turn]
+    body = body_of("anthropic", items, model="claude-opus-5-5", thinking={"type": "adaptive", "display": "omitted"})
+    request = WireRequest(chat, api, spaced(body))
+    assert (request.content, request.betas) == (spaced(body), ())
+    chat.edit(Replace(target=Target(chat.history()[2].id), content=CLEARED))
+    request = WireRequest(chat, api, spaced(body))
+    sent = json.loads(request.content)["thinking"]
+    assert sent == {**body["thinking"], "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+    assert request.betas == ("thinking-binding-controls-2026-08-01",)
+
+
+def test_input_of_responses_may_be_a_text():
+    chat, api = opened("openai_responses", window=50_000), api_named("openai_responses")
+    content = b'{"model": "gpt-5", "input": "Say \\u00e9."}'
+    assert WireRequest(chat, api, content).content == content
+    assert chat.history()[0].message.text == "Say \xe9."
+
+
+@pytest.mark.parametrize(
+    ("format", "fields", "error"),
+    [
+        ("openai_responses", {"previous_response_id": "resp_1"}, BadInput),
+        ("openai", {"n": 2}, BadInput),
+        ("openai", {"messages": 3}, ValueError),
+    ],
+)
+def test_requests_that_cannot_show_a_view_are_refused(format: str, fields: dict[str, Any], error: type[Exception]):
+    body = {**body_of(format, [text_item(format, "user", "Hi.")]), **fields}
+    chat = opened(format, window=9_000)
+    with pytest.raises(error):
+        WireRequest(chat, api_named(format), spaced(body))
+    assert len(chat) == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"model": "gpt-5"}', b"\xff", b'{"messages": [' * 2000])
+def test_bodies_that_are_no_requests_are_refused(content: bytes):
+    with pytest.raises((ValueError, KeyError, RecursionError)):
+        WireRequest(opened("openai", window=9_000), api_named("openai"), content)
+
+
+def test_paths_name_the_api():
+    assert api_of("/v1/messages") == Api("anthropic", "messages", "system")
+    assert api_of("/openai/v1/chat/completions") == Api("openai", "messages", "")
+    assert api_of("/v1/threads/t1/messages") is None
+    assert api_of("/v1/messages/count_tokens") is None
+    assert model_name("anthropic", "claude-opus-5-5") == "claude-opus-5-5"
+    assert model_name("openai", "claude-opus-5-5") == "gateway:claude-opus-5-5"
+
+
+# ----------------------------------------------------------------------------------------------------------- properties
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).filter(str.strip)
+extras = st.dictionaries(st.sampled_from(["x_a", "x_b"]), st.none() | st.floats(allow_nan=False, allow_infinity=False))
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> tuple[str, list[bytes]]:
+    """Return a format, and the growing list of a client as bytes, which odd escapes and spaces vary."""
+    format = draw(st.sampled_from(list(PATHS)))
+    items: list[Any] = [{**text_item(format, "user", draw(texts)), **draw(extras)}]
+    for number in range(draw(st.integers(1, 6))):
+        if draw(st.booleans()):
+            items += tool_turn(format, number, draw(texts) * draw(st.sampled_from([1, 200])))
+        else:
+            items += [text_item(format, "assistant", draw(texts)), text_item(format, "user", draw(texts))]
+    written = [
+        json.dumps(item, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 1]))).encode()
+        for item in items
+    ]
+    return format, written
+
+
+def refusals(format: str, request: WireRequest) -> list[Any]:
+    """Return why a request is illegal, apart from unknown keys, which are the client's own."""
+    return [refusal for refusal in check_body(format, json.loads(request.content)) if refusal.rule != "keys"]
+
+
+def wire_body(format: str, items: list[bytes]) -> bytes:
+    fields = body_of(format, [])
+    del fields[api_named(format).messages]
+    return spaced(fields)[:-1] + b',"' + api_named(format).messages.encode() + b'":[' + b", ".join(items) + b"]}"
+
+
+@given(conversations(), st.sampled_from(["keep-last-1", "balanced", "none"]), st.booleans())
+def test_every_request_is_legal_and_keeps_unchanged_items(
+    conversation: tuple[str, list[bytes]], policy: str, expands: bool
+):
+    format, items = conversation
+    store = MemoryStore()
+    chat = opened(format, window=6_000, policy=policy, expand=None if expands else False, store=store)
+    for end in range(1, len(items) + 1):
+        if b'"assistant"' in items[end - 1] or b'"function_call"' in items[end - 1]:
+            continue  # A client asks after a message of its own.
+        body = wire_body(format, items[:end])
+        request = WireRequest(chat, api_named(format), body)
+        assert refusals(format, request) == []
+        sent = items_in(format, request.content)
+        kept = [items[place] for places, _ in request.view.by_item() for place in places]
+        assert [item for item in sent if item in items] == kept or (expands and format == "openai")
+        if not expands and policy == "none":
+            assert request.content == body
+        assert WireRequest(chat, api_named(format), body).content == request.content  # A retry.
+    assert store.names("") == ["c"]
+
+
+@settings(max_examples=settings.default.max_examples // 2 if settings.default else 20)
+@given(conversations(), st.data())
+def test_bytes_survive_edits_by_hand(conversation: tuple[str, list[bytes]], data: st.DataObject):
+    format, items = conversation
+    if b'"assistant"' in items[-1]:
+        items = items[:-1]
+    chat = opened(format, window=100_000)
+    WireRequest(chat, api_named(format), wire_body(format, items))
+    results = [row for row in chat.history() if row.message.role == "tool"]
+    chosen = data.draw(st.lists(st.sampled_from(results), unique_by=lambda row: row.id)) if results else []
+    if chosen:
+        chat.edit(*(Replace(target=Target(row.id), content=CLEARED) for row in chosen))
+    request = WireRequest(chat, api_named(format), wire_body(format, items))
+    changed = [item for item in items if item not in items_in(format, request.content)]
+    assert len(changed) <= len(chosen)
+    assert refusals(format, request) == []
