@@ -1,0 +1,175 @@
+"""Keys of the messages in a client's list and in a stored conversation, and the newest message that both have.
+
+A pair of messages that follow each other marks a place. A reply that a model wrote in the conversation marks it for
+certain: no other conversation has it, but for a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from ..core import wire
+from ..core.message_keys import message_key
+from ..core.messages import Message, Text
+from ..formats import get_format
+from ..ports import StoredMessage
+
+__all__ = ["Key", "Match", "SentList", "StoredKey", "match", "pair_key", "stored_keys"]
+
+START = b""
+"""The key before the first message."""
+
+
+class Key(NamedTuple):
+    """A message, for comparisons."""
+
+    key: bytes
+    is_reply: bool
+    is_result: bool
+
+
+class StoredKey(NamedTuple):
+    """A stored message, for comparisons."""
+
+    key: Key
+    is_recorded: bool
+    """Whether a model wrote it in this conversation."""
+    text: str
+    """The text of a reply."""
+
+
+class Match(NamedTuple):
+    """The newest message that a list and a conversation both have."""
+
+    after: int
+    """Number of messages that follow it in the list."""
+    is_certain: bool
+    """Whether the list has no newer reply."""
+
+
+def _key_of(message: Message) -> Key:
+    """Return the key. Clients trim the texts of replies, so white space does not count in them."""
+    is_reply = message.role == "assistant"
+    if is_reply:
+        parts = (Text(" ".join(part.text.split())) if isinstance(part, Text) else part for part in message.parts)
+        message = replace(message, parts=tuple(parts))
+    return Key(message_key(message), is_reply, message.result is not None)
+
+
+def pair_key(before: bytes, key: bytes) -> bytes:
+    """Return the key of two messages that follow each other."""
+    return before + key
+
+
+class SentList:
+    """The list of messages in a request. Its ends are read first, and the rest only if that is necessary."""
+
+    def __init__(self, format: str, raw: Raw) -> None:
+        """`format`: a name of `get_format`. Raises MsgspecError if `raw` is not a list or a text."""
+        self._format = get_format(format)
+        is_text = memoryview(raw)[0] == ord('"')
+        self._items: list[Raw] = [raw] if is_text else msgspec.json.decode(raw, type=list[Raw])
+
+    def __len__(self) -> int:
+        """Number of items."""
+        return len(self._items)
+
+    def beginning(self) -> list[Key]:
+        """Return the messages before the first reply to a user, without those of the system. Raises BadMessage."""
+        keys: list[Key] = []
+        for item in self._items:
+            for key in self._read([item]):
+                if key.is_reply and keys:
+                    return keys
+                keys.append(key)
+        return keys
+
+    def end(self, count: int) -> list[Key]:
+        """Return the messages in the last `count` items, without those of the system. Raises BadMessage."""
+        keys = self._read(self._items[-count:])
+        if count < len(self._items):
+            while keys and keys[0].is_reply:  # Its beginning may be missing.
+                del keys[0]
+        return keys
+
+    def first_text(self) -> str:
+        """Return the text of the first message that is not the system's."""
+        for item in self._items:
+            for message in self._messages([item]):
+                if message.role != "system":
+                    return _text_of(message)
+        return ""
+
+    def _read(self, items: Sequence[Raw]) -> list[Key]:
+        return [_key_of(message) for message in self._messages(items) if message.role != "system"]
+
+    def _messages(self, items: Sequence[Raw]) -> list[Message]:
+        values = self._format.group([msgspec.json.decode(item) for item in items])
+        return [message for value in values for message in self._format.parse(value)]
+
+
+def stored_keys(rows: Sequence[StoredMessage]) -> list[StoredKey]:
+    """Return the keys of stored messages that are neither the system's nor erased."""
+    keys: list[StoredKey] = []
+    for row in rows:
+        message = wire.decode_message(row.body) if row.body else None
+        if message is not None and message.role != "system":
+            is_recorded = row.stamp.usage is not None or row.stamp.stop is not None
+            text = _text_of(message) if message.role == "assistant" else ""
+            keys.append(StoredKey(_key_of(message), is_recorded, text))
+    return keys
+
+
+def _text_of(message: Message) -> str:
+    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def match(sent: Sequence[Key], stored: Sequence[StoredKey], *, is_whole: bool, is_start: bool) -> Match | None:
+    """Return the newest message that the ends of a list and of a conversation have in common.
+
+    A recorded reply counts, and the newest message that is no reply: the list goes on from there. `is_whole`: `sent` is
+    the whole list. `is_start`: `stored` begins with the first message of the conversation.
+    """
+    places: dict[bytes, int] = {}
+    before = START if is_whole else None
+    for after, key in zip(range(len(sent) - 1, -1, -1), sent, strict=True):
+        if before is not None:
+            places[pair_key(before, key.key)] = after
+        if key.is_result:  # It has the id of its call.
+            places[key.key] = after
+        before = key.key
+    newest_reply = next((after for after, key in enumerate(reversed(sent)) if key.is_reply), len(sent))
+    common = _common(places, stored, is_start=is_start)
+    return Match(min(common), min(common) <= newest_reply < len(sent)) if common else None
+
+
+def _common(places: Mapping[bytes, int], stored: Sequence[StoredKey], *, is_start: bool) -> list[int]:
+    """Return the places of messages that show that the list belongs to the conversation."""
+    found: list[int] = []
+    last_turn = next((number for number in range(len(stored) - 1, -1, -1) if not stored[number].key.is_reply), -1)
+    for number, row in enumerate(stored):
+        before = stored[number - 1] if number else None
+        if before is not None:
+            pair = places.get(pair_key(before.key.key, row.key.key))
+        else:
+            pair = places.get(pair_key(START, row.key.key)) if is_start else None
+        is_proof = row.is_recorded or (before is not None and before.is_recorded)
+        if pair is not None and (is_proof or (number == last_turn and before is not None)):
+            found.append(pair)
+        elif number == last_turn and row.key.is_result and row.key.key in places:
+            found.append(places[row.key.key])
+    return found
+
+
+def digest_of(texts: Sequence[bytes]) -> str:
+    """Return 24 hexadecimal digits for these values."""
+    hash = blake2b(digest_size=12, person=b"foveate proxy 2")
+    for text in texts:
+        hash.update(len(text).to_bytes(8, "big") + text)
+    return hash.hexdigest()

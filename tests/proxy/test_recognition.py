@@ -1,0 +1,325 @@
+"""Recognizing the conversation of a request by the list alone, or by the ids that a client sends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from list_clients import ANTHROPIC, CHAT, RESPONSES, Proxy, Served, Wire, assistant, chat_body, result, user
+
+from foveate.errors import BadMessage
+from foveate.open import open_store
+from foveate.ports import Store
+from foveate.proxy.recognition import Recognizer
+
+KEY = {"authorization": "Bearer sk-test-1"}
+
+
+@pytest.fixture
+def store() -> Store:
+    return open_store("memory:")
+
+
+@pytest.fixture
+def proxy(store: Store) -> Proxy:
+    return Proxy(store)
+
+
+def serve(proxy: Proxy, messages: list[Wire], reply: Wire, **headers: str) -> str:
+    """Serve a request with its reply; return the name of the conversation."""
+    served = proxy.send(CHAT, chat_body(messages), {**KEY, **headers})
+    assert served is not None
+    served.reply(reply)
+    return served.name
+
+
+def shown(served: Served | None) -> str:
+    """Return the messages that the model sees."""
+    assert served is not None
+    return json.dumps(served.body["messages"])
+
+
+# ------------------------------------------------------------------------------------------------------- lists alone
+
+
+def test_a_growing_list_stays_in_one_conversation(proxy: Proxy):
+    messages = [user("Which log has an error?")]
+    names = set()
+    for number in range(30):
+        reply = assistant(None, f"call_{number}")
+        names.add(serve(proxy, messages, reply))
+        messages += [reply, result(f"call_{number}", f"log {number}: all is well")]
+    assert len(names) == 1
+    assert proxy.names() == sorted(names)
+    assert proxy.forks == []
+
+
+def test_equal_first_messages_of_two_clients_get_two_conversations(proxy: Proxy):
+    ends: dict[str, list[str]] = {}
+    lists = {client: [user("Fix the tests.")] for client in "ab"}
+    for turn in range(5):
+        for client, messages in lists.items():
+            reply = assistant(f"{client} says {turn}")
+            ends.setdefault(client, []).append(serve(proxy, messages, reply))
+            messages += [reply, user("Go on.")]
+    assert len(set(ends["a"])) == len(set(ends["b"])) == 1
+    assert ends["a"] != ends["b"]
+    assert proxy.forks == []
+    assert "b says" not in shown(proxy.send(CHAT, chat_body(lists["a"]), KEY))
+
+
+def test_equal_requests_at_the_same_time_get_two_conversations(proxy: Proxy):
+    first, second = (proxy.send(CHAT, chat_body([user("Fix the tests.")]), KEY) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert first.name != second.name
+    first.reply(assistant("One."))
+    second.reply(assistant("Two."))
+    for served, text in ((first, "One."), (second, "Two.")):
+        name = serve(proxy, [user("Fix the tests."), assistant(text), user("Go on.")], assistant("Done."))
+        assert name == served.name
+
+
+def test_a_first_request_without_an_answer_is_retried_in_place(proxy: Proxy):
+    served = proxy.send(CHAT, chat_body([user("Fix the tests.")]), KEY)
+    assert served is not None
+    name = served.name
+    del served  # The provider was overloaded.
+    assert serve(proxy, [user("Fix the tests.")], assistant("Done.")) == name
+
+
+def test_a_restarted_proxy_recognizes_the_list(store: Store):
+    messages = [user("Fix the tests."), assistant(None, "call_1"), result("call_1", "3 failed")]
+    name = serve(Proxy(store), messages, assistant("It was the clock."))
+    messages += [assistant("It was the clock."), user("Thanks. And now?")]
+    assert serve(Proxy(store), messages, assistant("Nothing.")) == name
+
+
+def test_a_long_list_is_recognized_after_a_restart(store: Store):
+    messages = [user("Read all logs.")]
+    name = ""
+    for number in range(20):
+        reply = assistant(None, *(f"call_{number}_{part}" for part in range(12)))
+        name = serve(Proxy(store), messages, reply)
+        messages += [reply, *(result(f"call_{number}_{part}", "well") for part in range(12))]
+    assert store.names("") == [name]
+
+
+def test_a_rewind_finds_its_conversation_after_a_restart(store: Store):
+    messages = [user("Fix the tests.")]
+    for turn in range(20):
+        reply = assistant(f"Step {turn}.")
+        name = serve(Proxy(store), messages, reply)
+        messages += [reply, user(f"Go on, {turn}.")]
+    proxy = Proxy(store)
+    assert serve(proxy, [*messages[:4], user("No, stop.")], assistant("Stopped.")) == name
+    text = shown(proxy.send(CHAT, chat_body([*messages[:4], user("No, stop.")]), KEY))
+    assert "Step 1." in text
+    assert "Step 7." not in text
+
+
+def test_a_sliding_window_stays_in_its_conversation(proxy: Proxy):
+    messages = [user("Talk about 0.")]
+    names = set()
+    for turn in range(1, 30):
+        reply = assistant(f"About {turn - 1}: it is a number.")
+        names.add(serve(proxy, messages[-7:], reply))
+        messages += [reply, user(f"Talk about {turn}.")]
+    assert len(names) == 1
+
+
+def test_white_space_that_a_client_trims_does_not_matter(proxy: Proxy):
+    messages = [user("Fix the tests.")]
+    names = set()
+    for turn in range(5):
+        names.add(serve(proxy, messages, assistant(f"  Step {turn}.\n\n")))
+        messages += [assistant(f"Step {turn}."), user("Go on.")]
+    assert len(names) == 1
+
+
+def test_examples_at_the_beginning_do_not_join_requests(proxy: Proxy):
+    examples = [user("2 + 2"), assistant("4")]
+    first = serve(proxy, [*examples, user("3 + 3")], assistant("6"))
+    second = serve(proxy, [*examples, user("5 + 5")], assistant("10"))
+    assert first != second
+    assert serve(proxy, [*examples, user("3 + 3"), assistant("6"), user("And 4?")], assistant("8")) == first
+
+
+def test_a_list_that_was_never_recorded_still_goes_on(proxy: Proxy):
+    messages = [user("Fix the tests.")]
+    names = set()
+    for turn in range(6):
+        served = proxy.send(CHAT, chat_body(messages), KEY)
+        assert served is not None
+        names.add(served.name)
+        messages += [assistant(f"Step {turn}."), user(f"Go on, {turn}.")]
+    assert len(names) == 1
+
+
+def test_many_clients_with_one_beginning_all_find_theirs(store: Store):
+    names = [serve(Proxy(store), [user("Solve it.")], assistant(f"I am {client}.")) for client in range(40)]
+    assert len(set(names)) == 40
+    for client, name in enumerate(names):
+        messages = [user("Solve it."), assistant(f"I am {client}."), user("Go on.")]
+        assert serve(Proxy(store), messages, assistant(f"Done by {client}.")) == name
+
+
+# ---------------------------------------------------------------------------------------------- owners and tenants
+
+
+def test_another_credential_gets_another_conversation(proxy: Proxy):
+    messages = [user("Fix the tests."), assistant("Done."), user("Thanks.")]
+    mine = serve(proxy, messages, assistant("You are welcome."))
+    messages += [assistant("You are welcome."), user("Bye.")]
+    assert serve(proxy, messages, assistant("Bye."), authorization="Bearer sk-test-2") != mine
+
+
+def test_a_session_of_another_credential_is_another_conversation(proxy: Proxy):
+    session = {"x-claude-code-session-id": "82f2baa7-370c-4ed5-86ba-8a1a5d601906"}
+    mine = serve(proxy, [user("My secret is 42.")], assistant("I keep it."), **session)
+    served = proxy.send(CHAT, chat_body([user("What is the secret?")]), {"authorization": "Bearer sk-other", **session})
+    assert served is not None
+    assert served.name != mine
+    assert "42" not in shown(served)
+
+
+def test_a_name_holds_neither_the_credential_nor_its_plain_hash(proxy: Proxy):
+    name = serve(proxy, [user("Hello")], assistant("Hello"), **{"session-id": "s1"})
+    other = serve(proxy, [user("Hello")], assistant("Hello"), **{"session-id": "s2"})
+    assert "sk-test-1" not in name
+    assert name.rpartition(".")[2] != other.rpartition(".")[2], "The hash has the session as its salt."
+
+
+def test_tenants_of_a_store_share_nothing(proxy: Proxy):
+    served = proxy.send(CHAT, chat_body([user("Hello")]), KEY, tenant="a")
+    assert served is not None
+    served.reply(assistant("Hello, a."))
+    again = proxy.send(CHAT, chat_body([user("Hello"), assistant("Hello, a."), user("Go on.")]), KEY, tenant="b")
+    assert again is not None
+    assert len(proxy.names("a")) == len(proxy.names("b")) == 1
+    assert again.recognized.reason == "The conversation is new."
+
+
+def test_a_token_that_is_renewed_stays_the_same_owner(proxy: Proxy):
+    account = json.dumps({"device_id": "d", "account_uuid": "u-1", "session_id": "s-1"})
+    names = set()
+    for token in ("sk-ant-oat01-monday", "sk-ant-oat01-tuesday"):
+        body = {"model": "claude-x", "messages": [user("Hello")], "tools": [{"name": "run"}]}
+        served = proxy.send(ANTHROPIC, {**body, "metadata": {"user_id": account}}, {"authorization": f"Bearer {token}"})
+        assert served is not None
+        names.add(served.name)
+        del served
+    assert len(names) == 1
+
+
+# ------------------------------------------------------------------------------------------------- sessions and agents
+
+
+def test_agents_of_a_session_are_its_children(proxy: Proxy):
+    session = {"x-claude-code-session-id": "s1"}
+    main = serve(proxy, [user("Find it.")], assistant(None, "call_1"), **session)
+    served = proxy.send(CHAT, chat_body([user("Search.")]), {**KEY, **session, "x-claude-code-agent-id": "a7c9"})
+    assert served is not None
+    assert served.name == f"{main}/a7c9"
+    assert served.recognized.parent == main
+
+
+def test_a_thread_of_codex_is_a_child_of_its_session(proxy: Proxy):
+    ids = {"session-id": "s1", "thread-id": "s1"}
+    main = serve(proxy, [user("Find it.")], assistant("Found."), **ids)
+    assert "/" not in main
+    assert serve(proxy, [user("Search.")], assistant("Found."), **{**ids, "thread-id": "t2"}) == f"{main}/t2"
+
+
+@pytest.mark.parametrize(
+    "user_id",
+    [
+        '{"device_id": "d1", "account_uuid": "", "session_id": "s-1"}',
+        "user_d1_account__session_s-1",
+    ],
+)
+def test_the_user_id_of_claude_code_names_the_session(proxy: Proxy, user_id: str):
+    body = {"model": "claude-x", "messages": [user("Hello")], "tools": [{"name": "run"}]}
+    served = proxy.send(ANTHROPIC, {**body, "metadata": {"user_id": user_id}}, KEY)
+    assert served is not None
+    assert served.name.startswith("s-1.")
+
+
+def test_a_cache_key_that_is_no_uuid_names_no_session(proxy: Proxy):
+    for cache_key, start in (("my-app", "list-"), ("01a20608-84ce-78aa-b083-188c196f9d26", "01a20608-")):
+        body = {"model": "gpt-5", "input": "Hello", "tools": [{"type": "function", "name": "run"}]}
+        served = proxy.send(RESPONSES, {**body, "prompt_cache_key": cache_key}, KEY)
+        assert served is not None
+        assert served.name.startswith(start)
+
+
+def test_side_requests_of_a_session_leave_its_conversation_alone(proxy: Proxy):
+    session = {"x-session-id": "s1"}
+    title = {"model": "gpt-5-mini", "messages": [user("Generate a title"), user("Fix the tests.")]}
+    assert proxy.send(CHAT, title, {**KEY, **session}) is None
+    messages = [user("Fix the tests.")]
+    main = serve(proxy, messages, assistant(None, "call_1"), **session)
+    side = serve(proxy, [user("Search the web for: tests")], assistant("Nothing."), **session)
+    assert side == f"{main}/list-2"
+    messages += [assistant(None, "call_1"), result("call_1", "3 failed")]
+    assert serve(proxy, messages, assistant("Done."), **session) == main
+    assert proxy.forks == []
+
+
+def test_a_summary_of_a_conversation_goes_on_in_it(proxy: Proxy):
+    session = {"x-session-id": "s1"}
+    messages = [user("Fix the tests.")]
+    for number in range(5):
+        reply = assistant(None, f"call_{number}")
+        main = serve(proxy, messages, reply, **session)
+        messages += [reply, result(f"call_{number}", f"test {number} failed")]
+    lines = [f"- {number}. The test number {number} fails because of its clock." for number in range(8)]
+    messages.append(user("Summarize the conversation."))
+    summary = "<analysis>Hm.</analysis>\n<summary>\n" + "\n".join(lines) + "\n</summary>"
+    assert serve(proxy, messages, assistant(summary), **session) == main
+    short = [user("This session is continued. Summary:\n" + "\n".join(lines)), user("Go on.")]
+    assert serve(proxy, short, assistant("Going on."), **session) == main
+    served = proxy.send(CHAT, chat_body([*short, assistant("Going on."), user("And?")]), {**KEY, **session})
+    assert served is not None
+    assert served.name == main
+    assert "call_2" not in shown(served)
+
+
+def test_a_name_that_the_program_chose_keeps_every_list(proxy: Proxy):
+    name = {"x-foveate-conversation": "logs"}
+    first = serve(proxy, [user("One.")], assistant("1"), **name)
+    assert first.startswith("logs.")
+    assert serve(proxy, [user("Another list.")], assistant("2"), **name) == first
+
+
+# --------------------------------------------------------------------------------------------------------- odd requests
+
+
+@pytest.mark.parametrize("field", ["previous_response_id", "conversation"])
+def test_requests_whose_history_the_provider_keeps_pass(proxy: Proxy, field: str):
+    body = {"model": "gpt-5", "input": [user("Hello")], "tools": [{"type": "function", "name": "run"}]}
+    assert proxy.send(RESPONSES, {**body, field: "resp_1"}, KEY) is None
+    assert proxy.send(RESPONSES, {**body, field: None}, KEY) is not None
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"messages": 1}', b'{"messages": [1]}', b'{"messages": ["\xff"]}'])
+def test_bodies_that_cannot_be_read_raise(store: Store, content: bytes):
+    with pytest.raises((ValueError, BadMessage)):
+        Recognizer(store).recognize("", KEY, CHAT, content)
+
+
+def test_ids_of_any_text_make_legal_names(proxy: Proxy):
+    for number, session in enumerate(["a/b~1", "x" * 5_000, "~importing x", "{}{0}", "é\x00\n", "list-2"]):
+        headers = {**KEY, "x-session-id": session, "x-claude-code-agent-id": session * 2}
+        for _ in range(2):
+            served = proxy.send(CHAT, chat_body([user(f"Hello {number}")]), headers)
+            assert served is not None
+            assert served.name.count("/") in (1, 2)
+            del served
+    assert len(proxy.names()) == 6
+
+
+def test_the_tools_of_codex_may_be_an_item_of_the_list(proxy: Proxy):
+    tools = {"type": "additional_tools", "tools": [{"type": "custom", "name": "exec"}]}
+    body = {"model": "gpt-5", "input": [tools, {"type": "message", "role": "user", "content": "Hello"}]}
+    assert proxy.send(RESPONSES, body, KEY) is not None
