@@ -20,9 +20,9 @@ HERE = Path(__file__).resolve().parent
 SRC = HERE.parent.parent / "src"
 
 
-def start(path: Path, seed: int) -> subprocess.Popen[str]:
+def start(path: Path, seed: int, *more: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(SRC)}
-    arguments = [sys.executable, str(HERE / "turns_child.py"), str(path), str(seed)]
+    arguments = [sys.executable, str(HERE / "turns_child.py"), str(path), str(seed), *more]
     return subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, text=True)
 
 
@@ -85,3 +85,19 @@ def test_killed_turns_lose_nothing_acknowledged(tmp_path: Path) -> None:
 def test_repeated_kills_lose_nothing(tmp_path: Path) -> None:
     """F30."""
     check_killed_turns(tmp_path / "chat.db", kills=60, seed=2)
+
+
+def test_killed_turns_release_whole_or_not_at_all(tmp_path: Path) -> None:
+    """F30."""
+    path, random, gone = tmp_path / "chat.db", Random(3), 0
+    for n in range(8):
+        killed(start(path, 3_000 + n, "release"), random)
+        with SqliteStore(path) as store:
+            head = store.open("", "one", create=False)
+            assert store.verify(head) == []
+            named = {id for _, record in store.records(head) for _, id, _ in record.releases()}
+            rows = store.messages(head, 1, head.position)
+            assert named == {row.id for row in rows if row.is_released}
+            assert len(named) >= gone
+            gone = len(named)
+    assert gone > 8

@@ -1,7 +1,8 @@
 """Child process that runs whole turns until it is killed.
 
-Run it with the path of a database and a seed. It prints each acknowledged write on its own line: `message POSITION ID`
-or `edit NUMBER`. A policy edits at nearly every turn; sometimes the process edits, expands, pins or undoes by hand.
+Run it with the path of a database, a seed, and `release` for a policy that releases originals. It prints each
+acknowledged write on its own line: `message POSITION ID` or `edit NUMBER`. A policy edits at nearly every turn;
+sometimes the process edits, expands, pins or undoes by hand.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ import sys
 from random import Random
 
 from foveate import assistant, open_conversation
-from foveate.errors import BadEdit
+from foveate.errors import BadEdit, NotExpandable
+from foveate.policies.expiry import expire_results
 from foveate.testing import answer, call, text_of
+from foveate.types import Lease
+
+RELEASING = (expire_results(default=Lease(1, "compact", "first_chars", 50, preserve_original=False)),)
 
 
-def main(path: str, seed: int) -> None:
+def main(path: str, seed: int, *, releases: bool) -> None:
     random = Random(seed)
-    with open_conversation("one", store=f"sqlite:///{path}", window=6_000, policy="keep-last-2") as chat:
+    policy = RELEASING if releases else "keep-last-2"
+    with open_conversation("one", store=f"sqlite:///{path}", window=6_000, policy=policy) as chat:
 
         def told(ids: tuple[str, ...]) -> None:
             for position, id in enumerate(ids, len(chat) - len(ids) + 1):
@@ -50,9 +56,9 @@ def by_hand(chat, random: Random) -> None:
                 chat.unpin(handle)
             case _:
                 chat.undo(random.choice(chat.journal.receipts()[-3:]))
-    except (BadEdit, IndexError):  # Nothing there to take back.
+    except (BadEdit, NotExpandable, IndexError):  # Nothing there to take back.
         pass
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), releases="release" in sys.argv[3:])

@@ -31,6 +31,7 @@ from foveate.core.messages import (
     tool_result,
     user,
 )
+from foveate.core.originals import RELEASED
 from foveate.core.profiles import PROFILES
 from foveate.core.stamps import Lease
 from foveate.core.summaries import SummaryRequest
@@ -231,10 +232,11 @@ def test_1_4_08_without_preserve_original_expanding_is_refused():
     promised = f"{LONG[:500]}...\n\n[Compacted: showing first 500 of 5000 characters.]"
     assert (text_at(view), entry_of(view).expandable) == (promised, False)
     edits = run.chat._agent.head.number
-    with pytest.raises(NotExpandable, match="kept from the model"):
+    with pytest.raises(NotExpandable, match="its original was released"):
         run.chat.expand("m3")
     assert (run.chat._agent.head.number, text_at(run.seen(4))) == (edits, promised)
-    assert run.chat.original("m3").text == LONG  # The history still has it.
+    assert run.chat.original("m3").text == RELEASED  # The history has only an outline.
+    assert run.chat.journal.verify() == []
 
 
 def test_1_4_09_a_summary_is_requested_once_with_prompt_and_facts():

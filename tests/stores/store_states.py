@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from foveate.core import wire
 from foveate.core.catalog import Action, Binding, Prompt
+from foveate.core.edits import Hide, Target
+from foveate.core.ids import body_hash
 from foveate.core.messages import user
 from foveate.errors import ConflictError
 from foveate.ports import Database, Head, append
@@ -117,6 +120,11 @@ def scenario() -> list[Step]:
     def erasing(store: Database, heads: dict[str, Head]) -> None:
         store.erase(heads["one"], [(2, 3)], runs=True, who="me", reason="asked for", time=7)
 
+    def releasing_originals(store: Database, heads: dict[str, Head]) -> None:
+        head, outline = heads["one"], wire.encode_message(user("[released]"))
+        edit = Hide(Target(head.tip), keeps_original=False, released=body_hash(outline))
+        heads["one"] = store.release(head, *record_after(head, edit), {head.position: outline})
+
     return [
         opening,
         running,
@@ -145,6 +153,7 @@ def scenario() -> list[Step]:
         unacting,
         unprompting,
         renaming,
+        releasing_originals,
         erasing,
     ]
 

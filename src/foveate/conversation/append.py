@@ -333,7 +333,8 @@ class Appender:
         """Return the ids of these messages if another process has added them for the same step of an agent's run."""
         state = self._state
         rows = state.store.messages(state.head, after + 1, state.head.position)
-        stored = [row for row in rows if row.stamp.step == step and row.body in bodies]
+        hashes = set(map(ids.body_hash, bodies))  # The bodies may be erased or released meanwhile.
+        stored = [row for row in rows if row.stamp.step == step and row.body_hash in hashes]
         return tuple(row.id for row in stored) if len(stored) == len(bodies) else ()
 
     def _append_after(

@@ -219,6 +219,9 @@ class CallerHistory:
                 )
                 traits = traits._replace(key=b"erased" + row.body_hash.encode(), role=role)
                 self._erased[row.body_hash] = traits.key
+            elif row.is_released and own is body:  # The list has the original, and the store only its hash.
+                traits = traits._replace(key=b"released" + row.body_hash.encode())
+                self._erased[row.body_hash] = traits.key
             index = len(self.known)
             self.known.append(Known(row.position, row.id, traits, is_erased=is_erased))
             self._owners.append(index)

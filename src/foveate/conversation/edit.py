@@ -29,6 +29,7 @@ from ..core.edits import (
 from ..core.effective_edits import EffectiveEdits, gaps, inverse_edits
 from ..core.enrich import hides_lasting, lasting_message, retained_parts, transient_paths
 from ..core.handles import Handle, parse_handle
+from ..core.originals import content_paths, released_form
 from ..core.projection import Projection
 from ..core.rendering import can_apply
 from ..core.snapshots import Cover
@@ -181,8 +182,16 @@ class Editor:
             for entry in inside
             if any(paths_overlap(path, parsed.path) for path in entry.shrunk) and (parsed.path or hides_lasting(entry))
         ]
-        if any(not entry.expandable for entry in shrunk) or self.withheld.among(hidden):
+        changed: dict[str, list[Path]] = {row.id: [parsed.path] for row in hidden}
+        for entry in shrunk:
+            changed[entry.id] = [path for path in entry.shrunk if paths_overlap(path, parsed.path)]
+        lasting = not parsed.path
+        released = {row.id for row in rows if row.id in changed and _is_released(row, changed[row.id], lasting=lasting)}
+        withheld = self.withheld.among(hidden) | {entry.id for entry in shrunk if not entry.expandable}
+        if withheld - released:
             raise NotExpandable(str(handle), "its original is kept from the model; `original` reads it")
+        if changed and changed.keys() <= released:
+            raise NotExpandable(str(handle), "its original was released, and the store has only an outline of it")
         if not shrunk and not hidden:
             is_part_hidden = len(shown) < len(rows) or any(entry.shrunk for entry in inside)
             blocks = f", apart from blocks of plugins. Name one of these, such as m{parsed.first}.2"
@@ -194,7 +203,19 @@ class Editor:
         """Undo the edits with these numbers: what they changed is shown as it is without them."""
         if inverse := self._inverse(first, last):
             return self.edit(inverse, "undo")
+        self._require_no_release(records_between(self._state.store, self._state.head, first, last), first, last)
         raise BadEdit(f"Edits {first} to {last} changed nothing that can be undone.")
+
+    def _require_no_release(self, records: Sequence[Record], first: int, last: int) -> None:
+        """Raise BadEdit if one of these edits released an original: nothing undoes that."""
+        released = (pair for record in records for pair in record.releases())
+        gone = [id for number, id, _ in released if first <= number <= last]
+        if places := self._state.store.locate(self._state.head, gone) if gone else {}:
+            handles = ", ".join(f"m{position}" for position in sorted(places.values()))
+            raise BadEdit(
+                f"Edits {first} to {last} cannot be undone: they released the originals of {handles}, and the store "
+                f"has only outlines of them. Undo other edits by their numbers."
+            )
 
     def _inverse(self, first: int, last: int) -> list[Edit]:
         """Return the edits that undo these ones; none if they are without effect."""
@@ -224,7 +245,7 @@ class Editor:
             for record in reversed(records_between(state.store, state.head, max(1, last - _ROWS), last)):
                 numbers = {number for number, edit in record.numbered() if not isinstance(edit, Task | Bill)}
                 last = record.first - 1
-                if numbers <= undone:
+                if numbers <= undone or record.author == "retention":  # That changes no view.
                     continue
                 if record.author == "undo":
                     targets = _targets_of_undo(record)
@@ -236,6 +257,7 @@ class Editor:
                     inverse = self._inverse(record.first, record.last)
                     if inverse and self._changes_view(inverse):
                         return self.edit(inverse, "undo")
+                    self._require_no_release([record], record.first, record.last)
         raise BadInput("There is nothing to undo: no edit changes the view.")
 
     def _changes_view(self, edits: Sequence[Edit]) -> bool:
@@ -313,6 +335,17 @@ def _as_targets(rows: Sequence[StoredMessage], path: Path = ()) -> list[Target |
     if len(rows) > 1:
         return [Span(rows[0].id, rows[-1].id)]
     return [Target(row.id, path) for row in rows]
+
+
+def _is_released(row: StoredMessage, named: Sequence[Path], *, lasting: bool) -> bool:
+    """Return whether all content at these paths was released. `lasting`: apart from transient blocks of plugins."""
+    if not row.is_released:
+        return False
+    message, stamp = row_of(row).message, row.stamp
+    left = transient_paths(message, stamp) if lasting else ()
+    paths = [at for at in content_paths(message) if at not in left and any(paths_overlap(at, path) for path in named)]
+    is_own = stamp.origin == "user" and not all(map(stamp.is_added, paths))
+    return not is_own and released_form(message, stamp, paths) is message
 
 
 def _is_transient(row: StoredMessage) -> bool:

@@ -14,7 +14,7 @@ from ..core.conversation_names import ancestors, children_of
 from ..core.edits import Bill, Edit, Pin, Record, Target, Task, Unpin, paths_overlap
 from ..core.enrich import own_message
 from ..core.events import Event, events_of_message, events_of_record
-from ..core.explain import explain, explain_other_policies
+from ..core.explain import RELEASED, explain, explain_other_policies
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.metadata import read_metadata, read_metadata_as
 from ..core.receipts import Receipt, receipt_of
@@ -57,6 +57,8 @@ class HistoryEntry(Struct, frozen=True):
     id: str
     message: Message
     stamp: Stamp
+    is_released: bool = False
+    """Whether content of the original was released, so that `message` has `[released]` in its place."""
 
     @property
     def handle(self) -> str:
@@ -299,14 +301,18 @@ class Session:
         """Return the messages at these positions as they were appended."""
         end = self.head.position if last is None else validate.integer("last=", last)
         rows = self.state.store.messages(self.head, validate.integer("first=", first), end)
-        return [HistoryEntry(row.position, row.id, decoded(row), row.stamp) for row in rows]
+        return [HistoryEntry(row.position, row.id, decoded(row), row.stamp, row.is_released) for row in rows]
 
     def listed(self) -> list[HistoryEntry]:
         """Return the messages that the caller's list has, as they were appended."""
         rows = self.state.store.messages(self.head, 1, self.head.position)
         removed = self.editor.withheld.removed(rows)
         own = ((row, own_message(decoded(row), row.stamp)) for row in rows if row.id not in removed and row.body)
-        return [HistoryEntry(row.position, row.id, message, row.stamp) for row, message in own if message is not None]
+        return [
+            HistoryEntry(row.position, row.id, message, row.stamp, row.is_released)
+            for row, message in own
+            if message is not None
+        ]
 
     def originals(self, handle: str | int) -> tuple[Message, ...]:
         """Return what a handle names as it was appended."""
@@ -347,12 +353,14 @@ class Session:
 
     def explain(self, handle: str | int) -> str:
         """Return why a message looks as it does in the view."""
-        parsed, _ = self.editor.rows_of(handle)
+        parsed, rows = self.editor.rows_of(handle)
+        released = {row.id for row in rows if row.is_released}
         by_number = {number: record for record in self.records() for number, _ in record.numbered()}
         entries = [entry for entry in self.state.view().entries if entry.position <= parsed.first <= entry.last]
         if not entries:
-            return f"{handle} is not shown: its content is blank or an edit hides it."
-        lines = [explain(entry, by_number) for entry in entries]
+            unshown = f"{handle} is not shown: its content is blank or an edit hides it."
+            return f"{unshown}\n{RELEASED}" if released else unshown
+        lines = [explain(entry, by_number, is_released=entry.id in released) for entry in entries]
         for entry in entries:
             lines += explain_other_policies(entry, self.state.projection, self.state.frame, self.planner.policies)
         return "\n".join(lines)

@@ -28,6 +28,7 @@ from .calls import Caller
 from .journal_search import records_between, records_since
 from .limits import Limits
 from .prefetch import SummaryPrefetch
+from .releases import released_edits
 from .request_model import ModelLookup, RequestModel
 
 __all__ = ["ATTEMPTS", "PLANS", "State", "in_order", "row_of"]
@@ -409,9 +410,10 @@ class State:
         record itself is folded, as a process that opens the conversation again does, and not what a plan tried out: a
         plan's edits are measured and come in parts while it is made.
         """
+        committed, outlines = released_edits(self.store, self.head, self.marked(edits))
         record = Record(
             self.head.number + 1,
-            self.marked(edits),
+            committed,
             before.turn if author in ("plan", "prompt") else self.begun() + 1,
             before.call.now,
             self.head.tip,
@@ -422,11 +424,15 @@ class State:
             after.bytes,
             author,
         )
-        if draft is None:
-            draft = self.projection.copy()
-            draft.apply(record)
+        if draft is None or outlines:
+            is_tried, draft = draft is not None, self.projection.copy()
+            self.fold(draft, record) if is_tried else draft.apply(record)
         record_id = ids.record_id(self.head.record, redacted_record(record))
-        self.head = self.store.commit(self.head, record, record_id)
+        if outlines:
+            self.head = self.store.release(self.head, record, record_id, outlines)
+            self._originals.cache_clear()
+        else:
+            self.head = self.store.commit(self.head, record, record_id)
         self._release(draft)
         self.projection = draft
         self._seen = structs.replace(self._seen, number=record.last, record=record_id)

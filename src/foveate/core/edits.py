@@ -41,6 +41,7 @@ __all__ = [
     "named_messages",
     "path_of",
     "paths_overlap",
+    "released_by",
 ]
 
 Path = tuple[int, ...]
@@ -99,6 +100,12 @@ class Replace(Struct, frozen=True, gc=False, tag="replace", omit_defaults=True):
     """Why earlier summarizers failed, each as `name: reason`."""
     erased: str = ""
     """Hash of content, reason and refusals, if these were erased together with the message."""
+    keeps_original: bool = True
+    """Whether the store keeps the original. If not, it is released with the commit of the edit, unless another branch
+    shares the message.
+    """
+    released: str = ""
+    """Hash of the outline that the store keeps in place of the released original; "" if it keeps the original."""
 
 
 class Hide(Struct, frozen=True, gc=False, tag="hide", omit_defaults=True):
@@ -114,6 +121,10 @@ class Hide(Struct, frozen=True, gc=False, tag="hide", omit_defaults=True):
     """Tokens of the target before the edit."""
     tokens_after: int = 0
     """Tokens of the target after the edit."""
+    keeps_original: bool = True
+    """Whether the store keeps the original, as for `Replace`. Only of a message or a part, not of a span."""
+    released: str = ""
+    """Hash of the outline that the store keeps in place of the released original; "" if it keeps the original."""
 
 
 class Summarize(Struct, frozen=True, gc=False, tag="summarize", omit_defaults=True):
@@ -283,6 +294,13 @@ def path_of(edit: Edit) -> Path:
     return target.path if isinstance(target, Target) else ()
 
 
+def released_by(edit: Edit) -> str:
+    """Return the id of the message whose original this edit released; "" if it released none."""
+    if isinstance(edit, Replace | Hide) and edit.released and isinstance(edit.target, Target):
+        return edit.target.message
+    return ""
+
+
 class Record(Struct, frozen=True, omit_defaults=True):
     """One commit to the journal."""
 
@@ -317,3 +335,9 @@ class Record(Struct, frozen=True, omit_defaults=True):
     def numbered(self) -> Iterator[tuple[int, Edit]]:
         """Return its edits, each with its number."""
         return enumerate(self.edits, self.first)
+
+    def releases(self) -> Iterator[tuple[int, str, str]]:
+        """Return the edits that released originals: each number, id of a message, and hash of the stored outline."""
+        for number, edit in self.numbered():
+            if isinstance(edit, Replace | Hide) and (id := released_by(edit)):
+                yield number, id, edit.released

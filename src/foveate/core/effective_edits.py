@@ -23,6 +23,7 @@ from .edits import (
     Unpin,
     path_of,
     paths_overlap,
+    released_by,
 )
 
 __all__ = ["EffectiveEdits", "gaps", "inverse_edits", "remaining_pins"]
@@ -30,6 +31,8 @@ __all__ = ["EffectiveEdits", "gaps", "inverse_edits", "remaining_pins"]
 
 class EffectiveEdits:
     """The edits that no `Restore` cancelled, from the numbered edits of a journal since its beginning.
+
+    Nothing cancels an edit that released the original.
 
     `where`: positions of the named messages. A `Restore` of a span skips unknown ones. `without`: numbers of edits to
     leave out, as if they had not been made.
@@ -48,7 +51,7 @@ class EffectiveEdits:
         """Visible positions inside a range, by the number of the range."""
         self._where = where
         for number, edit in edits:
-            if number not in without:
+            if number not in without or released_by(edit):
                 self._take(number, edit)
 
     def numbered(self) -> dict[int, Edit]:
@@ -68,9 +71,11 @@ class EffectiveEdits:
                 self.holes[number] = set()
             case Restore(targets=targets, edits=numbers):
                 for cancelled in numbers:
-                    self.covers.pop(cancelled, None)
+                    if cancelled in self.covers and not released_by(self.covers[cancelled]):
+                        del self.covers[cancelled]
                     for parts in self.parts.values():
-                        parts.pop(cancelled, None)
+                        if cancelled in parts and not released_by(parts[cancelled]):
+                            del parts[cancelled]
                 for named in targets:
                     self._restore_parts(named)
                     self._open_covers(named)
@@ -86,11 +91,10 @@ class EffectiveEdits:
     def _restore_parts(self, named: Target | Span) -> None:
         if isinstance(named, Target):
             parts = self.parts.get(named.message, {})
-            for number in [number for number, edit in parts.items() if paths_overlap(path_of(edit), named.path)]:
-                del parts[number]
+            _cancel(parts, named.path)
         elif span := self.range_of(named):
             for message in [id for id in self.parts if self.is_at(id, *span)]:
-                del self.parts[message]
+                _cancel(self.parts[message], ())
 
     def _open_covers(self, named: Target | Span) -> None:
         span = self.range_of(named)
@@ -98,7 +102,7 @@ class EffectiveEdits:
             return
         for number, cover in list(self.covers.items()):
             covered = self.range_of(cover.span if isinstance(cover, Summarize) else cover.target)
-            if covered is None or covered[1] < span[0] or span[1] < covered[0]:
+            if covered is None or covered[1] < span[0] or span[1] < covered[0] or released_by(cover):
                 continue
             if span[0] <= covered[0] and covered[1] <= span[1]:
                 del self.covers[number]
@@ -109,6 +113,13 @@ class EffectiveEdits:
         """Return the first and last position of the target, or None if an end is unknown."""
         first, last = (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
         return (self._where[first], self._where[last]) if first in self._where and last in self._where else None
+
+
+def _cancel(parts: dict[int, Edit], path: Path) -> None:
+    """Remove the edits at a path. Those that released the original stay: there is nothing to show in their place."""
+    for number, edit in list(parts.items()):
+        if paths_overlap(path_of(edit), path) and not released_by(edit):
+            del parts[number]
 
 
 def remaining_pins(paths: Iterable[Path], path: Path) -> list[Path]:

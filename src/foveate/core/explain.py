@@ -14,11 +14,18 @@ from .stamps import is_interrupted
 from .summaries import Answer, NeedsSummary
 from .view import Entry, View
 
-__all__ = ["explain", "explain_other_policies"]
+__all__ = ["RELEASED", "explain", "explain_other_policies"]
 
 
-def explain(entry: Entry, records: Mapping[int, Record]) -> str:
-    """Return the explanation of one entry. `records`: the record of each edit, by the number of the edit."""
+RELEASED = "Content of its original was released, and the store has only an outline in its place."
+"""The sentence about a released message."""
+
+
+def explain(entry: Entry, records: Mapping[int, Record], *, is_released: bool = False) -> str:
+    """Return the explanation of one entry.
+
+    `records`: the record of each edit, by the number of the edit. `is_released`: whether its original was released.
+    """
     subject = {
         "message": f"{entry.handle} is a message of role {entry.message.role}",
         "summary": f"m{entry.position}-m{entry.last} are shown as one text",
@@ -32,6 +39,8 @@ def explain(entry: Entry, records: Mapping[int, Record]) -> str:
     for pin in entry.pins:
         subject = f"Part {'.'.join(str(index + 1) for index in pin.path)} is pinned" if pin.path else "Pinned"
         lines.append(f"{subject}{f' by {pin.policy}' if pin.policy else ''}: no policy may shrink or hide it.")
+    if is_released:
+        lines.append(RELEASED)
     if len(lines) == 1:
         lines.append("It is shown as it was appended.")
     if is_interrupted(entry.stamp.stop):

@@ -33,6 +33,7 @@ from .edits import (
     named_messages,
     path_of,
     paths_overlap,
+    released_by,
 )
 from .effective_edits import EffectiveEdits, remaining_pins
 from .ids import is_erased
@@ -362,7 +363,10 @@ class Projection:
                     edits = (*slot.edits, (number, edit))
                     # A mark shows the same content again, so it does not void bound reasoning.
                     changes = apply_edits(slot.message, edits).message != apply_edits(slot.message, slot.edits).message
-                    self._replace_slot(slot, voids=changes).edits = edits
+                    twin = self._replace_slot(slot, voids=changes)
+                    twin.edits = edits
+                    if edit.released:
+                        twin.drop_released()
                     self._shrunk[slot.id] = None
             case Hide(target=named):
                 self._cover(number, named, edit, record, where)
@@ -514,9 +518,9 @@ class Projection:
                 twin = self._replace_slot(slot, voids=True)
                 twin.reload()
                 self._shrunk[slot.id] = None
-                twin.edits = tuple((n, edit) for n, edit in twin.edits if n not in numbers)
+                twin.edits = tuple((n, edit) for n, edit in twin.edits if n not in numbers or released_by(edit))
                 twin.renewed = turn
-        for cover in [cover for cover in self._covers if cover.number in numbers]:
+        for cover in [cover for cover in self._covers if cover.number in numbers and not released_by(cover.edit)]:
             if cover.edit.policy == PROVIDER:  # The messages in it that stayed are now shown without the compaction.
                 for slot in [slot for slot in self._slots if slot.position in cover.holes and slot.span is None]:
                     self._replace_slot(slot, voids=False).renewed = turn
@@ -561,6 +565,8 @@ class Projection:
         if self._gone:
             self._gone = subtract_range(self._gone, first, last)
         for cover in list(self._covers):
+            if released_by(cover.edit):
+                continue
             if cover.lies_in(first, last):
                 self._uncover(cover)
             elif cover.first <= last and first <= cover.last:
@@ -574,7 +580,9 @@ class Projection:
         twin = self._replace_slot(slot, voids=bool(slot.edits))
         twin.reload()
         self._shrunk[slot.id] = None
-        twin.edits = tuple((n, edit) for n, edit in slot.edits if not paths_overlap(path_of(edit), path))
+        twin.edits = tuple(
+            (n, edit) for n, edit in slot.edits if released_by(edit) or not paths_overlap(path_of(edit), path)
+        )
         twin.renewed = turn
 
     def missing(self, first: int, last: int) -> list[int]:
@@ -597,8 +605,11 @@ class Projection:
 
         `positions`: positions of the spans that its `Restore` edits name.
         """
-        revealed = {row.id: Slot(row.position, row.id, row.message, row.stamp, row.size) for row in rows}
         edits = [numbered for record in records for numbered in record.numbered()]
+        gone = {released_by(edit) for _, edit in edits if isinstance(edit, Hide) and not path_of(edit)}
+        revealed = {
+            row.id: Slot(row.position, row.id, row.message, row.stamp, row.size) for row in rows if row.id not in gone
+        }
         about = [(n, edit) for n, edit in edits if isinstance(edit, Restore) or _message_of(edit) in revealed]
         where = {**(positions or {}), **{slot.id: slot.position for slot in revealed.values()}}
         standing = EffectiveEdits(about, where)

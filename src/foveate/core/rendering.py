@@ -18,9 +18,9 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from .edits import Edit, Hide, Path, Replace, Span, Summarize, Target
+from .edits import Edit, Hide, Path, Replace, Span, Summarize, Target, path_of, released_by
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from .originals import Original, ReadOriginal, outline_of
+from .originals import Original, ReadOriginal, outline_of, released_form
 from .profiles import Profile
 from .results import is_action_result
 from .server_tools import partner_of, server_block
@@ -426,6 +426,13 @@ class Slot:
     def hold_outline(self, outline: Message, read: ReadOriginal) -> None:
         """Hold only the outline of the message. Call it on a new slot."""
         self.message, self.original = outline, Original(outline, partial(read, self.position, self.id))
+
+    def drop_released(self) -> None:
+        """Hold of the message only what the store keeps. Call it on a new slot, after an edit that releases."""
+        paths = {path_of(edit) for _, edit in self.edits if released_by(edit)}
+        form = partial(released_form, stamp=self.stamp, paths=paths)
+        self.message = form(self.message)
+        self.original = self.original and self.original.converted(form)
 
     def reload(self) -> None:
         """Read the whole message again, before edits of it are cancelled."""

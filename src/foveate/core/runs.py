@@ -70,7 +70,8 @@ class AgentRunStep(Struct, frozen=True):
     input: str = ""
     """Its input as JSON text."""
     output: str = ""
-    """Its full output, regardless of later edits of the message. "" for a model call, whose message is in the history.
+    """Its full output, regardless of later edits of the message; `[released]` if the original of that was released.
+    "" for a model call, whose message is in the history.
     """
     error: str = ""
     """The error, if it failed."""

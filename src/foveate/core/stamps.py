@@ -102,7 +102,9 @@ class Lease(Struct, frozen=True, gc=False, array_like=True):
     disable_expiration: bool = False
     """Never expire, regardless of the other fields."""
     preserve_original: bool | None = None
-    """Whether the model may expand the original. The history keeps it in any case. Default: yes."""
+    """Whether the original is kept and the model may expand it. If not, it leaves the store when the message expires,
+    unless a fork shares it. Default: yes.
+    """
     message_type: str = ""
     """The application's type of the message, for example `action-result`."""
     action_id: str = ""

@@ -329,7 +329,8 @@ def _expire(due: _Due, templates: _Templates, on_answer: Callable[[_Step | None]
 def _remove(due: _Due, templates: _Templates) -> _Step | None:
     reason = EXPIRED.format(turns=due.age, limit=due.lease.expiration_turns)
     if due.entry.outline is None or due.entry.outline.result is None:  # No call needs an answer.
-        return _Step(Hide(Target(due.entry.id), _NAME, reason), due.entry.tokens, removes=True)
+        hide = Hide(Target(due.entry.id), _NAME, reason, keeps_original=due.is_expandable)
+        return _Step(hide, due.entry.tokens, removes=True)
     # The limit, not the age: the view must not depend on the call at which the plan was made.
     template = templates.stub if due.is_expandable else templates.bare_stub
     stub = placeholder(template, due.entry).replace("{turns}", str(due.lease.expiration_turns))
@@ -367,7 +368,8 @@ def _compact(due: _Due, old: Sequence[Content], new: Sequence[Text | Media], way
 
 
 def _replace(due: _Due, content: tuple[Text | Media, ...], reason: str) -> Replace:
-    return Replace(Target(due.entry.id), content, _NAME, reason, expandable=due.is_expandable)
+    is_kept = due.is_expandable
+    return Replace(Target(due.entry.id), content, _NAME, reason, expandable=is_kept, keeps_original=is_kept)
 
 
 def _summary_request(due: _Due, length: int) -> SummaryRequest:

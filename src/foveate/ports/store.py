@@ -26,6 +26,7 @@ __all__ = [
     "Imports",
     "KeepsRuns",
     "Locks",
+    "Releases",
     "Rewinds",
     "SavesViews",
     "Searches",
@@ -238,6 +239,24 @@ class Erases(Protocol):
         ...
 
 
+class Releases(Rewinds, Protocol):
+    """Releases originals: stores an outline of a message in place of it, so that all chains still verify.
+
+    A store without this keeps all originals.
+    """
+
+    def release(self, head: Head, record: Record, record_id: str, outlines: Mapping[int, bytes]) -> Head:
+        """Add one record to the journal as `commit` does, and store these outlines in place of messages.
+
+        One transaction. `outlines`: the canonical bytes by position; edits of the record name the hash of each. Hash
+        and id of the message stay, and `verify` compares the outline with the newest edit that names one. If an edit
+        releases a whole message, the output of the step that produced it becomes `[released]` too.
+        Raises ConflictError, and writes nothing, if another branch shares one of the messages, and BadInput for
+        outlines that the record does not name.
+        """
+        ...
+
+
 class Audits(Protocol):
     """Lists all that a store contains."""
 
@@ -334,7 +353,7 @@ class HasCatalog(Protocol):
         ...
 
 
-class Database(Store, SavesViews, Rewinds, Searches, KeepsRuns, Locks, Erases, Audits, Imports, HasCatalog, Protocol):
+class Database(Store, SavesViews, Releases, Searches, KeepsRuns, Locks, Erases, Audits, Imports, HasCatalog, Protocol):
     """A store with all capabilities, such as each of foveate's own."""
 
 

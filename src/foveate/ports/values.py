@@ -44,8 +44,11 @@ class StoredMessage(Struct, frozen=True):
     """The link of the chain of stamps."""
     stamp: Stamp
     body: bytes
-    """The canonical bytes of the message; b"" if it was erased."""
+    """The canonical bytes of the message, or of its outline if it was released; b"" if it was erased."""
     body_hash: str
+    """The hash of the message as it was appended."""
+    is_released: bool = False
+    """Whether the original was released, so that the body is only an outline of the message."""
 
 
 class Head(Struct, frozen=True):

@@ -6,14 +6,15 @@ at its position, and the messages after it are not reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
 from ..core import ids
+from ..core.edits import Record
 from ..ports import Finding, Head
 
-__all__ = ["JournalLink", "MessageLink", "audit_head", "audit_journal", "audit_messages"]
+__all__ = ["JournalLink", "MessageLink", "audit_head", "audit_journal", "audit_messages", "released_outlines"]
 
 
 class MessageLink(Struct, frozen=True):
@@ -28,6 +29,8 @@ class MessageLink(Struct, frozen=True):
     """The recorded hash, or that of the body as it is now; "" if there is neither."""
     problems: tuple[str, ...] = ()
     """Faults found while it was read."""
+    outline: str = ""
+    """The hash of the outline that is stored in place of a released message."""
 
 
 class JournalLink(Struct, frozen=True):
@@ -43,8 +46,24 @@ class JournalLink(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def audit_messages(links: Iterable[MessageLink], head: Head) -> Iterator[Finding]:
-    """Yield the faults of messages 1..head.position; `links` are the ones that exist, in order."""
+def released_outlines(journals: Iterable[Iterable[Record]]) -> dict[str, str]:
+    """Return the hashes of the outlines of released messages, by id, from the records of all branches of a tree."""
+    newest: dict[str, tuple[int, str]] = {}
+    for records in journals:
+        for record in records:
+            for number, id, hash in record.releases():
+                newest[id] = max(newest.get(id, (0, "")), (number, hash))
+    return {id: hash for id, (_, hash) in newest.items()}
+
+
+def audit_messages(
+    links: Iterable[MessageLink], head: Head, outlines: Callable[[], Mapping[str, str]]
+) -> Iterator[Finding]:
+    """Yield the faults of messages 1..head.position; `links` are the ones that exist, in order.
+
+    `outlines`: returns `released_outlines`. It is called only if a message is released.
+    """
+    recorded: Mapping[str, str] | None = None
     position, tips, seals = 0, {ids.NO_PARENT}, {ids.NO_PARENT}
     known = True  # Whether the link before can be read, even if it is damaged.
     for link in links:
@@ -53,6 +72,10 @@ def audit_messages(links: Iterable[MessageLink], head: Head) -> Iterator[Finding
             yield _missing("message", position + 1, link.position - 1)
             known = False
         yield from (Finding(where, problem) for problem in link.problems)
+        if link.outline:
+            recorded = outlines() if recorded is None else recorded
+            if recorded.get(link.id) != link.outline:
+                yield Finding(where, "its original was released, and its outline is not the one that the journal names")
 
         expected = {ids.message_id(tip, link.body_hash) for tip in tips} if known and link.body_hash else set()
         if expected and link.id not in expected and not link.problems:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..core import ids, wire
 from ..core.catalog import Action, Binding, Prompt, prompt_key
-from ..core.edits import Record
+from ..core.edits import Hide, Record, Replace, path_of, released_by
 from ..core.ids import redacted_record, redacted_stamp
-from ..core.runs import AgentRun, AgentRunStep, LockHolder
+from ..core.runs import AgentRun, AgentRunStep, LockHolder, step_of
 from ..core.stamps import Stamp
 from ..errors import (
     BadInput,
@@ -25,6 +25,7 @@ from ..errors import (
     StoreRolledBack,
 )
 from ..ports import Erasure, Head, StoredMessage
+from .lineage import Lineage, position_ranges
 
 __all__ = [
     "CLOSED",
@@ -43,16 +44,19 @@ __all__ = [
     "check_prompt_is_new",
     "check_prompt_unused",
     "check_record",
+    "check_release",
     "check_rows",
     "check_run",
     "check_spans",
     "check_step",
     "check_texts",
     "commit_conflict",
+    "is_shared",
     "lock_lost",
     "name_taken",
     "no_branch",
     "rolled_back",
+    "step_released",
     "too_old_to_erase",
 ]
 
@@ -128,7 +132,7 @@ def check_rows(head: Head, rows: Sequence[StoredMessage]) -> None:
             problem = f"it says it is message {row.position}"
         elif not _HASH.fullmatch(row.body_hash):
             problem = "its body's hash is not one"
-        elif row.body and ids.body_hash(row.body) != row.body_hash:
+        elif row.body and not row.is_released and ids.body_hash(row.body) != row.body_hash:
             problem = "its body has another hash than it says"
         elif ids.message_id(tip, row.body_hash) != row.id:
             problem = "its id does not follow from its body and the message before it"
@@ -144,6 +148,39 @@ def _seals(parent: str, row: StoredMessage) -> bool:
     if ids.seal(parent, row.id, redacted_stamp(row.stamp)) == row.seal:
         return True
     return bool(row.stamp.metadata) and ids.seal(parent, row.id, wire.encode_stamp(row.stamp)) == row.seal
+
+
+def check_release(head: Head, record: Record, outlines: Mapping[int, bytes], families: Mapping[int, Lineage]) -> None:
+    """Raise BadInput for outlines that a record does not name, and ConflictError if branches share these messages.
+
+    `families`: the lineages of all branches of the tree.
+    """
+    named = {edit.released for edit in record.edits if isinstance(edit, Replace | Hide)}
+    for position, outline in outlines.items():
+        if not outline or ids.body_hash(outline) not in named:
+            raise BadInput(
+                f"No edit of the record names the outline of message {position} of {head.name!r}. Nothing was written."
+            )
+        if is_shared(families, head.branch, position):
+            raise ConflictError(
+                f"Another conversation shares message {position} of {head.name!r}, so its original was not released. "
+                f"Nothing was written. Read both again."
+            )
+
+
+def step_released(record: Record, id: str, stamp: Stamp) -> tuple[str, int] | None:
+    """Return the step whose output a record releases with this message: the one that produced it, if it goes whole."""
+    is_whole = any(released_by(edit) == id and not path_of(edit) for edit in record.edits)
+    return step_of(stamp.step) if is_whole and stamp.step else None
+
+
+def is_shared(families: Mapping[int, Lineage], branch: int, position: int) -> bool:
+    """Whether more than one of these branches shows the message at a position of `branch`."""
+    places = [
+        part.branch for other, family in families.items() for part in position_ranges(family, other, position, position)
+    ]
+    (own,) = position_ranges(families[branch], branch, position, position)
+    return places.count(own.branch) > 1
 
 
 def check_record(head: Head, record: Record, record_id: str) -> bytes:

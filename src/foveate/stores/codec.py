@@ -12,11 +12,13 @@ from typing import Any, Literal
 
 from ..errors import MissingExtra
 
-__all__ = ["Codec", "DamagedBody", "pack", "require_codec", "unpack"]
+__all__ = ["Codec", "DamagedBody", "is_outline", "pack", "pack_outline", "require_codec", "unpack"]
 
 Codec = Literal["zlib", "zstd"]
 
 _RAW, _ZLIB, _SMALL, _ZSTD = b"\x00", b"\x01", b"\x02", b"\x03"
+_OUTLINE = b"\x04"
+"""Before the stored form of an outline, which stands for a message with another hash."""
 
 _SMALL_MAX = 16_384
 """Bytes up to which the dictionary is used: it saves nothing for longer bodies."""
@@ -62,6 +64,16 @@ def pack(body: bytes, codec: Codec = "zlib") -> bytes:
     return packed if len(packed) <= len(body) else _RAW + body
 
 
+def pack_outline(body: bytes, codec: Codec = "zlib") -> bytes:
+    """Return the stored form of the outline of a released message."""
+    return _OUTLINE + pack(body, codec)
+
+
+def is_outline(stored: object) -> bool:
+    """Whether this stored form is of an outline."""
+    return isinstance(stored, bytes) and stored[:1] == _OUTLINE
+
+
 def unpack(stored: bytes) -> bytes:
     """Return the body with this stored form.
 
@@ -88,6 +100,8 @@ def unpack(stored: bytes) -> bytes:
                     return bytes(zstd.decompress(rest))
                 except Exception as error:  # Two modules with different error classes.
                     raise DamagedBody(f"it cannot be decompressed ({error})") from error
+            case b"\x04" if not is_outline(rest):
+                return unpack(rest)
             case _:
                 raise DamagedBody(f"it is packed in a way this foveate does not know (tag {tag.hex()})")
     except zlib.error as error:

@@ -24,6 +24,7 @@ from .erase_contract import EraseContract
 from .import_contract import AuditContract, ImportContract
 from .lock_contract import LockContract
 from .race_contract import RaceContract
+from .release_contract import ReleaseContract
 from .rewind_contract import ForkContract, RewindContract
 from .rows import chain, record_after
 from .run_contract import RunContract
@@ -97,6 +98,7 @@ class DatabaseContract(
     RunContract,
     LockContract,
     EraseContract,
+    ReleaseContract,
     AgeContract,
     AuditContract,
     ImportContract,

@@ -166,8 +166,8 @@ def test_1_4_08_an_original_that_is_not_preserved_is_refused():
     assert outcome.is_done
     assert texts(model.requests[3])[2].endswith("...\n\n[Compacted: showing first 500 of 5000 characters.]")
     assert texts(model.requests[3])[-1] == (
-        "Your answer could not be carried out: m3 cannot be expanded: its original is kept from the model; `original` "
-        "reads it. Answer again, with one JSON object as your instructions describe it."
+        "Your answer could not be carried out: m3 cannot be expanded: its original was released, and the store has "
+        "only an outline of it. Answer again, with one JSON object as your instructions describe it."
     )
 
 

@@ -36,6 +36,10 @@ class Chains:
         self._wanted: set[Point] = set()
         self._wanted_edits: set[Point] = set()
         self._large = LargeBodies[Point, str]()
+        self._outlines: dict[str, tuple[int, str]] = {}
+        """Released messages by id: their positions, and the hashes of their outlines."""
+        self._released: dict[str, tuple[int, str]] = {}
+        """The newest edit that released each message, and the hash of the outline that it names."""
         self._branch = 0
         self._position, self._tip, self._seal, self._number, self._record = 0, "", "", 0, ""
         _check_tree(tree)
@@ -105,6 +109,8 @@ class Chains:
                 f"the id of the record with edit {record.first} does not follow from its content and the record "
                 f"before it"
             )
+        for number, id, hash in record.releases():
+            self._released[id] = max(self._released.get(id, (0, "")), (number, hash))
         self._number, self._record = record.last, line.id
         if (self._branch, record.last) in self._wanted_edits:
             self.records[self._branch, record.last] = line.id
@@ -114,12 +120,18 @@ class Chains:
         self._finish()
         if self._branch != len(self.forks):
             raise ValueError(f"the tree has {len(self.forks)} branches, and only {self._branch} follow")
+        for id, (position, digest) in self._outlines.items():
+            if self._released.get(id, (0, ""))[1] != digest:
+                raise ValueError(f"the outline of message {position} is not the one that the journal names")
 
     def _digest(self, line: MessageLine) -> str:
         if isinstance(line.message, msgspec.Raw):
             body = bytes(line.message)
             wire.decode_message(body)
             digest = ids.body_hash(body)
+            if isinstance(line.released, str) and _HASH.fullmatch(line.released):
+                self._outlines[line.id] = line.position, digest
+                return line.released
             if len(body) > LARGE:
                 self._large.keep((self._branch, line.position), digest)
             return digest

@@ -16,7 +16,7 @@ from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from ...core import wire
@@ -174,7 +174,7 @@ def _tree(store: Database, tree: list[Branch], erased: Sequence[Erasure] | None)
         yield lines.BranchLine(number)
         for row in _messages(store, branch.head, branch.position):
             yield _message(row, large.get(row.body_hash), branch.head.name)
-            if len(row.body) > LARGE and row.body_hash not in large:
+            if len(row.body) > LARGE and row.body_hash not in large and not row.is_released:
                 large.keep(row.body_hash, (number, row.position))
         for id, record in records_of(store, branch.head, branch.number):
             yield lines.RecordLine(id, Raw(wire.encode_record(record)))
@@ -206,7 +206,7 @@ def _message(row: StoredMessage, first: tuple[int, int] | None, name: str) -> Li
     line = lines.MessageLine(position=row.position, id=row.id, seal=row.seal, stamp=row.stamp)
     if not row.body:
         return replace(line, erased=row.body_hash)
-    if first:
+    if first and not row.is_released:
         return replace(line, same=first)
     try:
         wire.decode_message(row.body)
@@ -214,4 +214,4 @@ def _message(row: StoredMessage, first: tuple[int, int] | None, name: str) -> Li
         raise Damaged(
             f"Message {row.position} of {name!r} matches its hash, but is not a valid message: {error}."
         ) from error
-    return replace(line, message=Raw(row.body))
+    return replace(line, message=Raw(row.body), released=row.body_hash if row.is_released else UNSET)

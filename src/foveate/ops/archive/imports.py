@@ -130,7 +130,8 @@ class _Tree:
         if line.position <= self.head.position:
             return
         body, digest = self._body(line)
-        self._rows.append(StoredMessage(line.position, line.id, line.seal, line.stamp, body, digest))
+        row = StoredMessage(line.position, line.id, line.seal, line.stamp, body, digest, isinstance(line.released, str))
+        self._rows.append(row)
         self._added(len(body))
 
     def record(self, line: RecordLine) -> None:
@@ -185,7 +186,7 @@ class _Tree:
     def _body(self, line: MessageLine) -> tuple[bytes, str]:
         if isinstance(line.message, msgspec.Raw):
             body = bytes(line.message)
-            return body, ids.body_hash(body)
+            return body, line.released if isinstance(line.released, str) else ids.body_hash(body)
         if isinstance(line.same, tuple):
             branch, position = line.same
             if branch == self.fork.branch and position > self.head.position:

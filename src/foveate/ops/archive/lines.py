@@ -130,6 +130,8 @@ class MessageLine(Struct, frozen=True, tag="message", tag_field="is", kw_only=Tr
     """Branch and position of an equal large message above."""
     erased: str | UnsetType = UNSET
     """The hash of the erased body."""
+    released: str | UnsetType = UNSET
+    """The hash of the released original; `message` is its outline then."""
 
 
 class RecordLine(Struct, frozen=True, tag="record", tag_field="is"):

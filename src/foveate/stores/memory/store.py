@@ -15,11 +15,12 @@ from ...core import ids, wire
 from ...core.caches import clear_caches
 from ...core.edits import Record
 from ...core.ids import redacted_record, redacted_stamp
+from ...core.originals import RELEASED
 from ...core.runs import AgentRun, AgentRunStep, LockHolder
 from ...errors import BadSetting, NoSuchConversation, StoreError
 from ...ports import Branch, Changes, Erasure, Finding, Head, Orphan, SearchHit, StampRow, StoredMessage
 from .. import lineage
-from ..audit import JournalLink, MessageLink, audit_head, audit_journal, audit_messages
+from ..audit import JournalLink, MessageLink, audit_head, audit_journal, audit_messages, released_outlines
 from ..checks import (
     CLOSED,
     append_conflict,
@@ -32,6 +33,7 @@ from ..checks import (
     check_point,
     check_prefix,
     check_record,
+    check_release,
     check_rows,
     check_run,
     check_spans,
@@ -42,11 +44,12 @@ from ..checks import (
     name_taken,
     no_branch,
     rolled_back,
+    step_released,
 )
 from ..derived_data import derived_data
 from ..erasures import check_seen, counted, handles_of, residue, whole_runs
 from .catalog import MemoryCatalog
-from .tree import MemoryBranch, MemoryTree
+from .tree import MemoryBranch, MemoryTree, MemoryWords
 
 __all__ = ["MemoryStore"]
 
@@ -120,6 +123,20 @@ class MemoryStore(MemoryCatalog):
             self._changes_since(head, now)
             branch.journal.append((record_id, record))
             return self._head(head.tenant, head.root, head.branch)
+
+    def release(self, head: Head, record: Record, record_id: str, outlines: Mapping[int, bytes]) -> Head:
+        with self._lock:
+            branch, now = self._current(head)
+            check_release(head, record, outlines, self._tree(now).branches())
+            after = self.commit(head, record, record_id)
+            for position, outline in outlines.items():
+                branch.rows[position - 1] = row = replace(branch.rows[position - 1], body=outline, is_released=True)
+                run, number = step_released(record, row.id, row.stamp) or ("", 0)
+                steps = self._steps.get((head.tenant, head.root, run), {})
+                if number in steps:
+                    steps[number] = replace(steps[number], output=RELEASED)
+            branch.words = MemoryWords()
+            return after
 
     def commit_all(self, head: Head, records: Sequence[tuple[str, Record]]) -> Head:
         end = head
@@ -317,7 +334,10 @@ class MemoryStore(MemoryCatalog):
         with self._lock:
             branch, now = self._current(replace(head, position=0, number=0))
             messages = [
-                MessageLink(row.position, row.id, row.seal, _stamps(row), row.body_hash, _body_problems(row))
+                MessageLink(
+                    *(row.position, row.id, row.seal, _stamps(row), row.body_hash, _body_problems(row)),
+                    outline=ids.body_hash(row.body) if row.is_released else "",
+                )
                 for row in branch.rows
             ]
             journal = [
@@ -326,8 +346,9 @@ class MemoryStore(MemoryCatalog):
             ]
             end = branch.rows[head.position - 1] if 0 < head.position <= len(branch.rows) else None
             record = next((id for id, record in branch.journal if record.last == head.number), "")
+            tree = self._tree(now)
             return [
-                *audit_messages(messages, now),
+                *audit_messages(messages, now, lambda: released_outlines(map(tree.records, tree.branches()))),
                 *audit_journal(journal, now),
                 *audit_head(head, end.id if end else "", end.seal if end else "", record),
             ]
@@ -492,7 +513,8 @@ def _stamps(row: StoredMessage) -> tuple[bytes, ...]:
 
 
 def _body_problems(row: StoredMessage) -> tuple[str, ...]:
-    return ("its body does not match its hash",) if row.body and ids.body_hash(row.body) != row.body_hash else ()
+    is_original = row.body and not row.is_released
+    return ("its body does not match its hash",) if is_original and ids.body_hash(row.body) != row.body_hash else ()
 
 
 def _last_number(stored: tuple[str, Record]) -> int:

@@ -143,7 +143,12 @@ class MemoryTree:
         bodies = {data.places[place] for place in data.bodies}
         for branch in self._branches.values():
             branch.rows = [
-                replace(row, body=b"" if row.id in bodies else row.body, stamp=stamps.get(row.seal, row.stamp))
+                replace(
+                    row,
+                    body=b"" if row.id in bodies else row.body,
+                    is_released=row.is_released and row.id not in bodies,
+                    stamp=stamps.get(row.seal, row.stamp),
+                )
                 if row.id in bodies or row.seal in stamps
                 else row
                 for row in branch.rows

@@ -10,14 +10,16 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from ...core import ids, wire
+from ...core.edits import Record
 from ...core.ids import redacted_record, redacted_stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Finding, Head
-from ..audit import JournalLink, MessageLink, audit_head, audit_journal, audit_messages
-from ..codec import DamagedBody, unpack
+from ..audit import JournalLink, MessageLink, audit_head, audit_journal, audit_messages, released_outlines
+from ..codec import DamagedBody, is_outline, unpack
 from ..lineage import Lineage, position_ranges, record_ranges, root_of
 from . import statements as sql
 from .driver import Row, Session
+from .erasure_tree import SqlTree
 from .rows import UNREADABLE, are_bytes, body_of, key, link_at, read_branch, record_at, with_body
 
 __all__ = ["audit"]
@@ -35,7 +37,7 @@ def audit(session: Session, head: Head, place: str) -> Iterator[Finding]:
         yield Finding("head", str(error))
         return
     yield from _name(session, now)
-    yield from audit_messages(_messages(session, now, lineage), now)
+    yield from audit_messages(_messages(session, now, lineage), now, lambda: _released(session, now))
     yield from audit_journal(_journal(session, now, lineage), now)
     yield from _erasures(session, now)
     yield from _orphans(session, now, lineage)
@@ -86,9 +88,10 @@ def _message_link(row: Row) -> MessageLink:
     position, id, seal, stamp, digest, stored = row
     if not are_bytes(id, seal, stamp):
         return MessageLink(position, "", "", (), "", ("its row cannot be read",))
-    problems, recorded = [], digest.hex() if are_bytes(digest) else ""
+    problems, recorded, outline = [], digest.hex() if are_bytes(digest) else "", ""
     try:
-        _, hash = body_of(digest, stored)
+        body, hash = body_of(digest, stored)
+        outline = ids.body_hash(body) if is_outline(stored) else ""
         if recorded and recorded != hash:
             problems.append("its body does not match its hash")
             hash = recorded
@@ -101,7 +104,20 @@ def _message_link(row: Row) -> MessageLink:
         stamps = (redacted,) if redacted == stamp else (redacted, stamp)
     except UNREADABLE as error:
         problems.append(f"its stamp cannot be read ({error})")
-    return MessageLink(position, id.hex(), seal.hex(), stamps, hash, tuple(problems))
+    return MessageLink(position, id.hex(), seal.hex(), stamps, hash, tuple(problems), outline)
+
+
+def _released(session: Session, now: Head) -> dict[str, str]:
+    """Return the hashes of outlines that the journals of the tree name, by message, as far as they can be read."""
+    tree = SqlTree(session, now)
+
+    def readable(branch: int) -> Iterator[Record]:
+        try:
+            yield from tree.records(branch)
+        except Damaged:
+            return  # The walk along the journal reports it.
+
+    return released_outlines(map(readable, tree.branches()))
 
 
 def _journal(session: Session, now: Head, lineage: Lineage) -> Iterator[JournalLink]:

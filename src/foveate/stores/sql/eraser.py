@@ -31,7 +31,7 @@ from .rows import body_of, key, read_branch, with_body
 from .runs import pack_text
 from .search import Search
 
-__all__ = ["Eraser"]
+__all__ = ["Eraser", "body_or_empty", "indexed_places", "lock_tree"]
 
 _TREES = 50
 """Trees of forks that one transaction of a vacuum reads; others write in between."""
@@ -119,7 +119,7 @@ class Eraser:
 
         def work(session: Session) -> None:
             tree = head.tenant, head.root
-            _lock_tree(session, head)
+            lock_tree(session, head)
             read_branch(session, head, self._place)
             if erasure.number == session.rows(sql.LAST_ERASURE, tree)[0][0] + 1:
                 session.rows(sql.ADD_ERASURE, (*tree, *structs.astuple(erasure)))
@@ -152,7 +152,7 @@ class Eraser:
         def work(session: Session) -> None:
             tree = head.tenant, head.root
             session.scrub()
-            _lock_tree(session, head)
+            lock_tree(session, head)
             read_branch(session, head, self._place)
             names = [name for _, name in session.rows(sql.TREE, tree)]
             check_prefix(prefix, names)
@@ -212,7 +212,7 @@ class Eraser:
             if row[4] is not None:
                 large.add(hash)
             if self._driver.words is not None:
-                words[place] = words_of(_body_or_empty(row[4], row[5]))
+                words[place] = words_of(body_or_empty(row[4], row[5]))
         if large:
             for place, hash in tree.large():
                 if place not in tombstones:
@@ -232,7 +232,7 @@ class Eraser:
     ) -> Erasure | None:
         """Erase what was collected before, or collect it now. None: it may be incomplete, so collect it again."""
         session.scrub()
-        _lock_tree(session, head)
+        lock_tree(session, head)
         now, _ = read_branch(session, head, self._place)
         if before is not None and not _is_complete(session, now, before):
             return None
@@ -241,7 +241,7 @@ class Eraser:
             return Erasure(0)
         number = session.rows(sql.LAST_ERASURE, (head.tenant, head.root))[0][0] + 1
         erasure = counted(collected.data, structs.replace(request, number=number, name=now.name))
-        self._remove_words(session, collected.words, _indexed(session, now, collected.data.bodies))
+        self._remove_words(session, collected.words, indexed_places(session, now, collected.data.bodies))
         self._write(session, now, collected)
         session.rows(sql.SET_ERASED, (number, head.tenant, head.root))
         session.rows(sql.ADD_ERASURE, (head.tenant, head.root, *structs.astuple(erasure)))
@@ -326,7 +326,7 @@ class Eraser:
     def _remaining_words(self, session: Session, head: Head, places: Collection[Place]) -> Iterator[Finding]:
         if self._driver.words is None:
             return
-        indexed = {(section, at.position) for section, at in _indexed(session, head, places)}
+        indexed = {(section, at.position) for section, at in indexed_places(session, head, places)}
         for _, position in sorted(self._driver.words.holding(session, sorted(indexed)) if indexed else ()):
             yield Finding(f"message {position}", "it was erased, and the index of words still has words of it")
 
@@ -341,7 +341,8 @@ class Eraser:
         session.rows(sql.DROP_MARKS)
 
 
-def _lock_tree(session: Session, head: Head) -> None:
+def lock_tree(session: Session, head: Head) -> None:
+    """Lock a tree: no other writer appends, commits, forks or indexes in it until the transaction ends."""
     session.rows(sql.LOCK_TREE, (head.tenant, head.root))
     session.rows(sql.LOCK_BRANCHES, (head.tenant, head.root))
 
@@ -350,7 +351,7 @@ def _drop_bodies(trees: Sequence[Row], session: Session) -> None:
     """Delete the bodies of these trees that no message has."""
     session.scrub()
     for tenant, root in trees:
-        _lock_tree(session, Head(tenant, "", root, 0))
+        lock_tree(session, Head(tenant, "", root, 0))
         session.rows(sql.DROP_BODIES, (tenant, root, tenant, root))
 
 
@@ -379,7 +380,7 @@ def _is_complete(session: Session, head: Head, collected: _Collected) -> bool:
     return True
 
 
-def _body_or_empty(digest: object, stored: object) -> bytes:
+def body_or_empty(digest: object, stored: object) -> bytes:
     """Return a body; b"" for a damaged one, whose words are not in the index."""
     try:
         return body_of(digest, stored)[0]
@@ -387,7 +388,7 @@ def _body_or_empty(digest: object, stored: object) -> bytes:
         return b""
 
 
-def _indexed(session: Session, head: Head, places: Collection[Place]) -> list[tuple[Section, Place]]:
+def indexed_places(session: Session, head: Head, places: Collection[Place]) -> list[tuple[Section, Place]]:
     """Return the messages among these that are in the word index, each with its section of the index."""
     marks: dict[int, tuple[int, Section]] = {}
     for branch in {place.branch for place in places}:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -26,6 +26,10 @@ class Journal:
         self._driver, self._codec, self._place = driver, codec, driver.place
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:
+        return self._driver.write(self.committing(head, record, record_id))
+
+    def committing(self, head: Head, record: Record, record_id: str) -> Callable[[Session], Head]:
+        """Return the work of a transaction that commits a record."""
         stored = pack(check_record(head, record, record_id), self._codec)
         id = bytes.fromhex(record_id)
 
@@ -42,7 +46,7 @@ class Journal:
             session.rows(sql.ADD_RECORD, (*key(head), record.first, id, stored))
             return structs.replace(now, number=record.last, record=record_id)
 
-        return self._driver.write(work)
+        return work
 
     def commit_all(self, head: Head, records: Sequence[tuple[str, Record]]) -> Head:
         rows, end = [], head

@@ -21,7 +21,7 @@ from ...errors import NoSuchConversation
 from ...ports import Changes, Head, StoredMessage
 from .. import lineage
 from ..checks import append_conflict, check_not_behind, check_rows
-from ..codec import Codec, pack
+from ..codec import Codec, pack, pack_outline
 from . import statements as sql
 from .driver import Driver, Row, Session
 from .rows import (
@@ -71,7 +71,7 @@ class Messages:
         check_rows(head, rows)
         if not rows:
             return self.changes(head)
-        packed = {row.body_hash: pack(row.body, self._codec) for row in rows if row.body}
+        packed = {row.body_hash: pack(row.body, self._codec) for row in rows if row.body and not row.is_released}
         append = _Append(head, make, _Rows(head, rows, packed), packed, self._codec, owner, self._place)
 
         def work(session: Session) -> Changes:
@@ -168,7 +168,7 @@ class _Rows(NamedTuple):
     head: Head
     rows: Sequence[StoredMessage]
     packed: dict[str, bytes]
-    """The stored form of their bodies, by hash; without erased bodies."""
+    """The stored form of their bodies, by hash; without those of erased and released messages."""
 
     @property
     def end(self) -> tuple[int, bytes, bytes]:
@@ -176,11 +176,16 @@ class _Rows(NamedTuple):
         return last.position, bytes.fromhex(last.id), bytes.fromhex(last.seal)
 
     def insert(self, session: Session) -> None:
-        values = [message_values(self.head, row, self.packed[row.body_hash] if row.body else b"") for row in self.rows]
+        values = [message_values(self.head, row, self._stored(row)) for row in self.rows]
         # Sorted, so that two writers of a tree never wait for each other.
         if bodies := sorted(body for _, body in values if body):
             session.each(sql.ADD_BODY, bodies)
         session.each(sql.ADD_MESSAGE, [message for message, _ in values])
+
+    def _stored(self, row: StoredMessage) -> bytes:
+        if row.is_released:  # Only an import brings these.
+            return pack_outline(row.body)
+        return self.packed[row.body_hash] if row.body else b""
 
     def head_after(self, head: Head) -> Head:
         """Return the head of the branch after these rows."""
@@ -245,7 +250,7 @@ class _Append(NamedTuple):
         packed = {
             row.body_hash: self.packed[row.body_hash] if row.body_hash in self.packed else pack(row.body, self.codec)
             for row in rows
-            if row.body
+            if row.body and not row.is_released
         }
         return _Rows(now, rows, packed)
 

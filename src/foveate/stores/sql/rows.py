@@ -19,7 +19,7 @@ from ...core.stamps import Stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Head, StoredMessage
 from ..checks import check_not_behind, lock_lost, rolled_back
-from ..codec import DamagedBody, unpack
+from ..codec import DamagedBody, is_outline, unpack
 from ..lineage import Lineage, decode, position_ranges, record_ranges
 from . import statements as sql
 from .driver import Row, Session
@@ -112,8 +112,8 @@ def branch_in(head: Head, rows: Sequence[Row], place: str) -> tuple[Head, Lineag
 def message_values(head: Head, row: StoredMessage, packed: bytes) -> tuple[Row, Row | None]:
     """Return the values for `message`, and those for `body` if the packed body is large."""
     link = bytes.fromhex(row.id), bytes.fromhex(row.seal), wire.encode_stamp(row.stamp)
-    if not packed:
-        return (*key(head), row.position, *link, bytes.fromhex(row.body_hash), b""), None
+    if not packed or row.is_released:
+        return (*key(head), row.position, *link, bytes.fromhex(row.body_hash), packed), None
     if len(packed) <= _INLINE_MAX:
         return (*key(head), row.position, *link, None, packed), None
     digest = bytes.fromhex(row.body_hash)
@@ -137,15 +137,18 @@ def _is_text(value: object) -> bool:
 
 
 def body_of(digest: Any, stored: Any) -> tuple[bytes, str]:
-    """Return a body and its hash from their two columns. An erased body is b"". Raises DamagedBody."""
+    """Return a body and the hash of the message from their two columns. Raises DamagedBody.
+
+    An erased body is b"", and that of a released message is its outline.
+    """
     if not are_bytes(stored):
         raise DamagedBody("its body is gone")
     body = unpack(stored)
-    if body:
+    if body and not is_outline(stored):
         return body, ids.body_hash(body)
     if not are_bytes(digest):
-        raise DamagedBody("its body was erased and its hash is gone")
-    return b"", digest.hex()
+        raise DamagedBody(f"its body was {'released' if body else 'erased'} and its hash is gone")
+    return body, digest.hex()
 
 
 def changes_query(head: Head, messages: int, records: int) -> tuple[tuple[str, Row], tuple[str, Row]]:
@@ -245,7 +248,7 @@ def _message(head: Head, row: Row, parent: str, parent_seal: str) -> StoredMessa
         not stamp.metadata or ids.seal(parent_seal, id, redacted_stamp(stamp)) != seal
     ):
         raise _damaged(head, f"Message {position}", "its stamp does not match its seal")
-    return StoredMessage(position, id, seal, stamp, body, hash)
+    return StoredMessage(position, id, seal, stamp, body, hash, is_outline(stored))
 
 
 def record_at(session: Session, head: Head, lineage: Lineage, number: int) -> tuple[str, int]:

@@ -131,27 +131,27 @@ class Search:
         if batch is None:
             self._remember(key(head), head.position)
             return False
-        part, is_new, rows, erased = batch
+        part, is_new, rows, state = batch
         texts = [(position, words_of(body)) for position, body in rows]
-        is_added = self._driver.write(lambda session: self._add(session, words, head, part, is_new, texts, erased))
+        is_added = self._driver.write(lambda session: self._add(session, words, head, part, is_new, texts, state))
         if part.branch == head.branch and is_added:
             self._remember(key(head), texts[-1][0])
         return True
 
     def _next_batch(
         self, session: Session, head: Head, most: int
-    ) -> tuple[Range, bool, list[tuple[int, bytes]], int] | None:
+    ) -> tuple[Range, bool, list[tuple[int, bytes]], tuple[int, int]] | None:
         """Return the first range with unindexed messages, from the first of them; whether none of it is indexed; some
-        of these messages; and the newest erasure at that moment.
+        of these messages; and the newest erasure and the newest edit at that moment.
         """
         for part in self._ranges(session, head):
             mark = _mark(session, head, part)
             indexed = mark[0] if mark else part.first - 1
             if indexed < part.last:
                 lender = Head(head.tenant, head.name, head.root, part.branch)
-                erased = read_branch(session, lender, self._place)[0].erased
+                now = read_branch(session, lender, self._place)[0]
                 rows = _bodies(session, head, part, indexed + 1, most)
-                return part._replace(first=indexed + 1), mark is None, rows, erased
+                return part._replace(first=indexed + 1), mark is None, rows, (now.erased, now.number)
         return None
 
     def _add(
@@ -162,12 +162,12 @@ class Search:
         part: Range,
         is_new: bool,
         rows: Sequence[tuple[int, Words]],
-        erased: int,
+        state: tuple[int, int],
     ) -> bool:
         """Add these messages to the index; return whether they were added."""
         last = rows[-1][0]
-        if not session.rows(sql.LOCK_IF_NOT_ERASED, (*key(head, part.branch), erased)):
-            return False  # Some of them may have been erased since they were read.
+        if session.rows(sql.LOCK_IF_NOT_ERASED, (*key(head, part.branch), state[0])) != [(state[1],)]:
+            return False  # Some of them may have been erased or released since they were read.
         branch = key(head, part.branch)
         mark = _mark(session, head, part)
         if (mark is None) != is_new:

@@ -42,7 +42,7 @@ RENAME = f"""
     WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND number = ? AND record = ? RETURNING lineage, erased"""
 
 # Locks the branch until the transaction ends, so that nothing is erased meanwhile; no row if something was erased.
-LOCK_IF_NOT_ERASED = f"UPDATE branch SET erased = erased WHERE {_KEY} AND erased = ? RETURNING erased"
+LOCK_IF_NOT_ERASED = f"UPDATE branch SET erased = erased WHERE {_KEY} AND erased = ? RETURNING number"
 
 # Locks the branch, and returns it as it is then: the writer before is done.
 LOCK_BRANCH = f"""

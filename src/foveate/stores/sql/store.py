@@ -24,6 +24,7 @@ from .eraser import Eraser
 from .journal import Journal
 from .messages import Messages
 from .migrate import bring_up_to_date
+from .releases import Releases
 from .runs import Locks, Runs
 from .search import Search
 
@@ -52,6 +53,7 @@ class SqlStore:
         self._locks = Locks(driver)
         self._search = Search(driver, driver.words)
         self._eraser = Eraser(driver, codec, self._search)
+        self._releases = Releases(driver, codec, self._journal)
         self._catalog = Catalog(driver)
         self._census = Census(driver, self._catalog)
 
@@ -109,6 +111,11 @@ class SqlStore:
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:
         now = self._journal.commit(head, record, record_id)
+        self._search.keep_up(now)
+        return now
+
+    def release(self, head: Head, record: Record, record_id: str, outlines: Mapping[int, bytes]) -> Head:
+        now = self._releases.release(head, record, record_id, outlines)
         self._search.keep_up(now)
         return now
 

@@ -1,0 +1,76 @@
+"""Releasing in the SQL store: one transaction commits a record and stores outlines in place of messages.
+
+The tree is locked meanwhile, so that no other writer forks a conversation that would share these messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...core import wire
+from ...core.edits import Record
+from ...core.originals import RELEASED
+from ...errors import StoreError
+from ...ports import Head
+from ..checks import check_release, step_released
+from ..codec import Codec, pack_outline
+from ..derived_data import Place
+from ..words import words_of
+from . import statements as sql
+from .driver import Driver, Session
+from .eraser import body_or_empty, indexed_places, lock_tree
+from .erasure_tree import SqlTree, hash_of
+from .journal import Journal
+from .rows import key, with_body
+from .runs import pack_text
+
+__all__ = ["Releases"]
+
+
+class Releases:
+    """Replaces messages by their outlines."""
+
+    def __init__(self, driver: Driver, codec: Codec, journal: Journal) -> None:
+        self._driver, self._codec, self._journal = driver, codec, journal
+
+    def release(self, head: Head, record: Record, record_id: str, outlines: Mapping[int, bytes]) -> Head:
+        commit = self._journal.committing(head, record, record_id)
+        output = pack_text(RELEASED, self._codec)
+        packed = {position: pack_outline(outline, self._codec) for position, outline in outlines.items()}
+
+        def work(session: Session) -> Head:
+            lock_tree(session, head)
+            now = commit(session)
+            tree, large = SqlTree(session, now), set[bytes]()
+            check_release(head, record, outlines, tree.branches())
+            indexed = {at.position: section for section, at in indexed_places(session, now, _places(head, outlines))}
+            if indexed and self._driver.words is None:
+                raise StoreError(
+                    f"{self._driver.place} has an index with words of these messages, and was opened without it. Open "
+                    f"it with search. Nothing was written."
+                )
+            for position, outline in outlines.items():
+                rows = session.rows(sql.MESSAGES, (*with_body(now), position, position))
+                for at, id, seal, stamp, digest, stored in rows:
+                    if section := indexed.get(position):
+                        assert self._driver.words is not None
+                        old = words_of(body_or_empty(digest, stored))
+                        self._driver.words.remove(session, [(section, position, old)])
+                        self._driver.words.add(session, section, [(position, words_of(outline))])
+                    hash = bytes.fromhex(hash_of(now, at, digest, stored))
+                    session.rows(sql.DROP_MESSAGE, (*key(now), position))
+                    session.each(sql.ADD_MESSAGE, [(*key(now), at, id, seal, stamp, hash, packed[position])])
+                    if digest is not None:
+                        large.add(hash)
+                    if step := step_released(record, id.hex(), wire.decode_stamp(stamp)):
+                        session.rows(sql.ERASE_STEP, (None, output, None, now.tenant, now.root, *step))
+            if large:
+                large.difference_update(hash for _, hash in tree.large())
+                session.each(sql.DROP_BODY, [(now.tenant, now.root, hash) for hash in sorted(large)])
+            return now
+
+        return self._driver.write(work)
+
+
+def _places(head: Head, outlines: Mapping[int, bytes]) -> list[Place]:
+    return [Place(head.branch, position) for position in outlines]
