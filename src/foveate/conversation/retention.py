@@ -7,7 +7,7 @@ rule needs them, bodies are read for it, and the store erases.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, structs
@@ -21,7 +21,9 @@ from ..core.stamps import StampRow
 from ..core.view import Entry
 from ..errors import ConflictError, NoSuchConversation
 from ..ports import Branch, Erasure, Head
+from .block_releases import BlockReleases
 from .edit import Eraser
+from .releases import last_shared
 from .state import ATTEMPTS, State, row_of
 
 __all__ = ["RetentionCount", "RetentionReport", "RetentionRun"]
@@ -40,7 +42,7 @@ class RetentionCount(Struct, frozen=True):
     kind: AgeKind
     messages: int
     bytes: int
-    """As stored, compressed."""
+    """As stored, compressed. For `plugin_blocks`: of the released content, before compression."""
 
 
 class RetentionReport(Struct, frozen=True):
@@ -48,7 +50,7 @@ class RetentionReport(Struct, frozen=True):
 
     conversation: str
     kinds: tuple[RetentionCount, ...] = ()
-    """Messages to erase, by the kind of their rule."""
+    """Messages to erase, by the kind of their rule; for `plugin_blocks`, messages with blocks to release."""
     waiting: tuple[tuple[Wait, int], ...] = ()
     """How many messages are over their age and wait, by reason."""
     runs: int = 0
@@ -58,7 +60,7 @@ class RetentionReport(Struct, frozen=True):
 
     @property
     def messages(self) -> int:
-        """Number of messages to erase."""
+        """Number of messages to erase, or with blocks to release."""
         return sum(count.messages for count in self.kinds)
 
     @property
@@ -88,6 +90,24 @@ class _OverAge(NamedTuple):
         return RetentionReport(name, kinds, tuple(sorted(waits.items())), len(self.runs))
 
 
+class _Blocks(NamedTuple):
+    """Released blocks of plugins."""
+
+    messages: int
+    bytes: int
+    forked: int
+    """Messages whose blocks wait, because a fork shares them."""
+
+    def add_to(self, report: RetentionReport) -> RetentionReport:
+        """Return the report with these blocks."""
+        kinds, waits = report.kinds, dict(report.waiting)
+        if self.messages:
+            kinds = tuple(sorted((*kinds, RetentionCount("plugin_blocks", self.messages, self.bytes)), key=_kind_of))
+        if self.forked:
+            waits["forked"] = waits.get("forked", 0) + self.forked
+        return structs.replace(report, kinds=kinds, waiting=tuple(sorted(waits.items())))
+
+
 class _Fork(NamedTuple):
     """A fork as it was read. It is opened again only if its head has moved."""
 
@@ -113,21 +133,43 @@ class RetentionRun:
         """
         state = self._state
         state.refresh()
+        blocks = self._release_blocks(ages, dry_run=dry_run)
         due = self._find(ages)
-        report, erased = due.report(state.head.name), list[Erasure]()
+        report, erased = blocks.add_to(due.report(state.head.name)), list[Erasure]()
         for _ in range(0 if dry_run else ATTEMPTS):
             if self._erase(due, who, reason, erased):
                 self._restore_uncovered()
                 return structs.replace(report, erased=tuple(erased))
             state.refresh()
             due = self._find(ages)
-            report = report if erased else due.report(state.head.name)  # Keep counting what is erased already.
+            report = (
+                report if erased else blocks.add_to(due.report(state.head.name))
+            )  # Keep counting what is erased already.
         if dry_run:
             return report
         self._restore_uncovered()
         raise ConflictError(
             f"Other writers kept changing {state.head.name!r}, or a fork that shares what is over its age, so not all "
             f"of that was erased. `privacy.erasures()` lists what was. Try again later."
+        )
+
+    # ------------------------------------------------------------------------------------------------------ releasing
+
+    def _release_blocks(self, ages: Sequence[Age], *, dry_run: bool) -> _Blocks:
+        """Release the blocks of plugins over their age; with `dry_run` only count them."""
+        releases = BlockReleases(self._state, ages)
+        for _ in range(ATTEMPTS):
+            due = releases.find()
+            try:
+                if not dry_run:
+                    releases.release(due)
+            except ConflictError:
+                self._state.refresh()
+                continue
+            return _Blocks(len(due), sum(one.saved for one in due), releases.forked)
+        raise ConflictError(
+            f"Other writers kept changing the view of {self._state.head.name!r}, so not all blocks of plugins were "
+            f"released. Try again later."
         )
 
     # ------------------------------------------------------------------------------------------------------- looking
@@ -196,7 +238,7 @@ class RetentionRun:
         state, seen = self._state, list[Head]()
         branches = state.store.branches(state.head)
         oldest = min(check.due)
-        for branch, shared in _sharing(branches, state.head.branch):
+        for branch, shared in last_shared(branches, state.head.branch):
             if shared < oldest or not check.due:
                 seen.append(branch.head)
                 continue
@@ -298,29 +340,14 @@ def _is_short(entry: Entry) -> bool:
     return () in entry.shrunk or all(path in entry.shrunk for path in parts)
 
 
+def _kind_of(count: RetentionCount) -> str:
+    return count.kind
+
+
 def _has_text(run: AgentRun) -> bool:
     """Return whether a text of the run may be left to erase."""
     texts = [text for text in (run.task, run.result, run.reason) if text]
     return not texts or any(text != ERASED for text in texts)
-
-
-def _sharing(branches: Iterable[Branch], number: int) -> Iterator[tuple[Branch, int]]:
-    """Yield the other branches of a tree, each with the last position that it shares with this one."""
-    tree = {branch.head.branch: branch for branch in branches}
-
-    def past(at: int) -> dict[int, int]:
-        """Return the branches in the past of a branch, itself included, each with its last position in it."""
-        lasts, last = dict[int, int](), tree[at].head.position
-        while at in tree and at not in lasts:
-            lasts[at] = last
-            last, at = min(last, tree[at].position), tree[at].parent
-        return lasts
-
-    own = past(number)
-    for at, branch in tree.items():
-        if at != number:
-            common = [min(last, own[place]) for place, last in past(at).items() if place in own]
-            yield branch, max(common, default=0)
 
 
 def _spans(positions: Sequence[int]) -> list[tuple[int, int]]:

@@ -36,10 +36,13 @@ __all__ = [
     "shows_again",
 ]
 
-AgeKind = Literal["tool_results", "assistant_messages", "user_messages", "media", "runs", "conversations", "all"]
-"""The subject of a rule. `media`: messages with an image, a document or a sound. `runs`: the texts of agents' runs and
-their steps, counted from the end of a run. `conversations`: whole conversations, counted from their newest message.
-`all`: every message.
+AgeKind = Literal[
+    "tool_results", "assistant_messages", "user_messages", "media", "plugin_blocks", "runs", "conversations", "all"
+]
+"""The subject of a rule. `media`: messages with an image, a document or a sound. `plugin_blocks`: blocks that plugins
+added for a limited number of calls, once these are over; they are released, and not erased. `runs`: the texts of
+agents' runs and their steps, counted from the end of a run. `conversations`: whole conversations, counted from their
+newest message. `all`: every message.
 """
 
 Exempt = Literal["short", "shown", "pinned", "system", "input"]
@@ -97,6 +100,8 @@ class Age(Struct, frozen=True):
             raise BadSetting(f"The age of {self.kind} must be a time, such as 90 days. They have no turns.")
         if self.tool and self.kind != "tool_results":
             raise BadSetting(f"The kind {self.kind} cannot name a tool. Only tool_results can.")
+        if self.even and self.kind == "plugin_blocks":
+            raise BadSetting(f"Blocks of plugins wait while they are shown or pinned. Remove `even {self.even[0]}`.")
         if unknown := [name for name in self.even if name not in get_args(Exempt)]:
             raise BadSetting(f"even= contains {unknown[0]!r:.60}. Use {', '.join(get_args(Exempt))}.")
 
