@@ -290,6 +290,67 @@ def test_a_sub_agent_has_a_conversation_of_its_own(tmp_path: Path):
         assert (chat.totals().calls, chat.totals(children=True).calls) == (2, 23)
 
 
+def deep_agent(server: StubServer, *middleware: Any) -> Any:
+    deepagents = pytest.importorskip("deepagents", reason="deepagents is not installed")
+    saver = InMemorySaver()
+    return deepagents.create_deep_agent(
+        chat_model("anthropic", server.url), [read_log], middleware=middleware, checkpointer=saver
+    )
+
+
+def delegating() -> ScriptedModel:
+    """Return a model that reads 13 logs, writes a file and delegates, and whose sub-agent does the same."""
+    task = call("t0", "task", description="SUBTASK", subagent_type="general-purpose")
+    main = iter([*reading("c", "/main.txt"), task, call("r0", "read_file", file_path="/sub.txt"), say(ANSWER)])
+    sub = iter([*reading("s", "/sub.txt"), say("Done.")])
+    return ScriptedModel(lambda request: next(sub if "SUBTASK" in str(request["messages"][0]) else main), "anthropic")
+
+
+def reading(id: str, path: str) -> list[Message]:
+    calls = [call(f"{id}{number}", "read_log", number=number) for number in range(13)]
+    return [*calls, call(f"{id}-w", "write_file", file_path=path, content="Log 57.")]
+
+
+def test_deepagents_and_its_sub_agents_stay_in_the_window(tmp_path: Path):
+    url, model = f"sqlite:///{tmp_path}/chats.db", delegating()
+    with StubServer(model) as server:
+        middleware = FoveateMiddleware(url, window=WINDOW, name="SummarizationMiddleware")
+        state = deep_agent(server, middleware).invoke(asked(), thread())
+        assert server.illegal == []
+        middleware.close()
+    assert state["messages"][-1].text == ANSWER
+    assert sorted(state["files"]) == ["/main.txt", "/sub.txt"]
+    assert "Log 57." in str(model.requests[-1])
+    assert largest(model) <= WINDOW
+    assert all("expand" in str(request["tools"]) for request in model.requests)
+    with foveate.open_store(url) as store:
+        first, second = sorted(store.names(""))
+    assert (first, second.startswith("t1/tools:")) == ("t1", True)
+
+
+def test_deepagents_without_the_middleware_outgrows_the_window():
+    model = delegating()
+    with StubServer(model) as server:
+        deep_agent(server).invoke(asked(), thread())
+    assert largest(model) > WINDOW
+
+
+def test_summarization_of_deepagents_may_stay_on():
+    summarization = pytest.importorskip("deepagents.middleware.summarization", reason="deepagents is not installed")
+    backends = pytest.importorskip("deepagents.backends", reason="deepagents is not installed")
+    script = reader(30)
+    model = ScriptedModel(lambda request: script(request) if request.get("tools") else say("Nothing yet."), "anthropic")
+    with StubServer(model) as server:
+        llm, backend = chat_model("anthropic", server.url), backends.StateBackend()
+        options: Any = {"trigger": ("tokens", 5_000), "keep": ("messages", 4)}
+        own = summarization.SummarizationMiddleware(llm, backend=backend, **options)
+        state = deep_agent(server, own, FoveateMiddleware(window=WINDOW)).invoke(asked(), thread())
+        assert server.illegal == []
+    assert state["messages"][-1].text == ANSWER
+    assert largest(model) <= WINDOW
+    assert any(not request.get("tools") for request in model.requests)
+
+
 def test_structured_output_is_part_of_the_history():
     class Verdict(BaseModel):
         """The verdict."""

@@ -45,15 +45,25 @@ class FoveateMiddleware(AgentMiddleware):
     A thread is a conversation, and so is each call of a sub-agent. The middleware may serve many agents and threads.
     """
 
-    def __init__(self, store: Any = "memory:", *, expand: bool = True, **options: Any) -> None:
-        """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
+    def __init__(
+        self, store: Any = "memory:", *, expand: bool = True, name: str = "FoveateMiddleware", **options: Any
+    ) -> None:
+        """`name`: its name among the middleware. "SummarizationMiddleware" takes the place of the one of deepagents, also
+        in its general-purpose sub-agent. `options`: those of `open_conversation`, such as `window` and `policy`. Raises
+        BadSetting.
+        """
         super().__init__()
+        self._name = name
         self._pools = Pools(store=store, expand=expand, **options)
         function = _EXPAND["function"]
         tool = StructuredTool.from_function(
             func=_never_called, name="expand", description=function["description"], args_schema=function["parameters"]
         )
         self.tools = [tool] if expand else []
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     def close(self) -> None:
         """Close the store, if it was opened here."""
