@@ -20,10 +20,12 @@ finally:
 if not hasattr(agents, "Runner"):
     pytest.skip("openai-agents is not installed", allow_module_level=True)
 
+import mcp.types
 import openai
 from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, RunConfig, Runner, function_tool
+from agents.mcp import MCPServer
 from pages import run_page
-from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
+from scenario import ANSWER, CALLS, QUESTION, WINDOW, exact_tokens, largest, log_text, reader
 
 import foveate
 from foveate.errors import BadInput
@@ -222,6 +224,56 @@ def test_a_handoff_keeps_one_conversation():
         assert asyncio.run(run(first, session)).final_output == ANSWER
         assert server.illegal == []
     assert len(session.conversation) == 6
+
+
+class LogServer(MCPServer):
+    """An MCP server in this process, with one tool of about 500 tokens."""
+
+    name = "logs"
+
+    async def connect(self) -> None: ...
+    async def cleanup(self) -> None: ...
+    async def list_prompts(self, *arguments: Any, **options: Any) -> Any: ...
+    async def get_prompt(self, *arguments: Any, **options: Any) -> Any: ...
+
+    async def list_tools(self, *arguments: Any, **options: Any) -> list[Any]:
+        return [mcp.types.Tool(name="tail", description="words " * 400, input_schema={"type": "object"})]
+
+    async def call_tool(self, *arguments: Any, **options: Any) -> Any:
+        return mcp.types.CallToolResult(content=[mcp.types.TextContent(type="text", text="The last line.")])
+
+
+class DeadServer(LogServer):
+    async def list_tools(self, *arguments: Any, **options: Any) -> list[Any]:
+        raise ConnectionError("The server is gone.")
+
+
+def test_tools_of_servers_and_handoffs_are_counted():
+    other = Agent(name="other", handoff_description="words " * 800)
+    sizes = []
+    for more in {}, {"mcp_servers": [LogServer()], "handoffs": [other]}:
+        left = iter([call("c0", "tail"), say(ANSWER)]) if more else iter([say(ANSWER)])
+        model = ScriptedModel(left, "openai_responses")
+        session = FoveateSession("t1", window=WINDOW)
+        with StubServer(model) as server:
+            agent = agent_of("openai_responses", server, session).clone(**more)
+            assert asyncio.run(run(agent, session)).final_output == ANSWER
+            assert server.illegal == []
+        sizes.append((session.conversation.budget.overhead, exact_tokens({"tools": model.requests[0]["tools"]})))
+    counted, exact = (second - first for first, second in zip(*sizes, strict=True))
+    assert exact > 1_200
+    assert abs(counted - exact) < 0.1 * exact
+
+
+def test_a_server_that_is_gone_fails_as_without_the_session():
+    errors = []
+    for session in None, FoveateSession("t1", window=WINDOW):
+        with StubServer(ScriptedModel([say(ANSWER)], "openai_responses")) as server:
+            agent = agent_of("openai_responses", server, session).clone(mcp_servers=[DeadServer()])
+            with pytest.raises(Exception) as caught:  # noqa: PT011 - the SDK's error, by version
+                asyncio.run(Runner.run(agent, QUESTION, **(session.for_run() if session else {})))
+        errors.append((type(caught.value), str(caught.value)))
+    assert errors[0] == errors[1]
 
 
 def test_a_fault_sends_the_items_as_they_are(caplog: pytest.LogCaptureFixture):

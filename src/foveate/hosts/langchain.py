@@ -48,9 +48,9 @@ class FoveateMiddleware(AgentMiddleware):
     def __init__(
         self, store: Any = "memory:", *, expand: bool = True, name: str = "FoveateMiddleware", **options: Any
     ) -> None:
-        """`name`: its name among the middleware. "SummarizationMiddleware" takes the place of the one of deepagents, also
-        in its general-purpose sub-agent. `options`: those of `open_conversation`, such as `window` and `policy`. Raises
-        BadSetting.
+        """`name`: its name among the middleware. With "SummarizationMiddleware" it takes the place of the summarization
+        of deepagents, also in its general-purpose sub-agent. `options`: those of `open_conversation`, such as `window`
+        and `policy`. Raises BadSetting.
         """
         super().__init__()
         self._name = name

@@ -12,7 +12,7 @@ import logging
 from dataclasses import replace
 from typing import Any, Final
 
-from agents import FunctionTool, RunConfig, RunHooks, ToolOutputImage, ToolOutputText
+from agents import Agent, FunctionTool, Handoff, RunConfig, RunHooks, ToolOutputImage, ToolOutputText, handoff
 from agents.run_config import CallModelData, ModelInputData
 
 from ..conversation import Conversation
@@ -46,6 +46,7 @@ class FoveateSession(RunHooks[Any]):
         """The conversation of foveate: `totals()`, `pin(...)`, `search(...)`, `explain(...)`."""
         self._items = self._stored_items()
         self._turn = 0
+        self._mcp_tools: list[Any] = []
         self.expand_tool = FunctionTool(
             name="expand",
             description=_EXPAND["description"],
@@ -102,6 +103,15 @@ class FoveateSession(RunHooks[Any]):
             _log.warning("The items are sent as they are. %s", error)
             return data.model_data
 
+    async def on_agent_start(self, context: Any, agent: Any) -> None:
+        """List the tools of the agent's MCP servers, which the filter does not see, to count them."""
+        self._mcp_tools = []
+        if agent.mcp_servers:
+            try:
+                self._mcp_tools = await agent.get_mcp_tools(context)
+            except Exception as error:  # The SDK lists them itself next, and reports the failure.
+                _log.warning("The tools of the MCP servers of %s are not counted: %s", agent.name, error)
+
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         """Record a reply and its usage."""
         output = [item.model_dump(exclude_unset=True) for item in response.output]
@@ -112,7 +122,7 @@ class FoveateSession(RunHooks[Any]):
         self._follow(items)
         instructions = data.model_data.instructions
         model = model_name(_FORMAT, _name_of(data.agent.model)) or None
-        view = chat.prepare(system=instructions, tools=_definitions(data.agent.tools), model=model)
+        view = chat.prepare(system=instructions, tools=_definitions(data.agent, self._mcp_tools), model=model)
         self._turn = view.turn
         return ModelInputData(input=self._shown(view, items), instructions=instructions)
 
@@ -151,14 +161,21 @@ def _output(part: Any) -> ToolOutputText | ToolOutputImage:
     return ToolOutputText(text=part.text if isinstance(part, Text) else f"[{getattr(part, 'mime', 'content')}]")
 
 
-def _definitions(tools: list[Any]) -> list[dict[str, Any]]:
-    """Return the definitions of an agent's own tools, as the model reads them."""
+def _definitions(agent: Any, mcp_tools: list[Any]) -> list[dict[str, Any]]:
+    """Return the definitions of an agent's tools and handoffs, as the model reads them."""
     found: list[dict[str, Any]] = []
-    for tool in tools:
+    for tool in [*mcp_tools, *agent.tools]:
         if isinstance(tool, FunctionTool):
-            names = {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
-            found.append(_EXPAND if tool.name == "expand" else {"type": "function", **names})
+            definition = _definition(tool.name, tool.description, tool.params_json_schema)
+            found.append(_EXPAND if tool.name == "expand" else definition)
+    for target in agent.handoffs:
+        move: Handoff[Any, Any] = handoff(target) if isinstance(target, Agent) else target
+        found.append(_definition(move.tool_name, move.tool_description, move.input_json_schema))
     return found
+
+
+def _definition(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "name": name, "description": description, "parameters": parameters}
 
 
 def _name_of(model: Any) -> str:
