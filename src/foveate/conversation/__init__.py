@@ -22,8 +22,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .journal import Journal
+from .privacy import Privacy
 from .session import Fix, HistoryEntry, RepairReport, Session
-from .sync import Conversation, Journal, Privacy
+from .sync import Conversation
 
 if TYPE_CHECKING:
     from .aio import AsyncConversation

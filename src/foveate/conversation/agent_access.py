@@ -172,9 +172,9 @@ class AgentAccess:
     # ---------------------------------------------------------------------------------------------------- compaction
 
     def compact_detached(self, *, since: int | None, is_wanted: bool, focus: str = "") -> Record | None:
-        """Compact the conversation for another process that uses it, see `Planner.compact_detached`."""
+        """Compact the conversation for another process that uses it, see `Compactor.compact_detached`."""
         with self.session.lock:
-            return self.session.planner.compact_detached(since=since, is_wanted=is_wanted, focus=focus)
+            return self.session.planner.compactor.compact_detached(since=since, is_wanted=is_wanted, focus=focus)
 
     def save_snapshot(self) -> None:
         """Save what the view shows now, so that opening reads only that."""

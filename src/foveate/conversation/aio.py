@@ -25,7 +25,9 @@ from ..expand.excerpts import Excerpt
 from ..expand.expander import Place
 from ..ports import Format
 from .calls import OperationCancelled
-from .sync import Conversation, Journal, Privacy
+from .journal import Journal
+from .privacy import Privacy
+from .sync import Conversation
 
 __all__ = ["AsyncAgentAccess", "AsyncConversation", "AsyncJournal", "AsyncPrivacy"]
 

@@ -1,42 +1,35 @@
 """Planning: policies propose edits, summaries are fetched, and the plan is committed as one record.
 
-A summarizer is called here, at once while a plan waits, or in the background. Its answer, failure or silence becomes an
-`Answer`. Compaction on request, in this process or for another one, is a plan with one policy.
+A plan waits for the summaries that it needs at once. Others are written in the background, and a later plan uses them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from inspect import iscoroutine
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from ..core.budget import occupied_tokens
-from ..core.edits import INTERRUPTED, NOT_OFFERED, Record, Summarize, Task
+from ..core.edits import INTERRUPTED, NOT_OFFERED, Record, Task
 from ..core.legalize import ANSWER_ERASED
 from ..core.planner import OpenRequest, Plan, Policy, Stage, make_plan
 from ..core.rules import Checker
-from ..core.summaries import Answer, Summary, SummaryRequest, read_answer, replace_surrogates
+from ..core.summaries import Answer
 from ..core.view import View
-from ..errors import BadInput, BadSetting, CompactionFailed, ConflictError, IllegalView, NoSummary, StoreError
-from ..ports import CompactionRequest, RemoteBackground, Summarizer
+from ..errors import BadInput, CompactionFailed, ConflictError, IllegalView, StoreError
+from ..ports import CompactionRequest, RemoteBackground
 from .calls import Caller
+from .compaction import ROUNDS, Compactor
 from .prefetch import PendingSummary, SummaryPrefetch
 from .state import PLANS, State
-from .summary_failures import SummaryFailures
+from .summary_fetcher import Attempts, SummaryFetcher
 
 __all__ = ["Planner"]
 
 _log = logging.getLogger("foveate")
-
-Attempts = dict[str, tuple[Task, Task | None]]
-"""Attempts that a plan has begun, and the task before each, by policy."""
-_NEEDLESS = "what others did was enough"
-_ROUNDS = 3
-"""How often the answers to a plan's requests may lead to further requests."""
 
 
 class _Draft(NamedTuple):
@@ -53,22 +46,17 @@ class Planner:
     def __init__(
         self,
         state: State,
+        fetcher: SummaryFetcher,
         prefetch: SummaryPrefetch,
         caller: Caller,
         *,
         policies: Sequence[Policy],
         floor: Sequence[Stage],
-        summarizer: Summarizer | None,
-        spare: Summarizer | None,
-        user: str = "",
     ) -> None:
         self.policies, self.floor = tuple(policies), tuple(floor)
-        self.summarizer = summarizer
-        self._user = user
-        self._spare = spare  # writes without a model, for policies that ask for that
-        self._state, self._prefetch, self._caller = state, prefetch, caller
+        self.compactor = Compactor(state, fetcher, self.policies, self._needed)
+        self._state, self._fetcher, self._prefetch, self._caller = state, fetcher, prefetch, caller
         self._checker = Checker(state.profile)
-        self._failures = SummaryFailures()
 
     # ------------------------------------------------------------------------------------------------------ the plan
 
@@ -194,15 +182,15 @@ class Planner:
         plan, prefetch = draft.plan, self._prefetch
         if plan:
             self._state.commit(plan.edits, "plan", plan.before, plan.after)
-            self._failures.log_edits(self._state.head.name, plan.edits)
-        self._end_needless(attempts, plan)
+            self._fetcher.failures.log_edits(self._state.head.name, plan.edits)
+        self._fetcher.end_needless(attempts, plan)
         for pending in draft.prefetched:
             prefetch.used(pending)
         open = prefetch.may_begin(plan)
         wanted = self._needed(open)
         for one in open:
             if one in wanted and prefetch.remote is None:
-                prefetch.begin(one, self._state.head.branch, self._call_for(one.needs.request))
+                prefetch.begin(one, self._state.head.branch, self._fetcher.call_for(one.needs.request))
             else:
                 prefetch.put_off(one)
         if prefetch.remote and wanted:
@@ -246,13 +234,13 @@ class Planner:
         prefetched: list[PendingSummary] = []
         round = 0
         while True:
-            frame = partial(state.framed, tasks=self._tasks_before(attempts))
+            frame = partial(state.framed, tasks=self._fetcher.tasks_before(attempts))
             try:
                 first = [pending.apply for pending in prefetched]
                 plan = make_plan(state.projection, frame, [*first, *policies], floor, answers)
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
-                    self._record_tasks([failed.task])  # The attempt counts although there is no plan.
+                    self._fetcher.record_tasks([failed.task])  # The attempt counts although there is no plan.
                 raise
             is_forced = sends and plan.is_tight
             if ready := [one for one in prefetch.ready(plan, is_forced=is_forced) if one not in prefetched]:
@@ -261,74 +249,11 @@ class Planner:
                 self._wait_for(running, plan, answers)
             else:
                 requests = prefetch.urgent(plan, is_forced=is_forced)
-                if not requests or round == _ROUNDS:
+                if not requests or round == ROUNDS:
                     return _Draft(plan, prefetched)
                 round += 1
-                self._ask(requests, answers, attempts)
+                self._fetcher.ask(requests, answers, attempts)
             del plan  # Its views may be large, and the next plan makes its own.
-
-    # ------------------------------------------------------------------------------------------------ the summarizer
-
-    def _record_tasks(self, tasks: Sequence[Task]) -> None:
-        """Record attempts: before they begin, so that they count even if the process ends, or with their outcome."""
-        if tasks:
-            before = self._state.view()
-            self._state.commit(tasks, "plan", before, before)
-            self._failures.log_edits(self._state.head.name, tasks)
-
-    def _ask(self, requests: Sequence[SummaryRequest], answers: dict[str, Answer], attempts: Attempts) -> None:
-        """Fetch all these summaries, one after the other. `answers` and `attempts` are added to."""
-        tasks = [request.task for request in requests if request.task]
-        for task in tasks:
-            known = attempts.get(task.policy)
-            before = known[1] if known else self._state.projection.tasks.get(task.policy)
-            attempts[task.policy] = (task, before)
-        self._record_tasks(tasks)
-        for request in requests:
-            answers[request.key] = self._summary(request)
-
-    def _end_needless(self, attempts: Attempts, plan: Plan) -> None:
-        """Restore the tasks of attempts that a plan does not use, since other policies did enough."""
-        acted = {edit.policy for edit in plan.edits}
-        tasks = self._state.projection.tasks
-        open = [policy for policy, (task, _) in attempts.items() if tasks.get(policy) == task]
-        pending = [attempts[policy] for policy in open if policy not in acted]
-        self._record_tasks([before or replace(task, state="skipped", reason=_NEEDLESS) for task, before in pending])
-
-    def _tasks_before(self, attempts: Attempts) -> tuple[Task, ...]:
-        """Return the newest task of each policy from before this plan asked anything."""
-        tasks = []
-        for policy, task in self._state.projection.tasks.items():
-            own, before = attempts.get(policy, (None, None))
-            tasks.append(before if task == own else task)
-        return tuple(task for task in tasks if task is not None)
-
-    def _call_for(self, request: SummaryRequest) -> Callable[[], object]:
-        head = self._state.head
-        request = replace(request, conversation=head.name, tenant=head.tenant, user=self._user)
-        return partial(self._summarizer_for(request) or _no_summarizer, request)
-
-    def _summarizer_for(self, request: SummaryRequest) -> Summarizer | None:
-        return self._spare if request.by_code else self.summarizer
-
-    def _summary(self, request: SummaryRequest, fetch: Callable[[], object] | None = None) -> Answer:
-        """Return the answer to a request. `fetch`: returns the answer of a job that has ended."""
-        answer = self._fetch(request, fetch)
-        self._failures.log_answer(self._state.head.name, request, answer)
-        return answer
-
-    def _fetch(self, request: SummaryRequest, fetch: Callable[[], object] | None) -> Answer:
-        if self._summarizer_for(request) is None:
-            return Answer(error="there is no summarizer")
-        try:
-            return _answer_in(self._caller.call(fetch or self._call_for(request)))
-        except NoSummary as error:
-            return Answer(
-                error=replace_surrogates(f"no summary was accepted: {error}"),
-                refused=tuple(map(replace_surrogates, error.refused)),
-            )
-        except Exception as error:  # The conversation stays as it was after any failure.
-            return Answer(error=replace_surrogates(f"the summarizer raised {type(error).__name__}: {error}"))
 
     # ------------------------------------------------------------------------------------------------ the background
 
@@ -348,12 +273,12 @@ class Planner:
             return
         answer = Answer(error="no answer came in time")
         if job.done():
-            answer = self._summary(pending.request, job.result)
+            answer = self._fetcher.summary(pending.request, job.result)
         else:
             job.cancel()
-            self._failures.log_answer(self._state.head.name, pending.request, answer)
+            self._fetcher.failures.log_answer(self._state.head.name, pending.request, answer)
         if pending.take_answer(answer):
-            self._prefetch.ask_further(pending, self._call_for(pending.request))
+            self._prefetch.ask_further(pending, self._fetcher.call_for(pending.request))
 
     def _wait_for(self, running: Sequence[PendingSummary], plan: Plan, answers: dict[str, Answer]) -> None:
         """Wait for summaries without which the view does not fit, as long as their background has patience.
@@ -398,137 +323,8 @@ class Planner:
     def _drop(self, pending: PendingSummary, reason: str) -> None:
         state = self._state
         _log.debug("%s: a summary for %s is dropped: %s", state.head.name, pending.needs.request.policy, reason)
-        self._record_tasks(pending.notes(reason))
+        self._fetcher.record_tasks(pending.notes(reason))
         self._prefetch.drop(pending, state.next_turn())
-
-    # ---------------------------------------------------------------------------------------- compaction on request
-
-    def compact(self, focus: str = "") -> Record:
-        """Show the oldest part as a summary that concentrates on `focus`.
-
-        Raises BadSetting without a summarizer, BadInput if there is nothing to compact, and NoSummary if there is no
-        usable summary; the view is unchanged then.
-        """
-        if self.summarizer is None:
-            raise BadSetting(
-                "Compaction needs a summarizer. Pass summarizer=, a name such as digest or "
-                "anthropic:claude-haiku-4-5, or a function that takes a SummaryRequest and returns the text."
-            )
-        policy = self._manual_policy(focus)
-        answers: dict[str, Answer] = {}
-        attempts: Attempts = {}
-        self._state.follow_head()
-        for _ in range(PLANS):
-            try:
-                return self._compact(policy, answers, attempts)
-            except ConflictError:
-                self._state.refresh()
-        raise self._too_busy()
-
-    def _manual_policy(self, focus: str) -> Policy:
-        """Return the conversation's compaction policy, or the default one, for compaction on request."""
-        from ..policies.compaction import compact_on_overflow  # Imported only when needed.
-
-        own = (getattr(policy, "by_hand", None) for policy in (*self.policies, compact_on_overflow()))
-        make: Callable[[str], Policy] = next(one for one in own if one is not None)
-        return make(focus)
-
-    def _compact(self, policy: Policy, answers: dict[str, Answer], attempts: Attempts) -> Record:
-        state = self._state
-        for _ in range(_ROUNDS + 1):
-            frame = partial(state.framed, tasks=self._tasks_before(attempts))
-            try:
-                plan = make_plan(state.projection, frame, [policy], (), answers)
-            except CompactionFailed as failed:
-                if isinstance(failed.task, Task):
-                    self._record_tasks([failed.task])
-                raise NoSummary([failed.reason]) from failed
-            self._ask(plan.requests, answers, attempts)
-            if not plan.requests:
-                break
-        if any(isinstance(edit, Summarize) for edit in plan.edits):
-            self._failures.log_edits(state.head.name, plan.edits)
-            return state.commit(plan.edits, "compact", plan.before, plan.after)
-        failures = [edit for edit in plan.edits if isinstance(edit, Task) and edit.state == "failed"]
-        if failures:
-            self._record_tasks(failures)
-            raise NoSummary([edit.reason for edit in failures])
-        raise BadInput(
-            "There is nothing to compact: everything shown is recent, pinned, open, a summary already, or too short to "
-            "be worth a summary."
-        )
-
-    def compact_detached(self, *, since: int | None, is_wanted: bool, focus: str = "") -> Record | None:
-        """Compact the conversation for another process that uses it. None if there is nothing to do.
-
-        `since`: number of the newest edit when it was requested, if known; a newer summary is taken as the requested
-        one. `is_wanted`: compact the oldest part even if no policy asks for it. `focus`: implies that, and the summary
-        concentrates on it. Nothing is sent, so there is no floor; no attempt is recorded before a summarizer is called,
-        since the caller counts attempts. Raises what the summarizer raises, NoSummary if no answer is usable, and
-        ConflictError if other writers kept being first; nothing was written then.
-        """
-        answers: dict[str, Answer] = {}
-        for _ in range(PLANS):
-            self._state.refresh()
-            if since is not None and self._has_summary_since(since):
-                return None
-            try:
-                return self._compact_detached(is_wanted, focus, answers)
-            except ConflictError:
-                continue
-        raise self._too_busy()
-
-    def _has_summary_since(self, since: int) -> bool:
-        records = self._state.store.records(self._state.head, since)
-        return any(isinstance(edit, Summarize) for _, record in records for edit in record.edits)
-
-    def _compact_detached(self, is_wanted: bool, focus: str, answers: dict[str, Answer]) -> Record | None:
-        commit = self._state.commit
-        policies: Sequence[Policy] = () if focus else self.policies
-        plan, is_asked = self._plan_with(policies, answers)
-        if is_asked:
-            return commit(plan.edits, "plan", plan.before, plan.after) if plan else None
-        if not (is_wanted or focus):
-            return None
-        plan, is_asked = self._plan_with([self._manual_policy(focus)], answers)
-        if any(isinstance(edit, Summarize) for edit in plan.edits):
-            return commit(plan.edits, "compact", plan.before, plan.after)
-        if failures := [edit.reason for edit in plan.edits if isinstance(edit, Task) and edit.state == "failed"]:
-            raise NoSummary(failures)
-        return None
-
-    def _plan_with(self, policies: Sequence[Policy], answers: dict[str, Answer]) -> tuple[Plan, bool]:
-        """Return a plan without open requests, and whether it had any. `answers` are added to."""
-        state = self._state
-        first = make_plan(state.projection, state.frame, policies)
-        is_asked = bool(self._needed(first.open_requests))  # Answers may be there from an earlier attempt.
-        for _ in range(_ROUNDS):
-            plan = make_plan(state.projection, state.frame, policies, (), answers)
-            for one in (wanted := self._needed(plan.open_requests)):
-                answers[one.needs.request.key] = _answer_in(self._caller.call(self._call_for(one.needs.request)))
-            if not wanted:
-                break
-        return make_plan(state.projection, state.frame, policies, (), answers), is_asked
-
-    def _too_busy(self) -> ConflictError:
-        return ConflictError(f"Other writers kept changing the view of {self._state.head.name!r}. Try again later.")
-
-
-def _answer_in(text: Any) -> Answer:
-    """Return a summarizer's return value as an answer."""
-    if iscoroutine(text):
-        text.close()
-        return Answer(error="the summarizer must be awaited, which only an async conversation can do")
-    summary = text if isinstance(text, Summary) else Summary(text) if isinstance(text, str) else None
-    if summary is None:
-        return Answer(error=f"the summarizer returned {type(text).__name__}, not text")
-    written = read_answer(summary.text)
-    error = "" if written else "the summarizer returned nothing"
-    return Answer(written, error, replace_surrogates(summary.by), tuple(map(replace_surrogates, summary.refused)))
-
-
-def _no_summarizer(request: SummaryRequest) -> str:
-    raise NoSummary((f"no summarizer is set that could write a summary for {request.policy}",))
 
 
 def _shows_stand_in(view: View, noted: int) -> bool:

@@ -150,7 +150,7 @@ class Session:
         """Compact, and report the commits."""
         focus = validate.text("focus=", focus)
         before, places = self.head.number, self.reporter.places()
-        record = self.planner.compact(focus)
+        record = self.planner.compactor.compact(focus)
         self.reporter.commits(before, places)
         return receipt_of(record)
 

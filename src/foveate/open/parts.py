@@ -14,6 +14,7 @@ from ..conversation.plugins import Plugin
 from ..conversation.prefetch import SummaryPrefetch
 from ..conversation.request_model import RequestModel
 from ..conversation.state import State
+from ..conversation.summary_fetcher import SummaryFetcher
 from ..core.catalog import Prompt
 from ..core.profiles import Profile, adjusted_to_model, profile_for, window_of
 from ..core.view import Prices
@@ -74,13 +75,11 @@ class Parts(NamedTuple):
         )
         planner = Planner(
             state,
+            SummaryFetcher(state, caller, summarizer, summarize_without_model, options.user or ""),
             prefetch,
             caller,
             policies=with_terms(policies, resolved.switched_off),
             floor=resolved.floor,
-            summarizer=summarizer,
-            user=options.user or "",
-            spare=summarize_without_model,
         )
         expand = ExpandOptions(resolved.expand, resolved.expand_where, find_pattern)
         return Session(state, planner, prefetch, caller, on_event=options.on_event, plugins=self.plugins, expand=expand)
