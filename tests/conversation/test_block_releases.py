@@ -9,16 +9,18 @@ import pytest
 from foveate import Conversation, Media, StoreError, open_conversation
 from foveate.conversation.plugins import AdditionalContent
 from foveate.core.edits import Hide, Span, Summarize, Target
-from foveate.core.messages import Text
+from foveate.core.messages import Message, Text
 from foveate.core.originals import RELEASED
 from foveate.core.retention import Age
 from foveate.errors import BadSetting, NotExpandable
 from foveate.open import grouped
+from foveate.policies import PluginRetention, retain_blocks
 from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import say
 from foveate.testing.faults import Countdown, failing_store
+from foveate.types import PartRetention
 
 from .shells import shown, wire
 
@@ -37,14 +39,14 @@ class Screen:
         return [AdditionalContent((picture, Text(f"mango {self.count}")), True, self._save)]
 
 
-def opened(store: Database, *plugins: Any) -> Conversation:
+def opened(store: Database, *plugins: Any, policy: Any = "none") -> Conversation:
     ticks = iter(range(1, 10**9))
-    options = grouped({"clock": lambda: next(ticks), "store": store, "window": 10_000_000, "policy": "none"})
+    options = grouped({"clock": lambda: next(ticks), "store": store, "window": 10_000_000, "policy": policy})
     return open_conversation("c", format="openai", plugins=plugins, **options)
 
 
-def talked(store: Database, turns: int = 6, save: int | bool = 0) -> Conversation:
-    chat = opened(store, Screen(save))
+def talked(store: Database, turns: int = 6, save: int | bool = 0, policy: Any = "none") -> Conversation:
+    chat = opened(store, Screen(save), policy=policy)
     for n in range(turns):
         chat.append(f"question {n}")
         chat.prepare()
@@ -78,6 +80,34 @@ def test_blocks_over_their_age_leave_the_store(tmp_path) -> None:
         assert wire(chat, chat.view) == wire(opened(store), opened(store).view) == before
         assert chat.privacy.apply_retention(RULES).messages == 0
         assert [hit.position for hit in store.search(chat._session.state.head, "mango")] == [13, 11]
+
+
+RELEASING = (retain_blocks(plugins={"screen": PluginRetention(release=True)}),)
+
+
+@pytest.mark.parametrize(("save", "gone"), [(0, 6), (2, 4), (True, 0)])
+def test_plugin_may_release_its_blocks_as_soon_as_their_calls_are_over(save: int | bool, gone: int) -> None:
+    store, control = MemoryStore(), MemoryStore()
+    chat, kept = talked(store, save=save, policy=RELEASING), talked(control, save=save)
+    assert released(chat) == [f"m{n}" for n in range(1, 2 * gone, 2)]
+    assert wire(chat, chat.view) == wire(kept, kept.view) == wire(opened(store), opened(store).view)
+    assert chat.original("m1").parts[0] == Text("question 0")
+    assert chat.journal.verify() == []
+
+
+def test_message_of_a_plugin_alone_is_released_whole() -> None:
+    chat = opened(MemoryStore(), policy=RELEASING)
+    kept = (PartRetention(calls=0, plugin="screen"), PartRetention(calls=0, plugin="other"))
+    for parts in (kept[:1], kept):
+        chat.append("Look.")
+        chat.append(Message("user", (Text("mango"),) * len(parts)), kept=parts, origin="plugin")
+        chat.prepare()
+        chat.record(say("I see."))
+    chat.append(Message("user", (Text("fig"),)), kept=kept[:1], origin="plugin")
+    chat.append("go on")
+    chat.prepare()
+    assert [entry.handle for entry in chat.view] == ["m1", "m3", "m4", "m6", "m7", "m8"]
+    assert released(chat) == ["m2"]  # The other plugin keeps its block.
 
 
 def test_blocks_that_have_calls_left_stay() -> None:

@@ -41,6 +41,8 @@ class PluginRetention(Struct, frozen=True):
     """Number of later calls at which the blocks are shown. True: for good. False: none."""
     display: bool | None = None
     """Whether the blocks are shown at the coming call."""
+    release: bool = False
+    """Whether the blocks leave the store when their calls are over. The message and its other parts stay."""
 
     def override(self, own: PartRetention) -> PartRetention:
         """Return the retention of a part with these values in place of the plugin's own."""
@@ -52,6 +54,10 @@ class PluginRetention(Struct, frozen=True):
         else:
             calls = self.save
         return PartRetention(shown, calls, own.plugin)
+
+
+_OWN = PluginRetention()
+"""For a plugin that the program sets nothing for."""
 
 
 def retain_blocks(*, plugins: Mapping[str, PluginRetention] = {}, placeholder: str = NOT_KEPT) -> Policy:
@@ -89,7 +95,7 @@ class BlockRetention:
             if entry.position == view.last_input:
                 return  # The last input stays, even if all of its parts had their calls.
             if all(block.is_over for block in blocks):
-                yield Hide(Target(entry.id), POLICY, "all its parts had their calls")
+                yield Hide(Target(entry.id), POLICY, "all its parts had their calls", keeps_original=_is_kept(blocks))
                 return
         yield from _restore(entry, [block.path for block in blocks if block.is_back])
         yield from (_hide(entry, block) for block in blocks if block.is_due)
@@ -100,7 +106,8 @@ class BlockRetention:
         if not any(block.stays for block in blocks):
             if due:  # Not hidden: providers refuse a call without an answer.
                 text = fill(self._template, entry)
-                yield Replace(Target(entry.id, _RESULT), (Text(text),), POLICY, due[0].reason)
+                is_kept = _is_kept(blocks)
+                yield Replace(Target(entry.id, _RESULT), (Text(text),), POLICY, due[0].reason, keeps_original=is_kept)
             return
         if back and _RESULT in entry.shrunk:
             back, due = [_RESULT], [block for block in blocks if not block.stays and block.has_content]
@@ -115,14 +122,12 @@ class BlockRetention:
         is_first_call = entry.stamp.turn + 1 >= view.turn
         age = 0 if is_first_call else view.retained - retention.sequence
         prefix = _RESULT if source.result else ()
-        retentions = [
-            self._overrides[own.plugin].override(own) if own.plugin in self._overrides else own
-            for own in retention.parts
-        ]
-        return [
-            _block(entry, (*prefix, i), part, part_retention, age, is_first_call=is_first_call)
-            for i, (part, part_retention) in enumerate(zip(parts, retentions, strict=True))
-        ]
+        blocks: list[_Block] = []
+        for i, (part, own) in enumerate(zip(parts, retention.parts, strict=True)):
+            settings = self._overrides.get(own.plugin, _OWN)
+            block = _block(entry, (*prefix, i), part, settings.override(own), age, is_first_call=is_first_call)
+            blocks.append(block._replace(is_released=settings.release and block.is_over))
+        return blocks
 
 
 class _Block(NamedTuple):
@@ -140,6 +145,8 @@ class _Block(NamedTuple):
     is_over: bool
     """Whether the policy will never show the part again."""
     reason: str
+    is_released: bool = False
+    """Whether the part leaves the store when it is hidden."""
 
 
 def _block(entry: Entry, path: Path, part: Part, retention: PartRetention, age: int, *, is_first_call: bool) -> _Block:
@@ -166,7 +173,12 @@ def _calls_reason(calls: int) -> str:
 
 
 def _hide(entry: Entry, block: _Block) -> Hide:
-    return Hide(Target(entry.id, block.path), POLICY, block.reason)
+    return Hide(Target(entry.id, block.path), POLICY, block.reason, keeps_original=not block.is_released)
+
+
+def _is_kept(blocks: list[_Block]) -> bool:
+    """Return whether the store keeps a message when all of it is hidden."""
+    return any(block.has_content and not block.is_released for block in blocks)
 
 
 def _restore(entry: Entry, paths: list[Path]) -> Iterator[Restore]:
