@@ -1,0 +1,15 @@
+# The proxy in a container: docker build -t foveate . && docker run -p 127.0.0.1:8787:8787 -e FOVEATE_PROXY_TOKEN=... foveate
+FROM python:3.13-slim
+
+RUN useradd --create-home foveate && mkdir /data && chown foveate /data
+COPY pyproject.toml README.md LICENSE /src/
+COPY src /src/src
+RUN pip install --no-cache-dir "/src[cli,proxy,postgres,code,expand,tokens,zstd]" && rm -r /src
+
+USER foveate
+ENV FOVEATE_STORE=sqlite:////data/conversations.db
+VOLUME /data
+EXPOSE 8787
+HEALTHCHECK CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8787/health', timeout=5)"]
+ENTRYPOINT ["foveate"]
+CMD ["proxy", "--host", "0.0.0.0", "--json-logs"]
