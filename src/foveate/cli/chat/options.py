@@ -32,6 +32,7 @@ __all__ = [
     "Found",
     "choose_model",
     "choose_store",
+    "data_folder",
     "default_store",
     "find_conversation",
     "list_conversations",
@@ -58,20 +59,25 @@ def open_screen(is_json: bool) -> Screen:
 
 
 def default_store() -> str:
-    """Return the URL of a file in the user's data folder, and create the folder if it does not exist."""
+    """Return the URL of a file in the user's data folder. Raises BadSetting as `data_folder` does."""
+    return f"sqlite:///{data_folder() / 'chats.db'}"
+
+
+def data_folder() -> Path:
+    """Return the folder of foveate's files of this user; create it if it does not exist."""
     home = Path.home()
     if os.environ.get("XDG_DATA_HOME"):
         data = Path(os.environ["XDG_DATA_HOME"])
     else:
         data = home / "Library" / "Application Support" if sys.platform == "darwin" else home / ".local" / "share"
-    file = data / "foveate" / "chats.db"
+    folder = data / "foveate"
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadSetting(
-            f"{file.parent} cannot be created ({error.strerror}). Name another file: --store chat.db."
+            f"{folder} cannot be created ({error.strerror}). Name another file: --store chat.db."
         ) from error
-    return f"sqlite:///{file}"
+    return folder
 
 
 def choose_store(store: str | None, settings: Settings) -> str:

@@ -1,0 +1,214 @@
+"""Claude Code, Codex and OpenCode as their users start them: 30 commands, then the same once more in a new process.
+
+`make test-clients` installs them in `.venv-clients`; without them the tests skip.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from foveate.open import open_store
+from foveate.testing import ScriptedModel, call, say
+from foveate.testing.server import StubServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+COMMANDS = 30
+LINE = "the service answered every request in time and wrote nothing unusual"
+Script = Callable[[Mapping[str, Any]], Any]
+
+
+def shell(number: int) -> str:
+    """Return a command that prints about 1,800 tokens."""
+    return f"for i in $(seq 1 100); do echo log {number} line $i: {LINE}; done"
+
+
+class Client(NamedTuple):
+    provider: str
+    script: Callable[[], Script]
+    arguments: Callable[[bool], list[str]]
+    """Its command line, for a new session and for the session that goes on."""
+    environment: Mapping[str, str]
+    point: Callable[[str], tuple[list[str], dict[str, str]]]
+    """Arguments and variables that send its requests to a URL, without a proxy."""
+    is_same: bool = True
+    """Whether it prints only the model's answer."""
+
+
+def calling(tool: str, argument: str, **more: str) -> Callable[[], Script]:
+    """Return a script with 30 calls of a tool for each question. Requests without the tool ask for a title."""
+
+    def begin() -> Script:
+        count = iter(range(1, 10_000))
+
+        def reply(request: Mapping[str, Any]) -> Any:
+            if tool not in [offered.get("name") for offered in request.get("tools") or ()]:
+                return say("Reading logs")
+            number = next(count)
+            if number % (COMMANDS + 1) == 0:
+                return say(f"Answer {number}: all is well.")
+            return call(f"call_{number}", tool, **{argument: shell(number)}, **more)
+
+        return reply
+
+    return begin
+
+
+def running_code() -> Script:
+    """Return a script that calls the tool of newer models of Codex, which runs JavaScript."""
+    count = iter(range(1, 10_000))
+
+    def reply(request: Mapping[str, Any]) -> Any:
+        number = next(count)
+        if number % (COMMANDS + 1) == 0:
+            return say(f"Answer {number}: all is well.")
+        code = f"const r = await tools.exec_command({{cmd: {json.dumps(shell(number))}}});\ntext(r.output);"
+        thought = {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": f"gAAA{number}"}
+        run = {"type": "custom_tool_call", "id": f"ctc_{number}", "call_id": f"call_{number}", "name": "exec"}
+        usage = {"input_tokens": 9, "output_tokens": 5, "total_tokens": 14}
+        return {
+            "id": f"resp_{number}",
+            "object": "response",
+            "created_at": 1,
+            "status": "completed",
+            "model": request["model"],
+            "output": [thought, {**run, "status": "completed", "input": code}],
+            "usage": {
+                **usage,
+                "input_tokens_details": {"cached_tokens": 0},
+                "output_tokens_details": {"reasoning_tokens": 0},
+            },
+        }
+
+    return reply
+
+
+def codex(*options: str) -> Callable[[bool], list[str]]:
+    begin = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", *options]
+    return lambda is_resumed: ["exec", *(["resume", "--last"] if is_resumed else []), *begin, question(is_resumed)]
+
+
+def question(is_resumed: bool) -> str:
+    return "Read the logs once more." if is_resumed else "Read the logs."
+
+
+CODEX_KEYS = {"OPENAI_API_KEY": "sk-test", "CODEX_API_KEY": "sk-test"}
+CLIENTS = {
+    "claude": Client(
+        "anthropic",
+        calling("Bash", "command", description="Read a log"),
+        lambda is_resumed: ["-p", question(is_resumed), "--allowedTools", "Bash", *(["-c"] if is_resumed else [])],
+        {"ANTHROPIC_API_KEY": "sk-ant-test", "DISABLE_AUTOUPDATER": "1"},
+        lambda url: ([], {"ANTHROPIC_BASE_URL": url}),
+    ),
+    "codex": Client(
+        "openai_responses",
+        calling("exec_command", "cmd"),
+        codex("-m", "gpt-5.6-codex"),
+        CODEX_KEYS,
+        lambda url: (["-c", f'openai_base_url="{url}/v1"'], {}),
+    ),
+    "codex, newest model": Client(
+        "openai_responses",
+        running_code,
+        codex(),
+        CODEX_KEYS,
+        lambda url: (["-c", f'openai_base_url="{url}/v1"'], {}),
+    ),
+    "opencode": Client(
+        "anthropic",
+        calling("bash", "command", description="Read a log"),
+        lambda is_resumed: [
+            *["run", "-m", "anthropic/claude-sonnet-4-5", "--auto", "--format", "json"],
+            *(["-c"] if is_resumed else []),
+            question(is_resumed),
+        ],
+        {"ANTHROPIC_API_KEY": "sk-ant-test", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
+        lambda url: (
+            [],
+            {"OPENCODE_CONFIG_CONTENT": json.dumps({"provider": {"anthropic": {"options": {"baseURL": f"{url}/v1"}}}})},
+        ),
+    ),
+}
+
+
+class Session(NamedTuple):
+    answers: list[str]
+    requests: int
+    bytes: int
+    names: list[str]
+
+
+def program(name: str) -> str:
+    """Return the path of a client. Skips the test if it is not installed."""
+    folder = os.environ.get("FOVEATE_CLIENTS", "")
+    places = [folder, f"{folder}/node_modules/.bin"] if folder else []
+    found = next(
+        (path for path in Path(folder or ".").glob("lib/*/site-packages/claude_agent_sdk/_bundled/claude")), None
+    )
+    if folder and name == "claude" and found:
+        return str(found)
+    where = shutil.which(name, path=os.pathsep.join([*places, os.environ["PATH"]]))
+    if not folder or where is None:
+        pytest.skip(f"{name} is not installed (make test-clients)")
+    return where
+
+
+def session(name: str, folder: Path, *, through_proxy: bool) -> Session:
+    """Run a client twice: a new session, and the same session in a new process."""
+    client, path = CLIENTS[name], program(name.partition(",")[0])
+    home, work, store = folder / "home", folder / "work", folder / "chats.db"
+    for made in (home, work, home / ".codex"):
+        made.mkdir(parents=True)
+    with StubServer(ScriptedModel(client.script(), client.provider)) as stub:
+        answers = []
+        for is_resumed in (False, True):
+            arguments = client.arguments(is_resumed)
+            environment = {"HOME": str(home), "PATH": f"{Path(path).parent}:{os.environ['PATH']}", **client.environment}
+            if through_proxy:
+                command = [sys.executable, "-m", "foveate", "proxy", "--wrap", name.partition(",")[0]]
+                command += ["--upstream", stub.url, "--window", "60000", "--store", str(store), "--", *arguments]
+            else:
+                more, variables = client.point(stub.url)
+                command, environment = [path, *more, *arguments], {**environment, **variables}
+            ended = subprocess.run(
+                command,
+                cwd=work,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+            assert ended.returncode == 0, ended.stderr[-2000:]
+            answers += [line for line in ended.stdout.splitlines() if "all is well" in line and "log " not in line]
+        assert not stub.illegal
+        names: list[str] = []
+        if through_proxy:
+            opened = open_store(f"sqlite:///{store}")
+            names = list(opened.names(""))
+            opened.close()
+        return Session(answers, len(stub.received), sum(len(request.body) for request in stub.received), names)
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_real_client_works_as_before_and_sends_less(name: str, tmp_path: Path):
+    direct = session(name, tmp_path / "direct", through_proxy=False)
+    managed = session(name, tmp_path / "proxy", through_proxy=True)
+    print(f"{name}: {direct.requests} requests, {direct.bytes:,} bytes; through the proxy {managed.bytes:,}")
+    assert [text.partition("Answer")[2][:20] for text in managed.answers] == [
+        text.partition("Answer")[2][:20] for text in direct.answers
+    ]
+    assert len(direct.answers) == 2
+    assert managed.requests == direct.requests
+    assert managed.bytes < direct.bytes / 2
+    assert len([stored for stored in managed.names if "/" not in stored]) == 1, managed.names
