@@ -55,9 +55,10 @@ def add_marks(system: list[Any], tools: list[Any], bodies: list[bytes]) -> None:
 
 def _marks(value: Any) -> list[Any]:
     """Return the marks in a message, the last one first."""
-    blocks = value.get("content") if isinstance(value, dict) else None
+    content = value.get("content") if isinstance(value, dict) else None
+    blocks: list[Any] = content if isinstance(content, list) else []
     found: list[Any] = []
-    for block in reversed(blocks if isinstance(blocks, list) else ()):
+    for block in reversed(blocks):
         if isinstance(block, dict):
             found += [block["cache_control"]] if block.get("cache_control") else _marks(block)
     return found
