@@ -284,7 +284,14 @@ def archives(folder: Path, quick: bool) -> Iterator[Figure]:
     yield from starmap(Figure, figures(folder, quick))
 
 
-EVERY = (turn, append, search, digesting, prompt, importing, long, sizes, databases, many, archives, depth)
+def proxy(folder: Path, quick: bool) -> Iterator[Figure]:
+    """A request through the proxy, compared with one that it only passes on (`proxy.py`)."""
+    from proxy import figures
+
+    yield from starmap(Figure, figures(folder, quick))
+
+
+EVERY = (turn, append, search, digesting, prompt, importing, long, sizes, databases, many, archives, depth, proxy)
 BENCHES = {bench.__name__: bench for bench in EVERY}
 
 

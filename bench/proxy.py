@@ -1,0 +1,166 @@
+"""The proxy: CPU of a request with 400 kB, compared with a request that the same process only passes on.
+
+The proxy runs in this process, the provider in another one. The client is a socket in this process; its cost is in
+both numbers. Each managed request has two more messages than the one before it, as the requests of an agent have.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time, sleep
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from databases import FigureRow
+
+_BYTES = 400_000
+_EVENTS = 50
+_AIM = 3.0
+"""Milliseconds of CPU that a managed request may cost more."""
+
+
+def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
+    """Yield the CPU of requests and the time to their first byte."""
+    count = 5 if quick else 150
+    policies = ("balanced",) if quick else ("prune", "balanced")
+    with _provider() as upstream:
+        for policy in policies:
+            with _proxy(upstream, f"sqlite:///{folder / policy}.db", policy) as port:
+                messages = _history()
+                cold = _measured(port, "/v1/messages", messages)
+                bare, managed = [], []
+                for _ in range(count):
+                    messages += _turn(len(messages))
+                    bare.append(_measured(port, "/v1/other", messages))
+                    managed.append(_measured(port, "/v1/messages", messages))
+            for number, what, unit in ((0, "CPU", "ms"), (1, "first byte", "ms")):
+                floor = median(one[number] for one in bare)
+                value = median(one[number] for one in managed)
+                aim = floor + _AIM if number == 0 else None
+                yield f"proxy, request of 400 kB, {policy}, {what}, p50", value, unit, floor, aim, "floor: passed on"
+                p99 = sorted(one[number] for one in managed)[int(0.99 * len(managed))]
+                yield f"proxy, request of 400 kB, {policy}, {what}, p99", p99, unit, None, None, ""
+            yield f"proxy, first request of 400 kB, {policy}, CPU", cold[0], "ms", None, 60.0, "a new conversation"
+
+
+def _history() -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Which log has an error?"}]
+    while len(json.dumps(messages)) < _BYTES:
+        messages += _turn(len(messages))
+    return messages
+
+
+def _turn(number: int) -> list[dict[str, Any]]:
+    """Return a reply with a call, and its result."""
+    use = {"type": "tool_use", "id": f"toolu_{number}", "name": "read_log", "input": {"number": number}}
+    text = "".join(f"{number}:{line} worker answered the request in time\n" for line in range(200))[:3_600]
+    result = {"type": "tool_result", "tool_use_id": use["id"], "content": text}
+    reply = {"role": "assistant", "content": [{"type": "text", "text": f"Log {number}."}, use]}
+    return [reply, {"role": "user", "content": [result]}]
+
+
+def _measured(port: int, path: str, messages: list[dict[str, Any]]) -> tuple[float, float]:
+    """Send a request; return the milliseconds of CPU, and those to the first byte of the answer."""
+    tools = [{"name": "read_log", "input_schema": {"type": "object"}}]
+    body = {"model": "claude-haiku-4-5", "max_tokens": 99, "stream": True, "tools": tools, "messages": messages}
+    content = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
+    began, cpu = perf_counter(), process_time()
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(head.encode() + content)
+        answer = client.recv(65_536)
+        first = perf_counter() - began
+        while piece := client.recv(65_536):
+            answer += piece
+    sleep(0.01)  # The reply is recorded behind the last byte.
+    took = process_time() - cpu
+    assert answer.startswith(b"HTTP/1.1 200"), answer[:500]
+    assert answer.endswith(b"0\r\n\r\n")
+    assert (b"x-foveate-conversation" in answer) == (path == "/v1/messages"), answer[:900]
+    return took * 1000, first * 1000
+
+
+@contextmanager
+def _proxy(upstream: str, store: str, policy: str) -> Iterator[int]:
+    import uvicorn
+
+    from foveate.proxy.server import config_of
+    from foveate.proxy.settings import ProxySettings
+
+    settings = ProxySettings(store=store, anthropic=upstream, openai=upstream, policy=policy, port=0)
+    server = uvicorn.Server(config_of(settings))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        sleep(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def _provider() -> Iterator[str]:
+    """Run a provider in another process; yield its URL."""
+    with subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        try:
+            yield child.stdout.readline().strip()
+        finally:
+            child.kill()
+
+
+def _serve() -> None:
+    """Answer each request with a stream of events."""
+    import asyncio
+
+    from aiohttp import web
+
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**message, "usage": {"input_tokens": 100_000, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    ]
+    words = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "some words "}}
+    events += [words] * (_EVENTS - 5)
+    events += [
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 90}},
+        {"type": "message_stop"},
+    ]
+    lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await request.read()
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await response.prepare(request)
+        for line in lines:
+            await response.write(line)
+        await response.write_eof()
+        return response
+
+    async def serve() -> None:
+        app = web.Application(client_max_size=2**27)
+        app.router.add_route("*", "/{path:.*}", answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        print(f"http://127.0.0.1:{runner.addresses[0][1]}", flush=True)
+        await asyncio.Event().wait()
+
+    asyncio.run(serve())
+
+
+if __name__ == "__main__":
+    _serve()
