@@ -14,13 +14,14 @@ from foveate.formats import get_format
 from foveate.open import Options
 from foveate.open.pool import Conversations
 from foveate.ports import Store
-from foveate.proxy.recognition import ApiKeys, Recognized, Recognizer
+from foveate.proxy.recognition import Recognized, Recognizer
+from foveate.requests import Api
 
 __all__ = ["ANTHROPIC", "CHAT", "RESPONSES", "Proxy", "Served", "assistant", "chat_body", "result", "tool", "user"]
 
-ANTHROPIC = ApiKeys("anthropic", "messages")
-CHAT = ApiKeys("openai", "messages")
-RESPONSES = ApiKeys("openai_responses", "input")
+ANTHROPIC = Api("anthropic", "messages", "system")
+CHAT = Api("openai", "messages", "")
+RESPONSES = Api("openai_responses", "input", "instructions")
 
 USAGE = Usage(input=1_000, output=100)
 Wire = dict[str, Any]
@@ -34,7 +35,7 @@ class Served(NamedTuple):
     turn: int
     body: Wire
     """The request with the view."""
-    api: ApiKeys
+    api: Api
 
     @property
     def name(self) -> str:
@@ -60,7 +61,7 @@ class Proxy:
         self._pools: dict[tuple[str, str], Conversations] = {}
 
     def send(
-        self, api: ApiKeys, body: Mapping[str, Any], headers: Mapping[str, str] | None = None, tenant: str = ""
+        self, api: Api, body: Mapping[str, Any], headers: Mapping[str, str] | None = None, tenant: str = ""
     ) -> Served | None:
         """Serve a request up to the provider; None if it is passed on."""
         content = json.dumps(body).encode()

@@ -34,6 +34,7 @@ REQUEST = {
     "model": "claude-haiku-4-5",
     "max_tokens": 9,
     "stream": True,
+    "tools": [{"name": "read_log", "input_schema": {"type": "object"}}],
     "messages": [{"role": "user", "content": "Hi"}],
 }
 

@@ -11,7 +11,7 @@ import pytest
 from list_clients import ANTHROPIC, CHAT, RESPONSES, Proxy, Wire
 
 from foveate.open import open_store
-from foveate.proxy.recognition import ApiKeys
+from foveate.requests import Api
 from foveate.testing.bodies import check_body
 
 CALLS = 300
@@ -21,7 +21,7 @@ APIS = {"messages": ANTHROPIC, "completions": CHAT, "responses": RESPONSES}
 
 
 class Request(NamedTuple):
-    api: ApiKeys
+    api: Api
     headers: dict[str, str]
     body: Wire
 
@@ -43,7 +43,7 @@ def recorded(folder: Path, name: str) -> list[Request]:
     return requests
 
 
-def turns(api: ApiKeys, number: int) -> tuple[list[Wire], list[Wire]]:
+def turns(api: Api, number: int) -> tuple[list[Wire], list[Wire]]:
     """Return a reply with a call, and what the client adds to it."""
     id, text = f"call_gen_{number}", f"line {number}: all is well\n" * 40
     match api.format:

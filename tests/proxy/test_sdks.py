@@ -50,7 +50,9 @@ def anthropic_loop(client: Any, messages: list[Any], *, stream: bool, **keywords
                 reply = events.get_final_message()
         else:
             reply = client.messages.create(messages=messages, **keywords)
-        messages.append({"role": "assistant", "content": [block.model_dump(mode="json") for block in reply.content]})
+        messages.append(
+            {"role": "assistant", "content": [b.model_dump(mode="json", exclude_none=True) for b in reply.content]}
+        )
         uses = [block for block in reply.content if block.type == "tool_use"]
         if not uses:
             return reply.content[-1].text
@@ -70,9 +72,14 @@ def chat_loop(client: Any, messages: list[Any], *, stream: bool) -> str:
         else:
             reply = client.chat.completions.create(model="gpt-5", messages=messages, tools=tools)
         message = reply.choices[0].message
-        messages.append(message.model_dump(exclude_none=True, exclude={"parsed"}))
         if not message.tool_calls:
-            return message.content
+            messages.append({"role": "assistant", "content": message.content})
+            return str(message.content)
+        calls = [
+            {"id": c.id, "type": "function", "function": {"name": c.function.name, "arguments": c.function.arguments}}
+            for c in message.tool_calls
+        ]
+        messages.append({"role": "assistant", "content": message.content, "tool_calls": calls})
         for tool_call in message.tool_calls:
             text = log_text(json.loads(tool_call.function.arguments)["number"])
             messages.append({"role": "tool", "tool_call_id": tool_call.id, "content": text})
@@ -184,12 +191,33 @@ def test_signed_thinking_and_images_reach_a_model_that_binds_them(stream: bool):
 
 
 def test_a_refused_long_prompt_is_retried_smaller():
-    model = ScriptedModel(script(), "anthropic", strict=True, window=5_000)
+    model = ScriptedModel(script(), "anthropic", strict=True, window=10_000)
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
-    with StubServer(model) as server, running_proxy(server.url, window=30_000) as proxy:
+    with StubServer(model) as server, running_proxy(server.url, policy="none", window=30_000) as proxy:
         with client_of("anthropic", proxy.url) as client:
             assert anthropic_loop(client, messages, stream=False) == ANSWER
         answers = numbers(proxy)
     assert answers['foveate_answers_total{class="4xx"}'] >= 1
     assert answers['foveate_retries_total{api="anthropic"}'] == answers['foveate_answers_total{class="4xx"}']
     assert answers['foveate_answers_total{class="2xx"}'] == CALLS + 1
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("provider", list(LOOPS))
+def test_the_proxy_answers_expand_within_one_answer(provider: str, stream: bool):
+    """The client knows no tool `expand`, and gets one answer for two requests to the provider."""
+    replies = script()
+    replies.insert(CALLS - 5, call("e1", "expand", handle="m3", lines="7"))
+    model = ScriptedModel(replies, provider, strict=True)
+    messages: list[Any] = [{"role": "user", "content": QUESTION}]
+    with StubServer(model) as server, running_proxy(server.url, window=WINDOW) as proxy:
+        with client_of(provider, proxy.url) as client:
+            assert LOOPS[provider](client, messages, stream=stream) == ANSWER
+        assert server.illegal == []
+        assert numbers(proxy)[f'foveate_expansions_total{{api="{provider}"}}'] == 1
+    assert len(server.received) == CALLS + 2
+    assert "expand" not in json.dumps(messages)
+    assert all(b'"expand"' in request.body for request in server.received)
+    asked, answered = server.received[CALLS - 5].body, server.received[CALLS - 4].body
+    assert b"Line 6 of log 0" not in asked
+    assert b"Line 6 of log 0" in answered

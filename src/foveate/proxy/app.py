@@ -12,12 +12,13 @@ from starlette.applications import Starlette
 from starlette.routing import Route, WebSocketRoute
 
 from ..open import open_store
+from ..requests import api_of
 from .access import Refusal, tenant_of
 from .client import BodyTooLarge, ClientGone, ClientRequest, SlowBody
 from .metrics import Metrics
 from .records import RequestRecord, write_log
 from .settings import ProxySettings
-from .turns import Refused, Turns, api_of, copy
+from .turns import Refused, Turns, copy
 from .upstream import Upstream
 
 __all__ = ["build_app", "worker_app"]
@@ -81,7 +82,7 @@ class _Proxy:
         if not isinstance(tenant, Refusal) and client.path in ("/metrics", "/foveate/status"):
             await self._show(client)
             return
-        api = api_of(client)
+        api = api_of(client.path) if client.method == "POST" else None
         record = RequestRecord(client, api.format if api else "other")
         try:
             if isinstance(tenant, Refusal):
@@ -99,7 +100,7 @@ class _Proxy:
         except SlowBody:
             await self._refuse(client, record, 408, "The body of the request stopped coming.")
         except ClientGone:
-            record.outcome = "gone"
+            record.outcome = record.outcome if record.is_complete else "gone"
         except (aiohttp.ClientError, TimeoutError) as error:
             record.outcome, record.reason = "failed", f"{type(error).__name__}: {error}"[:300]
             if not client.status:  # Otherwise the connection ends here, as the provider's did.

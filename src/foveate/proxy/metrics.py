@@ -42,6 +42,7 @@ _METRICS: Final = (
     _Metric("foveate_bytes_received_total", "Bytes of managed requests as the clients sent them.", _BY_API),
     _Metric("foveate_bytes_sent_total", "Bytes of managed requests as sent to the providers.", _BY_API),
     _Metric("foveate_retries_total", "Requests made smaller because the provider refused them as too long.", _BY_API),
+    _Metric("foveate_expansions_total", "Replies that only asked to expand something.", _BY_API),
     _Metric("foveate_seconds", "Time in which requests were prepared.", kind="histogram"),
     _Metric("foveate_first_byte_seconds", "Time to the first byte of an answer.", kind="histogram"),
 )

@@ -22,6 +22,7 @@ from msgspec import Raw, Struct
 from ..core.conversation_names import child_name
 from ..errors import NoSuchConversation
 from ..ports import Head, Store
+from ..requests import Api
 from .client_ids import ClientIds, read_ids
 from .sent_lists import START, Key, Match, SentList, StoredKey, digest_of, match, pair_key, stored_keys
 
@@ -44,15 +45,6 @@ _KNOWN_MAX: Final = 20_000
 """Ends of lists that are remembered, each with its conversation: about 5 MB."""
 _QUOTED: Final = 5
 """Lines of a reply, each of at least 20 characters. A list that begins with half of them begins with a summary."""
-
-
-class ApiKeys(NamedTuple):
-    """The keys of an API that recognition needs."""
-
-    format: str
-    """The name of the wire format."""
-    messages: str
-    """The key of the list of messages."""
 
 
 class Recognized(Struct, frozen=True, weakref=True):
@@ -97,7 +89,7 @@ class Recognizer:
         self._served: WeakValueDictionary[tuple[str, str], Recognized] = WeakValueDictionary()
         """The requests that are being served and began a conversation, by tenant and name."""
 
-    def recognize(self, tenant: str, headers: Mapping[str, str], api: ApiKeys, content: bytes) -> Recognized | None:
+    def recognize(self, tenant: str, headers: Mapping[str, str], api: Api, content: bytes) -> Recognized | None:
         """Return the conversation of a request; None if there is nothing to keep, so that it is passed on.
 
         Nothing is kept of a list without tools and without replies, such as the request for a title, and of requests

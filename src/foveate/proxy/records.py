@@ -45,6 +45,10 @@ class RequestRecord:
         """Time in which the request was prepared."""
         self.retries = 0
         """Number of times that the request was made smaller."""
+        self.expansions = 0
+        """Number of replies in this answer that only asked to expand something."""
+        self.is_complete = False
+        """Whether the answer had its end when the client closed the connection."""
         self._first_byte = 0.0
         self._statuses: list[int] = []
         self._bytes_answered = 0
@@ -80,6 +84,7 @@ class RequestRecord:
             metrics.add("foveate_bytes_received_total", self.api, amount=self.bytes_before)
             metrics.add("foveate_bytes_sent_total", self.api, amount=self.bytes_after)
             metrics.add("foveate_retries_total", self.api, amount=self.retries)
+            metrics.add("foveate_expansions_total", self.api, amount=self.expansions)
             metrics.observe("foveate_seconds", self.seconds)
         if self._first_byte:
             metrics.observe("foveate_first_byte_seconds", self._first_byte)
@@ -103,6 +108,7 @@ class RequestRecord:
             "ms": round((perf_counter() - self._began) * 1000, 1),
             "bytes_answered": self._bytes_answered,
             "retries": self.retries,
+            "expansions": self.expansions,
             "reason": self.reason,
         }
         return {key: value for key, value in facts.items() if value not in ("", 0, 0.0)}

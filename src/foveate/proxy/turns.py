@@ -17,16 +17,17 @@ import msgspec
 from ..core.needs import DROP_STALE_REASONING, Needs
 from ..core.profiles import profile_for
 from ..errors import FoveateError
-from ..hosts.sdk_requests import SdkRequest, _content_name, _first_message
 from ..open import Options
 from ..open.pool import Conversations
 from ..ports import Store
+from ..requests import Api, WireRequest
 from .client import ClientRequest, Header
+from .recognition import Recognized, Recognizer
 from .records import RequestRecord
 from .settings import ProxySettings
 from .upstream import Upstream, decompressed, is_encoded, response_headers
 
-__all__ = ["Refused", "Turns", "api_of"]
+__all__ = ["Refused", "Turns", "copy"]
 
 _log = logging.getLogger("foveate.proxy")
 T = TypeVar("T")
@@ -36,22 +37,18 @@ _UNCOMPRESSED: Final = (b"accept-encoding", b"identity")
 _MOST_WARNINGS: Final = 200
 
 
+_TOO_LONG: Final = (400, 413)
+"""Statuses of refusals that may be for the length of a request."""
+
+
 class Refused(Exception):
     """A strict proxy does not send a request without a view."""
 
 
-_PATHS: Final = {"/v1/messages": "anthropic", "/chat/completions": "openai", "/responses": "openai_responses"}
-
-
-class Api(NamedTuple):
-    format: str
-
-
-def api_of(client: ClientRequest) -> Api | None:
-    """Return the API of a request whose conversation can be managed; None for any other request."""
-    if client.method != "POST":
-        return None
-    return next((Api(format) for end, format in _PATHS.items() if client.path.endswith(end)), None)
+class _Turn(NamedTuple):
+    wire: WireRequest
+    recognized: Recognized
+    """Marks the conversation as being served, as long as it exists."""
 
 
 class Turns:
@@ -59,6 +56,7 @@ class Turns:
 
     def __init__(self, settings: ProxySettings, store: Store, upstream: Upstream) -> None:
         self._settings, self._store, self._upstream = settings, store, upstream
+        self._recognizer = Recognizer(store)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="foveate-proxy")
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str], Conversations] = {}
@@ -74,15 +72,18 @@ class Turns:
         """Answer a request. Raises aiohttp.ClientError and TimeoutError of the provider, and Refused."""
         raw = await client.read(self._settings.max_body)
         began = perf_counter()
-        wire = await self._prepare(client, api, tenant, raw, record)
+        turn = await self._prepare(client, api, tenant, raw, record)
         record.seconds = perf_counter() - began
-        await client.while_connected(self._exchange(client, api, raw, wire, record))
+        try:
+            await client.while_connected(self._exchange(client, raw, api, turn and turn.wire, record))
+        finally:  # The traceback of an error would keep the turn.
+            del turn
 
     # ----------------------------------------------------------------------------------------------------- the request
 
     async def _prepare(
         self, client: ClientRequest, api: Api, tenant: str, raw: bytes, record: RequestRecord
-    ) -> SdkRequest | None:
+    ) -> _Turn | None:
         """Return the request with its view; None for one that is sent as it came."""
         record.bytes_before = record.bytes_after = len(raw)
         try:
@@ -95,19 +96,19 @@ class Turns:
 
     def _with_view(
         self, client: ClientRequest, api: Api, tenant: str, raw: bytes, record: RequestRecord
-    ) -> SdkRequest | None:
+    ) -> _Turn | None:
         encoding = client.values.get("content-encoding", "")
         content = decompressed(raw, encoding, self._settings.max_body) if encoding else raw
-        body = msgspec.json.decode(content, type=dict[str, Any])
-        if body.get("previous_response_id") or body.get("conversation"):
-            return None  # The provider keeps the history.
-        name = _content_name(_first_message(api.format, body), body, "")
-        with self._pool(tenant, api.format).use(name) as chat:  # Until the request is made, not while it is answered.
-            wire = SdkRequest(chat, api.format, body)
-            view = chat.view
-            record.tokens_after, record.tokens_before = view.tokens, chat.totals().tokens_history
-        record.conversation, record.outcome, record.bytes_after = name, "managed", len(wire.content)
-        return wire
+        recognized = self._recognizer.recognize(tenant, client.values, api, content)
+        if recognized is None:
+            return None
+        record.conversation = recognized.name
+        pool = self._pool(tenant, api.format)
+        with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
+            wire = WireRequest(chat, api, content)
+            record.tokens_before, record.tokens_after = chat.totals().tokens_history, wire.view.tokens
+        record.outcome, record.bytes_after = "managed", len(wire.content)
+        return _Turn(wire, recognized)
 
     def _pool(self, tenant: str, format: str) -> Conversations:
         with self._lock:
@@ -117,7 +118,6 @@ class Turns:
                     format=format,
                     policy=self._settings.policy,
                     window=self._settings.window,
-                    expand=False,
                     options=Options(tenant=tenant or None),
                 )
             return pool
@@ -139,8 +139,9 @@ class Turns:
     # ---------------------------------------------------------------------------------------------------- the exchange
 
     async def _exchange(
-        self, client: ClientRequest, api: Api, raw: bytes, wire: SdkRequest | None, record: RequestRecord
+        self, client: ClientRequest, raw: bytes, api: Api, wire: WireRequest | None, record: RequestRecord
     ) -> None:
+        """Send the request, and again for each expansion and each refusal as too long. Answer the client."""
         while True:
             if wire is None:
                 body, changes = unchanged(client, api, raw)
@@ -149,39 +150,71 @@ class Turns:
             changes.append((b"content-length", str(len(body)).encode()))
             async with self._upstream.send(client, body, changes=changes) as answer:
                 record.answered(answer.status)
-                if wire is None or is_encoded(answer):
+                if wire is None or (is_encoded(answer) and not client.status):
                     return await copy(client, answer, record)
-                if answer.status == 200:
+                if answer.status != 200:
+                    is_smaller = await self._failed(client, answer, wire, record)
+                else:
                     is_stream = answer.content_type == "text/event-stream"
-                    return await (self._stream if is_stream else self._whole)(client, answer, wire, record)
-                if answer.status not in (400, 413):
-                    return await copy(client, answer, record)
-                content = await answer.read()
-                if not await self._in_thread(wire.refused, answer.status, content):
-                    return await client.answer(answer.status, self._headers(answer, record), content)
-            record.retries += 1
-            record.bytes_after = len(wire.content)
+                    await (self._stream if is_stream else self._whole)(client, answer, wire, record)
+                    is_smaller = False
+            if is_smaller:
+                record.retries += 1
+            elif wire.follow_up is not None:
+                record.expansions += 1
+            else:
+                return None
 
     async def _stream(
-        self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: SdkRequest, record: RequestRecord
+        self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: WireRequest, record: RequestRecord
     ) -> None:
-        await client.start(answer.status, self._headers(answer, record))
+        """Send a stream on. Its end stays open if there is a follow-up."""
+        if not client.status:
+            await client.start(answer.status, self._headers(answer, record))
         try:
             async for piece in answer.content.iter_any():
                 record.piece(len(piece))
-                wire.feed(piece)
-                await client.write(piece)
-        finally:  # Clients close the connection behind the last event, before the stream ends.
+                if shown := wire.feed(piece):
+                    await client.write(shown)
+        except (aiohttp.ClientError, TimeoutError):
+            await client.write(await self._in_thread(wire.ended))
+            raise
+        except asyncio.CancelledError:  # Clients close the connection behind the last event, before the stream ends.
+            record.is_complete = wire.is_complete
             await self._in_thread(wire.ended)
-        await client.finish()
+            raise
+        record.is_complete = True
+        rest = await self._in_thread(wire.ended)
+        if wire.follow_up is None:
+            await client.finish(rest)
+        elif rest:
+            await client.write(rest)
 
     async def _whole(
-        self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: SdkRequest, record: RequestRecord
+        self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: WireRequest, record: RequestRecord
     ) -> None:
         content = await answer.read()
         record.piece(len(content))
-        await self._in_thread(wire.received, content)
-        await client.answer(answer.status, self._headers(answer, record), content)
+        shown = await self._in_thread(wire.received, content)
+        if shown is not None:
+            await client.answer(answer.status, self._headers(answer, record), shown)
+
+    async def _failed(
+        self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: WireRequest, record: RequestRecord
+    ) -> bool:
+        """Answer with the provider's error. Return whether the request is smaller instead, and to be sent again."""
+        if answer.status not in _TOO_LONG and not client.status:
+            await copy(client, answer, record)
+            return False
+        content = await answer.read()
+        if await self._in_thread(wire.refused, answer.status, content):
+            record.bytes_after = len(wire.content)
+            return True
+        if client.status:  # Its answer has begun.
+            await client.finish(wire.failure(answer.status, content))
+        else:
+            await client.answer(answer.status, self._headers(answer, record), content)
+        return False
 
     def _headers(self, answer: aiohttp.ClientResponse, record: RequestRecord) -> list[Header]:
         return [*response_headers(answer.raw_headers, is_changed=True), *record.headers()]

@@ -86,6 +86,11 @@ class WireRequest:
         """The name of the model, with `gateway:` before one that the API does not serve itself."""
         return self._model or ""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the newest answer had its end."""
+        return self._answer.reply() is not None
+
     def _prepare(self, messages: list[Any] | None = None) -> None:
         self.view = self._chat.prepare(
             messages=messages, system=self._system, tools=self._tools, model=self._model, may_expand=self._may_expand
