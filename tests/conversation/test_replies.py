@@ -86,6 +86,26 @@ def test_usage_may_come_before_its_reply():
     assert (len(chat), billed(chat)) == (2, (1, USAGE))
 
 
+def test_usage_of_an_interrupted_reply_replaces_its_estimate(tmp_path):
+    url = f"sqlite:///{tmp_path / 'chats.db'}"
+    with opened(store=url) as chat:
+        chat.append(user("hi"))
+        chat.prepare()
+        chat.record(say("ok"), usage=USAGE)
+        chat.append(user("on"))
+        chat.prepare()
+        reply = chat.record(say("It is"), interrupted=True)
+        before = chat.totals()
+        assert (before.calls_billed, before.calls_estimated) == (2, 1)
+        assert before.usage.output > USAGE.output
+        assert (chat.bill(reply, Usage(3, 1, output=2)), chat.bill(reply, USAGE)) == (True, False)
+        sums = chat.totals()
+        assert (sums.calls_billed, sums.calls_estimated, sums.usage) == (2, 0, Usage(103, 21, 3, 42))
+        assert sums.by_model[""].usage == sums.usage
+    with opened(store=url) as chat:
+        assert (chat.totals().usage, chat.bill(reply, USAGE), chat.journal.verify()) == (sums.usage, False, [])
+
+
 def test_call_without_a_reply_is_billed():
     chat = opened()
     first = followed(chat, user("hi"))

@@ -5,10 +5,12 @@ Stamps never change, so late usage is a `Bill` in the journal, and a withdrawn r
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ..core.edits import CALLER, Bill, Edit, Hide, Target, Unpin
 from ..core.message_keys import message_key
 from ..core.messages import Message
-from ..core.stamps import Stamp, Usage
+from ..core.stamps import Stamp, Usage, is_interrupted
 from ..errors import BadInput, ConflictError
 from ..expand.originals import decoded
 from ..ports import StoredMessage
@@ -53,8 +55,11 @@ class Replies:
             if self._is_billed(number, row, before):
                 return False
             model, estimate = state.request_of(number)
+            bill = Bill(number, usage, row.id if row else "", model, estimate)
+            if row is not None and row.stamp.usage is not None:
+                bill = replace(bill, model=row.stamp.model, replaces=row.stamp.usage)
             try:
-                state.note(Bill(number, usage, row.id if row else "", model, estimate), "bill")
+                state.note(bill, "bill")
             except ConflictError:  # The other writer may have billed it.
                 state.refresh()
                 continue
@@ -65,13 +70,16 @@ class Replies:
 
     def usage_of(self, position: int, id: str, stamp: Stamp) -> Usage | None:
         """Return the usage of a reply, also if it was reported late; None if it is not known."""
-        if stamp.usage is not None or not self._state.head.number:
+        if not self._state.head.number or (stamp.usage is not None and not is_interrupted(stamp.stop)):
             return stamp.usage
-        return next((bill.usage for bill in self._bills(position) if bill.message == id), None)
+        return next((bill.usage for bill in self._bills(position) if bill.message == id), stamp.usage)
 
     def _is_billed(self, call: int, row: StoredMessage | None, before: int) -> bool:
-        """Return whether usage of a call is known. `row`: its reply. `before`: the position of an earlier message."""
-        if row is not None and row.stamp.usage is not None:
+        """Return whether usage of a call is known. `row`: its reply. `before`: the position of an earlier message.
+
+        That of an interrupted reply is an estimate, and so it is not known before the first report.
+        """
+        if row is not None and row.stamp.usage is not None and not is_interrupted(row.stamp.stop):
             return True
         bills = self._bills(before)
         return any(bill.message == row.id if row and bill.message else bill.call == call for bill in bills)

@@ -249,8 +249,8 @@ class Conversation:
 
         `interrupted`: you stopped the stream, and `reply` is what had arrived: `Gatherer.partial()`, the snapshot of an
         SDK's stream, or `assistant(text)`. Texts and complete reasoning are kept, calls are left out, and the stamp
-        says `Stop("interrupted")`. Counts that neither the provider nor `usage` reports are estimated, and `bill` does
-        not change them. If nothing had arrived (None, or a Message without parts), nothing is added, and the id is "".
+        says `Stop("interrupted")`. Counts that neither the provider nor `usage` reports are estimated, until `bill`
+        reports them. If nothing had arrived (None, or a Message without parts), nothing is added, and the id is "".
         A reply that has its end and no calls is recorded as usual.
 
         `refusal`: a sentence that answers the reply's calls of `expand`, in place of originals.
@@ -264,7 +264,8 @@ class Conversation:
         """Record the usage of a model call that is reported after its reply, or of a call without a stored reply.
 
         `call`: the number of the call (`View.turn`), or the id of its reply. The first report of a call counts: return
-        False, and change nothing, if its usage is known already. Raises BadInput if there was no such call.
+        False, and change nothing, if its usage is known already. It replaces the estimate for an interrupted reply.
+        Raises BadInput if there was no such call.
         """
         with self._session.lock:
             return self._session.bill(call, usage)

@@ -260,6 +260,8 @@ class Bill(Struct, frozen=True, gc=False, tag="bill", omit_defaults=True):
     """Always "": no policy makes this edit."""
     reason: str = ""
     """Why the edit was made."""
+    replaces: Usage | None = None
+    """The estimate in the stamp of an interrupted reply, which this usage replaces; None if there was none."""
 
 
 Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task | Bill

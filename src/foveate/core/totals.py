@@ -23,6 +23,9 @@ from .view import Entry, Prices
 
 __all__ = ["ModelTotals", "Tally", "Totals", "sum_totals"]
 
+_FIGURES = ("input", "cache_read", "cache_write", "output", "reasoning")
+"""The fields of `Usage` that are summed."""
+
 
 class ModelTotals(Struct, frozen=True):
     """Sums over the calls that one model answered. Tokens are counted as in `Totals`."""
@@ -83,7 +86,9 @@ class Totals(Struct, frozen=True):
     calls_billed: int = 0
     """Calls with such a report, or with an estimate of it."""
     calls_estimated: int = 0
-    """Calls whose reply was interrupted: their usage is an estimate where the provider had not reported it."""
+    """Calls whose reply was interrupted, without a later report: their usage is an estimate where the provider had not
+    reported it.
+    """
     tokens_history: int = 0
     """Tokens of all messages so far, each once: the next call if it received the whole history."""
     by_model: Mapping[str, ModelTotals] = {}
@@ -238,7 +243,7 @@ class Tally:
                     self._sums["failed"] += edit.state == "failed"
                     continue
                 case Bill():
-                    self._add_bill(edit.model, edit.usage)
+                    self._add_bill(edit)
                     continue
                 case Replace() | Summarize():
                     self._summaries[edit.by] += bool(edit.by or (edit.policy and isinstance(edit, Summarize)))
@@ -272,11 +277,14 @@ class Tally:
         if new != ModelTotals():
             self._models = {**self._models, stamp.model: _plus(self._models.get(stamp.model, ModelTotals()), new)}
 
-    def _add_bill(self, model: str, usage: Usage) -> None:
-        """Add usage that was reported after its reply was stored."""
-        self._sums["calls_billed"] += 1
-        known = self._models.get(model, ModelTotals())
-        self._models = {**self._models, model: _plus(known, ModelTotals(1, usage))}
+    def _add_bill(self, bill: Bill) -> None:
+        """Add usage that was reported after its reply was stored, in place of the estimate for an interrupted one."""
+        new = ModelTotals(1, bill.usage)
+        if bill.replaces is not None:
+            new = ModelTotals(0, _sum(bill.usage, _negative(bill.replaces)))
+            self._sums["calls_estimated"] -= 1
+        self._sums["calls_billed"] += new.calls_billed
+        self._models = {**self._models, bill.model: _plus(self._models.get(bill.model, ModelTotals()), new)}
 
     def _call(self, call: ToolCall) -> None:
         request = call.name, canonical_json(call.arguments)
@@ -310,11 +318,16 @@ def _plus(one: ModelTotals, other: ModelTotals) -> ModelTotals:
     )
 
 
+def _negative(usage: Usage) -> Usage:
+    figures = ((name, getattr(usage, name)) for name in _FIGURES)
+    return Usage(**{name: -tokens for name, tokens in figures if tokens is not None})
+
+
 def _sum(one: Usage, other: Usage) -> Usage:
     """Return the sum of both; a figure that neither has is None."""
     sums: dict[str, int] = {}
     for usage in (one, other):
-        for name in ("input", "cache_read", "cache_write", "output", "reasoning"):
+        for name in _FIGURES:
             if (tokens := getattr(usage, name)) is not None:
                 sums[name] = sums.get(name, 0) + tokens
     return Usage(**sums)
