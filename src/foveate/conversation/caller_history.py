@@ -17,7 +17,7 @@ from ..core import ids, wire
 from ..core.edits import CALLER, Edit, Hide, Record, Replace, Restore, Span, Summarize, Target
 from ..core.enrich import own_message
 from ..core.message_keys import message_key
-from ..core.messages import Message, Role, ToolCall
+from ..core.messages import Message, Part, Role, ToolCall
 from ..core.rendering import apply_edits
 from ..core.view import ListPlace
 from ..ports import StoredMessage
@@ -67,6 +67,7 @@ class Known:
         "edits",
         "id",
         "is_absent",
+        "is_continuation",
         "is_cut",
         "is_erased",
         "is_hidden",
@@ -83,6 +84,8 @@ class Known:
         """Ids of its calls that foveate answered itself."""
         self.is_optional = False
         """Whether foveate answered all its calls, so that a list may lack it."""
+        self.is_continuation = False
+        """Whether a list may show it and the replies before it, which foveate answered, as one message."""
         self.is_hidden = False
         """Whether the caller removed it."""
         self.is_absent = False
@@ -92,7 +95,7 @@ class Known:
         self.item, self.part = -1, 0
         """Index of the item of the last list that shows it; -1: none. Index of the message in the item."""
         self.is_cut = False
-        """Whether that list shows it without the calls that foveate answered."""
+        """Whether that list may show it in another form: without the calls that foveate answered, or joined."""
 
     def says(self, spot: Spot) -> bool:
         """Return whether this message was appended for a message of a list."""
@@ -102,6 +105,22 @@ class Known:
     def may_lack(self) -> bool:
         """Return whether a list without it says nothing."""
         return self.is_optional or self.is_absent or self.is_erased
+
+
+class _Reply(NamedTuple):
+    """A reply, as lists may show it."""
+
+    number: int
+    """Its index among the known messages."""
+    message: Message
+    continued: tuple[Part, ...] = ()
+    """What lists show of the replies right before it, which only asked foveate to expand something."""
+
+    def shown(self, known: Known) -> tuple[Part, ...]:
+        """Return its parts without the calls that foveate answered."""
+        return tuple(
+            part for part in self.message.parts if not (isinstance(part, ToolCall) and part.call_id in known.answered)
+        )
 
 
 class Item:
@@ -167,14 +186,18 @@ class CallerHistory:
         """Indices of the system messages among them."""
         self.keys: set[bytes] = set()
         """All keys that they have or had."""
-        self.cut_keys: dict[bytes, bytes] = {}
-        """Keys of replies, by their keys without the calls that foveate answered."""
+        self.cut_keys: dict[bytes, list[int]] = {}
+        """Indices of replies, by the keys that lists may show for them.
+
+        Such a key leaves out the calls that foveate answered. A proxy continues a reply that had only such calls with
+        the next one, so it has one message for both.
+        """
         self.answered: dict[bytes, frozenset[str]] = {}
         """Ids of the calls that foveate answered, by the key of the reply."""
         self.caller_ids: dict[str, int] = {}
         """Indices of messages, by the caller's ids."""
         self._erased: dict[str, bytes] = {}  # keys of erased messages, by the hash of the body
-        self._reply: tuple[int, Message] | None = None  # the newest reply
+        self._reply: _Reply | None = None  # the newest one
         self._callers_edits: dict[int, list[tuple[int, Edit]]] = {}  # by index
         self._span: tuple[int, int] | None = None  # positions that the caller's newest Hide covers
         self.is_edited = False
@@ -231,24 +254,33 @@ class CallerHistory:
             if traits.role == "system":
                 self.systems.append(index)
             if traits.role == "assistant":
-                self._reply = index, own
+                before = self._reply
+                self._reply = _Reply(index, own)
+                if before is not None and before.number == index - 1 and self.known[index - 1].is_optional:
+                    self._reply = _Reply(index, own, (*before.continued, *before.shown(self.known[before.number])))
+                    self.known[index].is_continuation = True
+                    self._note_cut(self._reply)
             added.append(index)
         return added
 
     def _answer(self, call_id: str) -> None:
         """Note that foveate answered a call of the newest reply."""
-        if self._reply is None or call_id not in self.known[self._reply[0]].traits.calls:
+        reply = self._reply
+        if reply is None or call_id not in self.known[reply.number].traits.calls:
             return
-        index, message = self._reply
-        known = self.known[index]
+        known = self.known[reply.number]
         known.answered |= {call_id}
-        rest = tuple(
-            part for part in message.parts if not (isinstance(part, ToolCall) and part.call_id in known.answered)
-        )
-        known.is_optional = not any(isinstance(part, ToolCall) for part in rest)
-        key = message_key(Message(message.role, rest, message.name))
-        self.cut_keys[key] = known.traits.key
+        known.is_optional = not any(isinstance(part, ToolCall) for part in reply.shown(known))
+        self._note_cut(reply)
         self.answered[known.traits.key] = self.answered.get(known.traits.key, frozenset()) | known.answered
+
+    def _note_cut(self, reply: _Reply) -> None:
+        """Note the keys that lists may show for a reply: alone, and as the end of the ones that it continues."""
+        shown = reply.shown(self.known[reply.number])
+        for parts in (shown, (*reply.continued, *shown)):
+            indices = self.cut_keys.setdefault(message_key(Message("assistant", parts, reply.message.name)), [])
+            if reply.number not in indices:
+                indices.append(reply.number)
 
     def add_record(self, record: Record) -> bool:
         """Note a record of the journal. Return whether it repeats what the caller did to its list."""
@@ -384,7 +416,8 @@ class CallerHistory:
             if spot.traits.id and not known.traits.id:  # The reply was recorded before the list brought it.
                 known.traits = known.traits._replace(id=spot.traits.id)
                 self.caller_ids[spot.traits.id] = index
-            known.item, known.part, known.is_absent, known.is_cut = spot.item, spot.part, False, spot.is_cut
+            known.item, known.part, known.is_absent = spot.item, spot.part, False
+            known.is_cut = spot.is_cut or known.is_continuation
             if known.traits.role != "system":
                 order.append((spot.item, spot.part, index))
         self._shown = [*kept, *(index for index, _ in shown)]

@@ -105,14 +105,19 @@ class Comparison:
         """Return the messages of the new items without the results of calls that foveate answered."""
         history, new = self._history, self._new
         spots: list[Spot] = []
+        taken: set[int] = set()
         replies = (traits for item in reversed(history.items[: new.known]) for traits in reversed(item.traits))
         reply = next((traits for traits in replies if traits.role == "assistant"), None)
         for number, item in enumerate(new.fresh, new.known):
             for part, traits in enumerate(item.traits):
                 is_cut = False
                 if traits.role == "assistant":
-                    if traits.key not in history.keys and traits.key in history.cut_keys:
-                        traits, is_cut = traits._replace(key=history.cut_keys[traits.key]), True
+                    if traits.key not in history.keys and (indices := history.cut_keys.get(traits.key)):
+                        # Several replies may look alike without these calls. The list has them in order.
+                        free = [n for n in indices if n not in taken and self._is_open(history.known[n])]
+                        index = free[0] if free else indices[-1]
+                        taken.add(index)
+                        traits, is_cut = traits._replace(key=history.known[index].traits.key), True
                     reply = traits
                 if traits.call_id and traits.key not in history.keys and self._is_answered(traits.call_id, reply):
                     continue

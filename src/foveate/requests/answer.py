@@ -133,8 +133,9 @@ class Answer:
             return event.raw
 
     def rest(self) -> bytes:
-        """Return the bytes after the last whole event of a stream that ended."""
-        return self._splitter.rest() if self._splitter is not None else b""
+        """Return what the client gets for the last event of a stream that ended without a blank line."""
+        event = self._splitter.rest() if self._splitter is not None else None
+        return b"" if event is None or self._splice is None else self._passed(self._splice, event)
 
     def close(self) -> bytes:
         """Return the events that end the client's stream, if no other answer continues it."""

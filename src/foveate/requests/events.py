@@ -27,7 +27,7 @@ class StreamEvent(NamedTuple):
     @property
     def is_done(self) -> bool:
         """Return whether it is the `[DONE]` at the end of a stream of OpenAI."""
-        return self.data is None and b"[DONE]" in self.raw
+        return self.data is None and self.raw.strip().endswith(b"data: [DONE]")
 
 
 class EventSplitter:
@@ -47,12 +47,15 @@ class EventSplitter:
         del self._rest[:start]
         self._looked = len(self._rest)
 
-    def rest(self) -> bytes:
-        """Return the bytes of an event that did not end, and forget them."""
-        rest = bytes(self._rest)
+    def rest(self) -> StreamEvent | None:
+        """Return the event that the stream ended in, and forget it. Some servers leave out the last blank line.
+
+        None if there is none, or if it was cut: clients drop such an event.
+        """
+        event = _event(bytes(self._rest))
         self._rest.clear()
         self._looked = 0
-        return rest
+        return event if event.data is not None or event.is_done else None
 
 
 def write_event(data: dict[str, Any], name: str = "") -> bytes:

@@ -1,0 +1,301 @@
+"""Calls of `expand` are answered inside of an answer: the client sees one answer, and the history has every reply."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import Message, ToolCall
+from foveate.core.edits import CALLER
+from foveate.requests.request import MAX_EXPANSIONS
+from foveate.testing import say
+from foveate.testing.responses import events
+
+from client import Client, calls_in, expansion, gathered, names_in, read, reply, said, text_in  # isort: skip
+
+FORMATS = ["anthropic", "openai", "openai_responses"]
+WAYS = [pytest.param(0, id="whole"), pytest.param(7, id="pieces"), pytest.param(10**6, id="streamed")]
+LOG = "".join(f"line {number}: all is well\n" for number in range(400))
+
+
+def begun(format: str, *replies: Message, size: int = 0, **options: Any) -> Client:
+    """A client that has read two logs, of which the view shows one. `replies`: those after that."""
+    first = [reply(read("r1"), text="Reading."), reply(read("r2")), *replies]
+    client = Client(format, first, **options)
+    client.say("Read the logs.")
+    for _ in range(2):
+        client.ask(stream=size > 0, size=size or 1)
+        client.give(LOG)
+    return client
+
+
+def unchanged(client: Client) -> None:
+    """Assert that the list of the client forked and edited nothing, in this process and in another one."""
+    assert client.store.names("") == ["c"]
+    for chat in (client.chat, client.opened()):
+        count = len(chat)
+        followed = chat.follow(client.items)
+        assert (followed.added, followed.hidden, followed.edited, followed.former) == ((), 0, 0, "")
+        assert len(chat) == count
+    authors = {edit.policy for record in client.chat.journal.records() for edit in record.edits}
+    assert CALLER not in authors
+
+
+@pytest.mark.parametrize("size", WAYS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_client_sees_one_answer_without_the_expansion(format: str, size: int):
+    client = begun(format, expansion("e1", text="Let me look. "), say("All is well."), say("Yes."), size=size)
+    answer = client.ask(stream=size > 0, size=size or 1)
+    assert text_in(format, answer) == "Let me look. All is well."
+    assert calls_in(format, answer) == []
+    assert b"expand" not in client.streams[-1]
+    assert names_in([row.message for row in client.chat.history()]) == ["read", "read", "expand"]
+    unchanged(client)
+    client.say("Sure?")
+    client.ask(stream=size > 0, size=size or 1)
+    sent = said(client.model.requests[-1])
+    assert sent.count("Let me look.") == 1
+    assert sent.count('"e1"') == 2  # The call, and its result.
+    unchanged(client)
+
+
+@pytest.mark.parametrize("size", WAYS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_result_of_the_expansion_reaches_the_model(format: str, size: int):
+    arguments = '{"handle": "m3", "lines": "17"}'
+    client = begun(format, expansion("e1", arguments), say("It says: all is well."), size=size)
+    client.ask(stream=size > 0, size=size or 1)
+    assert "line 16: all is well" in said(client.model.requests[-1])
+    assert "line 16: all is well" not in said(client.model.requests[-2]["tools"])
+    assert client.model.requests[-1]["tools"] == client.model.requests[0]["tools"]
+
+
+@pytest.mark.parametrize("size", WAYS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_usage_is_the_sum_and_every_call_is_billed(format: str, size: int):
+    client = begun(format, expansion("e1"), say("Well."), size=size)
+    usage = client.ask(stream=size > 0, size=size or 1)["usage"]
+    billed = client.model.billed[-2:]
+    if format == "anthropic":
+        read_and_written = usage["cache_read_input_tokens"] + usage["cache_creation_input_tokens"]
+        assert usage["input_tokens"] + read_and_written == sum(bill.total for bill in billed)
+    else:
+        key = "prompt_tokens" if format == "openai" else "input_tokens"
+        assert usage[key] == sum(bill.total for bill in billed)
+    totals = client.chat.totals()
+    assert totals.calls == 4
+    known = totals.usage
+    assert (known.input or 0) + (known.cache_read or 0) + (known.cache_write or 0) == sum(
+        bill.total for bill in client.model.billed
+    )
+
+
+@pytest.mark.parametrize("size", WAYS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_calls_of_the_client_beside_ours_reach_the_client_alone(format: str, size: int):
+    mixed = reply(
+        read("r3"), ToolCall("e1", "expand", '{"handle": "m3"}'), read("r4"), ToolCall("e2", "expand", "{}"), text="So."
+    )
+    client = begun(format, expansion("e0", text="Hm. "), mixed, say("Done."), size=size)
+    answer = client.ask(stream=size > 0, size=size or 1)
+    assert calls_in(format, answer) == ["r3", "r4"]
+    assert text_in(format, answer) == "Hm. So."
+    client.give("ok")
+    client.ask(stream=size > 0, size=size or 1)
+    assert [row.message.role for row in client.chat.history()].count("tool") == 7
+    for id in ("e0", "e1", "e2", "r3", "r4"):
+        assert said(client.model.requests[-1]).count(f'"{id}"') == 2
+    unchanged(client)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_answers_without_expansions_pass_byte_by_byte(format: str):
+    client = begun(format, say("Well."))
+    client.say("And?")
+    request = client.request(stream=True)
+    response = client.model.answer(json.loads(request.content)).response
+    sent = b": a comment\n\n" + b"".join(events(response, usage=True)).replace(b"\n\n", b"\r\n\r\n", 3)
+    sent = b'event: ping\ndata: {"type": "ping"}\n\n' + sent
+    out = b"".join(request.feed(sent[at : at + 5]) for at in range(0, len(sent), 5)) + request.ended()
+    assert out == sent
+    assert client.chat.history()[-1].message.text == "Well."
+    assert client.request().received(b"[ 1 ]") == b"[ 1 ]"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_pings_and_unknown_events_pass_while_a_call_is_held_back(format: str):
+    client = begun(format, expansion("e1"), say("Well."))
+    request = client.request(stream=True)
+    out = b""
+    for _ in range(2):
+        response = client.model.answer(json.loads(request.content)).response
+        for event in events(response, usage=True):
+            out += request.feed(b'event: ping\ndata: {"type": "ping"}\n\n' + event)
+        out += request.ended()
+    pings = out.count(b'event: ping\ndata: {"type": "ping"}\n\n')
+    assert pings > 10
+    out = out.replace(b'event: ping\ndata: {"type": "ping"}\n\n', b"")
+    assert text_in(format, gathered(format, out)) == "Well."
+
+
+@pytest.mark.parametrize("size", WAYS)
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("arguments", ["{}", '{"handle": "m99"}', "[1]", '{"handle": "m3", "pattern": "("}'])
+def test_broken_arguments_get_an_answer(format: str, size: int, arguments: str):
+    if format == "anthropic" and arguments == "[1]":
+        pytest.skip("Anthropic sends objects.")
+    client = begun(format, expansion("e1", arguments), say("Well."), size=size)
+    assert text_in(format, client.ask(stream=size > 0, size=size or 1)) == "Well."
+    assert [row.message.result.state for row in client.chat.history() if row.message.result][-1] == "error"
+    unchanged(client)
+
+
+@pytest.mark.parametrize("size", WAYS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_model_that_only_expands_is_stopped(format: str, size: int):
+    endless = [expansion(f"e{number}", f'{{"handle": "m3", "lines": "{number + 1}"}}') for number in range(30)]
+    client = begun(format, *endless, size=size)
+    before = len(client.model.requests)
+    answer = client.ask(stream=size > 0, size=size or 1)
+    assert len(client.model.requests) - before == MAX_EXPANSIONS + 2
+    assert f"`expand` {MAX_EXPANSIONS} times" in said(client.model.requests[-1])
+    assert calls_in(format, answer) == []
+    stop = answer.get("stop_reason") or answer.get("status") or answer["choices"][0]["finish_reason"]
+    assert stop in ("end_turn", "completed", "stop")
+    client.say("Go on.")
+    client.model._answers = iter([say("Well.")])
+    client.ask(stream=size > 0, size=size or 1)
+    unchanged(client)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_stream_cut_anywhere_records_nothing_and_the_next_request_is_legal(format: str):
+    client = begun(format, expansion("e1", text="Let me look."), say("Well."), expansion("e2"), say("Now."))
+    request = client.request(stream=True)
+    response = client.model.answer(json.loads(request.content)).response
+    sent, count = b"".join(events(response, usage=True)), len(client.chat)
+    for end in range(0, len(sent) - 60, 97):
+        cut = client.request(stream=True)
+        out = cut.feed(sent[:end]) + cut.ended()
+        if cut.follow_up is None:
+            assert b'"e1"' not in out
+            assert len(client.chat) == count
+            assert b"[DONE]" not in out
+            assert b"message_stop" not in out
+        else:
+            assert format == "openai"  # The reason for the end has come; only the usage is missing.
+            break
+    client.ask(stream=True)
+    unchanged(client)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_error_of_a_follow_up_ends_the_stream(format: str):
+    client = begun(format, expansion("e1", text="Let me look."), say("Well."))
+    request = client.request(stream=True)
+    response = client.model.answer(json.loads(request.content)).response
+    out = request.feed(b"".join(events(response, usage=True))) + request.ended()
+    assert request.follow_up
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    for content in (json.dumps(error).encode(), b"<html>", b""):
+        event = request.failure(529, content)
+        data = json.loads(event.split(b"data: ", 1)[1])
+        assert data.get("error") or data["message"]
+        assert event.endswith(b"\n\n")
+    assert b"message_stop" not in out
+    assert text_in(format, client.ask()) == "Well."  # The client asks again.
+    assert client.store.names("") == ["c"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_follow_up_that_is_too_long_is_made_smaller(format: str):
+    client = begun(format, expansion("e1", '{"handle": "m3"}'), say("Well."), policy="balanced", window=9_000)
+    request = client.request()
+    response = client.model.answer(json.loads(request.content)).response
+    assert request.received(json.dumps(response).encode()) is None
+    error = {"error": {"message": "prompt is too long: 9000 tokens > 6000 maximum", "code": "context_length_exceeded"}}
+    before = request.content
+    assert request.refused(400, json.dumps(error).encode())
+    assert request.follow_up == request.content
+    assert len(request.content) < len(before)
+    assert not request.refused(500, b"")
+
+
+def test_thinking_stays_in_the_history_and_is_sent_once():
+    replies = [
+        expansion("e1", thought="Where is it?", text="Let me look."),
+        reply(read("r3"), thought="Aha.", text="One more."),
+        reply(thought="So.", text="Well."),
+    ]
+    client = begun("anthropic", *replies, model="claude-opus-5-5", policy="none")
+    answer = client.ask(stream=True)
+    kinds = [block["type"] for block in answer["content"]]
+    assert kinds == ["thinking", "text", "thinking", "text", "tool_use"]
+    client.give("ok")
+    client.ask(stream=True)
+    sent = client.model.requests[-1]["messages"]
+    blocks = [block for message in sent for block in message["content"] if isinstance(block, dict)]
+    thoughts = [block for block in blocks if block["type"] == "thinking"]
+    assert [block["thinking"] for block in thoughts] == ["Where is it?", "Aha."]
+    assert {block["signature"] for block in thoughts} < {block.get("signature") for block in answer["content"]}
+    unchanged(client)
+
+
+def test_expansions_are_not_offered_where_the_provider_stores_responses():
+    client = Client("openai_responses", [say("Hi.")])
+    client.fields = {}
+    client.say("Hello.")
+    client.ask()
+    assert [tool["name"] for tool in client.model.requests[-1]["tools"]] == ["read"]
+
+
+def test_a_tool_of_the_client_with_the_same_name_is_its_own():
+    own = {"name": "expand", "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}}}
+    client = Client("anthropic", [reply(ToolCall("x1", "expand", '{"path": "a"}')), say("Hi.")])
+    client.fields["tools"] = [own]
+    client.say("Hello.")
+    assert calls_in("anthropic", client.ask(stream=True)) == ["x1"]
+    client.give("ok")
+    client.ask(stream=True)
+    unchanged(client)
+
+
+texts = st.sampled_from(["", "", "Let me look. ", "Hm. "])
+requests = st.sampled_from(['{"handle": "m3"}', '{"handle": "m3", "lines": "1-2"}', '{"search": "line"}', "{}"])
+
+
+@st.composite
+def replies(draw: st.DrawFn) -> list[Message]:
+    """Replies of a model: expansions, calls of the client, both, and texts, with equal words again and again."""
+    made: list[Message] = []
+    for number in range(draw(st.integers(2, 9))):
+        ours = [ToolCall(f"e{number}-{n}", "expand", draw(requests)) for n in range(draw(st.integers(0, 2)))]
+        own = [read(f"r{number}-{n}") for n in range(draw(st.sampled_from([0, 0, 1, 2])))]
+        calls = draw(st.permutations([*ours, *own]))
+        made.append(reply(*calls, text=draw(texts) if calls else "Done.", thought=draw(st.sampled_from(["", "Hm"]))))
+    return made
+
+
+@given(st.sampled_from(FORMATS), replies(), st.sampled_from([0, 7, 10**6]), st.data())
+def test_every_client_sees_legal_answers_and_its_list_changes_nothing(
+    format: str, script: list[Message], size: int, data: st.DataObject
+):
+    if format != "anthropic":
+        script = [Message("assistant", message.parts[-len(message.calls) - bool(message.text) :]) for message in script]
+    client = begun(format, *script, *[say("End.")] * 20, size=size)
+    for number in range(4):
+        answer = client.ask(stream=size > 0, size=size or 1)
+        assert not any(id.startswith("e") for id in calls_in(format, answer))
+        if number == 3:
+            break
+        if calls_in(format, answer):
+            client.give("ok")
+        else:
+            client.say("Go on.")
+        if data.draw(st.booleans()):
+            client.chat = client.opened()
+    unchanged(client)
