@@ -120,7 +120,10 @@ def test_answers_without_expansions_pass_byte_by_byte(format: str):
     response = client.model.answer(json.loads(request.content)).response
     sent = b": a comment\n\n" + b"".join(events(response, usage=True)).replace(b"\n\n", b"\r\n\r\n", 3)
     sent = b'event: ping\ndata: {"type": "ping"}\n\n' + sent
-    out = b"".join(request.feed(sent[at : at + 5]) for at in range(0, len(sent), 5)) + request.ended()
+    assert not request.is_complete
+    out = b"".join(request.feed(sent[at : at + 5]) for at in range(0, len(sent), 5))
+    assert request.is_complete
+    out += request.ended()
     assert out == sent
     assert client.chat.history()[-1].message.text == "Well."
     assert client.request().received(b"[ 1 ]") == b"[ 1 ]"
@@ -242,6 +245,15 @@ def test_thinking_stays_in_the_history_and_is_sent_once():
     thoughts = [block for block in blocks if block["type"] == "thinking"]
     assert [block["thinking"] for block in thoughts] == ["Where is it?", "Aha."]
     assert {block["signature"] for block in thoughts} < {block.get("signature") for block in answer["content"]}
+    unchanged(client)
+
+
+def test_an_answer_that_looks_like_its_last_reply_is_the_history_s_own():
+    client = begun("anthropic", expansion("e1", thought="Where?"), reply(thought="So.", text="Well."), say("Yes."))
+    assert [block["type"] for block in client.ask()["content"]] == ["thinking", "thinking", "text"]
+    client.say("Sure?")
+    client.ask()
+    assert said(client.model.requests[-1]).count('"Where?"') == 1
     unchanged(client)
 
 

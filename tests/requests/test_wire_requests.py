@@ -317,7 +317,7 @@ def test_paths_name_the_api():
 
 # ----------------------------------------------------------------------------------------------------------- properties
 
-texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).filter(str.strip)
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).map(str.strip).filter(bool)
 extras = st.dictionaries(st.sampled_from(["x_a", "x_b"]), st.none() | st.floats(allow_nan=False, allow_infinity=False))
 
 
