@@ -177,11 +177,6 @@ class WireRequest:
             return None
         return self._answer.joined() if shown is None else shown
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the newest answer of the provider had its end, though the stream may go on."""
-        return self._answer.reply() is not None
-
     def feed(self, piece: bytes) -> bytes:
         """Return what the client gets for a piece of a streamed answer. Neither reads nor changes the conversation."""
         return self._answer.feed(piece)
