@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from foveate import BadInput, Conversation, DoesNotFit, open_conversation
-from foveate.conversation import journal_search, past, state
+from foveate.conversation import journal_search, loading, past, state
 from foveate.core import snapshots
 from foveate.core.edits import Record
 from foveate.core.snapshots import Snapshot
@@ -38,7 +38,7 @@ def in_small_pieces() -> Iterator[None]:
     sizes = (
         (journal_search, "_SHORT_JOURNAL", 2),
         (journal_search, "_WINDOW", 1),
-        (state, "_ROWS", 3),
+        (loading, "_ROWS", 3),
         (past, "_ROWS", 3),
     )
     with ExitStack() as stack:

@@ -18,7 +18,8 @@ from ..core.stamps import Expansion, Lease, Origin, PartRetention, Retention, St
 from ..errors import BadInput, ConflictError
 from ..ports import Changes, Clock, Head, StoredMessage, TokenCounter, append
 from . import validate
-from .state import ATTEMPTS, State, row_of
+from .loading import row_of
+from .state import ATTEMPTS, State
 
 __all__ = [
     "NO_FACTS",
@@ -50,7 +51,7 @@ class OwnFacts(Struct, frozen=True):
     key: str = ""
     """The id of the message in the caller's list."""
     origin: Origin | None = None
-    """Where it came from, if its role does not show that."""
+    """Its origin; None: the role shows it."""
     lease: Lease | None = None
     """When it expires."""
     expanded: Expansion | None = None

@@ -36,7 +36,8 @@ from ..core.snapshots import Cover
 from ..errors import BadEdit, BadInput, ConflictError, NotExpandable, UnknownHandle
 from ..ports import Erasure, StoredMessage
 from .journal_search import number_before, records_between
-from .state import PLANS, State, row_of
+from .loading import row_of
+from .state import PLANS, State
 from .withheld import WithheldOriginals
 
 __all__ = ["Editor", "Eraser"]
@@ -116,7 +117,7 @@ class Editor:
         state = self._state
         draft = state.projection.copy()
         trial = Record(state.head.number + 1, state.marked(edits), state.begun() + 1, now, "", draft.position)
-        state.fold(draft, trial)
+        state.loader.fold(draft, trial)
         return draft
 
     def _validate(self, edits: Sequence[Edit]) -> None:

@@ -13,7 +13,8 @@ from ..core.totals import Tally, Totals
 from ..core.view import View
 from ..errors import BadInput
 from ..ports import StoredMessage
-from .state import State, in_order, row_of
+from .loading import in_order, row_of
+from .state import State
 
 __all__ = ["Past"]
 
@@ -38,7 +39,7 @@ class Past:
         rows = state.store.records(state.head)
         records = [record for _, record in rows if record.turn <= turn]
         past = Projection(state.profile, state.counter)
-        state.fold_all(past, state.head.position, records, before_turn=turn)
+        state.loader.fold_all(past, state.head.position, records, before_turn=turn)
         entries = past.entries() if past.offers_expand else plain_entries(past.entries(), state.counter)
         return View(entries, turn, state.limits.budget(entries), newest_input=past.facts.last_input)
 
@@ -89,7 +90,7 @@ class Past:
     def _add(self, sums: _Sums, rows: Sequence[StoredMessage], records: Sequence[Record]) -> None:
         for item in in_order(rows, records):
             if isinstance(item, Record):
-                self._state.fold(sums.past, item)
+                self._state.loader.fold(sums.past, item)
                 sums.tally.add_record(item)
                 sums.number = item.last
             else:

@@ -23,8 +23,9 @@ from ..errors import ConflictError, NoSuchConversation
 from ..ports import Branch, Erasure, Head
 from .block_releases import BlockReleases
 from .edit import Eraser
+from .loading import row_of
 from .releases import last_shared
-from .state import ATTEMPTS, State, row_of
+from .state import ATTEMPTS, State
 
 __all__ = ["RetentionCount", "RetentionReport", "RetentionRun"]
 

@@ -1,20 +1,18 @@
 """The state of one open conversation: its place in the store, its view, and the next model call.
 
-Opening, reading what other writers did, and committing edits. A long history is read in pieces; of a long journal only
-the records are read that can affect the messages in question.
+Opening, reading what other writers did, and committing edits.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import structs
 
-from ..core import ids, wire
-from ..core.caches import clear_caches, register
-from ..core.edits import Edit, Hide, Record, Restore, Span, Summarize, Task, named_messages
+from ..core import ids
+from ..core.caches import clear_caches
+from ..core.edits import Edit, Record, Restore, Summarize, Task
 from ..core.ids import redacted_record
 from ..core.messages import Message
 from ..core.plain_handles import plain_edits, plain_entries
@@ -22,16 +20,17 @@ from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.snapshots import Row, Snapshot
 from ..core.view import CallContext, Entry, ListPlace, View
-from ..errors import Damaged, NoSuchConversation, StoreError, StoreRolledBack
+from ..errors import NoSuchConversation, StoreError, StoreRolledBack
 from ..ports import Changes, Clock, Database, Format, Head, StoredMessage, TokenCounter
 from .calls import Caller
-from .journal_search import records_between, records_since
 from .limits import Limits
+from .loading import Loader, in_order, rolled_back, row_of
+from .original_reader import OriginalReader
 from .prefetch import SummaryPrefetch
 from .releases import released_edits
 from .request_model import ModelLookup, RequestModel
 
-__all__ = ["ATTEMPTS", "PLANS", "State", "in_order", "row_of"]
+__all__ = ["ATTEMPTS", "PLANS", "State"]
 
 _log = logging.getLogger("foveate")
 
@@ -47,10 +46,6 @@ _SNAPSHOT_INTERVAL = 256
 """Messages and edits after which a snapshot is due, at least."""
 _LONG_GAP = 4_096
 """Messages since a snapshot above which they are read in pieces."""
-_ROWS = 1_000
-"""Messages read at a time."""
-_ORIGINALS_MAX = 262_144
-"""Bytes of originals that are cached after they were read."""
 
 
 class State:
@@ -146,6 +141,14 @@ class State:
             self._caller.check_cancelled()
         return self._store
 
+    @property
+    def loader(self) -> Loader:
+        """Reads the messages and edits up to the head."""
+        return Loader(self.head, lambda: self.store, self._empty)
+
+    def _empty(self) -> Projection:
+        return Projection(self.profile, self.counter, self._originals)
+
     # ---------------------------------------------------------------------------------------------------- opening
 
     def open(self, tenant: str, name: str, *, create: bool = True) -> None:
@@ -159,16 +162,16 @@ class State:
         self._originals = OriginalReader(self._store)  # Entries of earlier views read the branch of these views.
         self._originals.head = self.head
         found = self.store.snapshot(self.head)
-        projection = Projection(self.profile, self.counter, self._originals)
+        projection = self._empty()
         snapshot = Snapshot.decode(found[2]) if found else None
         if snapshot:
             projection = self._resume(snapshot)
         is_far = self.head.position - projection.position > _LONG_GAP
         if is_far:
-            self.fold_up_to(projection, self.head.position, self.head.number)
+            self.loader.fold_up_to(projection, self.head.position, self.head.number)
         self.projection = self._caught_up(projection)
         if not snapshot:
-            self._void_erased(self.projection)
+            self.loader.void_erased(self.projection)
         if is_far:
             self._save_quietly(self.projection)
         self._seen = structs.replace(self.head, erased=0)
@@ -177,19 +180,11 @@ class State:
     def _resume(self, snapshot: Snapshot) -> Projection:
         visible = snapshot.positions()
         is_tip_hidden = 0 < snapshot.position == self.head.position and visible[-1:] != [snapshot.position]
-        rows = self._rows_at([*visible, snapshot.position] if is_tip_hidden else visible)
+        rows = self.loader.rows_at([*visible, snapshot.position] if is_tip_hidden else visible)
         shown = (row for row in rows if not is_tip_hidden or row.position != snapshot.position)
         projection = Projection.resume(snapshot, shown, self.profile, self.counter, self._originals)
         self._saved = snapshot.position + snapshot.number
         return projection
-
-    def _rows_at(self, positions: Sequence[int]) -> Iterator[Row]:
-        """Yield the messages at these positions. Few are in memory at a time: the view may show little of them."""
-        for start in range(0, len(positions), _ROWS):
-            wanted = positions[start : start + _ROWS]
-            rows = self.store.get_many(self.head, wanted)
-            self._check_complete(rows, wanted)
-            yield from map(row_of, rows)
 
     def measure(self) -> None:
         """Correct the estimates by the newest measured prompt, and forget the pending model call."""
@@ -197,24 +192,8 @@ class State:
         self._branch, self._pending = self.head.branch, None
 
     def _caught_up(self, projection: Projection, seen: Head | None = None) -> Projection:
-        """Return the projection with what the store has beyond it.
-
-        Raises StoreRolledBack if that does not follow `seen`, and Damaged if rows are missing.
-        """
-        rows = self.store.messages(self.head, projection.position + 1, self.head.position)
-        records = self.store.records(self.head, projection.number)
-        is_at_seen = seen and (projection.position, projection.number) == (seen.position, seen.number)
-        if seen and is_at_seen and not _follows(seen, self.head, rows, records):
-            raise self._rolled_back()
-        self._check_complete(rows, range(projection.position + 1, self.head.position + 1))
-        newest = records[-1][1].last if records else projection.number
-        if newest != self.head.number or (records and records[-1][0] != self.head.record):
-            raise self._damaged(f"edit {self.head.number}")
-        for item in in_order(rows, [record for _, record in records]):
-            if isinstance(item, Record):
-                self.fold(projection, item)
-            else:
-                projection.append(row_of(item))
+        """Return the projection with what the store has beyond it, see `Loader.catch_up`."""
+        rows = self.loader.catch_up(projection, seen)
         self._note_replies(rows, projection)
         self._release(projection)
         return projection
@@ -258,7 +237,7 @@ class State:
         first = tail.head.position - len(own)
         for item in in_order(rows, records):
             if isinstance(item, Record):
-                self.fold(projection, item)
+                self.loader.fold(projection, item)
             else:
                 message = own[item.position - first - 1] if item.position > first else None
                 row = Row(item.position, item.id, message, item.stamp, len(item.body)) if message else row_of(item)
@@ -299,30 +278,10 @@ class State:
         try:
             rows = self.store.get_many(self._seen, [self._seen.position])
         except NoSuchConversation as error:
-            raise self._rolled_back() from error
+            raise rolled_back(self._seen, self.head) from error
         is_erasure_lost = self.head.root == self._seen.root and self.head.erased < self._erased
         if is_erasure_lost or [row.id for row in rows] != [self._seen.tip][: self._seen.position]:
-            raise self._rolled_back()
-
-    def _check_complete(self, rows: Sequence[StoredMessage], positions: Sequence[int]) -> None:
-        """Raise Damaged unless these are the rows at these positions."""
-        missing = sorted(set(positions) - {row.position for row in rows}) if len(rows) != len(positions) else []
-        if not missing and rows and rows[-1].position == self.head.position and rows[-1].id != self.head.tip:
-            missing = [self.head.position]
-        if missing:
-            is_run = len(missing) > 1
-            raise self._damaged(f"messages {missing[0]} to {missing[-1]}" if is_run else f"message {missing[0]}")
-
-    def _damaged(self, missing: str) -> Damaged:
-        return Damaged(
-            f"The conversation {self.head.name!r} has {self.head.position} messages and {self.head.number} edits, but "
-            f"{missing} cannot be found in its store. Run `foveate db verify` to see what is wrong, then restore a "
-            f"backup."
-        )
-
-    def _rolled_back(self) -> StoreRolledBack:
-        known, now = (self._seen.position, self._seen.number), (self.head.position, self.head.number)
-        return StoreRolledBack(self.head.name, known, now)
+            raise rolled_back(self._seen, self.head)
 
     # ---------------------------------------------------------------------------------------------------- looking
 
@@ -426,7 +385,7 @@ class State:
         )
         if draft is None or outlines:
             is_tried, draft = draft is not None, self.projection.copy()
-            self.fold(draft, record) if is_tried else draft.apply(record)
+            self.loader.fold(draft, record) if is_tried else draft.apply(record)
         record_id = ids.record_id(self.head.record, redacted_record(record))
         if outlines:
             self.head = self.store.release(self.head, record, record_id, outlines)
@@ -498,149 +457,3 @@ class State:
         snapshot = self.projection.snapshot()
         self.store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode())
         self._saved = snapshot.position + snapshot.number
-
-    # ---------------------------------------------------------------------------------------------------- folding
-
-    def fold(self, projection: Projection, record: Record) -> None:
-        """Apply one record, and fetch the messages that it names or restores and the projection does not hold."""
-        unsure = projection.cancels_forgotten(record)
-        if unsure is None or (unsure and self._hid_whole(unsure)):
-            self._fold_again(projection)
-        named = [id for id in named_messages(record.edits) if not projection.holds(id)]
-        where: dict[str, int] = {}
-        if named:
-            where = self.store.locate(self.head, named)
-        spans = projection.needs(record, where)
-        projection.apply(record, where)
-        missing = sorted({position for first, last in spans for position in projection.missing(first, last)})
-        if missing:
-            rows = self.store.get_many(self.head, missing)
-            earlier = records_since(self.store, structs.replace(self.head, number=record.first - 1), missing[0])
-            records = [*earlier, record]
-            ends = named_messages(
-                Restore(edit.targets) for old in records for edit in old.edits if isinstance(edit, Restore)
-            )
-            where = self.store.locate(self.head, ends)
-            projection.reveal(map(row_of, rows), records, where)
-
-    def fold_up_to(self, projection: Projection, position: int, number: int) -> None:
-        """Bring a projection to these numbers of messages and edits, however many they are."""
-        rows = self.store.records(structs.replace(self.head, number=number), projection.number)
-        self.fold_all(projection, position, [record for _, record in rows])
-
-    def fold_all(
-        self, projection: Projection, position: int, records: Sequence[Record], *, before_turn: int | None = None
-    ) -> None:
-        """Fold these records, and the messages up to `position` from before call `before_turn`, in their order."""
-        read, done = projection.position, 0
-        while read < position:
-            last = min(read + _ROWS, position)
-            rows = self.store.messages(self.head, read + 1, last)
-            self._check_complete(rows, range(read + 1, last + 1))
-            read, until = rows[-1].position, done
-            while until < len(records) and records[until].position <= read:
-                until += 1
-            shown = [row for row in rows if before_turn is None or row.stamp.turn < before_turn]
-            for item in in_order(shown, records[done:until]):
-                if isinstance(item, Record):
-                    self.fold(projection, item)
-                else:
-                    projection.append(row_of(item))
-            projection.release_originals()
-            done = until
-        for record in records[done:]:
-            self.fold(projection, record)
-
-    def _fold_again(self, projection: Projection) -> None:
-        """Restore what a projection forgot: fold everything up to its place once more."""
-        fresh = Projection(self.profile, self.counter, self._originals)
-        self.fold_up_to(fresh, projection.position, projection.number)
-        self._void_erased(fresh)
-        projection.take(fresh)
-
-    def _void_erased(self, projection: Projection) -> None:
-        """Apply the effect of erasures on reasoning to a projection that was folded from the beginning."""
-        if self.head.erased:
-            erasures = self.store.erasures(self.head)
-            projection.void_erased(max((erasure.time for erasure in erasures), default=0))
-
-    def _hid_whole(self, numbers: Sequence[int]) -> bool:
-        """Return whether one of these edits, in ascending order, hid or summarised whole messages."""
-        records = records_between(self.store, self.head, numbers[0], numbers[-1])
-        edits = {number: edit for record in records for number, edit in record.numbered()}
-        wanted = [edits[number] for number in numbers if number in edits]
-        return any(isinstance(edit, Summarize) or (isinstance(edit, Hide) and _is_whole(edit)) for edit in wanted)
-
-
-class OriginalReader:
-    """Reads originals that views do not show, and caches the newest, so that one turn reads few of them twice.
-
-    It refers to the store, and not to the conversation: entries, which refer to it, must not be part of a cycle.
-    """
-
-    def __init__(self, store: Database) -> None:
-        self.head: Head
-        """The branch that is read, at a position after the messages that are asked for."""
-        self._store = store
-        self._known: OrderedDict[str, tuple[Message, int]] = OrderedDict()
-        self._size = 0
-        register(self)
-
-    def __call__(self, position: int, id: str, /) -> Message:
-        """Return the message at a position; an empty message if it is erased. Raises StoreError."""
-        known = self._known.get(id)
-        if known is not None:
-            return known[0]
-        rows = [row for row in self._store.get_many(self.head, [position]) if row.id == id]
-        if not rows:
-            raise StoreError(f"The original of m{position} is not in {self.head.name!r}. Read the conversation again.")
-        message, size = row_of(rows[0]).message, len(rows[0].body)
-        if size <= _ORIGINALS_MAX:
-            self._known[id], self._size = (message, size), self._size + size
-        while self._size > _ORIGINALS_MAX and self._known:
-            self._size -= self._known.popitem(last=False)[1][1]
-        return message
-
-    def cache_clear(self) -> None:
-        """Forget all messages, after some were erased."""
-        self._known.clear()
-        self._size = 0
-
-
-def row_of(row: StoredMessage) -> Row:
-    """Return a stored row with its message decoded."""
-    message = wire.decode_message(row.body) if row.body else Message("user", ())
-    return Row(row.position, row.id, message, row.stamp, len(row.body))
-
-
-def in_order(rows: Sequence[StoredMessage], records: Sequence[Record]) -> Iterator[StoredMessage | Record]:
-    """Yield messages and records in their order: each record after the messages that were there when it was made."""
-    done = 0
-    for record in records:
-        while done < len(rows) and rows[done].position <= record.position:
-            yield rows[done]
-            done += 1
-        yield record
-    yield from rows[done:]
-
-
-def _is_whole(edit: Hide) -> bool:
-    return isinstance(edit.target, Span) or not edit.target.path
-
-
-def _follows(seen: Head, now: Head, rows: Sequence[StoredMessage], records: Sequence[tuple[str, Record]]) -> bool:
-    """Return whether the branch still runs through what was seen of it. `rows` and `records`: what it has beyond.
-
-    A store can lose what it acknowledged, in a failover or when an older backup replaces it. Other writers may have
-    continued from there, so that numbers alone look like progress; the hash chains show the difference.
-    """
-    if now.position < seen.position or now.number < seen.number:
-        return False
-    is_chained = ids.message_id(seen.tip, rows[0].body_hash) == rows[0].id if rows else now.tip == seen.tip
-    return is_chained and (_is_chained(seen.record, *records[0]) if records else now.record == seen.record)
-
-
-def _is_chained(parent: str, id: str, record: Record) -> bool:
-    if id == ids.record_id(parent, redacted_record(record)):
-        return True
-    return id == ids.legacy_record_id(parent, wire.encode_record(record))
