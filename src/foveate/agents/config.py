@@ -186,31 +186,14 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
         validate.text("name=", name)
         validate.text("description=", description)
         name = name or kind.default_name
-        for keyword in conversation_options:
-            if keyword not in KEYWORDS:
-                raise TypeError(f"{kind.__name__}() got an unexpected keyword argument {keyword!r}")
-        is_named = isinstance(conversation, str)
-        if not is_named:
-            validate.has_methods(
-                "conversation=", conversation, ("append", "prompt", "record"), "a name or an open conversation"
-            )
-            if conversation_options:
-                names = ", ".join(conversation_options)
-                raise BadSetting(f"{names}: an open conversation keeps its options. Pass them when you open it.")
+        _check_conversation(kind, conversation, conversation_options)
         validate.has_methods("tools=", tools, ("__iter__",), "a list of functions and Tools")
         helpers = by_name(sub_agents)
         plugins = plugin_tools(checked_plugins(conversation_options.get("plugins", ())))
         all_tools = tools_of([*tools, *plugins, *map(delegating_tool, helpers.values())])
         tool_settings = ToolSettings({tool.wire_name: tool for tool in all_tools}, approve, approve_all, max_parallel)
         tool_settings.check(asynchronous=asynchronous)
-        if result_lease is not None:
-            check_lease("result_lease", result_lease)
-        validate.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)")
-        if options is not None and not isinstance(options, Mapping):
-            raise BadSetting(f"options= must be a dict that is added to every request, not {options!r:.60}.")
-        for keyword, value in {"clock=": clock, "new_id=": new_id, "cost=": cost}.items():
-            if value is not None:
-                validate.function(keyword, value)
+        _check_run(result_lease, limits, options, {"clock=": clock, "new_id=": new_id, "cost=": cost})
         answer_type = ResultType(result_type) if result_type is not None else None
         opened = None if model is None else _open(model, asynchronous=asynchronous)
         if opened is not None:
@@ -219,7 +202,8 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
                 check_price("limits.money", opened.name, cost)
         system = kind.default_system if system is None else _checked_system(system)
         catalog = checked_catalog(catalog)
-        if is_named:
+        if isinstance(conversation, str):
+            conversation = conversation or name
             conversation_options = {
                 "expand": True,  # Placeholders name handles, which only `expand` takes.
                 **({} if isinstance(catalog, bool) else {"prompts": catalog.prompts}),
@@ -238,7 +222,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
             limits=limits or Limits(),
             clock=clock or wall_clock,
             new_id=new_id or new_run_id,
-            conversation=(conversation or name) if is_named else conversation,
+            conversation=conversation,
             conversation_options=conversation_options,
             cost=cost,
             options=options,
@@ -248,6 +232,33 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
         )
         own_tools = [tool.name for tool in all_tools if tool.name not in helpers]
         return replace(config, sub_agents=within(config, own_tools, asynchronous=asynchronous))
+
+
+def _check_conversation(kind: Any, conversation: object, options: Mapping[str, Any]) -> None:
+    """Raise an error unless this is a name with options of `open_conversation`, or an open conversation without."""
+    for keyword in options:
+        if keyword not in KEYWORDS:
+            raise TypeError(f"{kind.__name__}() got an unexpected keyword argument {keyword!r}")
+    if isinstance(conversation, str):
+        return
+    validate.has_methods(
+        "conversation=", conversation, ("append", "prompt", "record"), "a name or an open conversation"
+    )
+    if options:
+        names = ", ".join(options)
+        raise BadSetting(f"{names}: an open conversation keeps its options. Pass them when you open it.")
+
+
+def _check_run(lease: Lease | None, limits: object, options: object, functions: Mapping[str, object]) -> None:
+    """Raise BadSetting for values that a run cannot use. `functions`: by keyword; None for those of the library."""
+    if lease is not None:
+        check_lease("result_lease", lease)
+    validate.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)")
+    if options is not None and not isinstance(options, Mapping):
+        raise BadSetting(f"options= must be a dict that is added to every request, not {options!r:.60}.")
+    for keyword, value in functions.items():
+        if value is not None:
+            validate.function(keyword, value)
 
 
 def checked_catalog(catalog: object) -> HasCatalog | bool:

@@ -105,29 +105,9 @@ def compact_on_overflow(
     conversation needs a `summarizer`; with `optional=True` the policy is left out if there is none. Raises BadSetting
     for values out of range.
     """
-    if not 0 < threshold <= 1 or not 0 <= min_progress < 1:
-        raise BadSetting(
-            f"threshold and min_progress of compact_on_overflow are {threshold} and {min_progress}. Set threshold "
-            "above 0 and to at most 1, and min_progress to 0 or more and below 1."
-        )
-    if not 0 <= ahead < 1:
-        raise BadSetting(f"ahead of compact_on_overflow is {ahead}. Set it to a share of the threshold: 0 to below 1.")
-    if keep_recent < 0 or (isinstance(keep_recent, float) and keep_recent >= 1):
-        raise BadSetting(
-            f"keep_recent of compact_on_overflow is {keep_recent}. Set a number of tokens (0 or more), or a share (a "
-            "decimal below 1.0)."
-        )
-    if min(summary_tokens, max_attempts, 1 if input_max is None else input_max) < 1:
-        raise BadSetting(
-            f"summary_tokens, max_attempts and input_max of compact_on_overflow are {summary_tokens}, {max_attempts} "
-            f"and {input_max}. Set each to 1 or more."
-        )
     if order not in ("prune_first", "compact_first"):
         raise BadSetting(f"order of compact_on_overflow is {order!r}. Set it to 'prune_first' or 'compact_first'.")
-    check_role("compact_on_overflow", role)
-    if framing.count("{summary}") != 1:
-        raise BadSetting(f"framing of compact_on_overflow is {framing!r:.80}. It must contain {{summary}} once.")
-    return _Compact(
+    policy = _Compact(
         threshold,
         keep_recent,
         summary_tokens,
@@ -144,6 +124,8 @@ def compact_on_overflow(
         ahead,
         digest,
     )
+    policy.check()
+    return policy
 
 
 class _Compact(Struct, frozen=True):
@@ -173,6 +155,33 @@ class _Compact(Struct, frozen=True):
 
     before_calls_only: ClassVar[bool] = True
     """Read by the engine. After a reply nothing is sent yet, and the answered request would still look open."""
+
+    def check(self) -> None:
+        """Raise BadSetting for values out of range."""
+        if not 0 < self.threshold <= 1 or not 0 <= self.min_progress < 1:
+            raise BadSetting(
+                f"threshold and min_progress of compact_on_overflow are {self.threshold} and {self.min_progress}. Set "
+                "threshold above 0 and to at most 1, and min_progress to 0 or more and below 1."
+            )
+        if not 0 <= self.ahead < 1:
+            raise BadSetting(
+                f"ahead of compact_on_overflow is {self.ahead}. Set it to a share of the threshold: 0 to below 1."
+            )
+        if self.keep_recent < 0 or (isinstance(self.keep_recent, float) and self.keep_recent >= 1):
+            raise BadSetting(
+                f"keep_recent of compact_on_overflow is {self.keep_recent}. Set a number of tokens (0 or more), or a "
+                "share (a decimal below 1.0)."
+            )
+        if min(self.summary_tokens, self.max_attempts, 1 if self.input_max is None else self.input_max) < 1:
+            raise BadSetting(
+                f"summary_tokens, max_attempts and input_max of compact_on_overflow are {self.summary_tokens}, "
+                f"{self.max_attempts} and {self.input_max}. Set each to 1 or more."
+            )
+        check_role("compact_on_overflow", self.role)
+        if self.framing.count("{summary}") != 1:
+            raise BadSetting(
+                f"framing of compact_on_overflow is {self.framing!r:.80}. It must contain {{summary}} once."
+            )
 
     @property
     def needs_summarizer(self) -> bool:
