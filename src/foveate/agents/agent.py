@@ -215,7 +215,8 @@ class Agent(_AgentBase[Conversation]):
             try:
                 next(events)
             except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
+                outcome: Outcome = end.value
+                return outcome
 
     def _events(self, routine: Routine[Outcome]) -> Generator[AgentEvent, None, Outcome]:
         if not self._busy.acquire(blocking=False):

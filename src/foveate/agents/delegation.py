@@ -221,7 +221,8 @@ def _wrap_events(routine: Routine[T], agent: str, step: str) -> Routine[T]:
         try:
             effect = advance(value)
         except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]
+            outcome: T = done.value
+            return outcome
         advance, value = routine.send, None
         match effect:
             case Stream(path=path):

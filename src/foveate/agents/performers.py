@@ -59,7 +59,8 @@ def perform(routine: Routine[T]) -> Generator[AgentEvent, None, T]:
             try:
                 effect = advance(value)
             except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
+                outcome: T = done.value
+                return outcome
             advance, value = routine.send, None
             try:
                 match effect:

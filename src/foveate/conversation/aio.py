@@ -93,7 +93,8 @@ class _LoopOperation:
                 cancelled, self.is_cancelled = error, True
         if cancelled is not None:
             raise cancelled
-        return self._outcome.result()  # type: ignore[no-any-return]
+        value: T = self._outcome.result()
+        return value
 
     def _work(self, chat: Conversation, function: Callable[[], Any]) -> None:
         outcome: Future[Any] = Future()

@@ -27,6 +27,8 @@ __all__ = ["CallerHistory", "Item", "Known", "NewList", "Read", "ReadMessage", "
 
 _COMPARED = dict, list, tuple, str, bytes, Message, Struct
 """Types of items that are compared by value. Other objects are recognised by their identity."""
+_ERASED_ROLES: Mapping[str, Role] = {"system": "system", "assistant": "assistant", "tool": "tool"}
+"""Roles of erased messages, by their origin; all others are of the user."""
 
 
 class ReadMessage(NamedTuple):
@@ -237,9 +239,7 @@ class CallerHistory:
                 continue
             traits, is_erased = _traits(own, row.stamp.key), not row.body
             if is_erased:
-                role: Role = {"system": "system", "assistant": "assistant", "tool": "tool"}.get(  # type: ignore[assignment]
-                    row.stamp.origin, "user"
-                )
+                role = _ERASED_ROLES.get(row.stamp.origin, "user")
                 traits = traits._replace(key=b"erased" + row.body_hash.encode(), role=role)
                 self._erased[row.body_hash] = traits.key
             elif row.is_released and own is body:  # The list has the original, and the store only its hash.

@@ -8,7 +8,7 @@ name.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -54,7 +54,7 @@ class ListItem(Struct, frozen=True):
     metadata: object = None
     """The application's facts about it, as for `append`."""
     origin: Origin | None = None
-    """Where it came from, if its role does not show that: `"tool"` for a result told as a user's text."""
+    """Its origin; None: the role shows it. A result of a tool in a user's message has the origin `"tool"`."""
     lease: Lease | None = None
     """When it expires."""
 
@@ -350,7 +350,7 @@ def _ranges(messages: Sequence[object], groups: Sequence[object]) -> list[range]
     at = 0
     for group in groups:
         is_one = at < len(messages) and group is messages[at]
-        count = 1 if is_one else len(group["output"])  # type: ignore[index]
+        count = len(group["output"]) if isinstance(group, Mapping) and not is_one else 1
         ranges.append(range(at, at + count))
         at += count
     return ranges

@@ -278,8 +278,9 @@ def _result_of(message: Message, stamp: Stamp) -> ToolResult:
 def _call(plugin: Plugin, content: tuple[Part, ...]) -> object:
     additions = plugin(content)
     # A generator runs here, so that its failure is the plugin's.
-    is_several = isinstance(additions, Iterable) and not isinstance(additions, str)
-    return list(additions) if is_several else additions  # type: ignore[arg-type]
+    if isinstance(additions, Iterable) and not isinstance(additions, str):
+        return list(additions)
+    return additions
 
 
 def _checked(additions: object) -> tuple[AdditionalContent, ...]:

@@ -131,7 +131,8 @@ class _ByModel:
             try:
                 waiting = self._sent(_resumed(steps, answer, error))
             except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
+                summary: Summary = done.value
+                return summary
 
     async def _sent(self, body: Mapping[str, Any]) -> object:
         answer = self._model.complete(body)

@@ -203,7 +203,8 @@ def _variables(environment: Iterable[str] | Mapping[str, str]) -> dict[str, str]
     elif isinstance(environment, str) or not isinstance(environment, Iterable):
         names = [None]
     else:
-        environment = names = list(environment)  # type: ignore[assignment]
+        environment = list(environment)
+        names = [*environment]
     if not all(isinstance(name, str) for name in names):
         raise BadSetting(
             f'environment= must be names of variables, such as ("JAVA_HOME",), or a mapping of names to values, not '
