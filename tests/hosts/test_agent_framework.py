@@ -389,7 +389,7 @@ def test_a_tool_that_the_user_approves_runs_once(api: str):
 
 
 def names_of(middleware: FoveateMiddleware) -> list[str]:
-    store = middleware._pools._owned
+    store = middleware._host._owned
     assert store is not None
     return store.names("")
 

@@ -93,7 +93,7 @@ class Demo:
 
     def chat(self, name: str = "demo/ann/s1") -> foveate.Conversation:
         assert self.plugin is not None
-        return self.plugin._pools.get("gemini", name)
+        return self.plugin._host.conversation((name,), "gemini")
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
@@ -412,7 +412,7 @@ def test_workers_of_a_workflow_do_not_mix(caplog: pytest.LogCaptureFixture):
         demo = Demo(Workflow(name="flow", edges=[("START", tasks, worker)]), FoveatePlugin(window=WINDOW))
         for _ in range(2):
             await demo.ask()
-        names = demo.plugin._pools._owned.names("")  # type: ignore[union-attr]
+        names = demo.plugin._host._owned.names("")  # type: ignore[union-attr]
         for name in names:
             texts = [row.message.text for row in demo.chat(name).history()]
             assert [len(texts), texts[0] in texts[-1]] == [6, True]
@@ -432,7 +432,7 @@ def test_an_agent_without_the_history_has_a_conversation_for_each_run():
         demo = Demo(agent_of(gemini(url), include_contents="none"), FoveatePlugin(window=WINDOW))
         for _ in range(3):
             await demo.ask()
-        return demo.plugin._pools._owned.names("")  # type: ignore[union-attr]
+        return demo.plugin._host._owned.names("")  # type: ignore[union-attr]
 
     with StubServer(script) as server:
         names = asyncio.run(main(server.url))
@@ -485,7 +485,7 @@ def test_a_history_on_the_provider_s_servers_is_left_alone(caplog: pytest.LogCap
         demo = asyncio.run(main())
     assert len(demo.chat()) == 0
     assert [list(request.tools_dict) for request in fake.asked] == [["read_log"]] * 2
-    assert caplog.text.count("servers keep its history") == 1
+    assert caplog.text.count("servers keep the history") == 1
 
 
 def test_a_fault_sends_the_contents_as_they_are(caplog: pytest.LogCaptureFixture):

@@ -210,7 +210,7 @@ def test_removed_messages_are_not_sent_and_pins_stay():
         middleware = FoveateMiddleware(window=WINDOW)
         agent = agent_of("openai", server, middleware)
         messages = agent.invoke(asked(), thread())["messages"]
-        chat = middleware._pools.get("openai", "t1")
+        chat = middleware._host.conversation(("t1",))
         chat.pin("m13")
         agent.update_state(thread(), {"messages": [RemoveMessage(messages[n].id) for n in (3, 4)]})
         agent.invoke(asked("And now?"), thread())
@@ -236,10 +236,11 @@ def test_the_model_may_change_in_a_thread():
 
 
 def test_a_refused_prompt_is_made_smaller():
-    model = ScriptedModel(reader(30), "openai", window=9_000)  # Smaller than the window of the options.
+    model = ScriptedModel(reader(30), "openai", window=5_000)  # Smaller than the window of the options.
     with StubServer(model) as server:
         state = agent_of("openai", server, FoveateMiddleware(window=WINDOW)).invoke(asked(), thread())
         assert server.illegal == []
+        assert len(server.received) > len(model.requests) == 31  # Some were refused.
     assert state["messages"][-1].text == ANSWER
 
 

@@ -7,34 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from agent_framework import ChatContext, ChatMiddleware, FunctionTool, Message
 
 from ..conversation import Conversation
-from ..core.view import View
-from ..errors import FoveateError
-from ..expand.tool import expand_tool
-from ..types import ListItem
-from .agent_framework_messages import content_of, groups, messages_of, to_agent_framework, usage_of
-from .agent_framework_names import SubAgents, conversation_name
-from .pools import Pools, model_name
+from .agent_framework_contents import content_of
+from .agent_framework_messages import groups, messages_of, to_agent_framework, usage_of
+from .agent_framework_names import SubAgents, path_of
+from .host import EXPAND, Host, ModelCall, Path, tool_definition, wire_format
 
 __all__ = ["FoveateMiddleware"]
-
-_log = logging.getLogger("foveate")
-_EXPAND: Final = expand_tool("openai")
-
-
-class _Call(NamedTuple):
-    """One model call: its conversation, and the messages to send."""
-
-    chat: Conversation
-    view: View
-    given: Sequence[Message]
-    format: str
 
 
 class FoveateMiddleware(ChatMiddleware):
@@ -45,30 +29,22 @@ class FoveateMiddleware(ChatMiddleware):
 
     def __init__(self, store: Any = "memory:", *, expand: bool = True, **options: Any) -> None:
         """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
-        self._pools = Pools(store=store, expand=expand, **options)
-        self._offers = expand
-        self._format = "openai"
-        self._has_warned = False
+        self._host = Host(store, expand=expand, **options)
         self.sub_agents = SubAgents()
         """For agents whose tools are agents: `middleware=[foveate.sub_agents, foveate]`. The conversation of a
         sub-agent is then a child of its caller's."""
 
     def close(self) -> None:
         """Close the store, if it was opened here."""
-        self._pools.close()
+        self._host.close()
 
     def conversation(self, session_id: str) -> Conversation:
         """Return a conversation of foveate: `totals()`, `pin(...)`, `search(...)`, `explain(...)`."""
-        return self._pools.get(self._format, session_id)
+        return self._host.conversation((session_id,))
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        if _is_on_server(context):
-            self._warn_of_server()
-            return await call_next()
-        try:
-            call = await asyncio.to_thread(self._begin, context)
-        except FoveateError as error:
-            _log.warning("The messages are sent as they are. %s", error)
+        call = await asyncio.to_thread(self._begin, context)
+        if call is None:
             return await call_next()
         context.messages = _shown(call)
 
@@ -82,74 +58,70 @@ class FoveateMiddleware(ChatMiddleware):
         try:
             await call_next()
         except Exception as error:
-            call = await asyncio.to_thread(_smaller, call, error)
+            await asyncio.to_thread(call.make_smaller, error)
             context.messages = _shown(call)
             await call_next()
         await keep(context.result)
 
-    def _begin(self, context: ChatContext) -> _Call:
-        """Take over the messages of a call, and return its view."""
-        options = context.options or {}
-        format, model = _model_of(context.client, options.get("model"))
-        self._format = format
-        chat = self._pools.get(format, conversation_name(context))
-        if self._offers and _has_loop(context):
-            _offer(context.options, chat)
-        given = list(context.messages)
-        chat.follow(given, read=lambda message: ListItem(messages_of(message, format)))
-        system = options.get("instructions") or None
-        text = system if system is None or isinstance(system, str) else json.dumps(system, default=str)
-        tools = [_definition(tool) for tool in options.get("tools") or ()]
-        return _Call(chat, chat.prepare(system=text, tools=tools, model=model or None), given, format)
-
-    def _warn_of_server(self) -> None:
-        if not self._has_warned:
-            _log.warning(
-                "The messages are sent as they are, since the history is kept by the service or for each call. Set the "
-                "option store=False, and pass neither conversation_id nor require_per_service_call_history_persistence."
+    def _begin(self, context: ChatContext) -> ModelCall | None:
+        """Take over the messages of a call, and return the model call with its view."""
+        if _is_on_server(context):
+            self._host.warn(
+                "The history is kept by the service or for each call. Set the option store=False, and pass neither "
+                "conversation_id nor require_per_service_call_history_persistence."
             )
-        self._has_warned = True
+            return None
+        path = path_of(context)
+        if self._host.offers_expand and _has_loop(context):
+            self._offer(context.options, path)
+        options = context.options or {}
+        system = options.get("instructions") or None
+        return self._host.begin(
+            path,
+            list(context.messages),
+            format=_format_of(context.client),
+            model=str(options.get("model") or getattr(context.client, "model", "") or ""),
+            read=messages_of,
+            system=system if system is None or isinstance(system, str) else json.dumps(system, default=str),
+            tools=[_definition(tool) for tool in options.get("tools") or ()],
+        )
+
+    def _offer(self, options: Any, path: Path) -> None:
+        """Add the tool `expand` to the tools of the run, unless there is one with this name."""
+        tools = options["tools"] = options.get("tools") or []
+        if any(getattr(tool, "name", "") == EXPAND["name"] for tool in tools):
+            return
+
+        async def answer(**arguments: Any) -> Any:
+            result = await asyncio.to_thread(self._host.expansion, path, arguments)
+            return [content_of(part) for part in result.content]
+
+        name, description, parameters = EXPAND["name"], EXPAND["description"], EXPAND["parameters"]
+        tools.append(FunctionTool(name=name, description=description, func=answer, input_model=parameters))
 
 
-def _shown(call: _Call) -> list[Message]:
+def _shown(call: ModelCall) -> list[Message]:
     """Return the view: the caller's own messages where they are shown unchanged, and new ones for the rest."""
     shown: list[Message] = []
-    last: tuple[int, int] | None = None
-    for items, entries in call.view.by_item():
-        if items:
-            shown += [call.given[index] for index in items]
-            last = None
-            continue
-        for entry in entries:
-            place = call.view.list_places.get(entry.position)
-            if place is None:
-                shown.append(to_agent_framework(entry.message, call.format))
-                last = None
-                continue
-            own = call.given[place.items[0]]
-            kept = groups(own)[place.part]
-            made = to_agent_framework(entry.message, call.format, own, kept)
-            if last == (place.items[0], place.part - 1) and shown[-1].role == made.role:
+    before: tuple[Message | None, int] = (None, 0)
+    for own, entry, part in call.shown():
+        if entry is None:
+            shown.append(own)
+        else:
+            kept = groups(own)[part] if own is not None else ()
+            made = to_agent_framework(entry.message, call.chat.format.name, own, kept)
+            if part and before[0] is own and before[1] == part - 1 and shown[-1].role == made.role:
                 shown[-1].contents.extend(made.contents)  # The next part of the same message.
             else:
                 shown.append(made)
-            last = (place.items[0], place.part)
+        before = (own, part)
     return shown
 
 
-def _smaller(call: _Call, error: Exception) -> _Call:
-    """Return a smaller view for a prompt that was too long. Raises the error if it has another cause."""
-    call.chat.retry_smaller(error)
-    return call._replace(view=call.chat.view)
-
-
-def _record(call: _Call, response: Any) -> None:
+def _record(call: ModelCall, response: Any) -> None:
     """Record the reply. If it has several messages, the next list brings the others."""
     for message in response.messages[:1] if response else ():
-        try:
-            call.chat.record(messages_of(message, call.format)[0], usage=usage_of(response), call=call.view.turn)
-        except FoveateError as error:  # The session brings the reply again; only its usage is missing.
-            _log.warning("A reply was not recorded: %s", error)
+        call.record(message, usage_of(response))
 
 
 def _is_on_server(context: ChatContext) -> bool:
@@ -165,38 +137,14 @@ def _has_loop(context: ChatContext) -> bool:
     return bool((getattr(context.client, "function_invocation_configuration", None) or {}).get("enabled", False))
 
 
-def _offer(options: Any, chat: Conversation) -> None:
-    """Add the tool `expand` to the tools of the run, unless there is one with this name."""
-    tools = options.get("tools")
-    if any(getattr(tool, "name", "") == "expand" for tool in tools or ()):
-        return
-
-    async def answer(**arguments: Any) -> Any:
-        result = await asyncio.to_thread(chat.expansion, arguments)
-        return [content_of(part) for part in result.content]
-
-    about = _EXPAND["function"]
-    tool = FunctionTool(name="expand", description=about["description"], func=answer, input_model=about["parameters"])
-    if tools:
-        tools.append(tool)
-    else:
-        options["tools"] = [tool]
-
-
 def _definition(tool: Any) -> Any:
     """Return the definition of a tool as the model reads it."""
-    if not isinstance(tool, FunctionTool):
-        return dict(tool) if isinstance(tool, Mapping) else {"type": type(tool).__name__}
-    if tool.name == "expand":
-        return _EXPAND
-    names = {"name": tool.name, "description": tool.description, "parameters": tool.parameters()}
-    return {"type": "function", "function": names}
+    if isinstance(tool, FunctionTool):
+        return tool_definition(tool.name, tool.description, tool.parameters())
+    return dict(tool) if isinstance(tool, Mapping) else {"type": type(tool).__name__}
 
 
-def _model_of(client: Any, model: str | None) -> tuple[str, str]:
-    """Return the wire format whose rules the model has, and its name."""
+def _format_of(client: Any) -> str:
+    """Return the wire format whose rules the model of a client has."""
     kinds = " ".join(kind.__name__ for kind in type(client).__mro__)
-    format = "anthropic" if "Anthropic" in kinds else "gemini" if "Gemini" in kinds or "Google" in kinds else "openai"
-    if format == "openai" and "OpenAIChatClient" in kinds:
-        format = "openai_responses"
-    return format, model_name(format, str(model or getattr(client, "model", "") or ""))
+    return "openai_responses" if "OpenAIChatClient" in kinds else wire_format(kinds)

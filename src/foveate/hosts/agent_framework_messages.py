@@ -1,26 +1,23 @@
 """Messages of Microsoft Agent Framework as messages of foveate, and back.
 
-A message of the framework may hold several results of tools. Each of them is a message of foveate. Reasoning and
-contents of unknown kinds belong to the wire format of the client that brought them: only its provider gets them back.
+A message of the framework may hold several results of tools. Each of them is a message of foveate.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
 from agent_framework import Content, Message
 
-from ..core.messages import Content as Piece
-from ..core.messages import Media, Opaque, Part, Reasoning, Role, State, Text, ToolCall, ToolResult
 from ..core.messages import Message as CoreMessage
+from ..core.messages import Role
 from ..core.stamps import Usage
+from .agent_framework_contents import content_of, grouped, part_contents, part_of, result_of
+from .host import usage_of_totals
 
-__all__ = ["content_of", "groups", "messages_of", "to_agent_framework", "usage_of"]
+__all__ = ["groups", "messages_of", "to_agent_framework", "usage_of"]
 
-_OWN: Final = " of agent-framework"
-"""The end of the kind of a content that foveate does not read."""
 _ROLES: Final[dict[str, Role]] = {"system": "system", "developer": "system", "assistant": "assistant"}
 
 
@@ -31,13 +28,7 @@ def messages_of(message: Message, format: str) -> list[CoreMessage]:
 
 def groups(message: Message) -> list[list[Content]]:
     """Return the contents behind each of `messages_of(message)`: a result alone, others together."""
-    found: list[list[Content]] = []
-    for content in message.contents:
-        if content.type == "function_result" or not found or found[-1][-1].type == "function_result":
-            found.append([content])
-        else:
-            found[-1].append(content)
-    return found or [[]]
+    return grouped(message.contents, lambda last, next: "function_result" not in (last.type, next.type)) or [[]]
 
 
 def to_agent_framework(
@@ -59,99 +50,30 @@ def to_agent_framework(
     )
 
 
-def content_of(part: Part | Piece) -> Content:
-    """Return a part of a message as a content of the framework."""
-    match part:
-        case Text(text=text):
-            return Content.from_text(text)
-        case Reasoning():
-            data = part.encrypted or part.signature
-            return Content.from_text_reasoning(text=part.text or None, protected_data=data or None)
-        case ToolCall():
-            return Content.from_function_call(part.call_id, part.name, arguments=part.arguments)
-        case Media(source="base64"):
-            return Content.from_uri(f"data:{part.mime};base64,{part.data}", name=part.name or None)
-        case Media(source="url"):
-            return Content.from_uri(part.data, media_type=part.mime or None, name=part.name or None)
-        case Media():
-            return Content.from_hosted_file(part.data, media_type=part.mime or None, name=part.name or None)
-        case Opaque() if part.kind.endswith(_OWN):
-            return Content.from_dict(json.loads(part.body))
-        case other:
-            return Content.from_text(f"[{getattr(other, 'kind', 'content')}]")
-
-
 def usage_of(response: Any) -> Usage | None:
     """Return the usage of a reply. The framework's input tokens include those of the cache."""
     details = response.usage_details or {}
     if (total := details.get("input_token_count")) is None:
         return None
     read, write = details.get("cache_read_input_token_count"), details.get("cache_creation_input_token_count")
-    plain = max(0, total - (read or 0) - (write or 0))
-    reasoning = details.get("reasoning_output_token_count")
-    return Usage(plain, read, write, details.get("output_token_count"), reasoning)
+    output, reasoning = details.get("output_token_count"), details.get("reasoning_output_token_count")
+    return usage_of_totals(total, read, write, output, reasoning)
 
 
 def _message_of(message: Message, contents: list[Content], format: str) -> CoreMessage:
     if contents and contents[0].type == "function_result":
-        return CoreMessage("tool", (_result_of(contents[0], format),))
-    parts = tuple(_part_of(run, format) for run in _runs(contents))
+        return CoreMessage("tool", (result_of(contents[0], format),))
+    parts = tuple(part_of(group, format) for group in part_contents(contents))
     return CoreMessage(_ROLES.get(message.role, "user"), parts)
 
 
 def _contents_of(message: CoreMessage, format: str, kept: Sequence[Content]) -> list[Content]:
     if (result := message.result) is not None:
         old = kept[0] if kept else None
-        if old is not None and _result_of(old, format) == result:
+        if old is not None and result_of(old, format) == result:
             return [old]
         failure = (old.exception if old is not None else None) or ("failed" if result.state != "ok" else None)
         items = [content_of(part) for part in result.content]
         return [Content.from_function_result(result.call_id, result=items, exception=failure, id=old and old.id)]
-    same = {_part_of(run, format): run for run in _runs(kept)}
+    same = {part_of(group, format): group for group in part_contents(kept)}
     return [content for part in message.parts for content in same.get(part) or [content_of(part)]]
-
-
-def _runs(contents: Sequence[Content]) -> list[list[Content]]:
-    """Return the contents behind each part: the texts of one item of reasoning together, others alone."""
-    found: list[list[Content]] = []
-    for content in contents:
-        last = found[-1][-1] if found else None
-        if last is not None and content.type == last.type == "text_reasoning" and content.id and content.id == last.id:
-            found[-1].append(content)
-        else:
-            found.append([content])
-    return found
-
-
-def _result_of(content: Content, format: str) -> ToolResult:
-    state: State = "error" if content.exception else "ok"
-    if not content.items:
-        text = content.result if isinstance(content.result, str) else json.dumps(content.result, default=str)
-        return ToolResult(content.call_id or "", (Text(text),), state)
-    pieces = (part for item in content.items if isinstance(part := _part_of([item], format), Text | Media | Opaque))
-    return ToolResult(content.call_id or "", tuple(pieces), state)
-
-
-def _part_of(run: list[Content], format: str) -> Part:
-    content = run[0]
-    match content.type:
-        case "text":
-            return Text(content.text)
-        case "text_reasoning":
-            text = "\n".join(one.text for one in run if one.text)
-            data = next((one.protected_data for one in run if one.protected_data), "")
-            is_encrypted = format == "openai_responses"
-            return Reasoning(text, "" if is_encrypted else data, data if is_encrypted else "", format)
-        case "function_call" if not content.informational_only and not content.hosted:
-            arguments = content.arguments or "{}"
-            body = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
-            return ToolCall(content.call_id or "", content.name or "", body)
-        case "data" if ";base64," in content.uri:
-            head, _, data = content.uri.partition(";base64,")
-            return Media(content.media_type or head.removeprefix("data:"), "base64", data, content.name or "")
-        case "uri":
-            return Media(content.media_type or "", "url", content.uri, content.name or "")
-        case "hosted_file":
-            return Media(content.media_type or "", "file", content.file_id or "", content.name or "")
-        case kind:
-            return Opaque(format, f"{kind}{_OWN}", json.dumps(content.to_dict(), default=str))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
 from ..core.stamps import Usage
+from .host import source_format, usage_of_totals
 
 __all__ = ["from_langchain", "langchain_content", "to_langchain", "usage_of"]
-
-_FORMATS: Final = {"anthropic": "anthropic", "google_genai": "gemini", "google_vertexai": "gemini"}
-"""Wire formats of the providers that LangChain names in its replies; others have that of the conversation."""
 
 
 def from_langchain(message: BaseMessage, format: str) -> Message:
@@ -23,7 +21,7 @@ def from_langchain(message: BaseMessage, format: str) -> Message:
     `format`: the wire format of the model. Reasoning goes back only to the format that it came from.
     """
     provider = str(message.response_metadata.get("model_provider", ""))
-    parts = tuple(_parts(message, _FORMATS.get(provider, format)))
+    parts = tuple(_parts(message, source_format(provider, format)))
     match message:
         case ToolMessage():
             state: State = "error" if message.status == "error" else "ok"
@@ -87,14 +85,13 @@ def _thoughts(message: Message, own: BaseMessage | None) -> list[Any]:
 
 
 def usage_of(message: AIMessage) -> Usage | None:
-    """Return the usage of a reply. LangChain's input tokens include those of the cache."""
+    """Return the usage of a reply; None if the provider did not report it."""
     if not (usage := message.usage_metadata):
         return None
-    details: Any = usage.get("input_token_details") or {}
-    read, write = details.get("cache_read"), details.get("cache_creation")
-    plain = usage["input_tokens"] - (read or 0) - (write or 0)
+    prompt: Any = usage.get("input_token_details") or {}
     reasoning = (usage.get("output_token_details") or {}).get("reasoning")
-    return Usage(max(0, plain), read, write, usage["output_tokens"], reasoning)
+    read, write = prompt.get("cache_read"), prompt.get("cache_creation")
+    return usage_of_totals(usage["input_tokens"], read, write, usage["output_tokens"], reasoning)
 
 
 def _parts(message: BaseMessage, format: str) -> Iterator[Part | Content]:

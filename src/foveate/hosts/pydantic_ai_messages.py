@@ -9,7 +9,7 @@ import base64
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from pydantic_ai.messages import (
     BinaryContent,
@@ -28,11 +28,9 @@ from pydantic_ai.messages import (
 )
 
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
+from .host import source_format
 
 __all__ = ["content_of", "messages_of", "request_part", "response_of"]
-
-_FORMATS: Final = {"anthropic": "anthropic", "google": "gemini", "google-gla": "gemini", "google-vertex": "gemini"}
-"""Wire formats of the providers that Pydantic AI names in its replies; others have that of the conversation."""
 
 
 def messages_of(message: ModelMessage, format: str) -> list[Message]:
@@ -41,7 +39,7 @@ def messages_of(message: ModelMessage, format: str) -> list[Message]:
     `format`: the wire format of the model. Reasoning goes back only to the format that it came from.
     """
     if isinstance(message, ModelResponse):
-        source = _FORMATS.get(message.provider_name or "", format)
+        source = source_format(message.provider_name or "", format)
         return [Message("assistant", tuple(_response_parts(message, source)))]
     return [_request_message(part, format) for part in message.parts]
 
@@ -126,8 +124,6 @@ def response_of(message: Message, own: ModelResponse | None = None) -> ModelResp
             case Reasoning():
                 kept = (old for old in own.parts if isinstance(old, ThinkingPart)) if own else ()
                 parts += [old for old in kept if (old.content, old.signature or "") == (part.text, part.signature)][:1]
-            case _:
-                pass
     return replace(own, parts=parts) if own else ModelResponse(parts)
 
 
@@ -142,8 +138,6 @@ def content_of(parts: Sequence[Part | Content]) -> Any:
                 pieces.append(BinaryContent(base64.b64decode(part.data), media_type=part.mime))
             case Media(source="url"):
                 pieces.append(ImageUrl(part.data))
-            case _:
-                pass
     match pieces:
         case []:
             return ""

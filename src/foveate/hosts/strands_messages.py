@@ -10,35 +10,14 @@ import base64
 import itertools
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
-from ..core.stamps import Usage
+from .strands_files import file_block, media_of
 
-__all__ = ["blocks_of", "messages_of", "usage_of"]
+__all__ = ["blocks_of", "messages_of", "result_block"]
 
 Block = dict[str, Any]
-
-_DOCUMENTS: Final = {
-    "pdf": "application/pdf",
-    "csv": "text/csv",
-    "doc": "application/msword",
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "xls": "application/vnd.ms-excel",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "html": "text/html",
-    "txt": "text/plain",
-    "md": "text/markdown",
-}
-"""Format of a document block -> media type."""
-_FORMATS: Final = {mime: format for format, mime in _DOCUMENTS.items()}
-_FIELDS: Final = {
-    "image": {"format", "source"},
-    "audio": {"format", "source"},
-    "video": {"format", "source"},
-    "document": {"format", "name", "source"},
-}
-"""Kinds of files -> the fields that `Media` holds. A file with others is kept as it is."""
 
 
 def messages_of(message: Any, format: str) -> list[Message]:
@@ -61,23 +40,18 @@ def messages_of(message: Any, format: str) -> list[Message]:
 
 def blocks_of(message: Message, own: Sequence[Block] = ()) -> list[Block]:
     """Return the blocks of a message. `own`: those that it had, which are kept where they still say the same."""
-    result = message.result
-    if result is not None:
-        old: Block = next((block["toolResult"] for block in own if _answers(block, result.call_id)), {})
-        status = "error" if result.state == "error" else "success"
-        content = _blocks(result.content, old.get("content", ()))
-        return [{"toolResult": {**old, "toolUseId": result.call_id, "status": status, "content": content}}]
-    return _blocks(message.parts, own)
+    if (result := message.result) is None:
+        return _blocks(message.parts, own)
+    results: list[Block] = [block["toolResult"] for block in own if "toolResult" in block]
+    old = next((block for block in results if block["toolUseId"] == result.call_id), {})
+    return [{"toolResult": result_block(result, result.call_id, old)}]
 
 
-def usage_of(usage: Any) -> Usage | None:
-    """Return the usage of a reply; None if none was reported.
-
-    Some models of Strands count the cache's tokens among the input tokens, others do not. The total has them once.
-    """
-    read, write = usage.get("cacheReadInputTokens"), usage.get("cacheWriteInputTokens")
-    output, total = usage["outputTokens"], usage.get("totalTokens") or usage["inputTokens"] + usage["outputTokens"]
-    return Usage(max(0, total - output - (read or 0) - (write or 0)), read, write, output) if total else None
+def result_block(result: ToolResult, call_id: str, own: Block | None = None) -> Block:
+    """Return the result of the call with this id. `own`: the block that it was."""
+    own = own or {}
+    status = "error" if result.state == "error" else "success"
+    return {**own, "toolUseId": call_id, "status": status, "content": _blocks(result.content, own.get("content", ()))}
 
 
 def _part(block: Block, format: str) -> Any:
@@ -96,18 +70,7 @@ def _part(block: Block, format: str) -> Any:
         case {"json": value}:  # Models get this text of it.
             return Text(json.dumps(value, ensure_ascii=False))
         case _:
-            return _file(block) or Opaque(format, next(iter(block), ""), json.dumps(block, default=_packed))
-
-
-def _file(block: Block) -> Media | None:
-    """Return the file in a block; None if it is no file, or one with facts that `Media` has no place for."""
-    for kind, fields in _FIELDS.items():
-        match block.get(kind):
-            case {"format": str(format), "source": {"bytes": bytes(data), **elsewhere}, **rest} if not elsewhere:
-                if rest.keys() <= fields and (kind != "document" or format in _DOCUMENTS):
-                    mime = _DOCUMENTS[format] if kind == "document" else f"{kind}/{format}"
-                    return Media(mime, "base64", base64.b64encode(data).decode(), str(rest.get("name", "")))
-    return None
+            return media_of(block) or Opaque(format, next(iter(block), ""), json.dumps(block, default=_packed))
 
 
 def _result(result: Any, format: str) -> ToolResult:
@@ -140,7 +103,7 @@ def _block(part: Part | Content) -> Block | None:
             signature = {"signature": part.signature} if part.signature else {}
             return {"reasoningContent": {"reasoningText": {"text": part.text, **signature}}}
         case Media(source="base64"):
-            return _file_block(part)
+            return file_block(part)
         case Media():
             return {"text": f"[{part.mime or 'file'}: {part.data}]"}
         case Opaque(kind=kind, body=body):
@@ -148,19 +111,6 @@ def _block(part: Part | Content) -> Block | None:
             return unpacked if kind in unpacked else None  # A block of Strands, which another host has not.
         case _:
             return None
-
-
-def _file_block(media: Media) -> Block:
-    kind, _, format = media.mime.partition("/")
-    source = {"bytes": base64.b64decode(media.data)}
-    if media.mime not in _FORMATS and kind in _FIELDS:
-        return {kind: {"format": format, "source": source}}
-    document = {"format": _FORMATS.get(media.mime, "txt"), "name": media.name or "document", "source": source}
-    return {"document": document}
-
-
-def _answers(block: Block, call_id: str) -> bool:
-    return "toolResult" in block and bool(block["toolResult"]["toolUseId"] == call_id)
 
 
 def _packed(value: object) -> object:

@@ -15,14 +15,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from types import ModuleType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal
 
 from .sdk_requests import SdkRequest, SdkRequests
+from .transport_messages import HEADER, changed_request, changed_response, request_parts
 
 __all__ = ["HEADER", "async_http_client", "conversation", "http_client"]
 
-HEADER: Final = "x-foveate-conversation"
-"""The request header with the name of the conversation. It is not sent on."""
 _name: ContextVar[str] = ContextVar("foveate_conversation", default="")
 
 Library = Literal["httpx", "httpx2"]
@@ -36,17 +35,17 @@ def http_client(*, library: Library = "httpx2", transport: Any = None, **options
     `store`, `window` and `policy`. Raises BadSetting.
     """
     httpx = importlib.import_module(library)
-    views = SdkRequests(options)
-    client = _transports(httpx).Sync(views, transport or httpx.HTTPTransport())
-    return httpx.Client(transport=client, timeout=httpx.Timeout(600, connect=5))
+    kind = _subclass(_Transport, httpx.BaseTransport)
+    sender = kind(httpx, SdkRequests(options), transport or httpx.HTTPTransport())
+    return httpx.Client(transport=sender, timeout=httpx.Timeout(600, connect=5))
 
 
 def async_http_client(*, library: Library = "httpx2", transport: Any = None, **options: Any) -> Any:
     """Return an `httpx.AsyncClient` for `AsyncOpenAI` or `AsyncAnthropic`. The arguments are those of `http_client`."""
     httpx = importlib.import_module(library)
-    views = SdkRequests(options)
-    client = _transports(httpx).Async(views, transport or httpx.AsyncHTTPTransport())
-    return httpx.AsyncClient(transport=client, timeout=httpx.Timeout(600, connect=5))
+    kind = _subclass(_Transport, httpx.AsyncBaseTransport)
+    sender = kind(httpx, SdkRequests(options), transport or httpx.AsyncHTTPTransport())
+    return httpx.AsyncClient(transport=sender, timeout=httpx.Timeout(600, connect=5))
 
 
 @contextmanager
@@ -62,107 +61,80 @@ def conversation(name: str) -> Iterator[None]:
         _name.reset(token)
 
 
-class _Classes(NamedTuple):
-    Sync: Any
-    Async: Any
+class _Stream:
+    """The bytes of a streamed answer, which are gathered on their way."""
+
+    def __init__(self, inner: Any, call: SdkRequest) -> None:
+        self._inner, self._call = inner, call
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._inner:
+            self._call.feed(piece)
+            yield piece
+        self._call.ended()
+
+    def close(self) -> None:
+        self._inner.close()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._inner:
+            self._call.feed(piece)
+            yield piece
+        await asyncio.to_thread(self._call.ended)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Transport:
+    """Sends each request with its view, and the smaller one if the provider refuses it as too long."""
+
+    def __init__(self, httpx: ModuleType, views: SdkRequests, inner: Any) -> None:
+        self._httpx, self._views, self._inner = httpx, views, inner
+
+    def handle_request(self, request: Any) -> Any:
+        call = self._views.begin(*request_parts(request, request.read(), _name.get()))
+        while call is not None:
+            response = self._inner.handle_request(changed_request(self._httpx, request, call))
+            if response.status_code == 200 and call.is_stream:
+                return self._streamed(response, call)
+            content = response.read()
+            if response.status_code == 200:
+                call.received(content)
+            elif call.refused(response.status_code, content):
+                continue
+            return changed_response(self._httpx, response, content=content)
+        return self._inner.handle_request(request)
+
+    def close(self) -> None:
+        self._inner.close()
+        self._views.close()
+
+    async def handle_async_request(self, request: Any) -> Any:
+        parts = request_parts(request, await request.aread(), _name.get())
+        call = await asyncio.to_thread(self._views.begin, *parts)
+        while call is not None:
+            response = await self._inner.handle_async_request(changed_request(self._httpx, request, call))
+            if response.status_code == 200 and call.is_stream:
+                return self._streamed(response, call)
+            content = await response.aread()
+            if response.status_code == 200:
+                await asyncio.to_thread(call.received, content)
+            elif await asyncio.to_thread(call.refused, response.status_code, content):
+                continue
+            return changed_response(self._httpx, response, content=content)
+        return await self._inner.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+        await asyncio.to_thread(self._views.close)
+
+    def _streamed(self, response: Any, call: SdkRequest) -> Any:
+        kind = _subclass(_Stream, self._httpx.SyncByteStream, self._httpx.AsyncByteStream)
+        return changed_response(self._httpx, response, stream=kind(response.stream, call))
 
 
 @cache
-def _transports(httpx: ModuleType) -> _Classes:
-    """Return the two transports, as subclasses of this library's own."""
-
-    class Stream(httpx.SyncByteStream):  # type: ignore[name-defined]
-        def __init__(self, inner: Any, call: SdkRequest) -> None:
-            self._inner, self._call = inner, call
-
-        def __iter__(self) -> Iterator[bytes]:
-            for piece in self._inner:
-                self._call.feed(piece)
-                yield piece
-            self._call.ended()
-
-        def close(self) -> None:
-            self._inner.close()
-
-    class AsyncStream(httpx.AsyncByteStream):  # type: ignore[name-defined]
-        def __init__(self, inner: Any, call: SdkRequest) -> None:
-            self._inner, self._call = inner, call
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for piece in self._inner:
-                self._call.feed(piece)
-                yield piece
-            await asyncio.to_thread(self._call.ended)
-
-        async def aclose(self) -> None:
-            await self._inner.aclose()
-
-    class Sync(httpx.BaseTransport):  # type: ignore[name-defined]
-        def __init__(self, views: SdkRequests, inner: Any) -> None:
-            self._views, self._inner = views, inner
-
-        def handle_request(self, request: Any) -> Any:
-            call = self._views.begin(*_parts_of(request, request.read()))
-            while call is not None:
-                response = self._inner.handle_request(_changed(httpx, request, call))
-                if response.status_code == 200 and call.is_stream:
-                    return _answer(httpx, response, stream=Stream(response.stream, call))
-                content = response.read()
-                if response.status_code == 200:
-                    call.received(content)
-                elif call.refused(response.status_code, content):
-                    continue
-                return _answer(httpx, response, content=content)
-            return self._inner.handle_request(request)
-
-        def close(self) -> None:
-            self._inner.close()
-            self._views.close()
-
-    class Async(httpx.AsyncBaseTransport):  # type: ignore[name-defined]
-        def __init__(self, views: SdkRequests, inner: Any) -> None:
-            self._views, self._inner = views, inner
-
-        async def handle_async_request(self, request: Any) -> Any:
-            call = await asyncio.to_thread(self._views.begin, *_parts_of(request, await request.aread()))
-            while call is not None:
-                response = await self._inner.handle_async_request(_changed(httpx, request, call))
-                if response.status_code == 200 and call.is_stream:
-                    return _answer(httpx, response, stream=AsyncStream(response.stream, call))
-                content = await response.aread()
-                if response.status_code == 200:
-                    await asyncio.to_thread(call.received, content)
-                elif await asyncio.to_thread(call.refused, response.status_code, content):
-                    continue
-                return _answer(httpx, response, content=content)
-            return await self._inner.handle_async_request(request)
-
-        async def aclose(self) -> None:
-            await self._inner.aclose()
-            await asyncio.to_thread(self._views.close)
-
-    return _Classes(Sync, Async)
-
-
-def _parts_of(request: Any, content: bytes) -> tuple[str, bytes, str]:
-    name = request.headers.pop(HEADER, "") or _name.get()
-    return (request.url.path if request.method == "POST" else "", content, name)
-
-
-def _changed(httpx: ModuleType, request: Any, call: SdkRequest) -> Any:
-    """Return the request with the view. It asks for an answer that is not compressed, which can be read on the way."""
-    dropped = {b"content-length", b"accept-encoding", b"anthropic-beta" if call.betas else b""}
-    headers = [(name, value) for name, value in request.headers.raw if name.lower() not in dropped]
-    if call.betas:
-        betas = [beta.strip() for beta in request.headers.get("anthropic-beta", "").split(",")]
-        headers.append((b"anthropic-beta", ",".join(dict.fromkeys(filter(None, [*betas, *call.betas]))).encode()))
-    return httpx.Request(
-        request.method, request.url, headers=headers, content=call.content, extensions=request.extensions
-    )
-
-
-def _answer(httpx: ModuleType, response: Any, **body: Any) -> Any:
-    """Return the response with a body that was read, or with a stream that is."""
-    dropped = (b"content-length", b"transfer-encoding", b"content-encoding") if "content" in body else ()
-    headers = [(name, value) for name, value in response.headers.raw if name.lower() not in dropped]
-    return httpx.Response(response.status_code, headers=headers, extensions=response.extensions, **body)
+def _subclass(kind: type, *bases: type) -> Any:
+    """Return the class as one of the library's own, which checks the classes of its streams."""
+    return type(kind.__name__, (kind, *bases), {})

@@ -1,0 +1,246 @@
+"""The parts that all integrations share: the conversations of a framework, and its model calls.
+
+An integration does three things for each model call. It calls `host.begin(...)` with the framework's own list, sends
+`call.shown()` in place of the list, and calls `call.record(...)` with the reply. `begin` returns None if no view can be
+made; the framework then sends its own list.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from ..core.conversation_names import child_name
+from ..core.stamps import Usage
+from ..errors import BadSetting, FoveateError
+from ..expand.tool import expand_tool
+from ..models.known import check_model
+from ..open import open_store
+from ..open.pool import Conversations
+from ..types import ListItem
+
+if TYPE_CHECKING:
+    from ..conversation import Conversation
+    from ..core.messages import ToolResult
+    from ..core.view import Entry
+
+__all__ = [
+    "EXPAND",
+    "Host",
+    "ModelCall",
+    "Path",
+    "Shown",
+    "logged",
+    "model_name",
+    "source_format",
+    "tool_definition",
+    "usage_of_totals",
+    "wire_format",
+]
+
+Path = tuple[str, ...]
+"""The name of a conversation: that of a thread or session, then the keys of the sub-agents below it."""
+
+_log = logging.getLogger("foveate")
+_EXPAND_TOOL: Final[dict[str, Any]] = expand_tool("openai")
+EXPAND: Final[dict[str, Any]] = _EXPAND_TOOL["function"]
+"""The tool `expand`: its `name`, `description` and `parameters`."""
+_MAX_REASONS: Final = 100
+
+
+class Host:
+    """The conversations of a framework in one store, which models of several wire formats may continue."""
+
+    def __init__(self, store: Any = "memory:", *, expand: bool | None = True, **options: Any) -> None:
+        """`options`: those of `Conversations`, without `format`. The store is opened at once. Raises BadSetting."""
+        self.offers_expand = expand is True
+        """Whether every model gets the tool `expand`."""
+        store = store or "memory:"
+        self._owned = open_store(store) if isinstance(store, str) else None
+        self._options = {**options, "expand": expand, "store": self._owned or store}
+        self._lock = threading.Lock()
+        self._pools = {"openai": Conversations(format="openai", **self._options)}
+        self._newest: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
+        """A name -> the conversation in the format of its newest model call."""
+        self._reasons: set[str] = set()
+
+    def close(self) -> None:
+        """Close the store, if it was opened here."""
+        with self._lock:
+            for pool in self._pools.values():
+                pool.close()
+        if self._owned is not None:
+            self._owned.close()
+
+    def conversation(self, path: Path, format: str = "") -> Conversation:
+        """Return a conversation. `format`: by default the one of its newest model call."""
+        name = reduce(child_name, path)
+        with self._lock:
+            if not format and (newest := self._newest.get(name)) is not None:
+                return newest
+            format = format or "openai"
+            if format not in self._pools:
+                self._pools[format] = Conversations(format=format, **self._options)
+            pool = self._pools[format]
+        chat = pool.get(name)
+        with self._lock:
+            self._newest[name] = chat
+        return chat
+
+    def begin(
+        self,
+        path: Path,
+        items: Sequence[Any],
+        *,
+        format: str,
+        model: str,
+        read: Callable[[Any, str], Any] | None = None,
+        key: Callable[[Any], str | None] | None = None,
+        system: object = None,
+        tools: Sequence[Any] = (),
+    ) -> ModelCall | None:
+        """Take over the framework's list, and return a model call with its view; None, with a warning, if that fails.
+
+        `read`: returns the messages of an item for a model of this wire format. By default, items are messages in this
+        format. `key`: returns the framework's id of an item. `tools`: their definitions, as `tool_definition` returns.
+        """
+        try:
+            return ModelCall(self.conversation(path, format), items, read, key, system, tools, model)
+        except Exception as error:  # A fault of foveate does not stop the framework's run.
+            self.warn(error)
+            return None
+
+    def expansion(self, path: Path, arguments: str | Mapping[str, Any]) -> ToolResult:
+        """Return the result of a call of the tool `expand`."""
+        return self.conversation(path).expansion(arguments)
+
+    def warn(self, reason: str | Exception) -> None:
+        """Log why a request is sent unchanged, once for each reason."""
+        text = reason if isinstance(reason, str) else _sentence(reason)
+        if text not in self._reasons and len(self._reasons) < _MAX_REASONS:
+            self._reasons.add(text)
+            _log.warning("The messages are sent as they are. %s", text, exc_info=_unexpected(reason))
+
+
+class Shown(NamedTuple):
+    """A piece of a view: an item of the framework to send as it is, or a message to make an item of."""
+
+    item: Any
+    """The item; None for a message that foveate made."""
+    entry: Entry | None = None
+    """The message to send in place of (a part of) the item; None if the item is sent as it is."""
+    part: int = 0
+    """Which of the messages in the item it is."""
+
+
+class ModelCall:
+    """One model call of a framework."""
+
+    def __init__(
+        self,
+        chat: Conversation,
+        items: Sequence[Any],
+        read: Callable[[Any, str], Any] | None,
+        key: Callable[[Any], str | None] | None,
+        system: object,
+        tools: Sequence[Any],
+        model: str,
+    ) -> None:
+        self.chat = chat
+        self._items, self._read, self._key = items, read, key
+        chat.follow(items, read=None if read is None else self._list_item)
+        self.view = chat.prepare(system=system, tools=tools, model=model_name(chat.format.name, model) or None)
+
+    def shown(self) -> Iterator[Shown]:
+        """Yield what to send, in order."""
+        for places, entries in self.view.by_item():
+            if places:
+                yield from (Shown(self._items[place]) for place in places)
+                continue
+            for entry in entries:
+                place = self.view.list_places.get(entry.position)
+                yield Shown(self._items[place.items[0]], entry, place.part) if place else Shown(None, entry)
+
+    def make_smaller(self, error: Exception) -> None:
+        """Make the view smaller, if the provider refused the prompt as too long. Raises any other error again."""
+        self.chat.retry_smaller(error)
+        self.view = self.chat.view
+
+    def record(self, reply: Any, usage: Usage | None = None) -> None:
+        """Record a reply, an item of the framework. If that fails, the next list brings it without its usage."""
+        with logged("A reply was not recorded"):
+            if self._read is not None:
+                reply = self._read(reply, self.chat.format.name)
+            self.chat.record(reply[0] if isinstance(reply, list) else reply, usage=usage, call=self.view.turn)
+
+    def bill(self, usage: Usage | None) -> None:
+        """Record the usage of a reply that only the next list brings."""
+        if usage is not None:
+            with logged("The usage of a reply was not recorded"):
+                self.chat.bill(self.view.turn, usage)
+
+    def _list_item(self, item: Any) -> ListItem:
+        assert self._read is not None
+        key = self._key(item) if self._key else None
+        return ListItem(self._read(item, self.chat.format.name), key=key or "")
+
+
+@contextmanager
+def logged(failure: str) -> Iterator[None]:
+    """Log an error with the words `failure`, so that it does not stop the framework's run."""
+    try:
+        yield
+    except Exception as error:
+        _log.warning("%s. %s", failure, _sentence(error), exc_info=_unexpected(error))
+
+
+def _sentence(error: Exception) -> str:
+    return str(error) if isinstance(error, FoveateError) else f"{type(error).__name__}: {error!s:.500}"
+
+
+def _unexpected(error: object) -> Exception | None:
+    """Return an error whose traceback belongs in the log: one that does not explain itself."""
+    return error if isinstance(error, Exception) and not isinstance(error, FoveateError) else None
+
+
+def tool_definition(name: str, description: str | None, parameters: object) -> dict[str, Any]:
+    """Return the definition of a tool, as `begin` takes it."""
+    if name == EXPAND["name"]:
+        return _EXPAND_TOOL  # A framework may have changed the schema.
+    return {"type": "function", "function": {"name": name, "description": description or "", "parameters": parameters}}
+
+
+def wire_format(kind: str) -> str:
+    """Return the wire format whose rules a model has. `kind`: the names of its class, or of its provider."""
+    names = {"anthropic": "anthropic", "gemini": "gemini", "google": "gemini", "responses": "openai_responses"}
+    return next((format for name, format in names.items() if name in kind.lower()), "openai")
+
+
+def source_format(provider: str, format: str) -> str:
+    """Return the wire format of the provider that a reply names; `format` for a provider that may use this one."""
+    named = wire_format(provider)
+    return format if named == "openai" else named
+
+
+def model_name(format: str, name: str) -> str:
+    """Return the name of a model for requests in this format.
+
+    A gateway serves models of others in its own format, such as Claude through chat completions.
+    """
+    try:
+        check_model(name, format, None)
+    except BadSetting:
+        return f"gateway:{name}"
+    return name
+
+
+def usage_of_totals(
+    prompt: int, cache_read: int | None, cache_write: int | None, output: int | None, reasoning: int | None = None
+) -> Usage:
+    """Return the usage of a reply. `prompt`: all tokens of the prompt, with those of the cache."""
+    return Usage(max(0, prompt - (cache_read or 0) - (cache_write or 0)), cache_read, cache_write, output, reasoning)

@@ -1,0 +1,38 @@
+"""Requests and responses of `httpx` and `httpx2`, with the body of a view."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, Final
+
+from .sdk_requests import SdkRequest
+
+__all__ = ["HEADER", "changed_request", "changed_response", "request_parts"]
+
+HEADER: Final = "x-foveate-conversation"
+"""The request header with the name of the conversation. It is not sent on."""
+
+
+def request_parts(request: Any, content: bytes, name: str) -> tuple[str, bytes, str]:
+    """Return the path, the body, and the name of the conversation: `name`, unless the request has another."""
+    name = request.headers.pop(HEADER, "") or name
+    return (request.url.path if request.method == "POST" else "", content, name)
+
+
+def changed_request(httpx: ModuleType, request: Any, call: SdkRequest) -> Any:
+    """Return the request with the view. It asks for an answer that is not compressed, which can be read on the way."""
+    dropped = {b"content-length", b"accept-encoding", b"anthropic-beta" if call.betas else b""}
+    headers = [(name, value) for name, value in request.headers.raw if name.lower() not in dropped]
+    if call.betas:
+        betas = [beta.strip() for beta in request.headers.get("anthropic-beta", "").split(",")]
+        headers.append((b"anthropic-beta", ",".join(dict.fromkeys(filter(None, [*betas, *call.betas]))).encode()))
+    return httpx.Request(
+        request.method, request.url, headers=headers, content=call.content, extensions=request.extensions
+    )
+
+
+def changed_response(httpx: ModuleType, response: Any, **body: Any) -> Any:
+    """Return the response with a body that was read, or with a stream that is."""
+    dropped = (b"content-length", b"transfer-encoding", b"content-encoding") if "content" in body else ()
+    headers = [(name, value) for name, value in response.headers.raw if name.lower() not in dropped]
+    return httpx.Response(response.status_code, headers=headers, extensions=response.extensions, **body)

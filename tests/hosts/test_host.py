@@ -1,0 +1,146 @@
+"""What all integrations share, without a framework: its items are pairs of a role and a text."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate import Message, Text, Usage
+from foveate.errors import BadSetting
+from foveate.hosts.host import Host, ModelCall, logged, tool_definition, usage_of_totals, wire_format
+
+Item = tuple[Any, str]
+
+LONG = "All is well. " * 2_000
+
+
+def read(item: Item, format: str) -> Message:
+    role, text = item
+    return Message(role, (Text(text),))
+
+
+def begin(host: Host, items: list[Item], *path: str, **options: Any) -> ModelCall | None:
+    keywords: dict[str, Any] = {"format": "anthropic", "model": "claude-haiku-4-5", "read": read, **options}
+    return host.begin(path or ("t1",), items, **keywords)
+
+
+def test_unchanged_items_are_shown_as_they_are():
+    items: list[Item] = [("user", "Hello."), ("assistant", "Hi."), ("user", "Bye.")]
+    call = begin(Host(window=16_000), items)
+    assert call is not None
+    assert [piece.item for piece in call.shown() if piece.entry is None] == items
+
+
+def test_a_shortened_item_comes_with_its_message():
+    items: list[Item] = [*[("user", "Read."), ("assistant", LONG)] * 20, ("user", "Bye.")]
+    call = begin(Host(window=16_000), items)
+    assert call is not None
+    pieces = list(call.shown())
+    short = [piece for piece in pieces if piece.entry is not None]
+    assert short
+    assert pieces[-1].item is items[-1]
+    assert all(piece.entry is not None and len(piece.entry.message.text) < len(LONG) for piece in short)
+
+
+def test_a_reply_is_recorded_once_although_the_list_brings_it():
+    host, items = Host(window=16_000), list[Item]([("user", "Hello.")])
+    for number in range(3):
+        call = begin(host, items)
+        assert call is not None
+        reply = ("assistant", f"Answer {number}.")
+        call.record(reply, Usage(10, 0, 0, 2))
+        items += [reply, ("user", "And now?")]
+    chat = host.conversation(("t1",))
+    assert [row.message.text for row in chat.history()] == [text for _, text in items[:-1]]
+    assert chat.totals().calls == 3
+
+
+def test_a_reply_that_cannot_be_recorded_is_logged(caplog: pytest.LogCaptureFixture):
+    call = begin(Host(window=16_000), [("user", "Hello.")])
+    assert call is not None
+    with caplog.at_level(logging.WARNING, "foveate"):
+        call.record(("assistant", "One answer."))
+        call.record(("assistant", "Another answer."))
+    assert [record.message.partition(".")[0] for record in caplog.records] == ["A reply was not recorded"]
+
+
+def test_a_fault_is_logged_once_and_no_call_begins(caplog: pytest.LogCaptureFixture):
+    def faulty(item: Item, format: str) -> Message:
+        raise KeyError("content")
+
+    host = Host(window=16_000)
+    with caplog.at_level(logging.WARNING, "foveate"):
+        assert [begin(host, [("user", "Hello.")], read=faulty) for _ in range(3)] == [None] * 3
+    (record,) = caplog.records
+    assert record.message == "The messages are sent as they are. KeyError: 'content'"
+    assert record.exc_info is not None
+
+
+def test_a_setting_that_is_missing_is_logged_without_a_traceback(caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.WARNING, "foveate"):
+        assert begin(Host(), [("user", "Hello.")], model="nobody-knows-me", format="openai") is None
+    (record,) = caplog.records
+    assert "window" in record.message
+    assert not record.exc_info
+
+
+def test_an_error_with_another_cause_is_raised_again():
+    call = begin(Host(window=16_000), [("user", "Hello.")])
+    assert call is not None
+    with pytest.raises(ConnectionError, match="reset"):
+        call.make_smaller(ConnectionError("reset"))
+
+
+def test_a_sub_agent_is_a_child_of_the_thread(tmp_path: Path):
+    host = Host(f"sqlite:///{tmp_path}/chats.db", window=16_000)
+    for path in (("t1",), ("t1", "helper"), ("t1", "helper", "tools/7")):
+        assert begin(host, [("user", "Hello.")], *path) is not None
+    names = [host.conversation(path).name for path in (("t1",), ("t1", "helper"))]
+    assert names == ["t1", "t1/helper"]
+    assert host.conversation(("t1", "helper", "tools/7")).name.startswith("t1/helper/tools-7-")
+    host.close()
+
+
+def test_the_conversation_is_that_of_the_newest_model_call():
+    host, items = Host(window=16_000), list[Item]([("user", "Hello.")])
+    for format in ("anthropic", "openai", "gemini"):
+        call = begin(host, items, format=format, model="")
+        assert call is not None
+        assert host.conversation(("t1",)) is call.chat
+
+
+def test_options_are_checked_when_the_host_is_made():
+    with pytest.raises(BadSetting):
+        Host(window=-1)
+
+
+def test_logged_passes_interruptions_on():
+    with pytest.raises(KeyboardInterrupt), logged("A reply was not recorded"):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("kind", "format"),
+    [
+        ("anthropic-chat", "anthropic"),
+        ("chat-google-generative-ai", "gemini"),
+        ("openai OpenAIResponsesModel", "openai_responses"),
+        ("OpenAIModel Model object", "openai"),
+        ("ollama", "openai"),
+    ],
+)
+def test_the_wire_format_of_a_model_follows_from_its_kind(kind: str, format: str):
+    assert wire_format(kind) == format
+
+
+def test_the_tokens_of_the_cache_are_part_of_the_prompt():
+    assert usage_of_totals(100, 60, 10, 5, 2) == Usage(30, 60, 10, 5, 2)
+    assert usage_of_totals(100, None, None, 5) == Usage(100, None, None, 5)
+
+
+def test_the_definition_of_expand_is_always_the_same():
+    assert tool_definition("expand", "Changed.", {"title": "expand"}) == tool_definition("expand", None, {})
+    assert tool_definition("read", None, {"type": "object"})["function"]["parameters"] == {"type": "object"}
