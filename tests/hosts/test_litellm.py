@@ -478,8 +478,8 @@ class Held:
     async def begin(self) -> Any:
         return await self._logger.async_pre_call_deployment_hook(self.data, litellm.types.utils.CallTypes(self._kind))
 
-    async def report(self, reply: dict[str, Any]) -> None:
-        kwargs = {"litellm_call_id": self.data["litellm_call_id"]}
+    async def report(self, reply: dict[str, Any], **more: Any) -> None:
+        kwargs = {"litellm_call_id": self.data["litellm_call_id"], **more}
         await self._logger.async_log_success_event(kwargs, litellm.ModelResponse(**reply), None, None)
 
 
@@ -540,6 +540,23 @@ def test_a_stream_without_usage_bills_nothing(tmp_path: Path):
         assert chat.history()[-1].stamp.usage is None
 
 
+def test_a_reply_from_litellms_cache_is_recorded_and_not_billed(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    logger = logger_of(store=url)
+    more = {"model": "openai/gpt-5", "litellm_session_id": "logs", "litellm_call_id": "a"}
+
+    async def main() -> None:
+        held = Held(logger, "acompletion", {"messages": first_list(), **more})
+        await held.begin()
+        await held.report(logged_reply("One.", 100), cache_hit=True)
+
+    asyncio.run(main())
+    logger.close()
+    with foveate.open_conversation("logs", store=url, window=WINDOW) as chat:
+        assert [row.message.role for row in chat.history()] == ["user", "assistant"]
+        assert chat.history()[-1].stamp.usage is None
+
+
 def test_a_refused_prompt_makes_the_next_one_smaller():
     logger_of()
     model = ScriptedModel(reader(30), "anthropic", window=4_000)  # Smaller than the window of the options.
@@ -592,7 +609,7 @@ def test_the_base_model_of_a_deployment_gives_the_window():
 
     with StubServer(model) as server:
         asyncio.run(main(server))
-    assert logger._requests._pools.get("openai", "logs").view.budget.window == 128_000
+    assert logger._requests._host.conversation(("logs",)).view.budget.window == 128_000
 
 
 def test_the_window_of_other_models_is_that_of_litellms_table(caplog: pytest.LogCaptureFixture):
@@ -601,8 +618,15 @@ def test_the_window_of_other_models_is_that_of_litellms_table(caplog: pytest.Log
     with caplog.at_level(logging.WARNING, "foveate"):
         asyncio.run(Held(logger, "acompletion", {**data, "model": "mistral/mistral-large-latest"}).begin())
     known = litellm.get_model_info("mistral/mistral-large-latest")["max_input_tokens"]
-    assert logger._requests._pools.get("openai", "logs").view.budget.window == known
+    assert logger._requests._host.conversation(("logs",)).view.budget.window == known
     assert caplog.text == ""
+
+
+def test_the_window_of_the_options_limits_that_of_litellms_table():
+    logger = logger_of(window=WINDOW)
+    data = {"messages": first_list(), "litellm_session_id": "logs", "litellm_call_id": "a"}
+    asyncio.run(Held(logger, "acompletion", {**data, "model": "mistral/mistral-large-latest"}).begin())
+    assert logger._requests._host.conversation(("logs",)).view.budget.window == WINDOW
 
 
 @pytest.mark.parametrize(
@@ -621,7 +645,7 @@ def test_a_request_that_cannot_have_a_view_is_sent_unchanged(
         for number in range(3):
             held = Held(logger, kind, {**data, "litellm_call_id": f"a{number}"})
             assert asyncio.run(held.begin()) is None
-    (warning,) = [record.getMessage() for record in caplog.records if "as the program made it" in record.getMessage()]
+    (warning,) = [record.getMessage() for record in caplog.records if "are sent as they are" in record.getMessage()]
     assert reason in warning
 
 
