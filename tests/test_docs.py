@@ -71,7 +71,11 @@ def test_the_examples_of_a_page_run_and_print_their_output(page: Path, tmp_path:
         pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
     if page.name in ("mcp.md", "mcp-server.md"):
         pytest.importorskip("mcp", reason="mcp is not installed (the extra `mcp`)")
-    if page.name == "models.md":  # This page uses the real SDKs with its own server.
+    if page.name == "proxy.md":
+        pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `proxy`)")
+        pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
+        pytest.importorskip("anthropic")
+    if page.name in ("models.md", "proxy.md"):  # These pages use the real SDKs with servers of their own.
         pytest.importorskip("openai")
         pytest.importorskip("genai_prices")
         names: dict[str, Any] = {}

@@ -118,6 +118,7 @@ def proxy(
         host=host,
         port=port if port is not None else 0 if wrap else PORT,
         tokens=keys,
+        tenant=settings["tenant"],
         is_strict=strict,
         max_body=max_body * 1_000_000,
         is_log_json=json_logs,

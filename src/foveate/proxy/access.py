@@ -31,7 +31,7 @@ def tenant_of(client: ClientRequest, settings: ProxySettings) -> str | Refusal:
     elif not is_loopback(settings.host):
         return Refusal(401, "The proxy has no tokens, so it serves programs on its own computer only.")
     else:
-        tenant = ""
+        tenant = settings.tenant
         if not _is_local(client.values.get("host", "")):
             # A name of another site may point to this computer (DNS rebinding).
             return Refusal(421, "The proxy serves localhost. Use http://127.0.0.1 or http://localhost in the base URL.")

@@ -43,7 +43,9 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 8787
     """Port to listen at."""
     tokens: Mapping[str, str] = {}
-    """Tenants by keys of their tokens (`token_key`). Empty: every request is served, for the tenant ""."""
+    """Tenants by keys of their tokens (`token_key`). Empty: every request is served, for `tenant`."""
+    tenant: str = ""
+    """The tenant of requests without tokens."""
     is_strict: bool = False
     """Whether a request is refused if no view can be made for it, instead of sent as it came."""
     max_body: int = 64_000_000

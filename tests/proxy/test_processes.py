@@ -1,0 +1,170 @@
+"""The command `foveate proxy` in processes of its own: workers on one store, killed and stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `proxy`)")
+pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
+
+from servers import Exchange, RawProvider, RunningProxy, ask, chunked, numbers, post, split
+from test_passing import EVENTS, REQUEST, STREAM
+from waiting import until
+
+import foveate
+from foveate.open import open_store
+from foveate.testing import ScriptedModel, say
+from foveate.testing.server import StubServer
+
+pytestmark = pytest.mark.slow
+
+
+class Command:
+    """A running `foveate proxy`, and the lines of its log."""
+
+    def __init__(self, child: subprocess.Popen[str], port: int) -> None:
+        self.child, self.port, self.lines = child, port, list[str]()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.child.stderr is not None
+        self.lines.extend(self.child.stderr)
+
+    def facts(self) -> list[dict[str, Any]]:
+        """Return the log's objects."""
+        return [json.loads(line) for line in self.lines if line.startswith("{")]
+
+    def workers(self) -> list[int]:
+        """Return the ids of the worker processes."""
+        listed = subprocess.run(
+            ["ps", "-eww", "-o", "pid,ppid,args"], capture_output=True, text=True, check=True
+        ).stdout
+        found = re.findall(rf"^ *(\d+) +{self.child.pid} .*spawn_main", listed, re.MULTILINE)
+        return [int(pid) for pid in found]
+
+
+@contextmanager
+def command(*arguments: str) -> Iterator[Command]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = [sys.executable, "-m", "foveate", "proxy", "--port", str(port), "--json-logs", *arguments]
+    environment = {**os.environ, "no_proxy": "127.0.0.1"}
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment) as child:
+        running = Command(child, port)
+        try:
+            until(lambda: child.poll() is not None or is_healthy(port))
+            assert child.poll() is None, running.lines
+            yield running
+        finally:
+            child.terminate()
+            try:
+                child.wait(30)
+            except subprocess.TimeoutExpired:
+                child.kill()
+
+
+def is_healthy(port: int) -> bool:
+    with suppress(OSError):
+        return ask(port, b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").endswith(b'"ok"}')
+    return False
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no ps")
+def test_killed_workers_lose_nothing(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    model = ScriptedModel(lambda request: say(f"Reply {len(request['messages'])}."), "anthropic", strict=True)
+    messages: list[Any] = []
+    killed = 0
+    with (
+        StubServer(model) as server,
+        command("--upstream", server.url, "--store", url, "--workers", "2", "--window", "16000") as proxy,
+    ):
+        for number in range(16):
+            text = f"Question {number}. " + "All is well with this part of the log. " * 60
+            messages.append({"role": "user", "content": text})
+            body = json.dumps({**REQUEST, "stream": False, "messages": messages}).encode()
+            if number % 4 == 3:
+                until(lambda: len(proxy.workers()) == 2)
+                os.kill(proxy.workers()[0], signal.SIGKILL)
+                killed += 1
+            answer = b""
+            while not answer:  # As clients do, which try again when a connection breaks.
+                with suppress(ConnectionError):
+                    answer = ask(proxy.port, post("/v1/messages", body))
+            status, headers, content = split(answer)
+            assert (status, "x-foveate-unchanged" in headers) == (200, False), headers
+            messages.append({"role": "assistant", "content": json.loads(content)["content"]})
+        assert server.illegal == []
+        counts = numbers(RunningProxy("", proxy.port, None))  # type: ignore[arg-type]
+        # A worker counts behind the last byte of an answer, and may be killed before.
+        assert counts['foveate_requests_total{api="anthropic",outcome="managed"}'] >= 16 - killed - 1
+    assert killed == 4
+    with open_store(url) as store:
+        names = store.names("")
+        assert len(names) == 1
+        with foveate.open_conversation(names[0], store=store, format="anthropic", window=16_000) as chat:
+            texts = [entry.message.text for entry in chat.listed()]
+            assert texts[0].startswith("Question 0.")
+            assert texts[-1].startswith("Reply ")
+            assert len(texts) == 32
+            assert chat.journal.verify() == []
+
+
+def test_a_stopped_proxy_lets_a_stream_end(tmp_path: Path):
+    may_end = threading.Event()
+
+    def answer(exchange: Exchange) -> None:
+        exchange.connection.sendall(STREAM + chunked(*EVENTS[:4]))
+        assert may_end.wait(30)
+        exchange.connection.sendall(chunked(*EVENTS[4:]) + b"0\r\n\r\n")
+
+    url = f"sqlite:///{tmp_path}/chats.db"
+    with RawProvider(answer) as provider, command("--upstream", provider.url, "--store", url) as proxy:
+        with socket.create_connection(("127.0.0.1", proxy.port), timeout=30) as client:
+            client.sendall(post("/v1/messages", json.dumps(REQUEST).encode()))
+            received = b""
+            while EVENTS[3] not in received:
+                received += client.recv(65_536)
+            proxy.child.terminate()
+            until(lambda: any("Shutting down" in line for line in proxy.lines))
+            may_end.set()
+            while piece := client.recv(65_536):
+                received += piece
+        proxy.child.wait(30)
+        facts = [fact for fact in proxy.facts() if fact.get("path") == "/v1/messages"]
+    assert split(received)[2] == b"".join(EVENTS)
+    assert [(fact["status"], fact["outcome"]) for fact in facts] == [(200, "managed")]
+    with open_store(url) as store, foveate.open_conversation(store.names("")[0], store=store, window=16_000) as chat:
+        assert [entry.message.role for entry in chat.history()] == ["user", "assistant"]
+
+
+def test_the_log_has_one_line_a_request_and_no_secret(tmp_path: Path):
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+    with RawProvider(answer) as provider, command("--upstream", provider.url, "--store", f"{tmp_path}/a.db") as proxy:
+        headers = ("x-api-key: sk-secret", "authorization: Bearer sk-secret")
+        ask(proxy.port, post("/v1/messages?key=sk-secret", json.dumps(REQUEST).encode(), *headers))
+        ask(proxy.port, post("/v1/other", b"{}", *headers))
+        ask(proxy.port, post("/v1/messages", b"{", *headers))
+        until(lambda: len([fact for fact in proxy.facts() if "outcome" in fact]) == 3)
+        facts = [fact for fact in proxy.facts() if "outcome" in fact]
+    assert [(fact["path"], fact["outcome"]) for fact in facts] == [
+        ("/v1/messages", "managed"),
+        ("/v1/other", "passed"),
+        ("/v1/messages", "unchanged"),
+    ]
+    assert {"id", "method", "status", "ms_foveate", "ms_first_byte", "conversation"} <= facts[0].keys()
+    assert "sk-secret" not in "".join(proxy.lines)
