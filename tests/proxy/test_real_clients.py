@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,20 +41,27 @@ class Client(NamedTuple):
     environment: Mapping[str, str]
     point: Callable[[str], tuple[list[str], dict[str, str]]]
     """Arguments and variables that send its requests to a URL, without a proxy."""
-    is_same: bool = True
-    """Whether it prints only the model's answer."""
+    expansions: int = 1
+    """Requests that only the proxy makes, because the model calls `expand`."""
 
 
 def calling(tool: str, argument: str, **more: str) -> Callable[[], Script]:
-    """Return a script with 30 calls of a tool for each question. Requests without the tool ask for a title."""
+    """Return a script with 30 calls of a tool for each question. Requests without the tool ask for a title.
+
+    Once, if the tool `expand` is offered, the model looks at lines of an earlier log.
+    """
 
     def begin() -> Script:
-        count = iter(range(1, 10_000))
+        numbers = count(1)
+        expansions = [call("expand_1", "expand", handle="m5", lines="40-41")]
 
         def reply(request: Mapping[str, Any]) -> Any:
-            if tool not in [offered.get("name") for offered in request.get("tools") or ()]:
+            offered = [each.get("name") for each in request.get("tools") or ()]
+            if tool not in offered:
                 return say("Reading logs")
-            number = next(count)
+            if expansions and "expand" in offered and "log 20 line" in json.dumps(request):
+                return expansions.pop()
+            number = next(numbers)
             if number % (COMMANDS + 1) == 0:
                 return say(f"Answer {number}: all is well.")
             return call(f"call_{number}", tool, **{argument: shell(number)}, **more)
@@ -65,10 +73,10 @@ def calling(tool: str, argument: str, **more: str) -> Callable[[], Script]:
 
 def running_code() -> Script:
     """Return a script that calls the tool of newer models of Codex, which runs JavaScript."""
-    count = iter(range(1, 10_000))
+    numbers = count(1)
 
     def reply(request: Mapping[str, Any]) -> Any:
-        number = next(count)
+        number = next(numbers)
         if number % (COMMANDS + 1) == 0:
             return say(f"Answer {number}: all is well.")
         code = f"const r = await tools.exec_command({{cmd: {json.dumps(shell(number))}}});\ntext(r.output);"
@@ -123,6 +131,7 @@ CLIENTS = {
         codex(),
         CODEX_KEYS,
         lambda url: (["-c", f'openai_base_url="{url}/v1"'], {}),
+        expansions=0,  # Its tools stand in an item of the list, where no tool can be added.
     ),
     "opencode": Client(
         "anthropic",
@@ -209,6 +218,6 @@ def test_a_real_client_works_as_before_and_sends_less(name: str, tmp_path: Path)
         text.partition("Answer")[2][:20] for text in direct.answers
     ]
     assert len(direct.answers) == 2
-    assert managed.requests == direct.requests
+    assert managed.requests == direct.requests + CLIENTS[name].expansions
     assert managed.bytes < direct.bytes / 2
     assert len([stored for stored in managed.names if "/" not in stored]) == 1, managed.names
