@@ -637,3 +637,32 @@ def test_erased_message_stays_erased_although_the_list_has_it(provider: str):
         opened(provider=provider, store=chat._agent.store).follow([*mine, {"role": "user", "content": "More."}]).added
     )
     assert not [text for text in texts(chat.view) if "Line of 0" in text]
+
+
+def test_a_list_meets_what_another_process_appended(tmp_path: Path):
+    """Both processes append the same question, and the answer to it is in no list: the model answers again."""
+    store = open_store(f"sqlite:///{tmp_path}/list.db")
+    first, second = (opened(policy="off", store=store) for _ in range(2))
+    mine = conversation_of(2)
+    first.prompt(messages=mine)
+    mine += [user("And now?")]
+    second.prompt(messages=mine)
+    second.record(assistant("An answer that the program lost."))
+    assert "lost" not in json.dumps(first.prompt(messages=mine))
+    assert texts(first.view)[-1] == "And now?"
+    first.record(assistant("Another answer."))
+    mine += [assistant("Another answer."), user("Thanks.")]
+    assert "lost" not in json.dumps(second.prompt(messages=mine))
+
+
+def test_two_processes_go_back_to_the_same_place(tmp_path: Path):
+    store = open_store(f"sqlite:///{tmp_path}/list.db")
+    first, second = (opened(policy="off", store=store) for _ in range(2))
+    mine = conversation_of(2)
+    first.prompt(messages=mine)
+    second.prompt(messages=mine)
+    for chat in (first, second):  # Each program loses an answer and asks again.
+        first.follow(mine[:-1])
+        chat.prompt(messages=mine[:-1])
+    assert texts(first.view) == texts(second.view) == [message.text for message in mine[:-1]]
+    assert refusals(first) == refusals(second) == []

@@ -15,7 +15,7 @@ from foveate.open import Options
 from foveate.open.pool import Conversations
 from foveate.ports import Store
 from foveate.proxy.recognition import Recognized, Recognizer
-from foveate.requests import Api
+from foveate.requests import Api, WireRequest
 
 __all__ = ["ANTHROPIC", "CHAT", "RESPONSES", "Proxy", "Served", "assistant", "chat_body", "result", "tool", "user"]
 
@@ -57,7 +57,7 @@ class Proxy:
         self.store = store
         self.recognizer = Recognizer(store)
         self.events: list[Event] = []
-        self._options: Wire = {"policy": policy, "window": window, "expand": False}
+        self._options: Wire = {"policy": policy, "window": window}
         self._pools: dict[tuple[str, str], Conversations] = {}
 
     def send(
@@ -69,12 +69,8 @@ class Proxy:
         if recognized is None:
             return None
         chat = self.pool(tenant, api.format).get(recognized.name)
-        messages = body[api.messages]
-        if isinstance(messages, str):
-            messages = [{"role": "user", "content": messages}]
-        system = body.get("system") or body.get("instructions")
-        prompt = chat.prompt(messages=messages, system=system, tools=body.get("tools") or ())
-        return Served(recognized, chat, chat.view.turn, {**body, **prompt}, api)
+        wire = WireRequest(chat, api, content)
+        return Served(recognized, chat, wire.view.turn, json.loads(wire.content), api)
 
     def pool(self, tenant: str, format: str) -> Conversations:
         key = tenant, format

@@ -139,31 +139,54 @@ class CallerList:
     def _follow(self, request: _List, *, may_fork: bool = True) -> Followed:
         self._rewind = None
         former = reason = ""
+        made = Followed()
         for _ in range(_ATTEMPTS):
             try:
                 changes, new, history = self._compare(request, may_fork=may_fork)
                 if changes.fork_at is not None and not changes.is_rewind:
                     former, reason = self._depart(changes.fork_at, changes.reason)
                     changes, new, history = self._compare(request, may_fork=False)
-                followed = self._apply(changes, new, history, former, reason)
+                followed, is_alone = self._apply(changes, new, history)
             except ConflictError:  # Another writer came first: compare again.
                 self._state.refresh()
                 self.forget()
                 continue
+            made = Followed(
+                made.added + followed.added,
+                made.hidden + followed.hidden,
+                made.edited + followed.edited,
+                made.restored + followed.restored,
+                former,
+                reason,
+            )
+            if not is_alone:  # The list has to be compared with the messages of the other writer too.
+                continue
             if changes.is_rewind and changes.fork_at is not None:
                 self._rewind = _Rewind(request, changes.fork_at, self._state.head.tip, changes.reason)
-            return followed
-        raise ConflictError(
+            return made
+        raise self._conflict()
+
+    def _conflict(self) -> ConflictError:
+        return ConflictError(
             f"Other writers kept changing {self._state.head.name!r}; {_ATTEMPTS} attempts failed. Try again later."
         )
 
     def depart(self) -> None:
         """Go back to where the list ends, if it ends before the history and nothing was appended since."""
-        rewind, self._rewind = self._rewind, None
-        if rewind is not None and rewind.tip == self._state.head.tip:
-            self._depart(rewind.position, rewind.reason)
-            # The journal up to there lacks the later edits of the caller.
-            self._follow(rewind.request, may_fork=False)
+        for _ in range(_ATTEMPTS):
+            rewind, self._rewind = self._rewind, None
+            if rewind is None or rewind.tip != self._state.head.tip:
+                return
+            try:
+                self._depart(rewind.position, rewind.reason)
+            except ConflictError:  # Another writer came first: compare again.
+                self._state.refresh()
+                self.forget()
+                self._follow(rewind.request)
+            else:  # The journal up to there lacks the later edits of the caller.
+                self._follow(rewind.request, may_fork=False)
+                return
+        raise self._conflict()
 
     def is_edited(self) -> bool:
         """Return whether the last list found edits that do not repeat what the caller did to it."""
@@ -241,8 +264,11 @@ class CallerList:
 
     # ------------------------------------------------------------------------------------------------------- applying
 
-    def _apply(self, changes: Changes, new: NewList, history: CallerHistory, former: str, reason: str) -> Followed:
-        """Commit the edits, and append the tail."""
+    def _apply(self, changes: Changes, new: NewList, history: CallerHistory) -> tuple[Followed, bool]:
+        """Commit the edits, and append the tail.
+
+        Return what changed, and whether no other writer appended meanwhile.
+        """
         state = self._state
         edits = self._edits(changes, history)
         if edits:
@@ -252,6 +278,7 @@ class CallerList:
             self._reporter.commits(before, places)
         added: tuple[str, ...] = ()
         shown = list(changes.shown)
+        is_alone = True
         if changes.tail:
             position = state.head.position
             added = self._add([new.message(spot.item, spot.part) for spot in changes.tail])
@@ -265,10 +292,12 @@ class CallerList:
                 if index is not None and history.known[index].says(spot):
                     shown.append((index, spot._replace(is_cut=False)))
                     index = next(indices, None)
+            is_alone = index is None
         history.accept(new, shown, changes.absent)
         self._history = history
         state.list_places = history.places
-        return Followed(added, len(changes.hidden), len(changes.edited), len(changes.restored), former, reason)
+        counts = len(changes.hidden), len(changes.edited), len(changes.restored)
+        return Followed(added, *counts), is_alone
 
     def _edits(self, changes: Changes, history: CallerHistory) -> list[Edit]:
         """Return the edits that repeat what the caller did to its list."""

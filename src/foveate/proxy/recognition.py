@@ -32,7 +32,7 @@ _SERVER_STATE: Final = ("previous_response_id", "conversation")
 """Fields of requests whose history the provider keeps."""
 _TOOL_ITEM: Final = b'"additional_tools"'
 """The item with the tools of newer requests of Codex, which have no field `tools`."""
-_LOOKS: Final = ((8, 8), (32, 32), (100_000, 32))
+_LOOKS: Final = ((6, 4), (32, 32), (100_000, 32))
 """Items of the list and messages of a conversation that are compared: the ends first, more if they have nothing in
 common."""
 _FIRST: Final = 8
