@@ -235,7 +235,7 @@ def _facts_of_record(record: Record) -> Iterator[tuple[str, Facts]]:
         "edits": len(record.edits),
     }
     for edit in record.edits:
-        if isinstance(edit, Bill) and edit.replaces is None:  # Meters cannot take back an estimate that they counted.
+        if isinstance(edit, Bill) and edit.replaces is None:  # Meters already counted the estimate.
             yield "record", {**_facts_of_usage(edit.usage), "turn": edit.call}
     if record.author == "expand":
         yield "expand", {"form": "view", **sizes}
