@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -90,6 +91,28 @@ class ReleaseContract(BaseContract):
         head = released(store, self._asked(store), 3)
         fork = store.fork(head, "fork", 3, 0)
         assert (store.messages(fork, 3, 3)[0].is_released, store.verify(fork)) == (True, [])
+
+    def test_fork_at_the_same_time_has_the_original_or_the_outline(self, store: Database) -> None:
+        for n in range(12):
+            head = self._asked(store, name=f"race {n}")
+            release, start, refused = release_of(store, head, 3), Barrier(2), list[ConflictError]()
+
+            def fork(name: str = f"fork {n}", head: Head = head, start: Barrier = start) -> None:
+                start.wait()
+                store.fork(head, name, 3, 0)
+
+            thread = Thread(target=fork)
+            thread.start()
+            start.wait()
+            try:
+                store.release(head, *release)
+            except ConflictError as error:
+                refused.append(error)
+            thread.join()
+            both = [store.open("acme", name, create=False) for name in (f"race {n}", f"fork {n}")]
+            assert [store.messages(one, 3, 3)[0].is_released for one in both] == [not refused] * 2
+            assert [store.verify(one) for one in both] == [[], []]
+            assert len(store.records(both[0])) == len(refused) ^ 1
 
     def test_outline_that_the_record_does_not_name_is_refused(self, store: Database) -> None:
         head = self._asked(store)
