@@ -10,7 +10,8 @@ import pytest
 
 from foveate import Options, open_conversation
 from foveate.core.edits import Span, Summarize
-from foveate.core.messages import ToolCall, assistant, tool_result, user
+from foveate.core.messages import Text, ToolCall, assistant, tool_result, user
+from foveate.core.stamps import PartRetention
 from foveate.stores.sqlite import SqliteStore
 
 pytest.importorskip("cyclopts", reason="the extra `cli` is not installed")
@@ -87,6 +88,22 @@ def test_age_with_yes_erases(age, run):
     with SqliteStore("chat.db") as store:
         assert [(one.who, one.reason) for one in store.erasures(store.open("", "one"))] == [("cron", "age")]
     assert age("--older", "tool results=1 turn", "--yes").splitlines()[-1] == "Nothing to erase in 2 conversations."
+
+
+def test_age_releases_blocks_of_plugins(age, run):
+    kept = (PartRetention(), PartRetention(calls=0, plugin="screen"))
+    with SqliteStore("chat.db") as store:
+        chat = open_conversation("seen", store=store, format="openai", window=10_000)
+        for n in range(3):
+            chat.append(user("Look.", Text(f"screen {n} " * 50)), kept=kept)
+            chat.prepare()
+            chat.record(assistant("Seen."))
+    assert age("seen", "--older", "plugin blocks=0 turns").splitlines()[1].split()[:3] == ["plugin", "blocks", "3"]
+    output = age("seen", "--older", "plugin blocks=0 turns", "--yes").splitlines()
+    assert output[-1] == "blocks in 3 messages released in 1 conversation. Now run: foveate db vacuum"
+    with SqliteStore("chat.db") as store:
+        chat = open_conversation("seen", store=store, format="openai", window=10_000)
+        assert [entry.handle for entry in chat.history() if entry.is_released] == ["m1", "m3", "m5"]
 
 
 def test_age_takes_a_conversation_a_tool_and_several_rules(age):

@@ -106,7 +106,9 @@ class BlockReleases:
             if (kept.parts[path[-1]].calls or 0) <= age and (entry is None or _hides(entry, path))
         ]
         outline = released_form(message, row.stamp, paths)
-        return None if outline is message else DueBlocks(row, paths, len(row.body) - len(wire.encode_message(outline)))
+        if outline is message:
+            return None
+        return DueBlocks(row, paths, max(0, len(row.body) - len(wire.encode_message(outline))))
 
 
 def _hides(entry: Entry, path: Path) -> bool:

@@ -136,8 +136,9 @@ def age(
 ) -> int:
     """Count the messages that are older than their retention, and erase them with --yes.
 
-    Kinds: tool results (of one tool: tool results:grep), assistant messages, user messages, media, all, runs and
-    conversations. Ages: a time, a number of turns, or both; a time only for runs and conversations.
+    Kinds: tool results (of one tool: tool results:grep), assistant messages, user messages, media, plugin blocks, all,
+    runs and conversations. Ages: a time, a number of turns, or both; a time only for runs and conversations. Blocks of
+    plugins are released: their messages stay.
 
     A message stays while a view shows it, while it is pinned, and if it is a system prompt or the last user input,
     unless its rule ends with `even shown`, `even short`, `even pinned`, `even system` or `even input`. Positions and
@@ -237,7 +238,9 @@ def _print_age(done: Sequence[RetentionReport], ages: Sequence[Age], yes: bool) 
     elif not touched:
         say(f"Nothing to erase in {plural(len(done), 'conversation')}.")
     elif yes:
-        erased = sum(part.messages for run in done for part in run.erased)
-        say(f"{plural(erased, 'message')} erased in {plural(touched, 'conversation')}. Now run: foveate db vacuum")
+        erased, released = sum(part.messages for run in done for part in run.erased), messages["plugin_blocks"]
+        parts = [f"{plural(erased, 'message')} erased"] if erased or not released else []
+        parts += [f"blocks in {plural(released, 'message')} released"] if released else []
+        say(f"{', '.join(parts)} in {plural(touched, 'conversation')}. Now run: foveate db vacuum")
     else:
         say(f"In {plural(touched, 'conversation')}. Repeat the command with --yes to erase them permanently.")
