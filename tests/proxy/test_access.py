@@ -183,7 +183,11 @@ def test_the_status_of_a_proxy_is_printed(capsys, monkeypatch):
         ask(proxy.port, post("/v1/messages", BODY))
         get(proxy, "/v1/models")
         assert main(["proxy", "--status", "--port", str(proxy.port)]) == 0
-    assert capsys.readouterr().out.splitlines()[0].startswith("2 requests: 1 with a view")
+    assert (
+        capsys.readouterr()
+        .out.splitlines()[0]
+        .startswith("1 conversation in the store; 2 requests since the start: 1 with a view")
+    )
     assert main(["proxy", "--status", "--port", str(proxy.port)]) == 1
 
 

@@ -103,6 +103,8 @@ def responses_loop(client: Any, items: list[Any], *, stream: bool) -> str:
             items.append({"type": "function_call_output", "call_id": item.call_id, "output": text})
 
 
+PROVIDERS = ["anthropic", "openai", pytest.param("openai_responses", marks=pytest.mark.slow)]
+"""The SDK takes seconds to read the responses of a whole run."""
 LOOPS: dict[str, Any] = {"anthropic": anthropic_loop, "openai": chat_loop, "openai_responses": responses_loop}
 
 
@@ -113,7 +115,7 @@ def client_of(provider: str, url: str) -> Any:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("provider", list(LOOPS))
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_tool_loop_stays_in_the_window(provider: str, stream: bool, tmp_path: Path):
     url = f"sqlite:///{tmp_path}/chats.db"
     model = ScriptedModel(script(), provider, strict=True)
@@ -135,7 +137,7 @@ def test_a_tool_loop_stays_in_the_window(provider: str, stream: bool, tmp_path: 
     assert b"secret-key-1" not in Path(tmp_path, "chats.db").read_bytes()
 
 
-@pytest.mark.parametrize("provider", list(LOOPS))
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_async_clients_run_at_the_same_time(provider: str):
     count = 6
 
@@ -203,7 +205,7 @@ def test_a_refused_long_prompt_is_retried_smaller():
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("provider", list(LOOPS))
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_the_proxy_answers_expand_within_one_answer(provider: str, stream: bool):
     """The client knows no tool `expand`, and gets one answer for two requests to the provider."""
     replies = script()

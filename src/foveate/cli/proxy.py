@@ -13,6 +13,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ..errors import BadSetting, MissingExtra
+from ..replay.numbers import plural
 from .options import settings_of
 from .output import say
 
@@ -150,8 +151,9 @@ def _print_status(host: str, port: int) -> int:
     whole, sent = numbers["tokens_whole"], numbers["tokens_sent"]
     share = f" ({(whole - sent) / whole:.0%})" if whole else ""
     say(
-        f"{numbers['requests']:,} requests: {numbers['managed']:,} with a view, {numbers['unchanged']:,} without one "
-        f"because it could not be made"
+        f"{plural(numbers['conversations'], 'conversation')} in the store; "
+        f"{plural(numbers['requests'], 'request')} since the start: "
+        f"{numbers['managed']:,} with a view, {numbers['unchanged']:,} without one because it could not be made"
     )
-    say(f"{whole - sent:,} of {whole:,} tokens saved{share}")
+    say(f"{whole - sent:,} of {whole:,} tokens saved{share}; {numbers['expansions']:,} originals read by models")
     return 0

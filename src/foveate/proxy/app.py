@@ -80,7 +80,7 @@ class _Proxy:
     async def _serve(self, client: ClientRequest) -> None:
         tenant = tenant_of(client, self._settings)
         if not isinstance(tenant, Refusal) and client.path in ("/metrics", "/foveate/status"):
-            await self._show(client)
+            await self._show(client, tenant)
             return
         api = api_of(client.path) if client.method == "POST" else None
         record = RequestRecord(client, api.format if api else "other")
@@ -122,17 +122,19 @@ class _Proxy:
             await client.read(0)
         await client.while_connected(exchange())
 
-    async def _show(self, client: ClientRequest) -> None:
+    async def _show(self, client: ClientRequest, tenant: str) -> None:
         if client.path == "/metrics":
             kind = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
             await client.answer(200, [kind], self._metrics.text().encode())
             return
         totals = {
+            "conversations": await self.turns.count(tenant),
             "requests": self._metrics.total("foveate_requests_total"),
             "managed": self._metrics.total("foveate_requests_total", outcome="managed"),
             "unchanged": self._metrics.total("foveate_requests_total", outcome="unchanged"),
             "tokens_whole": self._metrics.total("foveate_tokens_whole_total"),
             "tokens_sent": self._metrics.total("foveate_tokens_sent_total"),
+            "expansions": self._metrics.total("foveate_expansions_total"),
         }
         await client.answer(200, [_JSON], json.dumps({key: int(value) for key, value in totals.items()}).encode())
 

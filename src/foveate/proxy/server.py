@@ -55,7 +55,6 @@ def _options(settings: ProxySettings) -> dict[str, Any]:
         "date_header": False,
         "timeout_keep_alive": _KEEP_ALIVE_SECONDS,
         "timeout_graceful_shutdown": _SHUTDOWN_SECONDS,
-        "timeout_worker_healthcheck": 30,
     }
 
 

@@ -68,6 +68,10 @@ class Turns:
         for pool in self._pools.values():
             pool.close()
 
+    async def count(self, tenant: str) -> int:
+        """Return the number of a tenant's conversations in the store."""
+        return len(await self._in_thread(self._store.names, tenant))
+
     async def serve(self, client: ClientRequest, api: Api, tenant: str, record: RequestRecord) -> None:
         """Answer a request. Raises aiohttp.ClientError and TimeoutError of the provider, and Refused."""
         raw = await client.read(self._settings.max_body)
