@@ -40,7 +40,12 @@ def run_openai(client: Any, messages: list[Any], *, stream: bool = False, model:
         else:
             reply = client.chat.completions.create(model=model, messages=messages, tools=OPENAI_TOOLS)
         message = reply.choices[0].message
-        messages.append(message.model_dump(exclude_none=True, exclude={"parsed"}))
+        # Only what the API documents for requests: the client sends a program's own messages as they are.
+        fields = {"role": True, "content": True, "tool_calls": {"__all__": {"id", "type", "function"}}}
+        own = message.model_dump(exclude_none=True, include=fields)
+        for tool_call in own.get("tool_calls") or ():
+            tool_call["function"].pop("parsed_arguments", None)
+        messages.append(own)
         if not message.tool_calls:
             return message.content
         for tool_call in message.tool_calls:
@@ -139,6 +144,76 @@ def test_a_program_that_starts_again_goes_on(tmp_path: Path):
         messages.append({"role": "user", "content": "Read them again."})
     with foveate.open_store(url) as store:
         assert len(store.names("")) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("provider", list(RUNS))
+def test_the_model_may_expand_and_the_program_sees_nothing_of_it(provider: str, stream: bool, tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    model = ScriptedModel(reader(20, expand="m3"), provider)
+    messages = first_list()
+    with StubServer(model) as server, client_of(provider, server, store=url) as client, conversation("logs"):
+        assert RUNS[provider](client, messages, stream=stream) == ANSWER
+        assert server.illegal == []
+    assert len(model.requests) == 22
+    assert all("expand" in json.dumps(request["tools"]) for request in model.requests)
+    assert "expand" not in json.dumps(messages, default=str)
+    with foveate.open_conversation("logs", store=url, window=WINDOW, format=provider) as chat:
+        calls = [row.message.calls[0].name for row in chat.history() if row.message.calls]
+        assert (calls.count("expand"), calls.count("read_log")) == (1, 20)
+        assert chat.totals().calls == 22
+    with foveate.open_store(url) as store:
+        assert store.names("") == ["logs"]
+
+
+def test_an_async_program_sees_nothing_of_an_expansion():
+    model = ScriptedModel(reader(12, expand="m3"), "anthropic")
+
+    async def run(client: Any) -> str:
+        messages = first_list()
+        keywords: Any = {"model": "claude-haiku-4-5", "max_tokens": 500, "tools": ANTHROPIC_TOOLS}
+        for number in range(13):
+            if number % 2:
+                async with client.messages.stream(messages=messages, **keywords) as events:
+                    reply = await events.get_final_message()
+            else:
+                reply = await client.messages.create(messages=messages, **keywords)
+            messages.append({"role": "assistant", "content": reply.content})
+            uses = [block for block in reply.content if block.type == "tool_use"]
+            results = [{"type": "tool_result", "tool_use_id": use.id, "content": log_text(3)} for use in uses]
+            messages.append({"role": "user", "content": results})
+        assert "expand" not in json.dumps(messages, default=str)
+        return str(reply.content[-1].text)
+
+    async def main(server: StubServer) -> str:
+        http = async_http_client(window=WINDOW)
+        async with anthropic.AsyncAnthropic(base_url=server.url, api_key="k", http_client=http) as client:
+            return await run(client)
+
+    with StubServer(model) as server:
+        assert asyncio.run(main(server)) == ANSWER
+        assert server.illegal == []
+    assert len(model.requests) == 14
+
+
+@pytest.mark.parametrize("provider", list(RUNS))
+def test_an_error_behind_an_expansion_reaches_the_program(provider: str):
+    script = iter(
+        [
+            call("c0", "read_log", number=0),
+            call("e0", "expand", handle="m3"),
+            Failure(503, message="Overloaded."),
+            Failure(503, message="Overloaded."),
+            say(ANSWER),
+        ]
+    )
+    model = ScriptedModel(lambda request: next(script), provider)
+    messages = first_list()
+    with StubServer(model) as server, client_of(provider, server) as client:
+        with pytest.raises((openai.OpenAIError, anthropic.AnthropicError), match=r"(?i)overloaded"):
+            RUNS[provider](client.with_options(max_retries=0), messages, stream=True)
+        assert RUNS[provider](client, messages, stream=True) == ANSWER
+        assert server.illegal == []
 
 
 def test_the_request_of_a_retry_is_the_same():

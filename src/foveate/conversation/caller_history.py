@@ -17,7 +17,7 @@ from ..core import ids, wire
 from ..core.edits import CALLER, Edit, Hide, Record, Replace, Restore, Span, Summarize, Target
 from ..core.enrich import own_message
 from ..core.message_keys import message_key
-from ..core.messages import Message, Part, Role, ToolCall
+from ..core.messages import Message, Part, Reasoning, Role, ToolCall
 from ..core.rendering import apply_edits
 from ..core.view import ListPlace
 from ..ports import StoredMessage
@@ -87,7 +87,7 @@ class Known:
         self.is_optional = False
         """Whether foveate answered all its calls, so that a list may lack it."""
         self.is_continuation = False
-        """Whether a list may show it and the replies before it, which foveate answered, as one message."""
+        """Whether a list may show it with the reasoning of the replies before it, which looks the same."""
         self.is_hidden = False
         """Whether the caller removed it."""
         self.is_absent = False
@@ -116,7 +116,12 @@ class _Reply(NamedTuple):
     """Its index among the known messages."""
     message: Message
     continued: tuple[Part, ...] = ()
-    """What lists show of the replies right before it, which only asked foveate to expand something."""
+    """The parts that lists show of the replies right before it, which only called `expand`."""
+
+    @property
+    def continues_thoughts(self) -> bool:
+        """Whether lists show only reasoning of the replies before it."""
+        return bool(self.continued) and all(isinstance(part, Reasoning) for part in self.continued)
 
     def shown(self, known: Known) -> tuple[Part, ...]:
         """Return its parts without the calls that foveate answered."""
@@ -258,8 +263,9 @@ class CallerHistory:
                 self._reply = _Reply(index, own)
                 if before is not None and before.number == index - 1 and self.known[index - 1].is_optional:
                     self._reply = _Reply(index, own, (*before.continued, *before.shown(self.known[before.number])))
-                    self.known[index].is_continuation = True
                     self._note_cut(self._reply)
+                    # Without a text before it, only reasoning tells whether a list joins it with others.
+                    self.known[index].is_continuation = self._reply.continues_thoughts
             added.append(index)
         return added
 

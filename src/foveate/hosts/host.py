@@ -17,11 +17,11 @@ from weakref import WeakValueDictionary
 
 from ..core.conversation_names import child_name
 from ..core.stamps import Usage
-from ..errors import BadSetting, FoveateError
+from ..errors import FoveateError
 from ..expand.tool import expand_tool
-from ..models.known import check_model
 from ..open import open_store
 from ..open.pool import Conversations
+from ..requests.apis import model_name
 from ..types import ListItem
 
 if TYPE_CHECKING:
@@ -225,18 +225,6 @@ def source_format(provider: str, format: str) -> str:
     """Return the wire format of the provider that a reply names; `format` for a provider that may use this one."""
     named = wire_format(provider)
     return format if named == "openai" else named
-
-
-def model_name(format: str, name: str) -> str:
-    """Return the name of a model for requests in this format.
-
-    A gateway serves models of others in its own format, such as Claude through chat completions.
-    """
-    try:
-        check_model(name, format, None)
-    except BadSetting:
-        return f"gateway:{name}"
-    return name
 
 
 def usage_of_totals(

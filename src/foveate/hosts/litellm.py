@@ -50,7 +50,8 @@ class FoveateLogger(CustomLogger):
     def __init__(self, store: Any = "memory:", **options: Any) -> None:
         """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting."""
         super().__init__()
-        self._requests = SdkRequests({"store": store, **options})
+        # LiteLLM's loop has no code that answers calls of `expand`, so by default no request offers the tool.
+        self._requests = SdkRequests({"expand": False, "store": store, **options})
         self._has_window = options.get("window") is not None
         self._calls: OrderedDict[str, _Call] = OrderedDict()
         """By LiteLLM's id of the call."""

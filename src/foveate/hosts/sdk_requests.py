@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..core.stamps import Usage
 from ..errors import FoveateError
-from ..formats import gather
+from ..requests import WireRequest, api_of
 from .host import Host, logged, model_name
 from .sdk_lists import APIS, begins_with, content_name, first_message, listed
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
-    from ..ports import Gatherer
 
 __all__ = ["SdkRequest", "SdkRequests"]
 
 
-_PATHS: Final = {"/messages": "anthropic", "/chat/completions": "openai", "/responses": "openai_responses"}
 _SERVER_STATE: Final = ("previous_response_id", "conversation")
 """Fields of requests whose history the provider keeps. Such requests stay as they are."""
 
@@ -30,23 +28,23 @@ class SdkRequests:
     """The conversations behind one client."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        # The program has no code that answers calls of `expand`, so by default no request offers the tool.
-        self._host = Host(**{"expand": False, **options})
+        self._host = Host(**options)
 
     def close(self) -> None:
         self._host.close()
 
-    def begin(self, path: str, content: bytes, name: str) -> SdkRequest | None:
+    def begin(self, path: str, content: bytes, name: str) -> WireRequest | None:
         """Return a POST request with the view in place of the messages; None for one that stays as it is.
 
         `name`: the conversation; "" for the one with the same first message.
         """
-        format = next((format for end, format in _PATHS.items() if path.endswith(end)), None)
-        if format is None:
+        api = api_of(path)
+        if api is None:
             return None
         try:
-            return self.request(format, json.loads(content), name)
-        except (ValueError, RecursionError) as error:
+            chat = self._conversation(api.format, json.loads(content), name, "", "")
+            return WireRequest(chat, api, content, adds_marks=True)
+        except Exception as error:
             self._host.warn(error)
             return None
 
@@ -86,12 +84,11 @@ class SdkRequests:
 
 
 class SdkRequest:
-    """One request: its view, and what becomes of the answer."""
+    """One request of a program that calls the SDK: its view, and what becomes of the answer."""
 
     def __init__(self, chat: Conversation, format: str, body: dict[str, Any], window: int | None = None) -> None:
         api = APIS[format]
-        self.format, self.is_stream = format, bool(body.get("stream"))
-        self._chat, self._body = chat, body
+        self.format, self._chat, self._body = format, chat, body
         messages = listed(body[api.messages])
         system = body.get(api.system) if api.system else None
         model = model_name(format, str(body.get("model") or "")) or None
@@ -99,13 +96,7 @@ class SdkRequest:
             messages=messages, system=system, tools=body.get("tools") or (), model=model, window=window
         )
         self._turn = chat.view.turn
-        self._gatherer: Gatherer | None = gather(format) if self.is_stream else None
         self.betas, self.body = self._written(prompt)
-
-    @property
-    def content(self) -> bytes:
-        """The body with the view, as JSON."""
-        return json.dumps(self.body, ensure_ascii=False, separators=(",", ":")).encode()
 
     @property
     def is_newest(self) -> bool:
@@ -129,11 +120,6 @@ class SdkRequest:
             return False
         return True
 
-    def received(self, content: bytes) -> None:
-        """Record a whole answer."""
-        with logged("A reply was not recorded"):
-            self._chat.record(json.loads(content), call=self._turn)
-
     def record(self, reply: object, usage: Usage | None = None) -> None:
         """Record an answer. `usage`: that of the call, if the answer does not hold it in the form of its format."""
         with logged("A reply was not recorded"):  # The next list brings the reply again; only its usage is missing.
@@ -143,21 +129,6 @@ class SdkRequest:
         """Record the usage of an answer that the next list brings."""
         with logged("The usage of a reply was not recorded"):
             self._chat.bill(self._turn, usage)
-
-    def feed(self, piece: bytes) -> None:
-        """Gather a piece of a streamed answer. A stream that cannot be read passes through all the same."""
-        gatherer, self._gatherer = self._gatherer, None
-        if gatherer is not None:
-            with logged("A streamed reply was not recorded"):
-                gatherer.feed(piece)
-                self._gatherer = gatherer
-
-    def ended(self) -> None:
-        """Record a stream that was read to its end. One that was cut is not recorded."""
-        if self._gatherer is not None:
-            with logged("A streamed reply was not recorded"):
-                if (whole := self._gatherer.whole()) is not None:
-                    self._chat.record(whole, call=self._turn)
 
 
 class _ApiError(Exception):

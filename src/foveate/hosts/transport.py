@@ -3,22 +3,25 @@
 The program and its framework keep their own lists of messages, which stay whole. No class of messages is converted, so
 one client object serves every framework that takes one: `OpenAI(http_client=http_client(store="sqlite:///chats.db"))`.
 
-If a view cannot be made, the request is sent as the program made it, and a warning says why.
+The model may call the tool `expand`: the client answers it, and the program sees one answer without the call. If a view
+cannot be made, the request is sent as the program made it, and a warning says why.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any, Literal
 
-from .sdk_requests import SdkRequest, SdkRequests
+from ..requests import WireRequest
+from .sdk_requests import SdkRequests
 from .transport_messages import HEADER, changed_request, changed_response, request_parts
+from .transport_streams import AnswerStream
 
 __all__ = ["HEADER", "async_http_client", "conversation", "http_client"]
 
@@ -36,7 +39,7 @@ def http_client(*, library: Library = "httpx2", transport: Any = None, **options
     """
     httpx = importlib.import_module(library)
     kind = _subclass(_Transport, httpx.BaseTransport)
-    sender = kind(httpx, SdkRequests(options), transport or httpx.HTTPTransport())
+    sender = kind(httpx, SdkRequests({"expand": None, **options}), transport or httpx.HTTPTransport())
     return httpx.Client(transport=sender, timeout=httpx.Timeout(600, connect=5))
 
 
@@ -44,7 +47,7 @@ def async_http_client(*, library: Library = "httpx2", transport: Any = None, **o
     """Return an `httpx.AsyncClient` for `AsyncOpenAI` or `AsyncAnthropic`. The arguments are those of `http_client`."""
     httpx = importlib.import_module(library)
     kind = _subclass(_Transport, httpx.AsyncBaseTransport)
-    sender = kind(httpx, SdkRequests(options), transport or httpx.AsyncHTTPTransport())
+    sender = kind(httpx, SdkRequests({"expand": None, **options}), transport or httpx.AsyncHTTPTransport())
     return httpx.AsyncClient(transport=sender, timeout=httpx.Timeout(600, connect=5))
 
 
@@ -61,31 +64,6 @@ def conversation(name: str) -> Iterator[None]:
         _name.reset(token)
 
 
-class _Stream:
-    """The bytes of a streamed answer, which are gathered on their way."""
-
-    def __init__(self, inner: Any, call: SdkRequest) -> None:
-        self._inner, self._call = inner, call
-
-    def __iter__(self) -> Iterator[bytes]:
-        for piece in self._inner:
-            self._call.feed(piece)
-            yield piece
-        self._call.ended()
-
-    def close(self) -> None:
-        self._inner.close()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._inner:
-            self._call.feed(piece)
-            yield piece
-        await asyncio.to_thread(self._call.ended)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
 class _Transport:
     """Sends each request with its view, and the smaller one if the provider refuses it as too long."""
 
@@ -95,15 +73,15 @@ class _Transport:
     def handle_request(self, request: Any) -> Any:
         call = self._views.begin(*request_parts(request, request.read(), _name.get()))
         while call is not None:
-            response = self._inner.handle_request(changed_request(self._httpx, request, call))
+            response = self._send(request, call)
             if response.status_code == 200 and call.is_stream:
-                return self._streamed(response, call)
+                return self._streamed(response, request, call)
             content = response.read()
-            if response.status_code == 200:
-                call.received(content)
-            elif call.refused(response.status_code, content):
-                continue
-            return changed_response(self._httpx, response, content=content)
+            if response.status_code != 200 and not call.refused(response.status_code, content):
+                return changed_response(self._httpx, response, content=content)
+            shown = call.received(content) if response.status_code == 200 else None
+            if shown is not None:
+                return changed_response(self._httpx, response, content=shown)
         return self._inner.handle_request(request)
 
     def close(self) -> None:
@@ -114,24 +92,32 @@ class _Transport:
         parts = request_parts(request, await request.aread(), _name.get())
         call = await asyncio.to_thread(self._views.begin, *parts)
         while call is not None:
-            response = await self._inner.handle_async_request(changed_request(self._httpx, request, call))
+            response = await self._send(request, call)
             if response.status_code == 200 and call.is_stream:
-                return self._streamed(response, call)
+                return self._streamed(response, request, call)
             content = await response.aread()
-            if response.status_code == 200:
-                await asyncio.to_thread(call.received, content)
-            elif await asyncio.to_thread(call.refused, response.status_code, content):
-                continue
-            return changed_response(self._httpx, response, content=content)
+            if response.status_code != 200 and not await asyncio.to_thread(call.refused, response.status_code, content):
+                return changed_response(self._httpx, response, content=content)
+            shown = await asyncio.to_thread(call.received, content) if response.status_code == 200 else None
+            if shown is not None:
+                return changed_response(self._httpx, response, content=shown)
         return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
         await asyncio.to_thread(self._views.close)
 
-    def _streamed(self, response: Any, call: SdkRequest) -> Any:
-        kind = _subclass(_Stream, self._httpx.SyncByteStream, self._httpx.AsyncByteStream)
-        return changed_response(self._httpx, response, stream=kind(response.stream, call))
+    def _send(self, request: Any, call: WireRequest) -> Any:
+        """Send the request with its view; return the response, or an awaitable of it."""
+        changed = changed_request(self._httpx, request, call)
+        if isinstance(self, self._httpx.AsyncBaseTransport):
+            return self._inner.handle_async_request(changed)
+        return self._inner.handle_request(changed)
+
+    def _streamed(self, response: Any, request: Any, call: WireRequest) -> Any:
+        kind = _subclass(AnswerStream, self._httpx.SyncByteStream, self._httpx.AsyncByteStream)
+        stream = kind(response.stream, call, partial(self._send, request, call))
+        return changed_response(self._httpx, response, stream=stream)
 
 
 @cache

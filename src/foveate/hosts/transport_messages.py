@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, Final
 
-from .sdk_requests import SdkRequest
+from ..requests import WireRequest
 
 __all__ = ["HEADER", "changed_request", "changed_response", "request_parts"]
 
@@ -19,7 +19,7 @@ def request_parts(request: Any, content: bytes, name: str) -> tuple[str, bytes, 
     return (request.url.path if request.method == "POST" else "", content, name)
 
 
-def changed_request(httpx: ModuleType, request: Any, call: SdkRequest) -> Any:
+def changed_request(httpx: ModuleType, request: Any, call: WireRequest) -> Any:
     """Return the request with the view. It asks for an answer that is not compressed, which can be read on the way."""
     dropped = {b"content-length", b"accept-encoding", b"anthropic-beta" if call.betas else b""}
     headers = [(name, value) for name, value in request.headers.raw if name.lower() not in dropped]

@@ -126,8 +126,9 @@ class ResponsesSplice:
     def failure(self, error: dict[str, Any]) -> bytes:
         """See `Splice`."""
         inner = error["error"]
-        data = {"type": "error", "sequence_number": self._next, "param": None}
-        return write_event({**data, "code": inner.get("code") or inner.get("type"), "message": inner.get("message")})
+        fields = {"code": inner.get("code") or inner.get("type"), "message": inner.get("message"), "param": None}
+        # Clients look for the error in one of two places.
+        return write_event({"type": "error", "sequence_number": self._next, **fields, "error": inner}, "error")
 
     # ---------------------------------------------------------------------------------------------------- whole answers
 
