@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from list_clients import ANTHROPIC, CHAT, RESPONSES, Proxy, Wire
+from servers import running_proxy
 
 from foveate.open import open_store
 from foveate.requests import Api
+from foveate.testing import ScriptedModel, say
 from foveate.testing.bodies import check_body
+from foveate.testing.server import StubServer
 
 CALLS = 300
 """Requests of each session: the recorded ones, and generated ones after them."""
@@ -112,3 +116,29 @@ def test_each_recorded_session_has_one_conversation(name: str, wire_recordings: 
 
 def is_of_model(item: Wire) -> bool:
     return item.get("type") in ("reasoning", "function_call", "custom_tool_call")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_recorded_sessions_have_one_conversation_each_over_http(name: str, wire_recordings: Path):
+    formats = {"/v1/messages": "anthropic", "/v1/chat": "openai", "/v1/responses": "openai_responses"}
+    models = {path: ScriptedModel(lambda request: say("Seen."), format) for path, format in formats.items()}
+    names: dict[tuple[str, ...], set[str]] = {}
+    with StubServer(models) as provider, running_proxy(provider.url, window=200_000) as proxy:
+        for request in recorded(wire_recordings, name):
+            headers = {
+                key: request.headers[key] for key in request.headers if key.startswith(("x-", "session", "thread"))
+            }
+            path = next(path for path, api in APIS.items() if api == request.api)
+            url = f"{proxy.url}/v1/{'chat/' if request.api == CHAT else ''}{path}"
+            post = urllib.request.Request(url, json.dumps(request.body).encode(), {**headers, "x-api-key": "sk-test"})
+            with urllib.request.urlopen(post, timeout=60) as answer:
+                conversation = answer.headers.get("x-foveate-conversation", "")
+                assert b"Seen" in answer.read()
+            assert bool(conversation) == bool(request.body.get("tools"))
+            if conversation and any(
+                request.client[1:-1]
+            ):  # Without a session, another reply makes it another conversation.
+                names.setdefault(request.client, set()).add(conversation)
+        assert provider.illegal == []
+    assert [sorted(found) for found in names.values() if len(found) > 1] == []
+    assert len(set().union(*names.values())) == len(names)
