@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import logging
 import sys
 from pathlib import Path
@@ -20,25 +21,40 @@ from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
+    AudioUrl,
     BinaryContent,
+    CachePoint,
+    CompactionPart,
+    DocumentUrl,
+    FilePart,
     ImageUrl,
     ModelRequest,
     ModelResponse,
+    NativeToolCallPart,
+    NativeToolReturnPart,
+    RetryFeedbackPart,
+    RetryInfo,
     SystemPromptPart,
+    TextContent,
     TextPart,
+    ThinkingPart,
+    ToolAvailabilityDeltaPart,
     ToolCallPart,
     ToolReturnPart,
+    UploadedFile,
     UserPromptPart,
+    VideoUrl,
 )
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import UsageLimits
+from recorded import recorded_lists
 from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
 
 import foveate
-from foveate import Message, Reasoning
+from foveate import Message, Reasoning, ToolCall
 from foveate.hosts.pydantic_ai import FoveateCapability
 from foveate.hosts.pydantic_ai_messages import messages_of, request_part, response_of
 from foveate.testing import CutReply, ScriptedModel, call, say
@@ -262,39 +278,102 @@ def test_a_version_without_the_hook_is_refused(monkeypatch: pytest.MonkeyPatch):
 # --------------------------------------------------------------------------------------------------------- conversion
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
-FILES = st.sampled_from([BinaryContent(b"\x89PNG", media_type="image/png"), ImageUrl("https://example.org/a.png")])
+FILES = st.sampled_from(
+    [
+        BinaryContent(b"\x89PNG", media_type="image/png", vendor_metadata={"detail": "high"}),
+        ImageUrl("https://example.org/a.png", force_download=True),
+        DocumentUrl("https://example.org/a.pdf"),
+        AudioUrl("https://example.org/a.mp3"),
+        VideoUrl("https://example.org/a.mp4"),
+        TextContent("Text.", metadata={"a": 1}),
+        UploadedFile("file-1", "openai"),
+        CachePoint(ttl="1h"),
+    ]
+)
 CONTENT = st.one_of(TEXTS, st.lists(st.one_of(TEXTS, FILES), min_size=1, max_size=3))
+PLAIN_FILES = FILES.filter(lambda file: not isinstance(file, TextContent | CachePoint))
+RETURNS = st.one_of(TEXTS, st.dictionaries(TEXTS, st.integers()), st.lists(st.one_of(TEXTS, PLAIN_FILES), max_size=3))
+OUTCOMES = st.sampled_from(["success", "retried", "denied"])
 REQUEST_PARTS = st.one_of(
-    st.builds(SystemPromptPart, TEXTS),
+    st.builds(SystemPromptPart, TEXTS, dynamic_ref=st.sampled_from([None, "prompt"])),
     st.builds(UserPromptPart, CONTENT),
-    st.builds(lambda id, text: ToolReturnPart("read_log", text, tool_call_id=id), TEXTS, TEXTS),
-    st.builds(lambda id, text: ToolReturnPart("read_log", text, tool_call_id=id, outcome="retried"), TEXTS, TEXTS),
-)
-RESPONSES = st.lists(
-    st.one_of(
-        st.builds(TextPart, TEXTS),
-        st.builds(lambda id, args: ToolCallPart("read_log", args, id), TEXTS, st.dictionaries(TEXTS, TEXTS)),
+    st.builds(
+        lambda id, content, outcome: ToolReturnPart("read_log", content, id, metadata={"a": 1}, outcome=outcome),
+        TEXTS,
+        RETURNS,
+        OUTCOMES,
     ),
-    min_size=1,
-    max_size=4,
+    st.builds(lambda text: RetryFeedbackPart(text, retry=RetryInfo(cause="no_output")), TEXTS),
+    st.builds(lambda name: ToolAvailabilityDeltaPart(tools_added=[name]), TEXTS),
+)
+ARGUMENTS = st.one_of(st.dictionaries(TEXTS, TEXTS), st.just('{"a": 1}'))
+RESPONSE_PARTS = st.one_of(
+    st.builds(TextPart, TEXTS, id=st.sampled_from([None, "msg_1"])),
+    st.builds(lambda text: ThinkingPart(text, signature="signed", provider_name="anthropic"), TEXTS),
+    st.builds(lambda id, args: ToolCallPart("read_log", args, id, provider_details={"a": 1}), TEXTS, ARGUMENTS),
+    st.builds(lambda id: NativeToolCallPart("web_search", {"query": "a"}, id, provider_name="openai"), TEXTS),
+    st.builds(lambda id: NativeToolReturnPart("web_search", {"found": 1}, id, provider_name="openai"), TEXTS),
+    st.just(FilePart(BinaryContent(b"\x89PNG", media_type="image/png"))),
+    st.just(CompactionPart("A summary.", provider_name="anthropic")),
 )
 
 
-@given(st.lists(REQUEST_PARTS, min_size=1, max_size=4))
-def test_a_request_says_the_same_after_conversion(parts: list[Any]):
-    there = messages_of(ModelRequest(parts), "openai")
-    assert len(there) == len(parts)
-    back = [request_part(message, part) for message, part in zip(there, parts, strict=True)]
-    plain = [(m.role, m.text, [media.data for media in m.media()]) for m in messages_of(ModelRequest(back), "openai")]
-    assert plain == [(m.role, m.text, [media.data for media in m.media()]) for m in there]
+@given(REQUEST_PARTS)
+def test_a_part_of_a_request_is_equal_after_conversion(part: Any):
+    (there,) = messages_of(ModelRequest([part]), "openai")
+    assert request_part(there, part) is part
+    back = request_part(there)
+    assert messages_of(ModelRequest([back]), "openai") == [there]
+    if not isinstance(part, ToolReturnPart | SystemPromptPart | UserPromptPart):
+        assert back == part
 
 
-@given(RESPONSES)
+@given(TEXTS, st.lists(FILES, min_size=1, max_size=3))
+def test_files_of_a_changed_prompt_keep_their_kind(text: str, files: list[Any]):
+    (there,) = messages_of(ModelRequest([UserPromptPart([text, *files])]), "openai")
+    back: Any = request_part(there)
+    kinds = [str if isinstance(piece, TextContent) else type(piece) for piece in files]
+    assert [type(piece) for piece in back.content] == [str, *kinds]
+
+
+@given(st.lists(RESPONSE_PARTS, min_size=1, max_size=4))
 def test_a_response_is_equal_after_conversion(parts: list[Any]):
-    own = ModelResponse(parts)
+    own = ModelResponse(parts, model_name="gpt-5", provider_response_id="resp_1")
     (there,) = messages_of(own, "openai")
-    assert messages_of(response_of(there, own), "openai") == [there]
-    assert [type(part) for part in response_of(there).parts] == [type(part) for part in parts]
+    assert response_of(there, own) == own
+    back = response_of(there)
+    plain = [type(part) for part in parts if not isinstance(part, ThinkingPart)]
+    assert [type(part) for part in back.parts] == plain
+
+
+def test_a_changed_call_leaves_the_other_parts_as_they_are():
+    search = NativeToolCallPart("web_search", {"query": "a"}, "s0", provider_name="openai")
+    thought = ThinkingPart("Search.", signature="signed", provider_name="openai")
+    own = ModelResponse([thought, search, ToolCallPart("write", {"text": "long"}, "c0")], model_name="gpt-5")
+    (there,) = messages_of(own, "openai")
+    changed = Message("assistant", (*there.parts[:2], ToolCall("c0", "write", '{"text":"short"}')))
+    back = response_of(changed, own)
+    assert back.parts[:2] == [thought, search]
+    assert (back.parts[2].args, back.model_name) == ('{"text":"short"}', "gpt-5")  # type: ignore[union-attr]
+
+
+def test_recorded_messages_are_equal_after_conversion(transcripts: Path):
+    count = 0
+    for recorded in recorded_lists(transcripts):
+        for message in recorded:
+            if message.role == "assistant":
+                own = response_of(message)
+                (there,) = messages_of(own, "openai")
+                assert response_of(there, own) == own
+                calls = [(call.name, json.loads(call.arguments)) for call in message.calls]
+                assert [(call.name, json.loads(call.arguments)) for call in there.calls] == calls
+            else:
+                part = request_part(message)
+                (there,) = messages_of(ModelRequest([part]), "openai")
+                assert request_part(there, part) is part
+            assert (there.role, there.text) == (message.role, message.text)
+            count += 1
+    assert count > 1_000
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -9,13 +9,18 @@ import base64
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from pydantic_ai.messages import (
+    AudioUrl,
     BinaryContent,
+    DocumentUrl,
     FileUrl,
     ImageUrl,
     ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
     ModelResponse,
     RetryPromptPart,
     SystemPromptPart,
@@ -25,12 +30,23 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
+    VideoUrl,
 )
 
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, State, Text, ToolCall, ToolResult
 from .host import source_format
 
 __all__ = ["content_of", "messages_of", "request_part", "response_of"]
+
+_URLS: Final[dict[str, Any]] = {
+    "image/*": ImageUrl,
+    "audio/*": AudioUrl,
+    "video/*": VideoUrl,
+    "application/*": DocumentUrl,
+}
+"""Classes of files at an address, by the kind of file that foveate stores for them."""
+_NO_TIME: Final = datetime.fromtimestamp(0, UTC)
+"""The time of a part that is made here, so that the same content is always the same text."""
 
 
 def messages_of(message: ModelMessage, format: str) -> list[Message]:
@@ -61,7 +77,7 @@ def _request_message(part: Any, format: str) -> Message:
         case RetryPromptPart():
             return Message("user", (Text(part.model_response()),))
         case _:
-            return Message("user", (Text(str(part)),))
+            return Message("user", (_opaque(ModelRequest, part, format),))
 
 
 def _user_content(content: Any, format: str) -> Iterator[Content]:
@@ -74,13 +90,14 @@ def _user_content(content: Any, format: str) -> Iterator[Content]:
             case BinaryContent() | FileUrl():
                 yield _media(piece)
             case _:
-                yield Opaque(format, str(getattr(piece, "kind", type(piece).__name__)), json.dumps(str(piece)))
+                yield _opaque(ModelRequest, UserPromptPart([piece], timestamp=_NO_TIME), format)
 
 
 def _media(file: Any) -> Media:
     if isinstance(file, BinaryContent):
         return Media(file.media_type, "base64", base64.b64encode(file.data).decode())
-    return Media("image/*" if isinstance(file, ImageUrl) else "", "url", str(getattr(file, "url", file)))
+    mime = next((mime for mime, kind in _URLS.items() if isinstance(file, kind)), "")
+    return Media(mime, "url", str(getattr(file, "url", file)))
 
 
 def _response_parts(response: ModelResponse, format: str) -> Iterator[Part]:
@@ -94,36 +111,60 @@ def _response_parts(response: ModelResponse, format: str) -> Iterator[Part]:
             case ToolCallPart():
                 yield ToolCall(part.tool_call_id, part.tool_name, part.args_as_json_str())
             case _:
-                yield Opaque(format, part.part_kind, json.dumps(str(part)))
+                yield _opaque(ModelResponse, part, format)
+
+
+def _opaque(kind: type[ModelRequest | ModelResponse], part: Any, format: str) -> Opaque:
+    """Return a part that is kept whole."""
+    [message] = ModelMessagesTypeAdapter.dump_python([kind([part])], mode="json")
+    body = {"kind": message["kind"], "parts": message["parts"]}  # Other fields have the time of this conversion.
+    return Opaque(format, f"pydantic_ai:{part.part_kind}", json.dumps(body))
+
+
+def _restored(block: Opaque) -> Any:
+    """Return the part that was kept whole."""
+    return ModelMessagesTypeAdapter.validate_json(f"[{block.body}]")[0].parts[0]
 
 
 def request_part(message: Message, own: Any = None) -> Any:
     """Return a part of a request for a message. `own`: the part that it was, whose other fields it keeps."""
     result = message.result
+    opaque = next((part for part in message.parts if isinstance(part, Opaque)), None)
+    if own is not None and _request_message(own, opaque.format if opaque else "") == message:
+        return own
     if result is not None:
         content = content_of(result.content)
         if isinstance(content, list) and all(isinstance(piece, str) for piece in content):
             content = "\n".join(content)  # A list of texts would become JSON.
         if isinstance(own, ToolReturnPart):
             return replace(own, content=content)
-        return ToolReturnPart(result.name or "tool", content, tool_call_id=result.call_id)
+        outcome: Any = "failed" if result.state == "error" else "success"
+        return ToolReturnPart(result.name or "tool", content, tool_call_id=result.call_id, outcome=outcome)
     if message.role == "system":
         return SystemPromptPart(message.text)
+    if opaque and len(message.parts) == 1:
+        return _restored(opaque)
     return UserPromptPart(content_of(message.parts))
 
 
 def response_of(message: Message, own: ModelResponse | None = None) -> ModelResponse:
-    """Return a response for a message. `own`: the response that it was, whose other fields it keeps."""
+    """Return a response for a message. `own`: the response that it was, whose parts and other fields it keeps."""
+    source = next((part.format for part in message.parts if isinstance(part, Reasoning | Opaque)), "")
+    olds = [(old, [*_response_parts(ModelResponse([old]), source)]) for old in own.parts] if own else []
     parts: list[Any] = []
     for part in message.parts:
+        place = next((place for place, (_, same) in enumerate(olds) if same == [part]), None)
         match part:
+            case _ if place is not None:
+                parts.append(olds[place][0])
+                olds = olds[place + 1 :]  # Equal parts keep their order.
             case Text(text=text):
                 parts.append(TextPart(text))
             case ToolCall():
                 parts.append(ToolCallPart(part.name, part.arguments, part.call_id))
-            case Reasoning():
-                kept = (old for old in own.parts if isinstance(old, ThinkingPart)) if own else ()
-                parts += [old for old in kept if (old.content, old.signature or "") == (part.text, part.signature)][:1]
+            case Opaque():
+                parts.append(_restored(part))
+            # Reasoning that the response did not have is left out: a provider refuses it without its signature.
     return replace(own, parts=parts) if own else ModelResponse(parts)
 
 
@@ -137,7 +178,11 @@ def content_of(parts: Sequence[Part | Content]) -> Any:
             case Media(source="base64"):
                 pieces.append(BinaryContent(base64.b64decode(part.data), media_type=part.mime))
             case Media(source="url"):
-                pieces.append(ImageUrl(part.data))
+                pieces.append(_URLS.get(part.mime, ImageUrl)(part.data))
+            case Opaque():
+                pieces += _restored(part).content
+            case _:
+                pass
     match pieces:
         case []:
             return ""
