@@ -29,9 +29,11 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 from pages import run_page
+from recorded import recorded_lists
 from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
 
 import foveate
+from foveate.formats import get_format
 from foveate.hosts.google_adk import FoveatePlugin
 from foveate.testing import BodyChecker, CutReply, Failure, ScriptedModel, call, calls, say
 from foveate.testing.server import StubServer
@@ -616,6 +618,17 @@ def test_conversion_is_lossless(content: types.Content):
     (back,) = chat.format.render(messages)
     assert types.Content.model_validate(back).model_dump(exclude_none=True) == content.model_dump(exclude_none=True)
     assert chat.format.parse(types.Content.model_validate(back)) == messages
+
+
+def test_recorded_contents_are_equal_after_conversion(transcripts: Path):
+    count, format = 0, get_format("gemini")
+    for recorded in recorded_lists(transcripts):
+        for content in format.render([message for message in recorded if message.role != "system"]):
+            own = types.Content.model_validate(content)
+            (back,) = format.render(format.parse(own))
+            assert types.Content.model_validate(back) == own
+            count += 1
+    assert count > 1_000
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

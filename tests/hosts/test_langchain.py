@@ -25,10 +25,11 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from pages import run_page
 from pydantic import BaseModel
+from recorded import recorded_lists
 from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
 
 import foveate
-from foveate import Message, Reasoning
+from foveate import Message, Reasoning, ToolCall
 from foveate.hosts.langchain import FoveateMiddleware
 from foveate.hosts.langchain_messages import from_langchain, to_langchain
 from foveate.testing import CutReply, Failure, ScriptedModel, call, say
@@ -409,6 +410,81 @@ def test_conversion_is_lossless(message: Any):
     assert from_langchain(back, "openai") == there
     assert (back.type, back.content_blocks) == (message.type, message.content_blocks)
     assert getattr(back, "tool_calls", None) == getattr(message, "tool_calls", None)
+
+
+NATIVE: Any = [
+    AIMessage(
+        [
+            {"type": "thinking", "thinking": "Search.", "signature": "signed"},
+            {"type": "text", "text": "Found.", "citations": [{"type": "char_location", "cited_text": "a"}]},
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "a"}},
+            {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"encrypted_content": "b"}]},
+            {"type": "tool_use", "id": "c0", "name": "write", "input": {"text": "long"}},
+        ],
+        tool_calls=[{"name": "write", "args": {"text": "long"}, "id": "c0", "type": "tool_call"}],
+        response_metadata={"model_provider": "anthropic"},
+        usage_metadata={"input_tokens": 9, "output_tokens": 1, "total_tokens": 10},
+    ),
+    AIMessage(
+        [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Search."}], "encrypted_content": "b"},
+            {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+            {"type": "text", "text": "Found.", "annotations": [], "id": "msg_1"},
+            {"type": "function_call", "name": "write", "arguments": '{"text":"long"}', "call_id": "c0", "id": "fc_1"},
+        ],
+        tool_calls=[{"name": "write", "args": {"text": "long"}, "id": "c0", "type": "tool_call"}],
+        response_metadata={"model_provider": "openai", "id": "resp_1"},
+    ),
+    AIMessage(
+        "Found.",
+        tool_calls=[{"name": "write", "args": {"text": "long"}, "id": "c0", "type": "tool_call"}],
+        additional_kwargs={"reasoning_content": "Search.", "tool_calls": [{"id": "c0"}]},
+        response_metadata={"model_provider": "deepseek"},
+    ),
+    HumanMessage(
+        [
+            {"type": "image_url", "image_url": {"url": "https://example.org/a.png", "detail": "low"}},
+            {"type": "document", "source": {"type": "text", "data": "Text.", "media_type": "text/plain"}, "title": "a"},
+        ],
+        name="ann",
+    ),
+    ToolMessage(
+        [{"type": "text", "text": "Text."}, {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}],
+        tool_call_id="c0",
+        artifact={"a": 1},
+    ),
+]
+
+
+@pytest.mark.parametrize("own", NATIVE, ids=["anthropic", "responses", "chat", "prompt", "result"])
+def test_messages_with_blocks_of_a_provider_come_back_equal(own: Any):
+    there = from_langchain(own, "openai")
+    assert to_langchain(there, own) == own
+
+
+@pytest.mark.parametrize("own", NATIVE[:3], ids=["anthropic", "responses", "chat"])
+def test_a_changed_call_leaves_the_other_blocks_as_they_are(own: Any):
+    there = from_langchain(own, "openai")
+    parts = (*there.parts[:-1], ToolCall("c0", "write", '{"text":"short"}'))
+    back: Any = to_langchain(Message("assistant", parts), own)
+    assert [call["args"] for call in back.tool_calls] == [{"text": "short"}]
+    assert "long" not in str((back.content, back.additional_kwargs))
+    kinds = ("tool_use", "function_call")
+    kept = [block for block in own.content if isinstance(block, str) or block["type"] not in kinds]
+    assert list(back.content) == kept
+    assert (back.response_metadata, back.usage_metadata) == (own.response_metadata, own.usage_metadata)
+
+
+def test_recorded_messages_are_equal_after_conversion(transcripts: Path):
+    count = 0
+    for recorded in recorded_lists(transcripts):
+        for message in recorded:
+            own = to_langchain(message)
+            there = from_langchain(own, "openai")
+            assert (there.role, there.text) == (message.role, message.text)
+            assert to_langchain(there) == own
+            count += 1
+    assert count > 1_000
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

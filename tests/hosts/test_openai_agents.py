@@ -24,11 +24,15 @@ import mcp.types
 import openai
 from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, RunConfig, Runner, function_tool
 from agents.mcp import MCPServer
+from hypothesis import given
+from hypothesis import strategies as st
 from pages import run_page
+from recorded import recorded_lists
 from scenario import ANSWER, CALLS, QUESTION, WINDOW, exact_tokens, largest, log_text, reader
 
 import foveate
 from foveate.errors import BadInput
+from foveate.formats import get_format
 from foveate.hosts.openai_agents import FoveateSession
 from foveate.testing import CutReply, ScriptedModel, call, say
 from foveate.testing.server import StubServer
@@ -289,6 +293,82 @@ def test_a_filter_of_the_program_is_not_replaced():
     session = FoveateSession("t1", window=WINDOW)
     with pytest.raises(BadInput, match="call_model_input_filter"):
         session.for_run(RunConfig(call_model_input_filter=lambda data: data.model_data))
+
+
+# --------------------------------------------------------------------------------------------------------- conversion
+
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
+ITEMS = st.one_of(
+    st.builds(lambda text: {"role": "user", "content": text}, TEXTS),
+    st.builds(
+        lambda text: {
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": text},
+                {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "low"},
+                {"type": "input_file", "file_id": "file-1"},
+            ],
+        },
+        TEXTS,
+    ),
+    st.builds(
+        lambda text: {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}],
+        },
+        TEXTS,
+    ),
+    st.builds(
+        lambda text: {
+            "id": "rs_1",
+            "type": "reasoning",
+            "summary": [{"type": "summary_text", "text": text}],
+            "encrypted_content": "b",
+        },
+        TEXTS,
+    ),
+    st.builds(
+        lambda text: {
+            "id": "fc_1",
+            "type": "function_call",
+            "call_id": f"c-{text}",
+            "name": "read_log",
+            "arguments": json.dumps({"a": text}),
+            "status": "completed",
+        },
+        TEXTS,
+    ),
+    st.builds(lambda text: {"type": "function_call_output", "call_id": f"c-{text}", "output": text}, TEXTS),
+    st.just(
+        {"id": "ws_1", "type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "a"}}
+    ),
+    st.just({"id": "cmp_1", "type": "compaction", "encrypted_content": "b"}),
+    st.just({"id": "m1", "type": "mcp_call", "server_label": "s", "name": "n", "arguments": "{}", "output": "a"}),
+)
+
+
+@given(ITEMS)
+def test_an_item_is_equal_after_conversion(item: Any):
+    format = get_format("openai_responses")
+    messages = list(format.parse(item))
+    assert list(format.render(messages)) == [item]
+
+
+def test_recorded_items_are_equal_in_another_process(transcripts: Path, tmp_path: Path):
+    url, format, count = f"sqlite:///{tmp_path}/chats.db", get_format("openai_responses"), 0
+    for number, recorded in enumerate(recorded_lists(transcripts)):
+        items = list(format.render([message for message in recorded if message.role != "system"]))
+        session = FoveateSession(f"t{number}", url, window=WINDOW)
+        asyncio.run(session.add_items(items))
+        session.close()
+        again = FoveateSession(f"t{number}", url, window=WINDOW)
+        assert asyncio.run(again.get_items()) == items
+        again.close()
+        count += len(items)
+    assert count > 1_000
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pages import run_page
 from pydantic import BaseModel
+from recorded import recorded_lists
 from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
 from strands import Agent, ModelRetryStrategy, tool
 from strands.agent import NullConversationManager
@@ -481,6 +482,18 @@ def test_other_fields_of_a_block_stay_where_it_is_unchanged():
     (message,) = messages_of({"role": "user", "content": [result]}, "openai")
     assert message.text == '{"a": 1}'
     assert blocks_of(message, [result]) == [result]
+
+
+def test_recorded_messages_are_equal_after_conversion(transcripts: Path):
+    count = 0
+    for recorded in recorded_lists(transcripts):
+        for message in recorded:
+            own = {"role": "assistant" if message.role == "assistant" else "user", "content": blocks_of(message)}
+            (there,) = messages_of(own, "anthropic")
+            assert there.text == message.text
+            assert blocks_of(there, own["content"]) == own["content"]
+            count += 1
+    assert count > 1_000
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -13,6 +13,8 @@ from ..core.stamps import Usage
 from .host import source_format, usage_of_totals
 
 __all__ = ["from_langchain", "langchain_content", "to_langchain", "usage_of"]
+
+_RAW_CALLS: Final = ("tool_calls", "function_call")
 
 
 def from_langchain(message: BaseMessage, format: str) -> Message:
@@ -38,12 +40,24 @@ def from_langchain(message: BaseMessage, format: str) -> Message:
 
 def to_langchain(message: Message, own: BaseMessage | None = None) -> BaseMessage:
     """Return a message of foveate as one of LangChain. `own`: the state's message that it was, whose facts it keeps."""
+    shown = _as_langchain(message)
+    if own is None or own.type != shown.type:
+        return shown
+    source = next((part.format for part in _content(message) if isinstance(part, Reasoning | Opaque)), "")
+    if from_langchain(own, source) == message:
+        return own
+    changes: dict[str, Any] = {"content": _kept_content(_content(message), own, source)}
+    if isinstance(shown, AIMessage):  # The calls that some providers also have in `additional_kwargs` are the old ones.
+        others = {key: value for key, value in own.additional_kwargs.items() if key not in _RAW_CALLS}
+        changes |= {"tool_calls": shown.tool_calls, "additional_kwargs": others}
+    return own.model_copy(update=changes)
+
+
+def _as_langchain(message: Message) -> BaseMessage:
+    content = langchain_content(_content(message))
     match message.role:
         case "tool":
             result = message.result or ToolResult("")
-            content = langchain_content(result.content)
-            if isinstance(own, ToolMessage):
-                return own.model_copy(update={"content": content})
             status: Any = "error" if result.state == "error" else "success"
             return ToolMessage(content, tool_call_id=result.call_id, name=result.name or None, status=status)
         case "assistant":
@@ -51,15 +65,35 @@ def to_langchain(message: Message, own: BaseMessage | None = None) -> BaseMessag
                 {"name": call.name, "args": json.loads(call.arguments or "{}"), "id": call.call_id, "type": "tool_call"}
                 for call in message.calls
             ]
-            content = langchain_content(message.parts)
-            if thoughts := _thoughts(message, own):
-                content = [*thoughts, *([{"type": "text", "text": content}] if isinstance(content, str) else content)]
-                content = [block for block in content if block.get("text") != ""]
-            return AIMessage(content, tool_calls=calls, id=own.id if own else None)
+            return AIMessage(content, tool_calls=calls)
         case "system":
-            return SystemMessage(langchain_content(message.parts), id=own.id if own else None)
+            return SystemMessage(content)
         case _:
-            return HumanMessage(langchain_content(message.parts), id=own.id if own else None)
+            return HumanMessage(content)
+
+
+def _content(message: Message) -> Sequence[Part | Content]:
+    return message.result.content if message.result else message.parts
+
+
+def _kept_content(parts: Sequence[Part | Content], own: BaseMessage, source: str) -> str | list[Any]:
+    """Return the content for these parts, with the blocks of the state's message that say the same."""
+    if isinstance(own.content, str):
+        return langchain_content(parts)
+    raw: list[tuple[Any, list[Part | Content]]] = []
+    for block in own.content:
+        alone: dict[str, Any] = {"content": [block], "additional_kwargs": {}}
+        single = own.model_copy(update=alone | ({"tool_calls": []} if isinstance(own, AIMessage) else {}))
+        raw.append((block, [*_parts(single, source)]))
+    blocks: list[Any] = []
+    left = [part for part in parts if not isinstance(part, ToolCall)]
+    while left:
+        fits = ((place, same) for place, (_, same) in enumerate(raw) if same and left[: len(same)] == same)
+        place, same = next(fits, (-1, left[:1]))
+        block = raw[place][0] if place >= 0 else _block(left[0])
+        blocks += [] if block is None else [block]
+        raw, left = raw[place + 1 :], left[len(same) :]
+    return blocks or ""
 
 
 def langchain_content(parts: Sequence[Part | Content]) -> str | list[Any]:
@@ -72,16 +106,6 @@ def langchain_content(parts: Sequence[Part | Content]) -> str | list[Any]:
             return text
         case _:
             return blocks
-
-
-def _thoughts(message: Message, own: BaseMessage | None) -> list[Any]:
-    """Return the blocks of reasoning of the state's message, in its provider's form, if the message shows reasoning."""
-    shows = any(isinstance(part, Reasoning) for part in message.parts)
-    if not shows or own is None or isinstance(own.content, str):
-        return []
-    return [
-        block for block in own.content if isinstance(block, dict) and block.get("type") in ("thinking", "reasoning")
-    ]
 
 
 def usage_of(message: AIMessage) -> Usage | None:
