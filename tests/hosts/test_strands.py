@@ -488,10 +488,12 @@ def test_recorded_messages_are_equal_after_conversion(transcripts: Path):
     count = 0
     for recorded in recorded_lists(transcripts):
         for message in recorded:
+            if not (message.text or message.calls):
+                continue  # An empty text says nothing, and is left out of what changes.
             own = {"role": "assistant" if message.role == "assistant" else "user", "content": blocks_of(message)}
             (there,) = messages_of(own, "anthropic")
             assert there.text == message.text
-            assert blocks_of(there, own["content"]) == own["content"]
+            assert blocks_of(there) == own["content"]
             count += 1
     assert count > 1_000
 
