@@ -14,6 +14,7 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `prox
 
 from servers import RawProvider, RunningProxy, ask, numbers, post, running_proxy, split
 from test_faults import ANSWERED, WHOLE
+from waiting import until
 
 import foveate.proxy.server
 from foveate.cli.app import main
@@ -70,7 +71,7 @@ def test_a_tenant_uses_its_own_conversations_only(tmp_path: Path):
         assert len(server.received) == 2
         assert get(proxy, "/metrics")[0] == 401
         assert get(proxy, "/health") == (200, get(proxy, "/health")[1], b'{"status":"ok"}')
-        assert numbers(proxy, ANN)['foveate_requests_total{api="anthropic",outcome="managed"}'] == 2
+        until(lambda: numbers(proxy, ANN)['foveate_requests_total{api="anthropic",outcome="managed"}'] == 2)
     with open_store(url) as store:
         assert [len(store.names(tenant)) for tenant in ("ann", "ben", "")] == [1, 1, 0]
 
@@ -123,8 +124,6 @@ def test_requests_above_the_limit_are_told_to_wait():
         with running_proxy(provider.url, max_requests=1) as proxy:
             with socket.create_connection(("127.0.0.1", proxy.port)) as client:
                 client.sendall(post("/v1/messages", BODY))
-                from waiting import until
-
                 until(lambda: provider.received)
                 status, headers, content = split(ask(proxy.port, post("/v1/messages", BODY)))
     assert (status, json.loads(content)["error"]["type"]) == (503, "overloaded_error")
@@ -182,6 +181,7 @@ def test_the_status_of_a_proxy_is_printed(capsys, monkeypatch):
     with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
         ask(proxy.port, post("/v1/messages", BODY))
         get(proxy, "/v1/models")
+        until(lambda: sum(n for name, n in numbers(proxy).items() if name.startswith("foveate_requests_total")) == 2)
         assert main(["proxy", "--status", "--port", str(proxy.port)]) == 0
     assert (
         capsys.readouterr()

@@ -17,6 +17,7 @@ pytest.importorskip("anthropic", reason="anthropic is not installed")
 import anthropic
 import openai
 from servers import numbers, running_proxy
+from waiting import until
 
 import foveate
 from foveate import Message
@@ -198,10 +199,10 @@ def test_a_refused_long_prompt_is_retried_smaller():
     with StubServer(model) as server, running_proxy(server.url, policy="none", window=30_000) as proxy:
         with client_of("anthropic", proxy.url) as client:
             assert anthropic_loop(client, messages, stream=False) == ANSWER
+        until(lambda: numbers(proxy)['foveate_answers_total{class="2xx"}'] == CALLS + 1)
         answers = numbers(proxy)
     assert answers['foveate_answers_total{class="4xx"}'] >= 1
     assert answers['foveate_retries_total{api="anthropic"}'] == answers['foveate_answers_total{class="4xx"}']
-    assert answers['foveate_answers_total{class="2xx"}'] == CALLS + 1
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -216,7 +217,7 @@ def test_the_proxy_answers_expand_within_one_answer(provider: str, stream: bool)
         with client_of(provider, proxy.url) as client:
             assert LOOPS[provider](client, messages, stream=stream) == ANSWER
         assert server.illegal == []
-        assert numbers(proxy)[f'foveate_expansions_total{{api="{provider}"}}'] == 1
+        until(lambda: numbers(proxy)[f'foveate_expansions_total{{api="{provider}"}}'] == 1)
     assert len(server.received) == CALLS + 2
     assert "expand" not in json.dumps(messages)
     assert all(b'"expand"' in request.body for request in server.received)
