@@ -249,6 +249,19 @@ def test_messages_that_the_program_removes_are_not_sent():
     assert capability.conversation("t1").name == "t1"
 
 
+def test_the_conversation_is_that_of_the_newest_run():
+    model = ScriptedModel(lambda request: say(ANSWER), "anthropic")
+    capability = FoveateCapability(window=WINDOW)
+    history: Any = None
+    sizes = []
+    with StubServer(model) as server:
+        agent = agent_of("anthropic", server, capability)
+        for _ in range(2):
+            history = run(agent, message_history=history).all_messages()
+            sizes.append((len(capability.conversation("t1").view), capability.conversation("t1").totals().calls))
+    assert sizes == [(2, 1), (4, 2)]
+
+
 def test_the_model_may_change_in_a_conversation():
     capability, history = FoveateCapability(window=WINDOW), []
     for number, api in enumerate(("anthropic", "openai", "openai_responses", "anthropic")):
