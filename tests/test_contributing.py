@@ -60,6 +60,21 @@ def test_the_example_rule_reports_violations():
     assert results + list(rule.end()) == ["makes 129 calls at once"]
 
 
+def test_the_example_framework_shows_views_and_records_replies():
+    hook = example("hosts/pairs.py")["FoveateHook"](window=8_000, policy="balanced")
+    pairs = [("user", "Read the logs.")]
+    sent = []
+
+    def send(shown: list[tuple[str, str]]) -> tuple[str, str]:
+        sent.append(sum(len(text) for _, text in shown))
+        return "assistant", f"Log {len(sent)} is well. " * 500
+
+    for _ in range(10):
+        pairs += [hook.around_model("t1", "gpt-5", pairs, send), ("user", "And the next one?")]
+    assert max(sent) < 4 * 8_000 < sum(len(text) for _, text in pairs)
+    assert hook._host.conversation(("t1",)).totals().calls == 10
+
+
 def example(path: str) -> dict[str, Any]:
     """Return the definitions of the example for this file."""
     (code,) = re.findall(rf"```python\n# src/foveate/{re.escape(path)}\n(.*?)```\n", PAGE.read_text("utf-8"), re.DOTALL)
