@@ -257,6 +257,23 @@ def test_an_answer_that_looks_like_its_last_reply_is_the_history_s_own():
     unchanged(client)
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_answer_that_cannot_be_recorded_reaches_the_client(
+    format: str, stream: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    client = begun(format, expansion("e1", text="Let me look."), say("Well."))
+
+    def fail(*args: object, **keywords: object) -> str:
+        raise ZeroDivisionError("the disk is full")
+
+    monkeypatch.setattr(client.chat, "record", fail)
+    answer = client.ask(stream=stream, size=10**6)
+    assert text_in(format, answer) == "Let me look."
+    assert calls_in(format, answer) == []
+    assert "the disk is full" in caplog.text
+
+
 def test_expansions_are_not_offered_where_the_provider_stores_responses():
     client = Client("openai_responses", [say("Hi.")])
     client.fields = {}

@@ -207,8 +207,9 @@ class WireRequest:
             if not more or self._expansions > MAX_EXPANSIONS + 1:
                 return False
             self._prepare()
-        except FoveateError as error:  # The next list brings the reply again; only its usage is missing.
-            _log.warning("A reply was not recorded, or could not be continued: %s", error)
+        except Exception as error:  # The next list brings the reply again; only its usage is missing.
+            unexpected = None if isinstance(error, FoveateError) else error
+            _log.warning("A reply was not recorded, or could not be continued: %s", error, exc_info=unexpected)
             return False
         self._answer.continue_with_next()
         self.follow_up = self.content
