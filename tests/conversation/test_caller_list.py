@@ -666,3 +666,23 @@ def test_two_processes_go_back_to_the_same_place(tmp_path: Path):
         chat.prompt(messages=mine[:-1])
     assert texts(first.view) == texts(second.view) == [message.text for message in mine[:-1]]
     assert refusals(first) == refusals(second) == []
+
+
+SUMMARY = "\n".join(f"- Step {n}: the line of {n} was read and is well." for n in range(8))
+
+
+@ANTHROPIC
+def test_a_list_that_begins_with_its_summary_keeps_the_past_in_reach(provider: str):
+    chat = opened(policy="off", provider=provider)
+    mine = conversation_of(4)
+    chat.prompt(messages=[*mine, user("Summarize.")])
+    chat.record(assistant(f"<summary>\n{SUMMARY}\n</summary>"))
+    compacted = [user(f"The summary of the conversation so far:\n{SUMMARY}"), user("Go on.")]
+    followed = chat.follow(compacted)
+    assert (followed.former, followed.hidden) == ("", len(mine) + 2)
+    assert texts(chat.prepare()) == [message.text for message in compacted]
+    assert refusals(chat) == []
+    assert chat.search("Line 3")
+    assert chat.original("m3").result is not None
+    chat.record(say("Going on."))
+    assert chat.follow([*compacted, say("Going on."), user("And?")]).hidden == 0

@@ -23,7 +23,7 @@ from ..core.view import ListPlace
 from ..ports import StoredMessage
 from .append import NO_OWN_FACTS, OwnFacts
 
-__all__ = ["CallerHistory", "Item", "Known", "NewList", "Read", "ReadMessage", "Spot", "Traits"]
+__all__ = ["CallerHistory", "Item", "Known", "NewList", "Read", "ReadMessage", "Spot", "Traits", "quotes"]
 
 _COMPARED = dict, list, tuple, str, bytes, Message, Struct
 """Types of items that are compared by value. Other objects are recognised by their identity."""
@@ -53,6 +53,15 @@ class Traits(NamedTuple):
     """Ids of its calls."""
     id: str = ""
     """The caller's id of the message."""
+
+
+def quotes(text: str, reply: str) -> bool:
+    """Return whether a text has at least half of the lines of a reply, such as a summary that the caller asked for.
+
+    A reply counts with five or more lines of at least 20 characters: shorter ones occur by chance.
+    """
+    lines = [line for line in map(str.strip, reply.splitlines()) if len(line) >= 20]
+    return len(lines) >= 5 and sum(line in text for line in lines) * 2 >= len(lines)
 
 
 def _traits(message: Message, id: str = "") -> Traits:
@@ -226,6 +235,11 @@ class CallerHistory:
     def has(self, id: str) -> bool:
         """Return whether a row with this id is known."""
         return id in self._places
+
+    @property
+    def newest_reply(self) -> str:
+        """The text of the newest reply; "" if there is none."""
+        return self._reply.message.text if self._reply else ""
 
     def add_rows(self, rows: Iterable[tuple[StoredMessage, Message]]) -> list[int]:
         """Add stored messages after the known ones; return the indices of those that lists show."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from ..core.edits import CALLER, Edit, Hide, Restore, Span, Target
+from ..core.edits import CALLER, COMPACTED, Edit, Hide, Restore, Span, Target
 from ..core.events import Event
 from ..core.messages import Message
 from ..core.stamps import Lease, Origin
@@ -316,7 +316,8 @@ class CallerList:
             shown = {entry.position for entry in entries if entry.outline is not None}
             listed = {index for index, _ in changes.shown}
             ranges = history.runs_of(changes.hidden, shown, listed=listed)
-            edits += [Hide(_target(ends), CALLER, _GONE) for ends in ranges]
+            why = COMPACTED if changes.is_compaction else _GONE
+            edits += [Hide(_target(ends), CALLER, why) for ends in ranges]
         return edits
 
     # --------------------------------------------------------------------------------------------------------- forking

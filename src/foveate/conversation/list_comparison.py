@@ -15,7 +15,7 @@ from msgspec import Struct
 from ..core.alignment import align
 from ..core.edits import Edit
 from ..core.messages import Message
-from .caller_history import CallerHistory, Known, NewList, Spot, Traits
+from .caller_history import CallerHistory, Known, NewList, Spot, Traits, quotes
 
 __all__ = ["Changes", "Comparison"]
 
@@ -45,6 +45,8 @@ class Changes(Struct):
     """Whether the list ends there, so that the departure waits for the next request."""
     reason: str = ""
     """Why it departs, as a clause."""
+    is_compaction: bool = False
+    """Whether the list begins with a summary of the hidden messages."""
 
 
 class _Gap(NamedTuple):
@@ -258,12 +260,21 @@ class Comparison:
             changes.is_rewind, changes.fork_at = True, self._end_of(gap.before)
             changes.reason = _BACK.format(place=self._place(gap.before))
             return True
-        if gap.before < 0 and self._may_fork:
+        changes.is_compaction = gap.before < 0 and bool(spots) and self._is_summarized(spots[0])
+        if gap.before < 0 and self._may_fork and not changes.is_compaction:
             changes.reason, changes.fork_at = _NEW, self._end_of(gap.before)
             return False
         self._remove(known)
         changes.tail += spots
         return True
+
+    def _is_summarized(self, spot: Spot) -> bool:
+        """Return whether a list begins with the newest reply, which is a summary: the caller compacted its list.
+
+        The history then stays behind the summary, where `expand` and searches reach it.
+        """
+        reply = self._history.newest_reply
+        return spot.traits.role == "user" and quotes(self._new.message(spot.item, spot.part).message.text, reply)
 
     def _restore_end(self, gap: _Gap, spots: list[Spot]) -> None:
         """Match new messages with hidden ones at the end of the history, in whole units; remove them from `spots`."""

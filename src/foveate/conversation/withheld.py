@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.edits import CALLER, Edit, Hide, Record, Replace, Restore, Span, Target, named_messages
+from ..core.edits import CALLER, COMPACTED, Edit, Hide, Record, Replace, Restore, Span, Target, named_messages
 from ..core.snapshots import ForgottenRange, subtract_range
 from ..ports import StoredMessage
 from .journal_search import records_since
@@ -76,7 +76,7 @@ def _is_relevant(edit: Edit) -> bool:
     match edit:
         case Replace(expandable=expandable):
             return not expandable
-        case Hide(target=target, policy=policy):
-            return policy == CALLER and (isinstance(target, Span) or not target.path)
+        case Hide(target=target, policy=policy, reason=reason):
+            return policy == CALLER and reason != COMPACTED and (isinstance(target, Span) or not target.path)
         case _:
             return isinstance(edit, Restore)

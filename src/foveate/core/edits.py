@@ -19,6 +19,7 @@ from .stamps import Usage
 
 __all__ = [
     "CALLER",
+    "COMPACTED",
     "INTERRUPTED",
     "MARKS",
     "NOT_OFFERED",
@@ -241,6 +242,8 @@ CALLER = "caller"
 list decides what the model sees, so these edits may also change system prompts, the last user input, and pinned
 messages.
 """
+COMPACTED = "the caller's list begins with a summary of it"
+"""The reason of the caller's edits that hide what its own summary stands for. The model may expand such originals."""
 
 
 class Bill(Struct, frozen=True, gc=False, tag="bill", omit_defaults=True):

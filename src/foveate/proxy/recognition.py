@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 import msgspec
 from msgspec import Raw, Struct
 
+from ..conversation.caller_history import quotes
 from ..core.conversation_names import child_name
 from ..errors import NoSuchConversation
 from ..ports import Head, Store
@@ -43,8 +44,6 @@ _FORMER_MAX: Final = 8
 """Former courses of each that are compared, the newest first."""
 _KNOWN_MAX: Final = 20_000
 """Ends of lists that are remembered, each with its conversation: about 5 MB."""
-_QUOTED: Final = 5
-"""Lines of a reply, each of at least 20 characters. A list that begins with half of them begins with a summary."""
 
 
 class Recognized(Struct, frozen=True, weakref=True):
@@ -180,9 +179,7 @@ class Recognizer:
         """Return whether the list begins with the newest reply of a conversation."""
         stored = self._stored(head, max(1, head.position - _LOOKS[0][1] + 1), head.position)
         reply = next((row.text for row in reversed(stored) if row.is_recorded and row.text), "")
-        lines = [line for line in map(str.strip, reply.splitlines()) if len(line) >= 20]
-        text = request.sent.first_text() if len(lines) >= _QUOTED else ""
-        return bool(text) and sum(line in text for line in lines) * 2 >= len(lines)
+        return bool(reply) and quotes(request.sent.first_text(), reply)
 
     # -------------------------------------------------------------------------------------------------------- the names
 
