@@ -23,6 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from databases import FigureRow
 
 _BYTES = 400_000
+"""The size of a request: of the first one, and the median of the later ones, which grow."""
+_TURN = 4_200
+"""Bytes that a turn adds, about."""
 _EVENTS = 50
 _AIM = 3.0
 """Milliseconds of CPU that a managed request may cost more."""
@@ -30,13 +33,14 @@ _AIM = 3.0
 
 def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
     """Yield the CPU of requests and the time to their first byte."""
-    count = 5 if quick else 150
+    count = 5 if quick else 60
     policies = ("balanced",) if quick else ("prune", "balanced")
     with _provider() as upstream:
         for policy in policies:
             with _proxy(upstream, f"sqlite:///{folder / policy}.db", policy) as port:
-                messages = _history()
-                cold = _measured(port, "/v1/messages", messages)
+                cold = _measured(port, "/v1/messages", _history(_BYTES, "Which service is slow?"))
+                messages = _history(_BYTES - count // 2 * _TURN, "Which log has an error?")
+                _measured(port, "/v1/messages", messages)
                 bare, managed = [], []
                 for _ in range(count):
                     messages += _turn(len(messages))
@@ -52,9 +56,9 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
             yield f"proxy, first request of 400 kB, {policy}, CPU", cold[0], "ms", None, 60.0, "a new conversation"
 
 
-def _history() -> list[dict[str, Any]]:
-    messages: list[dict[str, Any]] = [{"role": "user", "content": "Which log has an error?"}]
-    while len(json.dumps(messages)) < _BYTES:
+def _history(size: int, question: str) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
+    while len(json.dumps(messages)) < size:
         messages += _turn(len(messages))
     return messages
 
