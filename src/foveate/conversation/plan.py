@@ -247,13 +247,13 @@ class Planner:
                 prefetched += ready
             elif running := prefetch.running(plan) if is_forced else ():
                 self._wait_for(running, plan, answers)
-            else:
-                requests = prefetch.urgent(plan, is_forced=is_forced)
-                if not requests or round == ROUNDS:
-                    return _Draft(plan, prefetched)
+            elif round < ROUNDS and (requests := prefetch.urgent(plan, is_forced=is_forced)):
                 round += 1
                 self._fetcher.ask(requests, answers, attempts)
-            del plan  # Its views may be large, and the next plan makes its own.
+                del requests
+            else:
+                return _Draft(plan, prefetched)
+            del plan  # It may be large, and the next plan makes its own views.
 
     # ------------------------------------------------------------------------------------------------ the background
 

@@ -20,6 +20,8 @@ __all__ = ["Cache", "cached", "cached_by_text", "cached_on_entry", "clear_caches
 _FORMS_MAX = 4
 """Values of one name that an entry holds: a plan tries edits, so that views alternate."""
 
+_MISSING = object()
+
 R = TypeVar("R")
 
 
@@ -50,11 +52,14 @@ def cached(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
 
 
 class HasMemo(Protocol):
-    """An entry of a view."""
+    """An entry of a view. It holds few values."""
 
-    @property
-    def memo(self) -> dict[object, Any]:
-        """Values derived from the entry, which exist as long as it does."""
+    def recall(self, key: object, default: Any = None) -> Any:
+        """Return the value that `remember` stored under this key."""
+        ...
+
+    def remember(self, key: object, value: object) -> None:
+        """Store a value derived from the entry, which exists as long as the entry does."""
         ...
 
 
@@ -63,11 +68,12 @@ def cached_on_entry(function: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(function)
     def call(entry: HasMemo, *rest: object) -> R:
-        memo, key = entry.memo, (function, *rest)
-        if key not in memo:
-            memo[key] = function(entry, *rest)
-        result: R = memo[key]
-        return result
+        key = (function, *rest) if rest else function
+        result = entry.recall(key, _MISSING)
+        if result is _MISSING:
+            entry.remember(key, result := function(entry, *rest))
+        known: R = result
+        return known
 
     return call
 
@@ -78,12 +84,13 @@ def newest_forms(entry: HasMemo, name: object, key: object, make: Callable[[], R
     Keys may refer to entries before this one in its view, and values to no entry of it: references must not form a
     cycle.
     """
-    forms: tuple[tuple[object, R], ...] = entry.memo.get(name, ())
-    for known, value in forms:
-        if known == key:
-            return value
+    forms: tuple[Any, ...] = entry.recall(name, ())  # Keys and values in turn: there may be many entries.
+    for index in range(0, len(forms), 2):
+        if forms[index] == key:
+            known: R = forms[index + 1]
+            return known
     value = make()
-    entry.memo[name] = ((key, value), *forms[: _FORMS_MAX - 1])
+    entry.remember(name, (key, value, *forms[: 2 * (_FORMS_MAX - 1)]))
     return value
 
 

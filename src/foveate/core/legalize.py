@@ -48,17 +48,21 @@ OpenUses = dict[str, tuple[Slot, ServerBlock]]
 """Uses of server tools without a result so far, by key, each with the slot of its message. Replaced, never changed."""
 
 
-class _Unit(NamedTuple):
-    """The begin of one unit."""
+_STEP = 16
+"""Slots between two marks, at least."""
+
+
+class _Mark(NamedTuple):
+    """The begin of a unit, to which the legalizer can return."""
 
     slot: int
     """Index of its first slot."""
     entry: int
     """Index of its first entry."""
-    call_ids: tuple[str, ...]
-    """Ids of its calls and of its uses of server tools. Set when the next unit begins."""
     open_uses: OpenUses
     """Uses of server tools that have no result before the unit."""
+    call_ids: tuple[str, ...] = ()
+    """Ids of the calls and of the uses of server tools up to the next mark. Set when that is made."""
 
 
 class Legalizer:
@@ -68,8 +72,10 @@ class Legalizer:
         self._profile = profile
         self._count = count
         self._entries: list[Entry] = []
-        self._units: list[_Unit] = []
+        self._marks: list[_Mark] = []  # some units, from the first on
+        self._last: _Mark | None = None  # the last unit
         self._taken: set[str] = set()  # call ids in the units before the last one
+        self._marked: list[str] = []  # those since the newest mark
         self._fresh: set[str] = set()  # call ids in the last unit
         self._open_uses: OpenUses = {}  # after the last unit
         self._systems = SystemMessages(profile, count)
@@ -77,8 +83,8 @@ class Legalizer:
     def copy(self) -> Legalizer:
         """Return an independent copy."""
         twin = Legalizer(self._profile, self._count)
-        twin._entries, twin._units = list(self._entries), list(self._units)
-        twin._taken, twin._fresh = set(self._taken), set(self._fresh)
+        twin._entries, twin._marks, twin._last = list(self._entries), list(self._marks), self._last
+        twin._taken, twin._marked, twin._fresh = set(self._taken), list(self._marked), set(self._fresh)
         twin._open_uses = self._open_uses
         twin._systems = self._systems.copy()
         return twin
@@ -88,13 +94,12 @@ class Legalizer:
         self._forget(since)
         self._systems.forget(len(self._entries))
         prompt = last_prompt(slots)
-        start = self._units[-1].slot if self._units else 0
+        start = self._last.slot if self._last else 0
         for unit, end in pairwise(chain(_units(slots, start), (len(slots),))):
-            if self._units and self._units[-1].slot == unit:
-                self._reopen_last()
+            if self._last and self._last.slot == unit:
+                self._reopen(self._last)
             else:
-                self._close_last()
-                self._units.append(_Unit(unit, len(self._entries), (), self._open_uses))
+                self._begin(unit)
             known = len(self._entries)
             before = self._entries[-1] if known else None
             self._systems.forget(known)
@@ -104,23 +109,33 @@ class Legalizer:
         return self._systems.placed([*self._entries, *closed] if closed else self._entries, prompt)
 
     def _forget(self, since: int) -> None:
-        """Drop every unit that begins at slot `since` or later. The unit before becomes the last one."""
-        while self._units and self._units[-1].slot >= since:
-            dropped = self._units.pop()
-            del self._entries[dropped.entry :]
-            self._open_uses = dropped.open_uses
-            self._fresh = set(self._units[-1].call_ids if self._units else ())
-            self._taken -= self._fresh
+        """Return to the newest mark before slot `since` if the last unit does not begin before it."""
+        if self._last is None or self._last.slot < since:
+            return
+        self._taken.difference_update(self._marked)
+        while self._marks[-1].slot >= since and len(self._marks) > 1:
+            self._marks.pop()
+            self._taken.difference_update(self._marks[-1].call_ids)
+        self._marked.clear()
+        self._last = self._marks[-1]
+        self._reopen(self._last)
 
-    def _close_last(self) -> None:
-        if self._units:
-            self._units[-1] = self._units[-1]._replace(call_ids=tuple(self._fresh))
+    def _begin(self, unit: int) -> None:
+        """Begin a unit at this slot."""
         self._taken |= self._fresh
-        self._fresh = set()
+        self._marked += self._fresh
+        self._fresh.clear()
+        self._last = _Mark(unit, len(self._entries), self._open_uses)
+        if self._marks and unit - self._marks[-1].slot < _STEP:
+            return
+        if self._marks:
+            self._marks[-1] = self._marks[-1]._replace(call_ids=tuple(self._marked))
+            self._marked.clear()
+        self._marks.append(self._last)
 
-    def _reopen_last(self) -> None:
-        del self._entries[self._units[-1].entry :]
-        self._open_uses = self._units[-1].open_uses
+    def _reopen(self, unit: _Mark) -> None:
+        del self._entries[unit.entry :]
+        self._open_uses = unit.open_uses
         self._fresh.clear()
 
     def _unit_entries(self, unit: Sequence[Slot], before: Entry | None) -> Iterable[Entry]:

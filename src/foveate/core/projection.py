@@ -161,7 +161,7 @@ class Projection:
         prompts = last_prompt(self._slots)
         self._compacted = None if index is None else (self._slots[index].position, prompts)
         for position in {key[0] for key in (before, self._compacted) if key}:
-            at = self._index((position, 1))
+            at = self._index(position)
             if at is not None and self._slots[at].compacts != (at == index):
                 self._slots[at] = self._by_id[self._slots[at].id] = twin = self._slots[at].copy()
                 twin.compacts = at == index
@@ -176,7 +176,7 @@ class Projection:
         """Return the index of the newest message whose compaction stands for what is before it."""
         prompts = last_prompt(self._slots)
         for position in reversed(self._compactions):
-            index = self._index((position, 1))
+            index = self._index(position)
             if index is not None and is_active(self._slots, index, prompts, self._profile.format):
                 return index
         return None
@@ -184,7 +184,7 @@ class Projection:
     def compaction_edit(self) -> Summarize | None:
         """Return the edit that records the provider's newest compaction; None if there is none to record."""
         for position in reversed(self._compactions):
-            index = self._index((position, 1))
+            index = self._index(position)
             if index is not None:
                 return compaction_edit(self._slots, index, last_prompt(self._slots), self._profile.format)
         return None
@@ -240,12 +240,16 @@ class Projection:
         Edits may still remove parts that plugins added to the input. `tip`: the position of the newest message when the
         edit was made, if newer messages exist.
         """
-        index = self._index((position, 1))
-        if index is not None and self._slots[index].message.role == "system":
+        index = self._index(position)
+        return self._protects(position, None if index is None else self._slots[index], path, tip)
+
+    def _protects(self, position: int, slot: Slot | None, path: Path, tip: int | None) -> bool:
+        """Return `is_protected` for the message in this slot; None: it is hidden."""
+        if slot is not None and slot.message.role == "system":
             return True
         if position != self._last_input(self.position if tip is None else tip):
             return False
-        return index is None or not self._slots[index].stamp.is_added(path)
+        return slot is None or not slot.stamp.is_added(path)
 
     def refuses(self, edit: Replace | Hide, *, tip: int | None = None) -> bool:
         """Return whether this edit of one message is forbidden: its place is protected, or the last user input would
@@ -254,7 +258,7 @@ class Projection:
         if not isinstance(edit.target, Target) or edit.target.message not in self._by_id or edit.policy == CALLER:
             return False
         slot, path = self._by_id[edit.target.message], edit.target.path
-        if self.is_protected(slot.position, path, tip=tip):
+        if self._protects(slot.position, slot, path, tip):
             return True
         if not path or slot.position != self._last_input(self.position if tip is None else tip):
             return False
@@ -361,9 +365,7 @@ class Projection:
                 slot = self._by_id.get(target.message)
                 if slot and not self.refuses(edit, tip=record.position):
                     edits = (*slot.edits, (number, edit))
-                    # A mark shows the same content again, so it does not void bound reasoning.
-                    changes = apply_edits(slot.message, edits).message != apply_edits(slot.message, slot.edits).message
-                    twin = self._replace_slot(slot, voids=changes)
+                    twin = self._replace_slot(slot, voids=self._changes(slot, edits))
                     twin.edits = edits
                     if edit.released:
                         twin.drop_released()
@@ -388,9 +390,19 @@ class Projection:
             case Bill():
                 self.facts = self.facts.billed(edit)
 
+    def _changes(self, slot: Slot, edits: tuple[tuple[int, Edit], ...]) -> bool:
+        """Return whether these edits void reasoning that no earlier change voids.
+
+        A mark shows the same content again, so it does not void bound reasoning.
+        """
+        if self._void is not None and self._void <= slot.order:
+            return False
+        before = apply_edits(slot.message, slot.edits).message if slot.edits else slot.message
+        return apply_edits(slot.message, edits).message != before
+
     def _replace_slot(self, slot: Slot, *, voids: bool) -> Slot:
         """Replace the slot by a copy and return the copy. `voids`: the change voids reasoning bound to this slot."""
-        index = bisect_left(self._slots, slot.order, key=_order)
+        index = self._index_of(slot)
         twin = slot.copy()
         self._slots[index] = twin
         self._by_id[slot.id] = twin
@@ -436,9 +448,21 @@ class Projection:
             if binds:
                 self._mark_dirty(index)
 
-    def _index(self, order: tuple[int, int]) -> int | None:
-        index = bisect_left(self._slots, order, key=_order)
-        return index if index < len(self._slots) and self._slots[index].order == order else None
+    def _index(self, position: int) -> int | None:
+        """Return the index of the message at this position, or None if it is hidden."""
+        slots = self._slots
+        if slots:  # Most messages come without a gap after the first one shown, or before the last one.
+            for index in (position - slots[0].position, len(slots) - 1 - (slots[-1].position - position)):
+                if 0 <= index < len(slots) and slots[index].position == position and slots[index].span is None:
+                    return index
+        index = bisect_left(slots, (position, 1), key=_order)
+        is_shown = index < len(slots) and slots[index].position == position and slots[index].span is None
+        return index if is_shown else None
+
+    def _index_of(self, slot: Slot) -> int:
+        """Return the index of a slot that is shown."""
+        index = self._index(slot.position) if slot.span is None else None
+        return bisect_left(self._slots, slot.order, key=_order) if index is None else index
 
     def _position_of(self, id: str, where: Mapping[str, int]) -> int | None:
         slot = self._by_id.get(id)
@@ -469,7 +493,8 @@ class Projection:
             elif edit.policy == CALLER:
                 stays = False
             else:
-                stays = bool(slot.pins) or slot.id in spared or self.is_protected(slot.position, tip=record.position)
+                stays = bool(slot.pins) or slot.id in spared
+                stays = stays or self._protects(slot.position, slot, (), record.position)
             if stays:
                 kept.append(slot)
             elif slot.span is None:
@@ -630,7 +655,7 @@ class Projection:
         for id in shrunk if self._read else ():
             slot = self._by_id.get(id)
             if slot and self._read and slot.original is None and (twin := slot.released(self._read)):
-                index = bisect_left(self._slots, slot.order, key=_order)
+                index = self._index_of(slot)
                 self._slots[index] = self._by_id[id] = twin
                 self._mark_dirty(index)
 

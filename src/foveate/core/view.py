@@ -89,7 +89,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     """Number of images."""
     is_result: bool = False
     """Whether it shows a result of a tool or an action: in any role, whole or shrunk, in its own place or as a note."""
-    _memo: tuple[int, dict[object, Any]] | None = None
+    _memo: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         """Return one short line, such as `m12 tool read_file: 1,203 tokens, shrunk by prune, pinned`."""
@@ -161,20 +161,26 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
         outline = self.outline
         if outline is None or not is_action_result(outline, self.stamp):
             return outline.result if outline else None
-        memo = self.memo
-        if "result" not in memo:
-            memo["result"] = action_result(outline, self.tool)
-        result: ToolResult = memo["result"]
+        result: ToolResult | None = self.recall("result")
+        if result is None:
+            self.remember("result", result := action_result(outline, self.tool))
         return result
 
-    @property
-    def memo(self) -> dict[object, Any]:
-        """Values that the library derives from this entry. They exist as long as the entry does."""
+    def recall(self, key: object, default: Any = None) -> Any:
+        """Return the value that `remember` stored under this key."""
         memo = self._memo
-        if memo is None or memo[0] != id(self):  # The second: `replace` copied it from another entry.
-            memo = id(self), {}
-            force_setattr(self, "_memo", memo)
-        return memo[1]
+        if memo and memo[0] == id(self):  # Otherwise `replace` copied it from another entry.
+            for index in range(1, len(memo), 2):
+                if memo[index] == key:
+                    return memo[index + 1]
+        return default
+
+    def remember(self, key: object, value: object) -> None:
+        """Store a value that the library derives from this entry. It exists as long as the entry does."""
+        # A tuple of keys and values: a dictionary takes three times as much memory, in each of many entries.
+        memo = self._memo if self._memo and self._memo[0] == id(self) else (id(self),)
+        others = [item for index in range(1, len(memo), 2) if memo[index] != key for item in memo[index : index + 2]]
+        force_setattr(self, "_memo", (memo[0], *others, key, value))
 
 
 class Budget(Struct, frozen=True):

@@ -144,7 +144,8 @@ class _Checkpoint(Struct, frozen=True):
         missing = self._messages_missing(view, numbers)
         is_wanted = missing <= 0 or (missing <= self.ahead and _NAME not in view.preparing)
         span = select_oldest(view, numbers.position_leaving(self.keep_recent - max(0, missing))) if is_wanted else None
-        inside = {entry.id for entry in span.to_read if entry.outline is not None} if span else set()
+        read = span.to_read if span else ()
+        inside = {entry.id for entry in read if entry.id in filtered and entry.outline is not None}
         yield from (edit for id, edit in filtered.items() if id not in inside or self.ahead)
         if span is None:
             return

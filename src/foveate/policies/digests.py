@@ -125,9 +125,9 @@ class _Shortener:
 
     def short_forms(self, entry: Entry) -> tuple[_ShortForm, ...]:
         """Return the short forms of the parts of an entry. Parts that may not shrink, or hardly would, are left out."""
-        forms: tuple[_ShortForm, ...] | None = entry.memo.get(self)
+        forms: tuple[_ShortForm, ...] | None = entry.recall(self)
         if forms is None:
-            forms = entry.memo[self] = tuple(self._make_forms(entry))
+            entry.remember(self, forms := tuple(self._make_forms(entry)))
         return forms
 
     def _make_forms(self, entry: Entry) -> Iterator[_ShortForm]:

@@ -6,6 +6,7 @@ may show it.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -45,22 +46,21 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
     first cut to try; higher for a further attempt. Returns no messages if not even the newest unit fits.
     """
     entries = native_steps(entries)
-    tokens = sum([tokens_of(entry.message) for entry in entries])
-    scale = sum([entry.tokens for entry in entries]) / max(1, tokens)
+    sizes = [tokens_of(entry.message) for entry in entries]
+    scale = sum([entry.tokens for entry in entries]) / max(1, sum(sizes))
     longest = [_longest_text(entry.message) for entry in entries]
-    messages: list[Message] = []
-    sizes: list[int] = []
-    before = -1
+    with_media = frozenset(index for index, entry in enumerate(entries) if any(entry.message.media()))
+    messages = [_cut_message(entry, 0, False) for entry in entries]
+    sizes = [
+        size if message is entry.message else tokens_of(message)
+        for size, message, entry in zip(sizes, messages, entries, strict=True)
+    ]
     for keep, cuts_all in _CUTS[_FIRST_CUTS[min(level, len(_FIRST_CUTS) - 1)] :]:
-        if before <= 0:
-            messages = [_cut_message(entry, keep, cuts_all) for entry in entries]
-            sizes = [tokens_of(message) for message in messages]
-        else:  # Only messages with a longer text change.
-            for index, entry in enumerate(entries):
-                if longest[index] > keep:
-                    messages[index] = _cut_message(entry, keep, cuts_all)
-                    sizes[index] = tokens_of(messages[index])
-        before = keep
+        for index, entry in enumerate(entries if keep else ()):
+            if longest[index] > keep or index in with_media:  # Others do not change.
+                messages[index] = _cut_message(entry, keep, cuts_all)
+                sizes[index] = tokens_of(messages[index])
+        with_media = frozenset() if keep else with_media
         size = scale * sum(sizes)
         if size <= room:
             return tuple(message for message in messages if message.parts), int(size)
@@ -121,11 +121,15 @@ def _newest_units(
 
 
 def _cut_message(entry: Entry, keep: int, cuts_all: bool) -> Message:
-    parts: list[Part] = [part for part in entry.message.parts if not isinstance(part, Reasoning)]
+    message = entry.message
+    parts: list[Part] = [part for part in message.parts if not isinstance(part, Reasoning)]
     if keep:
         parts = [_cut_part(part, keep, cuts_all or entry.is_result, entry.handle) for part in parts]
-    role = "user" if entry.kind == "summary" else entry.message.role
-    return replace(entry.message, role=role, parts=tuple(parts), name=_speaker(entry))
+    role, name = "user" if entry.kind == "summary" else message.role, _speaker(entry)
+    is_same = len(parts) == len(message.parts) and all(map(operator.is_, parts, message.parts))
+    if is_same and role == message.role and name == message.name:
+        return message
+    return replace(message, role=role, parts=tuple(parts), name=name)
 
 
 def _speaker(entry: Entry) -> str:
@@ -144,8 +148,9 @@ def _cut_part(part: Part, keep: int, cuts_texts: bool, handle: str) -> Part:
         case ToolCall() if cuts_texts and len(part.arguments) > keep:
             return replace(part, arguments=shrink_arguments(part.arguments, keep, handle))
         case ToolResult():
-            content = tuple(_cut_content(nested, keep, cuts_texts, handle) for nested in part.content)
-            return replace(part, content=content)
+            content = tuple([_cut_content(nested, keep, cuts_texts, handle) for nested in part.content])
+            is_same = all(map(operator.is_, content, part.content))
+            return part if is_same else replace(part, content=content)
         case Text() | Media():
             return _cut_content(part, keep, cuts_texts, handle)
         case _:
