@@ -6,7 +6,7 @@ A plan waits for the summaries that it needs at once. Others are written in the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from ..core.legalize import ANSWER_ERASED
 from ..core.planner import OpenRequest, Plan, Policy, Stage, make_plan
 from ..core.rules import Checker
 from ..core.summaries import Answer
-from ..core.view import View
+from ..core.view import Entry, View
 from ..errors import BadInput, CompactionFailed, ConflictError, IllegalView, StoreError
 from ..ports import CompactionRequest, RemoteBackground
 from .calls import Caller
@@ -64,9 +64,19 @@ class Planner:
         """Return the plan that `prepare` would commit now. Changes nothing."""
         self._require_window()
         state = self._state
-        plan = make_plan(state.projection, state.trial, self.policies, self.floor)
+        plan = self._make_plan(state.trial, self.policies, self.floor)
         ready = [pending.apply for pending in self._prefetch.ready(plan, is_forced=plan.is_tight)]
-        return make_plan(state.projection, state.trial, [*ready, *self.policies], self.floor) if ready else plan
+        return self._make_plan(state.trial, [*ready, *self.policies], self.floor) if ready else plan
+
+    def _make_plan(
+        self,
+        frame: Callable[[tuple[Entry, ...]], View],
+        policies: Sequence[Policy],
+        floor: Sequence[Stage] = (),
+        answers: Mapping[str, Answer] = {},
+    ) -> Plan:
+        state = self._state
+        return make_plan(state.projection, frame, policies, floor, answers, marked=state.marked)
 
     def prepare(self) -> View:
         """Plan, commit and check; return the view for the next model call, which begins with it."""
@@ -210,7 +220,7 @@ class Planner:
         now = state.view()
         full = now.budget.without_estimates(min(now.tokens, occupied_tokens(now)) - 1)
         try:
-            plan = make_plan(state.projection, lambda shown: replace(state.frame(shown), budget=full), self.policies)
+            plan = self._make_plan(lambda shown: replace(state.frame(shown), budget=full), self.policies)
         except CompactionFailed:
             return frozenset()
         return frozenset(one.needs.request.policy for one in plan.open_requests)
@@ -237,7 +247,7 @@ class Planner:
             frame = partial(state.framed, tasks=self._fetcher.tasks_before(attempts))
             try:
                 first = [pending.apply for pending in prefetched]
-                plan = make_plan(state.projection, frame, [*first, *policies], floor, answers)
+                plan = self._make_plan(frame, [*first, *policies], floor, answers)
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     self._fetcher.record_tasks([failed.task])  # The attempt counts although there is no plan.

@@ -117,12 +117,14 @@ def make_plan(
     policies: Sequence[Policy],
     floor: Sequence[Stage] = (),
     answers: Mapping[str, Answer] = {},
+    *,
+    marked: Callable[[Sequence[Edit]], Sequence[Edit]] = list,
 ) -> Plan:
     """Return the plan for the current view of `projection`.
 
     `frame` makes a view of entries, with turn, budget and call context. `answers`: answers to earlier requests, by key.
-    Raises DoesNotFit if no stage of a non-empty floor brings the view within its budget. Raises BadSetting if a policy
-    returns anything but edits.
+    `marked`: returns edits as they are committed. Raises DoesNotFit if no stage of a non-empty floor brings the view
+    within its budget. Raises BadSetting if a policy returns anything but edits.
     """
 
     def seen(shown: Projection) -> View:
@@ -134,7 +136,8 @@ def make_plan(
     edits: list[Edit] = []
     open_requests: list[OpenRequest] = []
 
-    def try_edits(requested: list[Edit]) -> tuple[Projection, View, list[Edit]]:
+    def try_edits(requested: Sequence[Edit]) -> tuple[Projection, View, list[Edit]]:
+        requested = marked(requested)
         was = _touched(view, requested) if requested else {}
         wanted = [edit for edit in requested if _is_allowed(edit, draft, was)]
         while wanted:

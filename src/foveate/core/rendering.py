@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from .caches import cached
 from .edits import Edit, Hide, Path, Replace, Span, Summarize, Target, path_of, released_by
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .originals import Original, ReadOriginal, outline_of, released_form
@@ -45,6 +47,8 @@ __all__ = [
 
 NO_ERROR_TEXT = "[The tool failed and said nothing.]"
 """The text of an error without content, which Anthropic refuses."""
+
+T = TypeVar("T", bound=Hashable)
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -94,11 +98,17 @@ def apply_edits(message: Message, edits: Sequence[tuple[int, Edit]]) -> EditedMe
         return EditedMessage(message)
     return EditedMessage(
         _rebuilt(message, content),
-        tuple(content),
+        _shared(tuple(content)),
         tuple(numbers),
-        tuple(by[path].policy for path in content),
+        _shared(tuple([by[path].policy for path in content])),
         all(edit.expandable for edit in by.values() if isinstance(edit, Replace)),
     )
+
+
+@cached(1 << 10)
+def _shared(value: T) -> T:
+    """Return an equal tuple, the same one for many messages: most edits change the same part by the same policy."""
+    return value
 
 
 def _hide_partner(

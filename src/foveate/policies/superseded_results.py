@@ -95,6 +95,8 @@ class _Superseded(NamedTuple):
 class _File:
     """The reads of one file: those since its last change, and those before."""
 
+    __slots__ = ("before_change", "change", "current", "path")
+
     def __init__(self, path: str) -> None:
         self.path = path
         self.current: dict[tuple[int, int], Entry] = {}
@@ -109,7 +111,8 @@ class _Tracker:
         self.superseded: list[_Superseded] = []
         self._keep = keep
         self._files: dict[str, _File] = {}
-        self._namesakes: dict[tuple[str, bool], list[_File]] = {}  # By file name, and whether the path is absolute.
+        # By file name, and whether the path is absolute. None: no file was changed.
+        self._namesakes: dict[tuple[str, bool], list[_File]] | None = None
         self._answers: dict[str, Entry] = {}
         self._looks: dict[bool, list[Entry]] = {}  # With an image, and without.
 
@@ -140,14 +143,16 @@ class _Tracker:
         file = self._files.get(path)
         if file is None:
             file = self._files[path] = _File(path)
-            self._namesakes.setdefault((basename(path), is_absolute(path)), []).append(file)
-        first_compared = len(file.before_change) - _COMPARED_MAX
-        before, file.before_change = file.before_change, []
-        for index, (old, shown) in enumerate(before):
-            if index < first_compared or (shown[0] <= lines[1] and lines[0] <= shown[1]):
-                self._mark(old, entry, "read again after a change")
-            else:
-                file.before_change.append((old, shown))
+            if self._namesakes is not None:
+                _add_namesake(self._namesakes, file)
+        if file.before_change:
+            first_compared = len(file.before_change) - _COMPARED_MAX
+            before, file.before_change = file.before_change, []
+            for index, (old, shown) in enumerate(before):
+                if index < first_compared or (shown[0] <= lines[1] and lines[0] <= shown[1]):
+                    self._mark(old, entry, "read again after a change")
+                else:
+                    file.before_change.append((old, shown))
         older = file.current.get(lines)
         if older is None or _replaces(entry, older):
             file.current[lines] = entry
@@ -158,6 +163,10 @@ class _Tracker:
         """Record a change. A patch may name the file from another folder than the read, so similar paths count too."""
         known, name = self._files.get(path), basename(path)
         changed = [] if known is None else [known]
+        if self._namesakes is None:
+            self._namesakes = {}
+            for file in self._files.values():
+                _add_namesake(self._namesakes, file)
         namesakes = self._namesakes.get((name, False), [])
         if not is_absolute(path):
             changed, namesakes = [], [*namesakes, *self._namesakes.get((name, True), [])]
@@ -177,6 +186,10 @@ class _Tracker:
 
     def _mark(self, old: Entry, newer: Entry, reason: str) -> None:
         self.superseded.append(_Superseded(old, newer, reason))
+
+
+def _add_namesake(namesakes: dict[tuple[str, bool], list[_File]], file: _File) -> None:
+    namesakes.setdefault((basename(file.path), is_absolute(file.path)), []).append(file)
 
 
 def _replaces(newer: Entry, older: Entry) -> bool:

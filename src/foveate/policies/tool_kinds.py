@@ -83,6 +83,7 @@ _SHOW_COMMAND_MAX = 500
 """Characters."""
 _LAST_LINE = 10**9
 """Stands for the last line of a file of unknown length."""
+_ALL_LINES = (1, _LAST_LINE)
 
 
 class CallKind(Struct, frozen=True, gc=False):
@@ -91,7 +92,7 @@ class CallKind(Struct, frozen=True, gc=False):
     kind: Literal["read", "write", "look", "ask", "other"]
     files: tuple[str, ...] = ()
     """Files that the call reads or changes, as far as its arguments name them."""
-    lines: tuple[int, int] = (1, _LAST_LINE)
+    lines: tuple[int, int] = _ALL_LINES
     """For `read`: the first and the last line that the call asks for."""
     question: str = ""
     """For `ask`: equal texts are equal questions."""
@@ -188,16 +189,17 @@ def _classified(entries: tuple[Entry, ...], classifier: CallClassifier) -> tuple
 
 
 @cached_on_entry
-def _result_or_calls(entry: Entry, classifier: CallClassifier) -> _Finished | dict[str, CallKind]:
-    """Return the finished result of an entry, or the kinds of its calls by their ids."""
+def _result_or_calls(entry: Entry, classifier: CallClassifier) -> _Finished | tuple[tuple[str, CallKind], ...]:
+    """Return the finished result of an entry, or the ids and the kinds of its calls."""
     outline = entry.outline
     if outline is None:
-        return {}
+        return ()
     if outline.role == "assistant":  # The source, since the arguments in the view may be cut.
         source = entry.source if entry.shrunk and outline.calls else outline
-        return {call.call_id: classifier(call.name, call.arguments) for call in source.calls} if source else {}
+        calls = source.calls if source else ()
+        return tuple([(call.call_id, classifier(call.name, call.arguments)) for call in calls])
     result = outline.result if entry.is_result else None
-    return _Finished(result.call_id, result.state) if result and result.state != "interrupted" else {}
+    return _Finished(result.call_id, result.state) if result and result.state != "interrupted" else ()
 
 
 class _Finished(NamedTuple):
@@ -255,7 +257,7 @@ def _line_range(values: Mapping[str, Any]) -> tuple[int, int]:
         case {"end_line": int(last)}:
             return first, last
         case _:
-            return first, _LAST_LINE
+            return _ALL_LINES if first == 1 else (first, _LAST_LINE)
 
 
 def _question(tool: str, values: Mapping[str, Any]) -> str:
