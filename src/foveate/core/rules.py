@@ -455,7 +455,7 @@ def cut_points(view: View | Sequence[Entry]) -> list[int]:
     return list(_cut_points(tuple(view.entries if isinstance(view, View) else view)))
 
 
-@cached(8)  # Several policies and stages look at one view.
+@cached(2)  # Several policies and stages look at one view. The cache keeps its entries in memory.
 def _cut_points(entries: tuple[Entry, ...]) -> tuple[int, ...]:
     points: list[int] = []
     waiting: set[str] = set()

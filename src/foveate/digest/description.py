@@ -62,7 +62,7 @@ def detect_kind(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = Fal
         marks = sum(1 for line in sample if line[:1] in "+-@ ")
         if marks > 0.5 * count:
             return "diff"
-    if sum(1 for line in sample if _SNAPSHOT.match(line)) > 0.4 * count and "ref=" in "".join(sample):
+    if "ref=" in "".join(sample) and sum(1 for line in sample if _SNAPSHOT.match(line)) > 0.4 * count:
         return "page"
     if sum(1 for line in sample if _MATCH.match(line) or UNNUMBERED.match(line)) > 0.6 * count:
         return "matches"

@@ -281,7 +281,9 @@ def _collect_edits(policies: Sequence[Policy], view: View) -> list[Edit | NeedsS
     taken: set[str] = set()
     indexes = {entry.id: index for index, entry in enumerate(view.entries)}
     for policy in policies:
-        new = [edit for edit in policy(view) if (key := _key(edit)) is None or key[0] not in taken]
+        besides = getattr(policy, "edits_besides", None)  # A policy whose edits cost much leaves out those in vain.
+        returned = besides(view, taken) if besides else policy(view)
+        new = [edit for edit in returned if (key := _key(edit)) is None or key[0] not in taken]
         for edit in new:
             if _key(edit) is not None:
                 taken |= _edited_ids(edit, view, indexes)

@@ -7,7 +7,7 @@ Texts and call arguments of the model shrink too. User inputs and system prompts
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Set
 
 from ..core.edits import Edit, Path
 from ..core.messages import Part, Text, ToolCall
@@ -86,7 +86,7 @@ def shrink_to_digest(
     is_protected, classifier = create_name_filter("protected_tools", protected_tools), create_classifier()
     shortener = _Shortener(share, share_said, least, least_said)
 
-    def policy(view: View) -> Iterator[Edit]:
+    def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
         window = window_tokens(protect, view)
         reads_window = window_tokens(protect_reads, view)
         said_window = None if protect_said is None else window_tokens(protect_said, view)
@@ -98,7 +98,7 @@ def shrink_to_digest(
             reads = {entry.id for entry, _, call in classify_results(view, classifier) if call.kind == "read"}
         used = RecentlyUsed(view, stay_if_used)
         for index, entry in enumerate(view.entries[: max(old, old_said)]):
-            if entry.renewed >= view.turn:
+            if entry.renewed >= view.turn or entry.id in taken:
                 continue
             if entry.is_result:
                 passed = reads_window if entry.id in reads else window
@@ -114,7 +114,21 @@ def shrink_to_digest(
                 for path, text in forms:
                     yield replacement(entry, text, _NAME, f"older than the newest {passed:,} tokens", path)
 
-    return policy
+    return _ShrinkToDigest(edits)
+
+
+class _ShrinkToDigest:
+    """The policy of `shrink_to_digest`."""
+
+    def __init__(self, edits: Callable[[View, Set[str]], Iterator[Edit]]) -> None:
+        self._edits = edits
+
+    def __call__(self, view: View) -> Iterator[Edit]:
+        return self._edits(view, frozenset())
+
+    def edits_besides(self, view: View, taken: Set[str]) -> Iterator[Edit]:
+        """Return the edits, but for those of messages that another policy edits: their digests would be in vain."""
+        return self._edits(view, taken)
 
 
 class _Shortener:

@@ -174,7 +174,7 @@ def classify_results(view: View, classifier: CallClassifier) -> tuple[Classified
     return _classified(view.entries, classifier)
 
 
-@cached(4)  # Several policies classify the results of one view.
+@cached(2)  # Several policies classify the results of one view.
 def _classified(entries: tuple[Entry, ...], classifier: CallClassifier) -> tuple[ClassifiedResult, ...]:
     kinds: dict[str, CallKind] = {}
     results: list[ClassifiedResult] = []
