@@ -42,7 +42,7 @@ class RequestItems(Struct, frozen=True):
 
 
 class _Written(NamedTuple):
-    """The wire messages of some entries that follow each other. The entries keep it (`Entry.memo`)."""
+    """The wire messages of some entries that follow each other. The entries keep it (`Entry.remember`)."""
 
     entries: tuple[Entry, ...]
     profile: Profile
@@ -87,7 +87,7 @@ def _written(
     """Write entries that follow each other. `before`: the entry before them."""
     if not run:
         return
-    memo: _Written | None = run[0].memo.get("request")
+    memo: _Written | None = run[0].recall("request")
     entries = tuple(run)
     if memo is None or memo.entries != entries or memo.profile is not profile:
         # A system message at the beginning of a request is a system prompt, which some formats write otherwise.
@@ -96,7 +96,7 @@ def _written(
         wires = [(each.body, each.entries) for each in format.rendered(replace(view, entries=shown), profile=profile)]
         own = {id(entry) for entry in entries}
         memo = _Written(entries, profile, tuple(wire for wire in wires if all(id(entry) in own for entry in wire[1])))
-        run[0].memo["request"] = memo
+        run[0].remember("request", memo)
     for body, shown_entries in memo.rendered:
         yield RequestItem(body=body, entries=shown_entries, last=_last_place(view, shown_entries))
 
