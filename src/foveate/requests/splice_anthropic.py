@@ -10,7 +10,7 @@ from typing import Any
 
 from .answer import IsOurs
 from .events import StreamEvent, write_event
-from .usage import added
+from .usage import continued
 
 __all__ = ["AnthropicSplice"]
 
@@ -38,7 +38,7 @@ class AnthropicSplice:
 
     def continue_with_next(self) -> None:
         """See `Splice`."""
-        self._before, self._is_first = added(self._before, self._usage), False
+        self._before, self._is_first = continued(self._before, self._usage), False
         self._begin()
 
     # --------------------------------------------------------------------------------------------------------- streams
@@ -88,7 +88,7 @@ class AnthropicSplice:
         """Return the event that ends the message, with the usage of all answers."""
         if self._end is None:
             return b""
-        end = self._end if self._is_first else {**self._end, "usage": added(self._before, self._usage)}
+        end = self._end if self._is_first else {**self._end, "usage": continued(self._before, self._usage)}
         return write_event(end, "message_delta")
 
     def close(self) -> bytes:
@@ -123,5 +123,5 @@ class AnthropicSplice:
     def joined(self) -> dict[str, Any]:
         """See `Splice`."""
         ending = {"stop_reason": "end_turn"} if self.asks_only_us else {}
-        usage = {"usage": added(self._before, self._usage)} if self._usage else {}
+        usage = {"usage": continued(self._before, self._usage)} if self._usage else {}
         return {**self._whole, "id": self._start.get("id"), "content": self._content, **usage, **ending}

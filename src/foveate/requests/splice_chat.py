@@ -10,7 +10,7 @@ from typing import Any
 
 from .answer import IsOurs
 from .events import StreamEvent, write_event
-from .usage import added
+from .usage import continued
 
 __all__ = ["ChatSplice"]
 
@@ -47,7 +47,7 @@ class ChatSplice:
 
     def continue_with_next(self) -> None:
         """See `Splice`."""
-        self._before, self._is_first = added(self._before, self._usage), False
+        self._before, self._is_first = continued(self._before, self._usage), False
         self._begin()
 
     # --------------------------------------------------------------------------------------------------------- streams
@@ -126,7 +126,7 @@ class ChatSplice:
             for piece in pieces[:-1]:
                 if "usage" in piece:
                     piece["usage"] = None
-            pieces[-1]["usage"] = added(self._before, self._usage)
+            pieces[-1]["usage"] = continued(self._before, self._usage)
         self._end = self._report = None
         return b"".join([write_event({**piece, **self._head}) for piece in pieces])
 
@@ -169,5 +169,5 @@ class ChatSplice:
         """See `Splice`."""
         ending = {"finish_reason": "stop"} if self.asks_only_us else {}
         choice = {**self._whole["choices"][0], "message": self._message, **ending}
-        usage = {"usage": added(self._before, self._usage)} if self._usage else {}
+        usage = {"usage": continued(self._before, self._usage)} if self._usage else {}
         return {**self._whole, **self._head, "choices": [choice], **usage}

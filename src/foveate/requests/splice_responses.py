@@ -10,7 +10,7 @@ from typing import Any
 from ..formats.responses.read import CALLS
 from .answer import IsOurs
 from .events import StreamEvent, write_event
-from .usage import added
+from .usage import continued
 
 __all__ = ["ResponsesSplice"]
 
@@ -42,7 +42,7 @@ class ResponsesSplice:
 
     def continue_with_next(self) -> None:
         """See `Splice`."""
-        self._before, self._is_first = added(self._before, self._usage), False
+        self._before, self._is_first = continued(self._before, self._usage), False
         self._output += [self._items[place] for place in sorted(self._items)]
         self._begin()
 
@@ -120,7 +120,7 @@ class ResponsesSplice:
     def _whole(self, response: dict[str, Any]) -> dict[str, Any]:
         """Return the response for the client: all its items, and the usage of all responses."""
         output = [*self._output, *(self._items[place] for place in sorted(self._items))]
-        usage = {"usage": added(self._before, self._usage)} if self._usage else {}
+        usage = {"usage": continued(self._before, self._usage)} if self._usage else {}
         return {**response, "id": self._id or response.get("id"), "output": output, **usage}
 
     def failure(self, error: dict[str, Any]) -> bytes:
