@@ -136,13 +136,16 @@ def read_request(connection: socket.socket) -> tuple[bytes, bytes]:
 
 
 def ask(port: int, request: bytes) -> bytes:
-    """Send the bytes of a request on a new connection, and return all bytes until the connection ends."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    """Send the bytes of a request on a new connection, and return all bytes until the connection ends.
+
+    A server that closes the connection before it has read everything resets it, so that its answer may be lost.
+    """
+    pieces: list[bytes] = []
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection, suppress(ConnectionError):
         connection.sendall(request)
-        pieces: list[bytes] = []
         while piece := connection.recv(65_536):
             pieces.append(piece)
-        return b"".join(pieces)
+    return b"".join(pieces)
 
 
 def post(path: str, body: bytes, *headers: str) -> bytes:

@@ -99,8 +99,9 @@ def test_a_small_body_that_grows_beyond_the_limit_is_not_read():
 
 def test_headers_above_the_limit_are_refused():
     with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
-        assert split(ask(proxy.port, post("/v1/messages", BODY, f"x-a: {'a' * 70_000}")))[0] == 400
-        assert split(ask(proxy.port, post("/v1/messages", BODY, *(f"x-{n}: b" for n in range(9_000)))))[0] == 400
+        for headers in ([f"x-a: {'a' * 70_000}"], [f"x-{n}: b" for n in range(9_000)]):
+            answer = ask(proxy.port, post("/v1/messages", BODY, *headers))
+            assert answer == b"" or split(answer)[0] == 400
     assert provider.received == []
 
 
