@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from .listings import MATCHED, UNNUMBERED
-from .logs import BAD, TOTAL
+from .logs import failure_signs, reports_failure, sums_up
 from .source import Source, read_source
 from .tables import skeleton
 from .values import Description
@@ -180,10 +180,11 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
         case "binary":
             return "not text"
         case _:
-            end = text[-1_500:].split("\n")
-            totals = [line.strip() for line in reversed(end) if TOTAL.search(line)]
-            totals = totals or [line for line in some if BAD.search(line)][:1]
-            return totals[0] if totals else first
+            for line in reversed(text[-1_500:].split("\n")):
+                if sums_up(line):
+                    return line.strip()
+            signs = failure_signs("\n".join(some))
+            return next((line for line in some if reports_failure(line, signs)), first)
 
 
 def _declared(some: Sequence[str]) -> str:

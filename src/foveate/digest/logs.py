@@ -4,32 +4,40 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from .source import Source
 from .values import Line, Reading
 
-__all__ = ["BAD", "TOTAL", "read_output"]
+__all__ = ["failure_signs", "read_output", "reports_failure", "sums_up"]
 
-BAD = re.compile(
+_BAD = re.compile(
     r"\b(?:errors?|[A-Za-z]*(?:Error|Exception)|exception|traceback|fatal|panic|fail(?:ed|ure|ures)?|denied|cannot"
     r"|not found|refused|timed? ?out|undefined)\b|^E\s|\bFAIL\b|✗|✘|✕|\*\*\* \[",
     re.IGNORECASE,
 )
-"""A line that reports a failure."""
-TOTAL = re.compile(
-    r"(?<![:\d.])\b\d+ (?:passed|failed|errors?|warnings?|tests?|skipped|files? changed|insertions?|deletions?)\b"
-    r"|^(?:Total|Tests|Ran|Found|FAILED|PASSED|Summary|Successfully|BUILD|test result)\b",
+_BAD_SIGNS = (
+    "error", "exception", "traceback", "fatal", "panic", "fail", "denied", "cannot", "not found", "refused", "timeout",
+    "time out", "timed out", "timedout", "undefined", "✗", "✘", "✕", "*** [",
+)  # fmt: skip
+"""A line that `_BAD` finds has one of these in small letters, or begins with E."""
+_COUNT = re.compile(
+    r"\d(?<![\w:.]\d)\d* "
+    r"(?:passed|failed|errors?|warnings?|tests?|skipped|files? changed|insertions?|deletions?)\b",
     re.IGNORECASE,
 )
-"""A line that sums up."""
+"""It begins with a digit, not with a look behind, so that the search skips all other characters."""
+_TOTAL = re.compile(
+    r"(?:Total|Tests|Ran|Found|FAILED|PASSED|Summary|Successfully|BUILD|test result)\b", re.IGNORECASE
+)
 _COUNTED = re.compile(
     r"\b\d+ (?:passed|failed|errors?|files? changed)\b|^Ran \d|^Tests run: \d+.*(?<![\d.] s)\Z|^Tests: |^BUILD ",
     re.IGNORECASE,
 )
-_STATE = re.compile(
-    r"(?:---? |\[)?(ok|FAIL|PASS(?:ED)?|FAILED|SKIP|ERROR|WARN(?:ING)?|INFO|DEBUG)\b"
-    r"|.{1,60}?\s\[?(ERROR|WARN(?:ING)?|INFO|DEBUG)\b"
-)
+_STATE = re.compile(r"(?:---? |\[)?(ok|FAIL|PASS(?:ED)?|FAILED|SKIP|ERROR|WARN(?:ING)?|INFO|DEBUG)\b")
+_LEVEL = re.compile(r".{1,60}?\s\[?(ERROR|WARN(?:ING)?|INFO|DEBUG)\b")
+_LEVEL_SIGNS = ("ERROR", "WARN", "INFO", "DEBUG")
+"""A line that `_LEVEL` matches has one of these."""
 _FAILED = re.compile(
     r"FAILED (?P<pytest>\S+::\S+)|ERROR (?P<collected>\S+\.py\S*)(?: - |\Z)|_{3,} (?P<section>[\w.\[\]-]+) _{3,}\Z"
     r"|(?:FAIL|ERROR): (?P<unittest>\w+ \([\w.]+\))|--- FAIL: (?P<go>\S+)|test (?P<cargo>\S+) \.\.\. FAILED"
@@ -37,10 +45,44 @@ _FAILED = re.compile(
     r"|\[ERROR\] +(?P<maven>[\w.]+(?:Test|IT|Tests)\.\w+):\d+|(?P<gradle>[\w.]+ > [\w (),]+) FAILED\Z"
     r"|make(?:\[\d+\])?: \*\*\* (?P<make>\[.*?\] Error \d+)"
 )
+_FAILED_SIGNS = ("FAIL", "ERROR", "___", "✕", "×", "✗", "✘", "not ok ", "*** [")
+"""A line that `_FAILED` matches has one of these."""
 _FINE = re.compile(r"\b(?:0|no) (?:errors?|fail\w*)|\bPASS|nolint|errors?\.(?:go|ts|py)|\bsuccess", re.IGNORECASE)
 _PLACE = re.compile(r"[\w/.\\-]+\.\w+(?::\d+|\(\d+|\", line \d+)")
-_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
+_NUMBERS = re.compile(r"\d\d*(?:\.\d+)?")
 _LONGEST_FAILED = 145
+
+
+def failure_signs(text: str) -> tuple[str, ...]:
+    """Return the words in a text of which a line that reports a failure has at least one."""
+    return _present(_BAD_SIGNS, _lowered(text))
+
+
+def reports_failure(line: str, signs: Sequence[str]) -> bool:
+    """Whether a line reports a failure. `signs`: the `failure_signs` of its text."""
+    return (line[:1] in "Ee" or _has_one(_lowered(line), signs)) and _BAD.search(line) is not None
+
+
+def sums_up(line: str) -> bool:
+    """Whether a line sums up: it has a count of tests or errors, or begins with a word such as Total."""
+    return _TOTAL.match(line) is not None or _COUNT.search(line) is not None
+
+
+def _lowered(text: str) -> str:
+    """Return a text in small letters, with `s` and `i` for all letters that a pattern without case takes for these."""
+    lowered = text.lower()
+    return lowered if text.isascii() else lowered.replace("\u017f", "s").replace("\u0131", "i").replace("\u0307", "")
+
+
+def _present(signs: Sequence[str], text: str) -> tuple[str, ...]:
+    return tuple([sign for sign in signs if sign in text])
+
+
+def _has_one(line: str, signs: Sequence[str]) -> bool:
+    for sign in signs:  # A loop takes half the time of `any` with a generator.
+        if sign in line:
+            return True
+    return False
 
 
 def read_output(source: Source) -> Reading:
@@ -54,13 +96,15 @@ def read_output(source: Source) -> Reading:
     states: Counter[str] = Counter()
     failed: dict[str, None] = {}
     worst = 0
+    body = "\n".join([row for _, row in source.rows])
+    bad, levels, failures = failure_signs(body), _present(_LEVEL_SIGNS, body), _present(_FAILED_SIGNS, body)
     for number, row in source.rows:
         text = row.strip()
         if not text:
             continue
-        if match := _STATE.match(text):
-            states[match[1] or match[2]] += 1
-        if match := _FAILED.match(text):
+        if match := _STATE.match(text) or (_LEVEL.match(text) if _has_one(text, levels) else None):
+            states[match[1]] += 1
+        if match := _FAILED.match(text) if _has_one(text, failures) else None:
             failed[" ".join([group for group in match.groups() if group])] = None
         template = _NUMBERS.sub("0", text)[:120]
         line = Line(number, text)
@@ -71,9 +115,9 @@ def read_output(source: Source) -> Reading:
             if seen.text == text:
                 continue  # The count next to the first one is enough.
         elif 6 < len(text) < 400:
-            if TOTAL.search(text):
+            if sums_up(text):
                 line.weight, line.must = 1.3, 4 if _COUNTED.search(text) else 2
-            elif BAD.search(text) and not _FINE.search(text):
+            elif reports_failure(text, bad) and not _FINE.search(text):
                 worst += 1
                 line.weight = 1.3
                 line.must = 3 if worst <= 3 else 2 if _PLACE.search(text) else 1
