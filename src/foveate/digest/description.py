@@ -6,7 +6,7 @@ The first few hundred lines decide the kind; the rest of the text is only counte
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .listings import MATCHED, UNNUMBERED
 from .logs import failure_signs, reports_failure, sums_up
@@ -27,11 +27,12 @@ _LOG = re.compile(
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d"
 )
 _CODE = re.compile(
-    r"\s*(?:(?:export|async|pub|public|private|protected|static|abstract|final|default)\s+)*"
+    r"\s*(?:(?:(?:export|async|pub|public|private|protected|static|abstract|final|default)\s+)*"
     r"(?:func|def|class|interface|struct|enum|impl|fn|import|from|package|return|if|for|else|elif|while|switch|case|const|let|var"
-    r"|type|use|mod|#include|namespace|try|except|with|assert|raise|throw|await|match)\b"
-    r"|.*[{};]\s*\Z|.*\)\s*:?\s*\Z|\s*(?://|/\*|\*)|.*[\w\])]\s*(?::=|=|==|=>|->)\s.*|.*,\Z|\s*[@}\])]"
+    r"|type|use|mod|#include|namespace|try|except|with|assert|raise|throw|await|match)\b|//|/\*|\*|[@}\])])"
 )
+_ASSIGNS = re.compile(r"[\w\])]\s*(?::=|=|==|=>|->)\s")
+_ENDS_CODE = ("{", "}", ";", ")")
 _PROSE = re.compile(r"[^{}=<>|]{0,60}?(?:[A-Za-z']+[,;:]?\s){4}")
 _DIFF = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+|--- [^\s-]")
 _PAGE = re.compile(r"\s*(?:<!doctype html|<html|<body|<head\b)", re.IGNORECASE)
@@ -64,12 +65,9 @@ def detect_kind(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = Fal
             return "diff"
     if "ref=" in "".join(sample) and sum(1 for line in sample if _SNAPSHOT.match(line)) > 0.4 * count:
         return "page"
-    if sum(1 for line in sample if _MATCH.match(line) or UNNUMBERED.match(line)) > 0.6 * count:
+    if _are_most(_is_match, sample, 0.6):
         return "matches"
-    if (
-        sum(1 for line in sample if _PATH.match(line.strip()) or _LS.match(line) or _TREE.match(line.lstrip()))
-        > 0.75 * count
-    ):
+    if _are_most(_is_entry, sample, 0.75):
         return "listing"
     logged = sum(1 for line in sample if _LOG.match(line.lstrip()))
     if logged > 0.5 * count:
@@ -78,13 +76,49 @@ def detect_kind(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = Fal
         return "table"
     if logged > 0.3 * count:
         return "log"
-    code = sum(1 for line in sample if _CODE.match(line[:200]))
-    prose = sum(1 for line in sample if _PROSE.match(line.strip()[:200]))
-    if code > 0.5 * count and code > prose:
+    code = sum([1 for line in sample if _is_code(line[:200])])
+    if code > 0.5 * count and not _are_most(_is_prose, sample, (code - 0.5) / count):
         return "code"
-    if prose > 0.35 * count:
-        return "prose"
-    return "output"
+    return "prose" if _are_most(_is_prose, sample, 0.35) else "output"
+
+
+def _are_most(is_one: Callable[[str], object], sample: Sequence[str], share: float) -> bool:
+    """Return whether more than this share of the lines are of a form. Lines that cannot change the answer are not read."""
+    wanted = share * len(sample)
+    found, left = 0, len(sample)
+    for line in sample:
+        left -= 1
+        if is_one(line):
+            found += 1
+            if found > wanted:
+                return True
+        elif found + left <= wanted:
+            return False
+    return False
+
+
+def _is_match(line: str) -> bool:
+    """Whether a search found the line: it begins with a path, and with `:` or `-`."""
+    return (":" in line or "-" in line) and bool(_MATCH.match(line) or UNNUMBERED.match(line))
+
+
+def _is_entry(line: str) -> bool:
+    return bool(_PATH.match(line.strip()) or _LS.match(line) or _TREE.match(line.lstrip()))
+
+
+def _is_code(line: str) -> bool:
+    end = line.rstrip()
+    if end.endswith(_ENDS_CODE) or line.endswith(","):
+        return True
+    if end.endswith(":") and end[:-1].rstrip().endswith(")"):
+        return True
+    if _CODE.match(line):
+        return True
+    return ("=" in line or "->" in line) and _ASSIGNS.search(line) is not None
+
+
+def _is_prose(line: str) -> bool:
+    return _PROSE.match(line.strip()[:200]) is not None
 
 
 def _looks_json(some: Sequence[str]) -> bool:

@@ -222,8 +222,12 @@ def detect_language(rows: Sequence[str]) -> Language | None:
     some = some[:8] + some[8 :: max(1, len(some) // _SAMPLES)]
     best, most = None, max(1, len(some) // 8)
     for language in LANGUAGES:
+        spare = len(some) - most
         matches = language.signs.match
-        count = sum([1 for row in some if matches(row)])
-        if count > most:
-            best, most = language, count
+        for row in some:
+            if spare <= 0:  # Another language is as usual, whatever the other rows are.
+                break
+            spare -= not matches(row)
+        if spare > 0:
+            best, most = language, most + spare
     return best
