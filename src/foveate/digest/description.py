@@ -33,7 +33,8 @@ _CODE = re.compile(
 )
 _ASSIGNS = re.compile(r"[\w\])]\s*(?::=|=|==|=>|->)\s")
 _ENDS_CODE = ("{", "}", ";", ")")
-_PROSE = re.compile(r"[^{}=<>|]{0,60}?(?:[A-Za-z']+[,;:]?\s){4}")
+_PROSE = re.compile(r"[^{}=<>|]{0,60}?(?<![A-Za-z'])" + r"[A-Za-z']++[,;:]?\s" * 4)
+"""Four words. Each word is tried from its beginning only, since the pattern fails at all its letters if it fails there."""
 _DIFF = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+|--- [^\s-]")
 _PAGE = re.compile(r"\s*(?:<!doctype html|<html|<body|<head\b)", re.IGNORECASE)
 _SNAPSHOT = re.compile(r"\s*-? ?(?:\w+ )?.{0,200}\[ref=\w+\]|\s*(?:uid=|\[\d+\])\w*")

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 
 from ..core.caches import cached
 
-__all__ = ["RUN", "RUN_CHARACTER", "is_name", "names_in", "rate"]
+__all__ = ["CALLED_RUN", "RUN_CHARACTER", "is_name", "names_in", "rate"]
 
-RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,120}")
 _WHOLE_RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,}")
+CALLED_RUN = re.compile(r"([A-Za-z0-9_./\-#@]{6,120})(\(?)")
+"""A run, and the parenthesis after it."""
 RUN_CHARACTER = re.compile(r"[A-Za-z0-9_./\-#@]")
 
 _EDGES = "./-_#@"
@@ -35,10 +36,15 @@ _EVERYWHERE = re.compile(
 
 
 def names_in(text: str) -> Iterator[str]:
-    """Yield the identifiers in a text in their order, with repetitions; a run of more than 120 characters is none."""
-    for run in _WHOLE_RUN.findall(text):
-        if len(run) <= _LONGEST and is_name(name := run.strip(_EDGES)):
-            yield name
+    """Return the identifiers in a text in their order, with repetitions; a run of more than 120 characters is none."""
+    return filter(None, map(_name_in, _WHOLE_RUN.findall(text)))
+
+
+@cached(16_384)
+def _name_in(run: str) -> str:
+    """Return the identifier in a whole run; "" if there is none."""
+    name = run.strip(_EDGES)
+    return name if len(run) <= _LONGEST and is_name(name) else ""
 
 
 def is_name(name: str) -> bool:

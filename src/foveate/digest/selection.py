@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from .names import RUN, names_in, rate
+from .names import CALLED_RUN, names_in, rate
 from .values import Line
 
 __all__ = ["clip", "floor_for", "room_for", "room_for_musts", "room_for_texts", "select_lines"]
@@ -68,7 +68,7 @@ def room_for_texts(kind: str, room: int, tight: float = 1.0) -> int:
     return int(room * _SIGNATURES * tight) if kind == "code" else room_for_musts(kind, room, tight)
 
 
-_DIGIT = re.compile(r"[0-9]+")
+_DIGIT = re.compile(r"[0-9][0-9]*")
 _SAMPLES = 5
 _MORE_ALIKE = 0.4
 _LIST_BEGINS = 1
@@ -112,23 +112,24 @@ class _Selection:
         """The names that are listed instead of a line, by its index."""
         self.kept: set[str] = set()
         self.value: dict[str, float] = {}
+        self.density: dict[str, float] = {}
+        """The worth of a name per character."""
         self.names: list[list[str]] = []
         self._find_names()
 
     def _find_names(self) -> None:
-        value = self.value
+        value, names = self.value, self.names
         alike: dict[str, int] = {}
         for line in self.lines:
             here: list[str] = []
             text, weight = line.text, line.weight
-            for match in RUN.finditer(text):
-                name, offset, each = rate(match.group())
+            for run, parenthesis in CALLED_RUN.findall(text):
+                name, offset, each = rate(run)
                 if not each:
                     continue
-                start = match.start() + offset
-                each *= weight if start else weight * _BEGINS
-                end = start + len(name)
-                if text[end : end + 1] == "(":
+                # Only the first run may begin the line.
+                each *= weight if here or offset or not text.startswith(run) else weight * _BEGINS
+                if parenthesis and offset + len(name) == len(run):
                     each *= _CALLED
                 known = value.get(name)
                 if known is None:
@@ -142,7 +143,8 @@ class _Selection:
                 elif each * _AGAIN > known:
                     value[name] = each * _AGAIN
                 here.append(name)
-            self.names.append(list(dict.fromkeys(here)) if len(here) > 1 else here)
+            names.append(list(dict.fromkeys(here)) if len(here) > 1 else here)
+        self.density = {name: worth / (len(name) + 1) for name, worth in value.items()}
 
     def open_musts(self, room: int, texts: int) -> None:
         """Show the lines with a rank, in brief if there is no room for their texts."""
@@ -162,11 +164,13 @@ class _Selection:
 
     def cover(self) -> None:
         """Show lines or list their names until the room is full, the best new identifiers per character first."""
+        density, floor = self.density, self.floor
         waiting = []
         for index, names in enumerate(self.names):
             if names:
-                ratio = self._at_best(names)
-                if ratio >= self.floor:
+                # An upper bound of the worth of the line per character.
+                ratio = density[names[0]] if len(names) == 1 else max([density[name] for name in names])
+                if ratio >= floor:
                     waiting.append((-ratio, index))
         heapify(waiting)
         while waiting:
@@ -178,7 +182,7 @@ class _Selection:
                 continue
             text, cost = self._form(index, names)
             ratio = worth / cost
-            if ratio < self.floor:
+            if ratio < floor:
                 continue
             if waiting and -waiting[0][0] > ratio and -estimate > ratio * 1.02:
                 heappush(waiting, (-ratio, index))
@@ -194,13 +198,6 @@ class _Selection:
                 self.used += cost
                 heappush(waiting, (-ratio, index))
 
-    def _at_best(self, names: list[str]) -> float:
-        """Return an upper bound of the worth of a line per character."""
-        value = self.value
-        if len(names) == 1:
-            return value[names[0]] / (len(names[0]) + 1)
-        return max([value[name] / (len(name) + 1) for name in names])
-
     def _next_names(self, index: int) -> tuple[list[str], float]:
         """Return the names of a line to show next, short ones first, and their worth."""
         value, kept = self.value, self.kept
@@ -209,8 +206,8 @@ class _Selection:
             return new, 0.0
         if len(new) == 1:
             return new, value[new[0]]
-        best = max([value[name] / (len(name) + 1) for name in new])
-        names = [name for name in new if value[name] >= _APART * best * (len(name) + 1)]
+        least = _APART * max([self.density[name] for name in new])
+        names = [name for name in new if value[name] >= least * (len(name) + 1)]
         return names, sum([value[name] for name in names])
 
     def _form(self, index: int, names: list[str]) -> tuple[str, int]:

@@ -25,7 +25,7 @@ from ..core.results import is_step_note, native_steps
 from ..core.rules import cut_points
 from ..core.sizes import estimate, tokens_of
 from ..core.view import Entry, View
-from ..digest import describe, digest, room_for, unfold_paths
+from ..digest import describe, digest, names_in, room_for, unfold_paths
 from ..errors import BadSetting
 from .names import keep_naming_lines, names_of, unique_names
 from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
@@ -55,11 +55,14 @@ _RESULT_MAX = 120
 """Characters of a result that is kept whole."""
 _LINE_MAX = 160
 """Characters of a line of a result."""
+_READ_FIRST = 4
+"""How many times the characters of a text that is kept whole are read before the rest of a text."""
 _LIST = "… "
 """Begins a line of a digest that lists names."""
 _LINE_NUMBER = re.compile(r"\A\d+ ")
 """Begins the other lines of a digest."""
-_WHITE_SPACE = re.compile(r"\s+")
+_WHITE_SPACE = re.compile(r"\s(?:\s+|(?<! ))")
+"""A run of white space, but for a single space."""
 _ESCAPES = {"\n": "\\n", "\t": "\\t"}
 
 
@@ -227,12 +230,12 @@ class _StepWriter:
                 yield from self.result_lines(answer, result)
 
     def _write(self, line: str) -> str:
-        self._written |= names_of(line)
+        self._written.update(names_in(line))
         return line
 
     def _text_lines(self, text: str) -> Iterator[str]:
         """Yield the beginning of a text of the model, then its lines with a new name."""
-        flat = " ".join(text.split())
+        flat = _flat(text, _TEXT_MAX)
         if len(flat) <= _TEXT_MAX:
             if flat:
                 yield self._write(flat)
@@ -251,7 +254,9 @@ class _StepWriter:
 
     def _argument(self, value: Any) -> str:
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        flat = _on_one_line(text)
+        flat = _on_one_line(text[: _READ_FIRST * _ARGUMENT_MAX])
+        if len(text) > _READ_FIRST * _ARGUMENT_MAX and len(flat) <= _ARGUMENT_MAX + 2:  # The cut may be in white space.
+            flat = _on_one_line(text)
         if len(flat) <= _ARGUMENT_MAX:
             return flat
         short = keep_naming_lines(text, max(_ARGUMENT_MAX, int(len(text) * _ARGUMENT_SHARE)), "")
@@ -260,7 +265,7 @@ class _StepWriter:
     def result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
         """Yield the lines of a result, or of a note."""
         text = result.text
-        flat = " ".join(text.split())
+        flat = _flat(text, _RESULT_MAX)
         mark = " failed" if result.state == "error" else ""
         if len(flat) <= _RESULT_MAX:
             yield self._write(f"  → {entry.handle}{mark} {flat}".rstrip())
@@ -281,18 +286,33 @@ class _StepWriter:
         self._written |= paths
         for line in _without_header(short):
             shown = _on_one_line(f"\n{line}") if keeps_indent else line.strip()
-            new = self._new_names(unique_names(shown))
+            names = unique_names(shown)
+            new = self._new_names(names)
             if not new:
                 continue
             if shown.startswith(_LIST):
-                shown = _LIST + " ".join(new)
-            elif not keeps_indent:
-                shown = _LINE_NUMBER.sub("", shown)
-            lines.append(self._write(shown[:_LINE_MAX]))
+                shown, names = _LIST + " ".join(new), new
+            elif not keeps_indent and (number := _LINE_NUMBER.match(shown)):
+                shown = shown[number.end() :]
+                names = unique_names(shown)
+            if len(shown) > _LINE_MAX:
+                shown = shown[:_LINE_MAX]
+                names = unique_names(shown)
+            self._written.update(names)
+            lines.append(shown)
         return lines
 
     def _new_names(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if name not in self._named and name not in self._written]
+
+
+def _flat(text: str, most: int) -> str:
+    """Return a text with single spaces; of a text that has more than `most` characters so, perhaps the beginning."""
+    if len(text) > _READ_FIRST * most:
+        begin = " ".join(text[: _READ_FIRST * most].split())
+        if len(begin) > most:
+            return begin
+    return " ".join(text.split())
 
 
 def _on_one_line(text: str) -> str:
