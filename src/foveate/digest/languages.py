@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from .values import has_one
+
 __all__ = ["LANGUAGES", "Language", "detect_language"]
 
 _MODIFIERS = (
@@ -36,7 +38,11 @@ class Language(Struct):
     name: str
     """For example `go`."""
     signs: re.Pattern[str]
-    """A line that is usual in this language and rare in others."""
+    """The beginning of a line that is usual in this language and rare in others."""
+    marks: tuple[str, ...]
+    """Texts of which a line that `inside` finds has one: most lines have none, and are not searched."""
+    inside: re.Pattern[str]
+    """A place inside of a line that is usual in this language and rare in others."""
     types: re.Pattern[str]
     """The first line of a class, or of another declaration that holds declarations."""
     functions: re.Pattern[str]
@@ -47,11 +53,23 @@ class Language(Struct):
     """A line that imports."""
 
 
-def _language(name: str, signs: str, types: str, functions: str, constants: str = "", imports: str = "") -> Language:
+def _language(
+    name: str,
+    signs: str,
+    types: str,
+    functions: str,
+    constants: str = "",
+    imports: str = "",
+    *,
+    marks: tuple[str, ...] = (),
+    inside: str = "",
+) -> Language:
     never = r"(?!)"
     return Language(
         name,
         re.compile(signs),
+        marks,
+        re.compile(inside or never),
         re.compile(types or never),
         re.compile(functions or never),
         re.compile(constants or never),
@@ -64,26 +82,29 @@ LANGUAGES = (
         "python",
         r"\s*(?:async )?def \w+\(.*:\s*(?:#.*)?\Z|\s*class \w+.*:\s*\Z|from [\w.]+ import "
         r"|import [\w.]+(?: as \w+)?\s*\Z"
-        r"|\s*(?:elif|except|with|for|if|while) .*:\s*\Z|.*\bself\.|\s*(?:else|try):\s*\Z|.*\b(?:None|True|False)\b"
+        r"|\s*(?:elif|except|with|for|if|while) .*:\s*\Z|\s*(?:else|try):\s*\Z"
         r"|\s*@\w+",
         r"\s*class\s+\w",
         r"\s*(?:async\s+)?def\s+\w",
         r"[A-Z_][A-Z0-9_]+\s*(?::[^=]+)?=\s*\S",
         r"import\s+\w|from\s+\S+\s+import\b",
+        marks=("self.", "None", "True", "False"),
+        inside=r"\bself\.|\b(?:None|True|False)\b",
     ),
     _language(
         "go",
-        r"package \w+\s*\Z|func[ (]|.*:=|import \(|\s*(?:if|for) .*\{\s*\Z(?<!\) \{)|type \w+ (?:struct|interface)"
-        r"|.*\bnil\b",
+        r"package \w+\s*\Z|func[ (]|import \(|\s*(?:if|for) .*\{\s*\Z(?<!\) \{)|type \w+ (?:struct|interface)",
         r"type\s+\w+(?:\[.*?\])?\s+(?:struct|interface)\b|type\s+\w+",
         r"func\b",
         r"(?:const|var)\s+\w+.*=|\t[A-Z]\w*\s+[\w.]*\s*=\s*\S",
         r"import\s+[\"\w(]|package\s+\w+\s*\Z",
+        marks=(":=", "nil"),
+        inside=r":=|\bnil\b",
     ),
     _language(
         "typescript",
-        r"import .* from ['\"]|import [{*]|export |\s*(?:const|let) [\w${[].*=|.*=>|.*===|\s*(?:async )?function\b"
-        r"|\s*(?:readonly |private |public )?\w+\??: [\w<>\[\]{}| ']+[;,]?\s*\Z|.*\);\s*\Z|\}\);?\s*\Z",
+        r"import .* from ['\"]|import [{*]|export |\s*(?:const|let) [\w${[].*=|\s*(?:async )?function\b"
+        r"|\s*(?:readonly |private |public )?\w+\??: [\w<>\[\]{}| ']+[;,]?\s*\Z|\}\);?\s*\Z",
         rf"\s*{_MODIFIERS}(?:class|interface|enum|namespace|module)\s+\w|\s*{_MODIFIERS}type\s+\w+.*="
         r"|\s*(?:describe|context|suite)(?:\.\w+)*\(\s*[\"'`]",
         rf"\s*{_MODIFIERS}function\b|\s*{_MODIFIERS}(?:let"
@@ -91,44 +112,52 @@ LANGUAGES = (
         rf"|\([^()]*\)\s*(?::[^=]+)?=>|\w+\s*=>|\(\s*\Z)|{_CONTROL}{_METHOD}|\s*(?:it|test)(?:\.\w+)*\(\s*[\"'`]",
         r"(?:export\s+)?(?:const|let|var)\s+[\w$]+\s*(?::[^=]+)?=\s*\S",
         r"import\b|export\s+(?:\*|\{[^}]*\}|type\s*\{).*\bfrom\b|(?:const|let|var)\s+[\w${},\s]+=\s*require\(",
+        marks=("=>", "===", ");"),
+        inside=r"=>|===|\);\s*\Z",
     ),
     _language(
         "rust",
-        r"\s*(?:pub(?:\([\w :]+\))? )?(?:fn|struct|enum|impl|trait|mod|use) |\s*let mut |.*\bself\.|.*::<|#\["
-        r"|.*->.*\{|.*&mut ",
+        r"\s*(?:pub(?:\([\w :]+\))? )?(?:fn|struct|enum|impl|trait|mod|use) |\s*let mut |#\[",
         rf"\s*{_MODIFIERS}(?:struct|enum|trait|impl|mod|union)\b",
         rf"\s*{_MODIFIERS}(?:fn|macro_rules!)\s*\w",
         r"(?:pub(?:\([\w :]+\))?\s+)?(?:const|static)\s+\w+\s*:|(?:pub\s+)?type\s+\w+",
         r"(?:pub\s+)?use\s+\w|extern crate",
+        marks=("self.", "::<", "->", "&mut "),
+        inside=r"\bself\.|::<|->.*\{|&mut ",
     ),
     _language(
         "java",
         r"\s*(?:public|private|protected) (?:static |final |class |interface |abstract |void |[A-Z]\w*)|import [\w.]+;"
-        r"|package [\w.]+;|\s*@\w+|\s*(?:final )?[A-Z]\w*(?:<.*>)? \w+ = .*;|.*\bnew [A-Z]",
+        r"|package [\w.]+;|\s*@\w+|\s*(?:final )?[A-Z]\w*(?:<.*>)? \w+ = .*;",
         rf"\s*{_MODIFIERS}(?:class|interface|enum|record|@interface)\s+\w",
         rf"{_CONTROL}{_TYPED}|{_CONTROL}\s+(?:public|private|protected)\s+[A-Z]\w*\([^;]*\{{?\s*\Z",
         r"\s*(?:public |private |protected )?static final\s+.*=",
         r"import\s+(?:static\s+)?[\w.*]+;|package\s+[\w.]+;",
+        marks=("new ",),
+        inside=r"\bnew [A-Z]",
     ),
     _language(
         "csharp",
-        r"using [\w.]+;|namespace [\w.]+|.*\{ get;|\s*(?:public|private|protected|internal) (?:async |static "
+        r"using [\w.]+;|namespace [\w.]+|\s*(?:public|private|protected|internal) (?:async |static "
         r"|override |class "
-        r"|readonly |void |string |int |bool |Task)|.*\bvar \w+ = |\s*\[\w+.*\]\s*\Z|\s*\{\s*\Z",
+        r"|readonly |void |string |int |bool |Task)|\s*\[\w+.*\]\s*\Z|\s*\{\s*\Z",
         rf"\s*{_MODIFIERS}(?:class|interface|enum|record|struct|namespace)\s+\w",
         rf"{_CONTROL}{_TYPED}|\s+(?:public|private|protected|internal)\s+[A-Z]\w*\([^;]*\s*\Z",
         r"\s*(?:public |private |protected |internal )?(?:const|static readonly)\s+.*=",
         r"using\s+[\w.= ]+;",
+        marks=("{ get;", "var "),
+        inside=r"\{ get;|\bvar \w+ = ",
     ),
     _language(
         "kotlin",
         r"\s*(?:override |private |suspend |internal )*fun |\s*va[lr] \w+|import [\w.]+\s*\Z|package [\w.]+\s*\Z"
-        r"|data class"
-        r"|.*\?\.|.*\bwhen\b.*\{",
+        r"|data class",
         rf"\s*{_MODIFIERS}(?:class|interface|enum class|object|companion object|typealias)\b",
         rf"\s*{_MODIFIERS}fun\s",
         rf"(?:{_MODIFIERS})(?:const )?va[lr]\s+\w+.*=",
         r"import\s+[\w.]+|package\s+[\w.]+",
+        marks=("?.", "when"),
+        inside=r"\?\.|\bwhen\b.*\{",
     ),
     _language(
         "swift",
@@ -143,42 +172,50 @@ LANGUAGES = (
     ),
     _language(
         "c",
-        r"#\s*(?:include|define|ifdef|ifndef|endif|pragma)|.*\w->\w|.*\bstd::|\s*(?:int|char|void|struct|static"
+        r"#\s*(?:include|define|ifdef|ifndef|endif|pragma)|\s*(?:int|char|void|struct|static"
         r"|unsigned|size_t"
-        r"|double|float|bool|uint\d+_t|const) .*[;{(]|.*\bNULL\b|template ?<",
+        r"|double|float|bool|uint\d+_t|const) .*[;{(]|template ?<",
         rf"\s*(?:typedef\s+)?{_MODIFIERS}(?:class|struct|enum|union|namespace)\b(?:\s+class)?\s+\w+[^;()]*\Z",
         rf"{_CONTROL}{_TYPED}|{_CONTROL}\s*~?[A-Z]\w*(?:::~?\w+)?\([^;]*\)[^;]*\{{\s*\Z",
         r"#\s*define\s+\w+\s+\S|(?:static\s+)?(?:const|constexpr)\s+.*=",
         r"#\s*include\b|using\s+(?:namespace\s+)?[\w:]+;",
+        marks=("->", "std::", "NULL"),
+        inside=r"\w->\w|\bstd::|\bNULL\b",
     ),
     _language(
         "ruby",
-        r"\s*def [\w.?!=]+(?:\(.*\))?\s*\Z|\s*end\s*\Z|require(?:_relative)? ['\"]|.*\bdo(?: \|.*\|)?\s*\Z"
+        r"\s*def [\w.?!=]+(?:\(.*\))?\s*\Z|\s*end\s*\Z|require(?:_relative)? ['\"]"
         r"|\s*(?:unless|elsif) "
-        r"|\s*@\w+ = |\s*attr_\w+ |.*\.(?:each|nil\?|empty\?)|\s*(?:class|module) [A-Z]\w*(?: < [\w:]+)?\s*\Z",
+        r"|\s*@\w+ = |\s*attr_\w+ |\s*(?:class|module) [A-Z]\w*(?: < [\w:]+)?\s*\Z",
         r"\s*(?:class|module)\s+[A-Z]|\s*(?:describe|context|RSpec\.describe)\b.*\bdo\b",
         r"\s*def\s+\S|\s*(?:it|test|specify|scenario)\s+[\"'].*\bdo\b|\s*attr_\w+ ",
         r"\s*[A-Z][A-Z0-9_]+\s*=\s*\S",
         r"require(?:_relative)?\b|\s*(?:include|extend)\s+[A-Z]",
+        marks=("do", ".each", ".nil?", ".empty?"),
+        inside=r"\bdo(?: \|.*\|)?\s*\Z|\.(?:each|nil\?|empty\?)",
     ),
     _language(
         "php",
-        r"<\?php|.*\$this->|\s*\$\w+ = |.*\$\w+->|use [\w\\]+;|namespace [\w\\]+;|\s*(?:public|private"
+        r"<\?php|\s*\$\w+ = |use [\w\\]+;|namespace [\w\\]+;|\s*(?:public|private"
         r"|protected) (?:static )?function ",
         rf"\s*{_MODIFIERS}(?:class|interface|trait|enum)\s+\w",
         rf"\s*{_MODIFIERS}function\s+&?\w",
         r"\s*(?:public |private |protected )?const\s+\w+.*=|define\(",
         r"use\s+[\w\\]+|(?:require|include)(?:_once)?\b|namespace\s+[\w\\]+;",
+        marks=("->",),
+        inside=r"\$\w+->",
     ),
     _language(
         "shell",
-        r"#!.*\b(?:ba|z|)sh\b|\s*(?:fi|done|esac)\s*\Z|\s*(?:if|while) \[|.*; (?:then|do)\s*\Z|\s*(?:echo|export"
-        r"|local|set) |.*\$[{(\w]"
+        r"#!.*\b(?:ba|z|)sh\b|\s*(?:fi|done|esac)\s*\Z|\s*(?:if|while) \[|\s*(?:echo|export"
+        r"|local|set) "
         r"|\w+\(\) ?\{",
         "",
         r"\s*(?:function\s+[\w:.-]+|[\w:.-]+\s*\(\))\s*(?:\(\))?\s*\{?",
         r"(?:export |readonly |declare -r )?[A-Z][A-Z0-9_]+=",
         r"(?:source|\.)\s+\S",
+        marks=("; then", "; do", "$"),
+        inside=r"; (?:then|do)\s*\Z|\$[{(\w]",
     ),
     _language(
         "sql",
@@ -203,11 +240,13 @@ LANGUAGES = (
     ),
     _language(
         "lua",
-        r"\s*local (?:function )?\w+|\s*end[,)]?\s*\Z|.*\bthen\s*\Z|\s*function [\w.:]+\(|--\[\[|.*~=",
+        r"\s*local (?:function )?\w+|\s*end[,)]?\s*\Z|\s*function [\w.:]+\(|--\[\[",
         "",
         r"\s*(?:local\s+)?function\s+[\w.:]+|\s*(?:local\s+)?[\w.]+\s*=\s*function\b",
         r"(?:local\s+)?[A-Z][A-Z0-9_]+\s*=",
         r"(?:local\s+\w+\s*=\s*)?require\b",
+        marks=("then", "~="),
+        inside=r"\bthen\s*\Z|~=",
     ),
 )
 """The languages that are known, those first that win a tie."""
@@ -220,14 +259,17 @@ def detect_language(rows: Sequence[str]) -> Language | None:
     """Return the language in which most of a sample of the first lines are usual, or None if none fits."""
     some = [row for row in rows[:_LOOKED_AT] if len(row) > 2 and not row.isspace()]
     some = some[:8] + some[8 :: max(1, len(some) // _SAMPLES)]
+    whole = "\n".join(some)
     best, most = None, max(1, len(some) // 8)
     for language in LANGUAGES:
+        marks = [mark for mark in language.marks if mark in whole]
+        begins, finds = language.signs.match, language.inside.search
         spare = len(some) - most
-        matches = language.signs.match
         for row in some:
             if spare <= 0:  # Another language is as usual, whatever the other rows are.
                 break
-            spare -= not matches(row)
+            if not begins(row) and not (has_one(row, marks) and finds(row)):
+                spare -= 1
         if spare > 0:
             best, most = language, most + spare
     return best

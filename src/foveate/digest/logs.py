@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .source import Source
-from .values import Line, Reading
+from .values import Line, Reading, has_one
 
 __all__ = ["failure_signs", "read_output", "reports_failure", "sums_up"]
 
@@ -27,9 +27,7 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 """It begins with a digit, not with a look behind, so that the search skips all other characters."""
-_TOTAL = re.compile(
-    r"(?:Total|Tests|Ran|Found|FAILED|PASSED|Summary|Successfully|BUILD|test result)\b", re.IGNORECASE
-)
+_TOTAL = re.compile(r"(?:Total|Tests|Ran|Found|FAILED|PASSED|Summary|Successfully|BUILD|test result)\b", re.IGNORECASE)
 _COUNTED = re.compile(
     r"\b\d+ (?:passed|failed|errors?|files? changed)\b|^Ran \d|^Tests run: \d+.*(?<![\d.] s)\Z|^Tests: |^BUILD ",
     re.IGNORECASE,
@@ -60,7 +58,7 @@ def failure_signs(text: str) -> tuple[str, ...]:
 
 def reports_failure(line: str, signs: Sequence[str]) -> bool:
     """Whether a line reports a failure. `signs`: the `failure_signs` of its text."""
-    return (line[:1] in "Ee" or _has_one(_lowered(line), signs)) and _BAD.search(line) is not None
+    return (line[:1] in "Ee" or has_one(_lowered(line), signs)) and _BAD.search(line) is not None
 
 
 def sums_up(line: str) -> bool:
@@ -76,13 +74,6 @@ def _lowered(text: str) -> str:
 
 def _present(signs: Sequence[str], text: str) -> tuple[str, ...]:
     return tuple([sign for sign in signs if sign in text])
-
-
-def _has_one(line: str, signs: Sequence[str]) -> bool:
-    for sign in signs:  # A loop takes half the time of `any` with a generator.
-        if sign in line:
-            return True
-    return False
 
 
 def read_output(source: Source) -> Reading:
@@ -102,9 +93,9 @@ def read_output(source: Source) -> Reading:
         text = row.strip()
         if not text:
             continue
-        if match := _STATE.match(text) or (_LEVEL.match(text) if _has_one(text, levels) else None):
+        if match := _STATE.match(text) or (_LEVEL.match(text) if has_one(text, levels) else None):
             states[match[1]] += 1
-        if match := _FAILED.match(text) if _has_one(text, failures) else None:
+        if match := _FAILED.match(text) if has_one(text, failures) else None:
             failed[" ".join([group for group in match.groups() if group])] = None
         template = _NUMBERS.sub("0", text)[:120]
         line = Line(number, text)

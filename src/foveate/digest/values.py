@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
-__all__ = ["Declaration", "Description", "Digest", "Line", "Reading", "counted"]
+__all__ = ["Declaration", "Description", "Digest", "Line", "Reading", "counted", "has_one"]
 
 _SINGULARS = {"entries": "entry", "matches": "match"}
 """The plurals that add more than an `s`."""
@@ -19,6 +21,14 @@ def counted(number: int, noun: str) -> str:
     if number == 1:
         noun = _SINGULARS.get(noun) or noun.removesuffix("s")
     return f"{number:,} {noun}"
+
+
+def has_one(text: str, signs: Sequence[str]) -> bool:
+    """Return whether a text has one of these texts in it."""
+    for sign in signs:  # A loop takes half the time of `any` with a generator.
+        if sign in text:
+            return True
+    return False
 
 
 class Description(Struct, frozen=True):
