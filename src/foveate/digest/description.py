@@ -34,7 +34,7 @@ _CODE = re.compile(
 _ASSIGNS = re.compile(r"[\w\])]\s*(?::=|=|==|=>|->)\s")
 _ENDS_CODE = ("{", "}", ";", ")")
 _PROSE = re.compile(r"[^{}=<>|]{0,60}?(?<![A-Za-z'])" + r"[A-Za-z']++[,;:]?\s" * 4)
-"""Four words. Each word is tried from its beginning only, since the pattern fails at all its letters if it fails there."""
+"""Four words. A word is tried from its first letter only: where that fails, the others fail too."""
 _DIFF = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+|--- [^\s-]")
 _PAGE = re.compile(r"\s*(?:<!doctype html|<html|<body|<head\b)", re.IGNORECASE)
 _SNAPSHOT = re.compile(r"\s*-? ?(?:\w+ )?.{0,200}\[ref=\w+\]|\s*(?:uid=|\[\d+\])\w*")
@@ -84,7 +84,7 @@ def detect_kind(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = Fal
 
 
 def _are_most(is_one: Callable[[str], object], sample: Sequence[str], share: float) -> bool:
-    """Return whether more than this share of the lines are of a form. Lines that cannot change the answer are not read."""
+    """Return whether more than this share of the lines are of a form, once no further line can change the answer."""
     wanted = share * len(sample)
     found, left = 0, len(sample)
     for line in sample:

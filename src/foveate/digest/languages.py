@@ -266,7 +266,7 @@ def detect_language(rows: Sequence[str]) -> Language | None:
         begins, finds = language.signs.match, language.inside.search
         spare = len(some) - most
         for row in some:
-            if spare <= 0:  # Another language is as usual, whatever the other rows are.
+            if spare <= 0:  # Another language is at least as usual.
                 break
             if not begins(row) and not (has_one(row, marks) and finds(row)):
                 spare -= 1

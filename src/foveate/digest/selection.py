@@ -72,6 +72,8 @@ _DIGIT = re.compile(r"[0-9][0-9]*")
 _SAMPLES = 5
 _MORE_ALIKE = 0.4
 _LIST_BEGINS = 1
+_LEAST_COST = 7
+"""Characters of the shortest identifier and a space: what any line or list takes."""
 _LONGEST_WHOLE = 160
 _LONGEST_LIST = 150
 _MOST_MUSTS = 1_000
@@ -174,6 +176,8 @@ class _Selection:
                     waiting.append((-ratio, index))
         heapify(waiting)
         while waiting:
+            if self.used + _LEAST_COST > self.room:
+                return
             estimate, index = heappop(waiting)
             if index in self.whole:
                 continue

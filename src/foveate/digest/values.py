@@ -25,10 +25,7 @@ def counted(number: int, noun: str) -> str:
 
 def has_one(text: str, signs: Sequence[str]) -> bool:
     """Return whether a text has one of these texts in it."""
-    for sign in signs:  # A loop takes half the time of `any` with a generator.
-        if sign in text:
-            return True
-    return False
+    return any(map(text.__contains__, signs))
 
 
 class Description(Struct, frozen=True):
