@@ -1,7 +1,8 @@
 """The proxy: CPU of a request with 400 kB, compared with a request that the same process only passes on.
 
 The proxy runs in this process, the provider in another one. The client is a socket in this process; its cost is in
-both numbers. Each managed request has two more messages than the one before it, as the requests of an agent have.
+both numbers. Each managed request has two more messages than the one before it, as the requests of an agent have: the
+provider's reply, which calls a tool, and its result.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _BYTES = 400_000
 """The size of a request: of the first one, and the median of the later ones, which grow."""
 _TURN = 4_200
 """Bytes that a turn adds, about."""
-_EVENTS = 50
+_WORDS = 45
+"""Events with text in an answer."""
 _AIM = 3.0
 """Milliseconds of CPU that a managed request may cost more."""
 
@@ -68,7 +70,7 @@ def _turn(number: int) -> list[dict[str, Any]]:
     use = {"type": "tool_use", "id": f"toolu_{number}", "name": "read_log", "input": {"number": number}}
     text = "".join(f"{number}:{line} worker answered the request in time\n" for line in range(200))[:3_600]
     result = {"type": "tool_result", "tool_use_id": use["id"], "content": text}
-    reply = {"role": "assistant", "content": [{"type": "text", "text": f"Log {number}."}, use]}
+    reply = {"role": "assistant", "content": [{"type": "text", "text": "some words " * _WORDS}, use]}
     return [reply, {"role": "user", "content": [result]}]
 
 
@@ -77,7 +79,8 @@ def _measured(port: int, path: str, messages: list[dict[str, Any]]) -> tuple[flo
     tools = [{"name": "read_log", "input_schema": {"type": "object"}}]
     body = {"model": "claude-haiku-4-5", "max_tokens": 99, "stream": True, "tools": tools, "messages": messages}
     content = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n"
+    head += f"X-Number: {len(messages)}\r\nConnection: close\r\n\r\n"
     began, cpu = perf_counter(), process_time()
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(head.encode() + content)
@@ -124,32 +127,36 @@ def _provider() -> Iterator[str]:
             child.kill()
 
 
+def _events(number: int) -> Iterator[dict[str, Any]]:
+    """Yield the events of the reply of a turn."""
+    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m", "content": []}
+    usage = {"input_tokens": 100_000, "output_tokens": 1}
+    text, use = _turn(number)[0]["content"]
+    yield {"type": "message_start", "message": {**message, "stop_reason": None, "usage": usage}}
+    yield {"type": "content_block_start", "index": 0, "content_block": {**text, "text": ""}}
+    for _ in range(_WORDS):
+        yield {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "some words "}}
+    yield {"type": "content_block_stop", "index": 0}
+    yield {"type": "content_block_start", "index": 1, "content_block": {**use, "input": {}}}
+    arguments = {"type": "input_json_delta", "partial_json": json.dumps(use["input"])}
+    yield {"type": "content_block_delta", "index": 1, "delta": arguments}
+    yield {"type": "content_block_stop", "index": 1}
+    yield {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 90}}
+    yield {"type": "message_stop"}
+
+
 def _serve() -> None:
-    """Answer each request with a stream of events."""
+    """Answer each request with a stream of events: the reply of the turn with the number in its header."""
     import asyncio
 
     from aiohttp import web
-
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
-    events: list[dict[str, Any]] = [
-        {"type": "message_start", "message": {**message, "usage": {"input_tokens": 100_000, "output_tokens": 1}}},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-    ]
-    words = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "some words "}}
-    events += [words] * (_EVENTS - 5)
-    events += [
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 90}},
-        {"type": "message_stop"},
-    ]
-    lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
 
     async def answer(request: web.Request) -> web.StreamResponse:
         await request.read()
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
-        for line in lines:
-            await response.write(line)
+        for event in _events(int(request.headers["x-number"])):
+            await response.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
         await response.write_eof()
         return response
 
