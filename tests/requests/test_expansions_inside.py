@@ -95,6 +95,18 @@ def test_usage_is_that_of_the_last_prompt_and_every_call_is_billed(format: str, 
     )
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_request_tells_the_tokens_of_the_whole_history(format: str):
+    client = begun(format, expansion("e1"), say("Well."), say("Yes."))
+    for question in ("Sure?", "Really?"):
+        client.ask()
+        client.say(question)
+        request = client.request()
+        assert request.tokens_history == client.chat.totals().tokens_history > request.view.tokens
+        client.chat = client.opened()
+        assert client.request().tokens_history == request.tokens_history
+
+
 @pytest.mark.parametrize("size", WAYS)
 @pytest.mark.parametrize("format", FORMATS)
 def test_calls_of_the_client_beside_ours_reach_the_client_alone(format: str, size: int):

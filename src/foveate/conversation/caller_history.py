@@ -192,6 +192,8 @@ class CallerHistory:
         """The newest message and edit that are known here."""
         self.tip = ""
         """Id of that message."""
+        self.tokens = 0
+        """Tokens of all these messages, each once, without those that only show an original again."""
         self._load = load
         self.known: list[Known] = []
         """The messages that lists show, in order."""
@@ -246,6 +248,7 @@ class CallerHistory:
         added: list[int] = []
         for row, body in rows:
             self.position, self.tip = row.position, row.id
+            self.tokens += 0 if row.stamp.expanded else row.stamp.tokens
             self._ids.append(row.id)
             self._places[row.id] = row.position
             own = own_message(body, row.stamp)

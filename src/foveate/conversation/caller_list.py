@@ -192,6 +192,13 @@ class CallerList:
         """Return whether the last list found edits that do not repeat what the caller did to it."""
         return self._history is None or self._history.is_edited
 
+    def tokens(self) -> int:
+        """Return the tokens of all messages so far, as in `Totals.tokens_history`; 0 if no list was followed."""
+        if self._history is None:
+            return 0
+        self._history = self._caught_up()
+        return self._history.tokens
+
     def forget(self) -> None:
         """Drop what is kept of the list only for speed."""
         self._history = self._rewind = None

@@ -334,7 +334,8 @@ class Exchange:
     def request_items(self, view: View) -> RequestItems:
         """Return the messages of a request with this view: the caller's own items, and JSON for the rest."""
         state = self._state
-        return RequestItems(items_of(view, state.format, state.profile), self.caller_list.is_edited())
+        own = self.caller_list
+        return RequestItems(items_of(view, state.format, state.profile), own.is_edited(), own.tokens())
 
     def retry_smaller(self, error: BaseException) -> View:
         """Learn the limit from a refused prompt, and prepare a smaller one."""

@@ -39,6 +39,8 @@ class RequestItems(Struct, frozen=True):
     """The messages, in order."""
     is_edited: bool
     """Whether an earlier request may have shown something else than the caller's list."""
+    tokens_history: int = 0
+    """Tokens of all messages so far, each once, as in `Totals`; 0 if there is no list of the caller."""
 
 
 class _Written(NamedTuple):

@@ -110,7 +110,7 @@ class Turns:
         pool = self._pool(tenant, api.format)
         with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
             wire = WireRequest(chat, api, content)
-            record.tokens_before, record.tokens_after = chat.totals().tokens_history, wire.view.tokens
+            record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
         return _Turn(wire, recognized)
 

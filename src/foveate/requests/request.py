@@ -76,6 +76,8 @@ class WireRequest:
         """Values that the header `anthropic-beta` needs in addition to those of the client."""
         self.follow_up: bytes | None = None
         """The body to send before the client's answer is complete; None if nothing is to be sent."""
+        self.tokens_history = 0
+        """Tokens of all messages of the conversation, as in `Totals`: what the request would have without a view."""
         self._expansions = 0
         self._prepare(messages)
         ours = frozenset(name for name in NAMES if chat.answers(name))
@@ -104,6 +106,7 @@ class WireRequest:
         """Write the body of the next request."""
         chat, fields = self._chat, dict[str, bytes](self._fields)
         request = chat.request_items(self.view)
+        self.tokens_history = request.tokens_history
         offers, needs = chat.answers(TOOL), chat.needs
         is_own = self._is_own(request)
         if is_own and not offers:
