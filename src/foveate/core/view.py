@@ -6,7 +6,7 @@ a provider. Neither changes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
@@ -330,15 +330,15 @@ class View(Struct, frozen=True, eq=False):
         A program that keeps a list of its own passes its own object on for such an entry.
         """
         place = self.list_places.get(entry.position)
-        if place is None or entry.kind != "message" or entry.outline is None:
+        if place is None or entry.kind != "message" or (source := entry.outline) is None:
             return None
         if place.is_edited:
             is_same = not entry.legalized and all(policy == CALLER for policy in entry.shrunk_by)
             return place if is_same and entry.shrunk else None
         if entry.shrunk and not entry.stamp.retention:
             return None
-        source = own_message(entry.outline, entry.stamp) if entry.stamp.retention else entry.outline
-        return place if entry.message is source or entry.message == source else None
+        shown = own_message(source, entry.stamp) if entry.stamp.retention else source
+        return place if entry.message is shown or entry.message == shown else None
 
     def by_item(self) -> Iterator[tuple[range, tuple[Entry, ...]]]:
         """Yield the entries in order, with the indices of the caller's items to pass on in their place.
@@ -350,19 +350,22 @@ class View(Struct, frozen=True, eq=False):
         at = 0
         while at < len(entries):
             place = self.given(entries[at])
-            count = place.parts if place is not None and place.part == 0 else 0
-            run = entries[at : at + count]
-            places = [self.given(entry) for entry in run]
-            is_whole = len(run) == count and all(
-                other is not None and place is not None and (other.items, other.part) == (place.items, part)
-                for part, other in enumerate(places)
-            )
-            if place is not None and count and is_whole:
+            if place is not None and place.part == 0 and self._shows_rest(place, run := entries[at : at + place.parts]):
                 yield place.items, run
-                at += count
+                at += place.parts
             else:
                 yield range(0), entries[at : at + 1]
                 at += 1
+
+    def _shows_rest(self, place: ListPlace, run: Sequence[Entry]) -> bool:
+        """Return whether these entries, of which the first is the beginning of an item, are all of it, unchanged."""
+        if len(run) < place.parts:
+            return False
+        others = map(self.given, run[1:])
+        return all(
+            other is not None and (other.items, other.part) == (place.items, part)
+            for part, other in enumerate(others, 1)
+        )
 
     @property
     def last_input(self) -> int:

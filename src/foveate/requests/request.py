@@ -236,7 +236,9 @@ def _messages(api: Api, raw: msgspec.Raw) -> tuple[list[bytes], list[Any]]:
 
 def _parts(item: RequestItem) -> list[RequestItem]:
     """Return one item for each message that is sent."""
-    return [RequestItem(range(place, place + 1), entries=item.entries, last=place) for place in item.places] or [item]
+    if len(item.places) < 2:
+        return [item]
+    return [RequestItem(range(place, place + 1), entries=item.entries, last=place) for place in item.places]
 
 
 def _object(fields: Mapping[str, bytes | msgspec.Raw]) -> bytes:
