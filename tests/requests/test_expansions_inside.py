@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from foveate import Message, ToolCall
 from foveate.core.edits import CALLER
+from foveate.requests.events import EventSplitter
 from foveate.requests.request import MAX_EXPANSIONS
 from foveate.testing import say
 from foveate.testing.responses import events
@@ -93,6 +94,17 @@ def test_usage_is_that_of_the_last_prompt_and_every_call_is_billed(format: str, 
     assert (known.input or 0) + (known.cache_read or 0) + (known.cache_write or 0) == sum(
         bill.total for bill in client.model.billed
     )
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_events_are_split_at_blank_lines_alone(end: str, size: int):
+    sent = end.join(["event: ping", 'data: {"number": 1}', "", "data: {", 'data: "number": 2}', "", ""]).encode()
+    splitter = EventSplitter()
+    found = [event for at in range(0, len(sent), size) for event in splitter.feed(sent[at : at + size])]
+    shown = [(event.name, event.data) for event in found if event.raw.strip()]
+    assert shown == [("ping", {"number": 1}), ("", {"number": 2})]
+    assert b"".join(event.raw for event in found) + bytes(splitter._rest) == sent
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -10,8 +10,7 @@ import msgspec
 
 __all__ = ["EventSplitter", "StreamEvent", "write_event"]
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
-_EVENT_END = re.compile(rb"(?:\r\n|\n|\r)(?:\r\n|\n|\r)")
+_EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 
 
 class StreamEvent(NamedTuple):
@@ -66,7 +65,7 @@ def write_event(data: dict[str, Any], name: str = "") -> bytes:
 
 def _event(raw: bytes) -> StreamEvent:
     name, lines = b"", []
-    for line in _LINE_END.split(raw):
+    for line in raw.splitlines():
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
