@@ -15,7 +15,7 @@ from foveate.open import Options
 from foveate.open.pool import Conversations
 from foveate.ports import Store
 from foveate.proxy.recognition import Recognized, Recognizer
-from foveate.requests import Api, WireRequest
+from foveate.requests import Api, RequestBody, WireRequest
 
 __all__ = ["ANTHROPIC", "CHAT", "RESPONSES", "Proxy", "Served", "assistant", "chat_body", "result", "tool", "user"]
 
@@ -65,7 +65,7 @@ class Proxy:
     ) -> Served | None:
         """Serve a request up to the provider; None if it is passed on."""
         content = json.dumps(body).encode()
-        recognized = self.recognizer.recognize(tenant, headers or {}, api, content)
+        recognized = self.recognizer.recognize(tenant, headers or {}, api, RequestBody(api, content))
         if recognized is None:
             return None
         chat = self.pool(tenant, api.format).get(recognized.name)

@@ -11,6 +11,7 @@ from foveate.errors import BadMessage
 from foveate.open import open_store
 from foveate.ports import Store
 from foveate.proxy.recognition import Recognizer
+from foveate.requests import RequestBody
 
 KEY = {"authorization": "Bearer sk-test-1"}
 
@@ -305,7 +306,7 @@ def test_requests_whose_history_the_provider_keeps_pass(proxy: Proxy, field: str
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"messages": 1}', b'{"messages": [1]}', b'{"messages": ["\xff"]}'])
 def test_bodies_that_cannot_be_read_raise(store: Store, content: bytes):
     with pytest.raises((ValueError, BadMessage)):
-        Recognizer(store).recognize("", KEY, CHAT, content)
+        Recognizer(store).recognize("", KEY, CHAT, RequestBody(CHAT, content))
 
 
 def test_ids_of_any_text_make_legal_names(proxy: Proxy):

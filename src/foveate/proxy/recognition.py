@@ -16,14 +16,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
-import msgspec
 from msgspec import Raw, Struct
 
 from ..conversation.caller_history import quotes
 from ..core.conversation_names import child_name
 from ..errors import NoSuchConversation
 from ..ports import Head, Store
-from ..requests import Api
+from ..requests import Api, RequestBody
 from .client_ids import ClientIds, read_ids
 from .sent_lists import START, Key, Match, SentList, StoredKey, digest_of, match, pair_key, stored_keys
 
@@ -88,23 +87,23 @@ class Recognizer:
         self._served: WeakValueDictionary[tuple[str, str], Recognized] = WeakValueDictionary()
         """The requests that are being served and began a conversation, by tenant and name."""
 
-    def recognize(self, tenant: str, headers: Mapping[str, str], api: Api, content: bytes) -> Recognized | None:
+    def recognize(self, tenant: str, headers: Mapping[str, str], api: Api, body: RequestBody) -> Recognized | None:
         """Return the conversation of a request; None if there is nothing to keep, so that it is passed on.
 
         Nothing is kept of a list without tools and without replies, such as the request for a title, and of requests
-        whose history the provider keeps. `tenant`: that of the store. `headers`: names in lower case. `content`: the
-        body. Raises BadMessage and MsgspecError (a ValueError) if the body cannot be read, and StoreError.
+        whose history the provider keeps. `tenant`: that of the store. `headers`: names in lower case. Raises
+        BadMessage and MsgspecError (a ValueError) if the body cannot be read, and StoreError.
         """
-        fields = msgspec.json.decode(content, type=dict[str, Raw])
+        fields = body.fields
         if api.messages not in fields or any(_is_set(fields.get(key)) for key in _SERVER_STATE):
             return None
         ids = read_ids(headers, fields)
-        sent = SentList(api.format, fields[api.messages])
+        sent = SentList(api, body)
         last = sent.end(_LOOKS[0][0])
         has_reply = any(key.is_reply for key in last) or (
             len(sent) > _LOOKS[0][0] and any(key.is_reply for key in sent.end(_LOOKS[-1][0]))
         )
-        has_tools = _is_set(fields.get("tools")) or _TOOL_ITEM in content
+        has_tools = _is_set(fields.get("tools")) or _TOOL_ITEM in body.content
         if not has_reply and not has_tools and not ids.is_named:
             return None
         base = ids.name or _name_of_beginning(ids, sent.beginning())

@@ -19,6 +19,7 @@ from ..core.message_keys import message_key
 from ..core.messages import Message, Text
 from ..formats import get_format
 from ..ports import StoredMessage
+from ..requests import Api, RequestBody
 
 __all__ = ["Key", "Match", "SentList", "StoredKey", "match", "pair_key", "stored_keys"]
 
@@ -70,11 +71,10 @@ def pair_key(before: bytes, key: bytes) -> bytes:
 class SentList:
     """The list of messages in a request. Its ends are read first, and the rest only if that is necessary."""
 
-    def __init__(self, format: str, raw: Raw) -> None:
-        """`format`: a name of `get_format`. Raises MsgspecError if `raw` is not a list or a text."""
-        self._format = get_format(format)
-        is_text = memoryview(raw)[0] == ord('"')
-        self._items: list[Raw] = [raw] if is_text else msgspec.json.decode(raw, type=list[Raw])
+    def __init__(self, api: Api, body: RequestBody) -> None:
+        """Raises MsgspecError if the messages are neither a list nor a text."""
+        self._format = get_format(api.format)
+        self._items = [body.fields[api.messages]] if body.items is None else body.items
 
     def __len__(self) -> int:
         """Number of items."""

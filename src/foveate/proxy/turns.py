@@ -20,7 +20,7 @@ from ..errors import FoveateError
 from ..open import Options
 from ..open.pool import Conversations
 from ..ports import Store
-from ..requests import Api, WireRequest
+from ..requests import Api, RequestBody, WireRequest
 from .client import ClientRequest, Header
 from .recognition import Recognized, Recognizer
 from .records import RequestRecord
@@ -103,13 +103,14 @@ class Turns:
     ) -> _Turn | None:
         encoding = client.values.get("content-encoding", "")
         content = decompressed(raw, encoding, self._settings.max_body) if encoding else raw
-        recognized = self._recognizer.recognize(tenant, client.values, api, content)
+        body = RequestBody(api, content)
+        recognized = self._recognizer.recognize(tenant, client.values, api, body)
         if recognized is None:
             return None
         record.conversation = recognized.name
         pool = self._pool(tenant, api.format)
         with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
-            wire = WireRequest(chat, api, content)
+            wire = WireRequest(chat, api, body)
             record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
         return _Turn(wire, recognized)

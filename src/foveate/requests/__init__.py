@@ -13,6 +13,7 @@ splice_*.py      one answer for the client, made of several of one format
 from __future__ import annotations
 
 from .apis import Api, api_of, model_name
+from .body import RequestBody
 from .request import WireRequest
 
-__all__ = ["Api", "WireRequest", "api_of", "model_name"]
+__all__ = ["Api", "RequestBody", "WireRequest", "api_of", "model_name"]

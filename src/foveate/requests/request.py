@@ -21,6 +21,7 @@ from ..errors import BadInput, FoveateError
 from ..expand.tool import EXPAND_INSTRUCTION, NAMES, TOOL, expand_tool, offers_expand
 from .answer import Answer
 from .apis import Api, model_name
+from .body import RequestBody
 from .cache_marks import add_marks, keep_marks
 
 __all__ = ["MAX_EXPANSIONS", "WireRequest"]
@@ -46,23 +47,25 @@ class WireRequest:
     only asked to expand something, there is a `follow_up`: send `content` again, and pass its answer in the same way.
     """
 
-    def __init__(self, chat: Conversation, api: Api, content: bytes, *, adds_marks: bool = False) -> None:
+    def __init__(self, chat: Conversation, api: Api, content: bytes | RequestBody, *, adds_marks: bool = False) -> None:
         """Take over the list of messages in a request, and plan.
 
-        `content`: the body of the request. `adds_marks`: mark requests for Anthropic's cache if the client marks none.
+        `content`: the body of the request, or what is known of it already. `adds_marks`: mark requests for
+        Anthropic's cache if the client marks none.
 
         Raises BadInput for a request whose messages cannot be replaced, ValueError for a body that is no JSON object,
         KeyError for one without messages, and what `Conversation.prepare` raises. The request can then be sent as it
         is.
         """
-        fields = _FIELDS.decode(content)
+        body = content if isinstance(content, RequestBody) else RequestBody(api, content)
+        fields = body.fields
         if state := [key for key in _SERVER_STATE if _value(fields.get(key))]:
             raise BadInput(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
         if (_value(fields.get("n")) or 1) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
-        self._chat, self._api, self._fields, self._own = chat, api, fields, content
+        self._chat, self._api, self._fields, self._own = chat, api, fields, body.content
         self._adds_marks = adds_marks
-        self._raws, messages = _messages(api, fields[api.messages])
+        self._raws, messages = _messages(api, body)
         self._system = _value(fields.get(api.system)) if api.system else None
         self._tools = _value(fields.get("tools")) or ()
         self._model = model_name(api.format, str(_value(fields.get("model")) or "")) or None
@@ -223,14 +226,16 @@ def _value(raw: msgspec.Raw | bytes | None) -> Any:
     return None if raw is None else json.loads(bytes(raw))
 
 
-def _messages(api: Api, raw: msgspec.Raw) -> tuple[list[bytes], list[Any]]:
+def _messages(api: Api, body: RequestBody) -> tuple[list[bytes], list[Any]]:
     """Return the items of a list of messages as they came, and in the form that the conversation reads."""
+    if body.items is None and api.format != "openai_responses":
+        raise BadInput(f"{api.messages} is a text. Send a list of messages.")
+    if body.items is None:
+        text = bytes(body.fields[api.messages])
+        return [b'{"role":"user","content":' + text + b"}"], [{"role": "user", "content": _value(text)}]
+    items = [bytes(item) for item in body.items]
     if api.format == "openai_responses":  # Several of its items form one message, so all must be read.
-        value = _value(raw)
-        if isinstance(value, str):
-            return [b'{"role":"user","content":' + bytes(raw) + b"}"], [{"role": "user", "content": value}]
-        return [bytes(item) for item in _LIST.decode(raw)], value
-    items = [bytes(item) for item in _LIST.decode(raw)]
+        return items, _value(body.fields[api.messages])
     return items, list(items)
 
 
