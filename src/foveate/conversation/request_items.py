@@ -105,9 +105,10 @@ def _written(
 
 def _last_place(view: View, entries: tuple[Entry, ...]) -> int:
     """Return the index of the newest item of the caller's list that these entries stand for; -1 if there is none."""
-    places = (
-        view.list_places.get(position)
-        for entry in entries
-        for position in range(max(entry.last, entry.position), entry.position - 1, -1)
-    )
-    return next((place.items[-1] for place in places if place is not None), -1)
+    places = view.list_places
+    for entry in entries:
+        for position in range(max(entry.last, entry.position), entry.position - 1, -1):
+            place = places.get(position)
+            if place is not None:
+                return place.items[-1]
+    return -1

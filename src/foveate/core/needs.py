@@ -53,7 +53,8 @@ def needs_of(entries: Iterable[Entry], profile: Profile) -> Needs:
     needs = DROP_STALE_REASONING if has_bound else Needs()
     if profile.format != "anthropic" or profile.strict:
         return needs
-    betas = dict.fromkeys(beta for message in messages for beta in _betas_of(message))
+    some = [message for message in messages if message.extra is not None or Opaque in map(type, message.parts)]
+    betas = dict.fromkeys(beta for message in some for beta in _betas_of(message))
     return Needs((*needs.betas, *betas), needs.options)
 
 

@@ -330,13 +330,16 @@ class View(Struct, frozen=True, eq=False):
         A program that keeps a list of its own passes its own object on for such an entry.
         """
         place = self.list_places.get(entry.position)
-        if place is None or entry.kind != "message" or (source := entry.outline) is None:
+        if place is None or entry.kind != "message":
+            return None
+        if entry.shrunk and not place.is_edited and not entry.stamp.retention:  # As most entries that are not given.
+            return None
+        source = entry.outline
+        if source is None:
             return None
         if place.is_edited:
             is_same = not entry.legalized and all(policy == CALLER for policy in entry.shrunk_by)
             return place if is_same and entry.shrunk else None
-        if entry.shrunk and not entry.stamp.retention:
-            return None
         shown = own_message(source, entry.stamp) if entry.stamp.retention else source
         return place if entry.message is shown or entry.message == shown else None
 

@@ -117,8 +117,8 @@ class WireRequest:
             if not needs and not self._adds_marks:
                 self.content, self.betas = self._own, ()
                 return
-        bodies = [body for item in request.items for body in self._bodies(item)]
         items = [part for item in request.items for part in _parts(item)]
+        bodies = [self._raws[item.places[0]] if item.places else item.body for item in items]
         if self._api.format == "anthropic":
             keep_marks(items, bodies, self._raws)
             while items and not items[0].places and items[0].entries and items[0].entries[0].is_system:
@@ -140,9 +140,6 @@ class WireRequest:
         """Return whether the request shows the client's list, as it is."""
         places = [place for item in request.items for place in item.places]
         return all(item.places for item in request.items) and places == list(range(len(self._raws)))
-
-    def _bodies(self, item: RequestItem) -> list[bytes]:
-        return [self._raws[place] for place in item.places] if item.places else [item.body]
 
     def _offer_expand(self, fields: dict[str, bytes], bodies: list[bytes]) -> None:
         """Add the tool `expand` and its instruction. They are the same bytes in every request of a conversation."""
