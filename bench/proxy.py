@@ -37,11 +37,11 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
     """Yield the CPU of requests and the time to their first byte."""
     count = 5 if quick else 60
     policies = ("balanced",) if quick else ("prune", "balanced")
-    with _provider() as upstream:
+    with provider() as upstream:
         for policy in policies:
-            with _proxy(upstream, f"sqlite:///{folder / policy}.db", policy) as port:
-                cold = _measured(port, "/v1/messages", _history(_BYTES, "Which service is slow?"))
-                messages = _history(_BYTES - count // 2 * _TURN, "Which log has an error?")
+            with running(upstream, f"sqlite:///{folder / policy}.db", policy) as port:
+                cold = _measured(port, "/v1/messages", history(_BYTES, "Which service is slow?"))
+                messages = history(_BYTES - count // 2 * _TURN, "Which log has an error?")
                 _measured(port, "/v1/messages", messages)
                 bare, managed = [], []
                 for _ in range(count):
@@ -58,7 +58,8 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
             yield f"proxy, first request of 400 kB, {policy}, CPU", cold[0], "ms", None, 60.0, "a new conversation"
 
 
-def _history(size: int, question: str) -> list[dict[str, Any]]:
+def history(size: int, question: str) -> list[dict[str, Any]]:
+    """Return a list of so many bytes: a question, and turns."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
     while len(json.dumps(messages)) < size:
         messages += _turn(len(messages))
@@ -74,16 +75,21 @@ def _turn(number: int) -> list[dict[str, Any]]:
     return [reply, {"role": "user", "content": [result]}]
 
 
-def _measured(port: int, path: str, messages: list[dict[str, Any]]) -> tuple[float, float]:
-    """Send a request; return the milliseconds of CPU, and those to the first byte of the answer."""
+def request(path: str, messages: list[dict[str, Any]], headers: str = "") -> bytes:
+    """Return the bytes of a request. `headers`: further ones, each with its line end."""
     tools = [{"name": "read_log", "input_schema": {"type": "object"}}]
     body = {"model": "claude-haiku-4-5", "max_tokens": 99, "stream": True, "tools": tools, "messages": messages}
     content = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n"
-    head += f"X-Number: {len(messages)}\r\nConnection: close\r\n\r\n"
+    return f"{head}X-Number: {len(messages)}\r\n{headers}Connection: close\r\n\r\n".encode() + content
+
+
+def _measured(port: int, path: str, messages: list[dict[str, Any]]) -> tuple[float, float]:
+    """Send a request; return the milliseconds of CPU, and those to the first byte of the answer."""
+    content = request(path, messages)
     began, cpu = perf_counter(), process_time()
     with socket.create_connection(("127.0.0.1", port)) as client:
-        client.sendall(head.encode() + content)
+        client.sendall(content)
         answer = client.recv(65_536)
         first = perf_counter() - began
         while piece := client.recv(65_536):
@@ -97,7 +103,8 @@ def _measured(port: int, path: str, messages: list[dict[str, Any]]) -> tuple[flo
 
 
 @contextmanager
-def _proxy(upstream: str, store: str, policy: str) -> Iterator[int]:
+def running(upstream: str, store: str, policy: str) -> Iterator[int]:
+    """Run a proxy in a thread; yield its port."""
     import uvicorn
 
     from foveate.proxy.server import config_of
@@ -117,7 +124,7 @@ def _proxy(upstream: str, store: str, policy: str) -> Iterator[int]:
 
 
 @contextmanager
-def _provider() -> Iterator[str]:
+def provider() -> Iterator[str]:
     """Run a provider in another process; yield its URL."""
     with subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -157,6 +164,8 @@ def _serve() -> None:
         await response.prepare(request)
         for event in _events(int(request.headers["x-number"])):
             await response.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            if "x-hold" in request.headers:
+                await asyncio.Event().wait()
         await response.write_eof()
         return response
 
