@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import Message, ToolCall
+from foveate.conversation.request_items import _Written
 from foveate.core.edits import CALLER
 from foveate.requests.events import EventSplitter
 from foveate.requests.request import MAX_EXPANSIONS
@@ -117,6 +119,19 @@ def test_request_tells_the_tokens_of_the_whole_history(format: str):
         assert request.tokens_history == client.chat.totals().tokens_history > request.view.tokens
         client.chat = client.opened()
         assert client.request().tokens_history == request.tokens_history
+
+
+def test_what_a_view_keeps_is_freed_with_its_conversation():
+    def kept() -> int:
+        gc.collect()
+        return sum(type(value) is _Written for value in gc.get_objects())
+
+    before = kept()
+    client = begun("anthropic", say("Well."))
+    client.ask()
+    assert kept() > before
+    del client
+    assert kept() == before
 
 
 @pytest.mark.parametrize("size", WAYS)

@@ -44,11 +44,15 @@ class RequestItems(Struct, frozen=True):
 
 
 class _Written(NamedTuple):
-    """The wire messages of some entries that follow each other. The entries keep it (`Entry.remember`)."""
+    """The wire messages of some entries that follow each other. The last entry keeps it (`Entry.remember`).
 
-    entries: tuple[Entry, ...]
+    It refers to the entries before that one only: no collector frees a cycle of entries.
+    """
+
+    before: tuple[Entry, ...]
     profile: Profile
-    rendered: tuple[tuple[bytes, tuple[Entry, ...]], ...]
+    rendered: tuple[tuple[bytes, tuple[int, ...]], ...]
+    """The JSON of each message, and the indices of its entries."""
 
 
 def items_of(view: View, format: Format, profile: Profile) -> tuple[RequestItem, ...]:
@@ -89,17 +93,23 @@ def _written(
     """Write entries that follow each other. `before`: the entry before them."""
     if not run:
         return
-    memo: _Written | None = run[0].recall("request")
+    memo: _Written | None = run[-1].recall("request")
     entries = tuple(run)
-    if memo is None or memo.entries != entries or memo.profile is not profile:
+    if memo is None or memo.before != entries[:-1] or memo.profile is not profile:
         # A system message at the beginning of a request is a system prompt, which some formats write otherwise.
         is_inside = before is not None and run[0].message.role == "system"
         shown = (before, *entries) if is_inside and before is not None else entries
         wires = [(each.body, each.entries) for each in format.rendered(replace(view, entries=shown), profile=profile)]
-        own = {id(entry) for entry in entries}
-        memo = _Written(entries, profile, tuple(wire for wire in wires if all(id(entry) in own for entry in wire[1])))
-        run[0].remember("request", memo)
-    for body, shown_entries in memo.rendered:
+        own = {id(entry): index for index, entry in enumerate(entries)}
+        rendered = tuple(
+            (body, tuple(own[id(entry)] for entry in those))
+            for body, those in wires
+            if all(id(entry) in own for entry in those)
+        )
+        memo = _Written(entries[:-1], profile, rendered)
+        run[-1].remember("request", memo)
+    for body, indices in memo.rendered:
+        shown_entries = tuple([entries[index] for index in indices])
         yield RequestItem(body=body, entries=shown_entries, last=_last_place(view, shown_entries))
 
 
