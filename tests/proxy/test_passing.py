@@ -164,8 +164,8 @@ def test_a_stateful_request_of_the_responses_api_is_passed_on():
     assert provider.received[0].body == body
 
 
-def test_a_websocket_is_answered_with_426():
-    request = b"GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+def test_a_websocket_elsewhere_is_answered_with_426():
+    request = b"GET /v1/realtime HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     request += b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     with RawProvider(b"") as provider, running_proxy(provider.url) as proxy:
         assert split(ask(proxy.port, request))[0] == 426

@@ -20,6 +20,7 @@ from .records import RequestRecord, write_log
 from .settings import ProxySettings
 from .turns import Refused, Turns, copy
 from .upstream import Upstream
+from .web_socket import Connection
 
 __all__ = ["build_app", "worker_app"]
 
@@ -42,7 +43,7 @@ def build_app(settings: ProxySettings) -> Starlette:
             proxy.turns.close()
             store.close()
 
-    routes = [Route("/{path:path}", proxy), WebSocketRoute("/{path:path}", _refuse_websocket)]
+    routes = [Route("/{path:path}", proxy), WebSocketRoute("/{path:path}", _Sockets(settings, proxy))]
     return Starlette(routes=routes, lifespan=lifespan)
 
 
@@ -154,6 +155,41 @@ class _Proxy:
         await client.answer(status, headers, json.dumps(body).encode())
 
 
+class _Sockets:
+    """Serves WebSocket connections. It is an ASGI application."""
+
+    def __init__(self, settings: ProxySettings, proxy: _Proxy) -> None:
+        self._settings, self._proxy = settings, proxy
+        self._open = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        client = ClientRequest({**scope, "method": "GET"}, receive, send, self._settings.max_seconds)
+        api = api_of(client.path)
+        tenant = tenant_of(client, self._settings)
+        if isinstance(tenant, Refusal):
+            await _refuse_handshake(send, *tenant)
+        elif api is None or api.format != "openai_responses":
+            await _refuse_handshake(send, 426, "The proxy speaks WebSocket at /v1/responses only. Use HTTP.")
+        elif self._open >= self._settings.max_requests:
+            await _refuse_handshake(send, 503, "The proxy has too many connections. Try again later.")
+        else:
+            self._open += 1
+            try:
+                await send({"type": "websocket.accept"})
+                await Connection(self._proxy, scope, receive, send, self._settings.max_body).serve()
+            finally:
+                self._open -= 1
+
+
+async def _refuse_handshake(send: Any, status: int, message: str) -> None:
+    error = {"type": _KINDS.get(status, "invalid_request_error"), "message": f"foveate: {message}"}
+    body = json.dumps({"error": {**error, "param": None, "code": None}}).encode()
+    headers = [_JSON, *([(b"upgrade", b"HTTP/1.1")] if status == 426 else [])]
+    await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": body})
+
+
 _KINDS = {
     401: "authentication_error",
     403: "permission_error",
@@ -163,10 +199,3 @@ _KINDS = {
     504: "timeout_error",
 }
 """Types of errors by status, in Anthropic's words. Source: Anthropic's page on errors."""
-
-
-async def _refuse_websocket(websocket: Any) -> None:
-    """Ask for plain HTTP: clients then send their requests by POST."""
-    from starlette.responses import Response
-
-    await websocket.send_denial_response(Response(status_code=426, headers={"upgrade": "HTTP/1.1"}))

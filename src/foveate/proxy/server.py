@@ -9,10 +9,12 @@ from typing import Any, Final
 import msgspec
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from .app import build_app
 from .records import write_log
 from .settings import ProxySettings
+from .web_socket import RESTART
 
 __all__ = ["config_of", "serve"]
 
@@ -47,6 +49,8 @@ def _options(settings: ProxySettings) -> dict[str, Any]:
         "host": settings.host,
         "port": settings.port,
         "http": LimitedProtocol,
+        "ws": DrainedProtocol,
+        "ws_max_size": settings.max_body,
         "lifespan": "on",
         "log_config": None,
         "access_log": False,
@@ -99,3 +103,13 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+
+class DrainedProtocol(WebSocketsSansIOProtocol):
+    """Lets the answers of a WebSocket connection end when the server stops. The application then closes it."""
+
+    def shutdown(self) -> None:
+        if self.handshake_complete and not self.close_sent:
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": RESTART, "reason": None})
+        else:
+            super().shutdown()

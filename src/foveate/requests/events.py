@@ -22,6 +22,8 @@ class StreamEvent(NamedTuple):
     """Its name; "" if it has none."""
     data: dict[str, Any] | None
     """Its data; None if it is no JSON object, as in a comment or in `[DONE]`."""
+    content: bytes = b""
+    """The bytes of its data."""
 
     @property
     def is_done(self) -> bool:
@@ -73,9 +75,10 @@ def _event(raw: bytes) -> StreamEvent:
         elif field == b"event":
             name = value
     data: Any = None
+    content = b"\n".join(lines)
     if lines:
         try:
-            data = msgspec.json.decode(b"\n".join(lines))
+            data = msgspec.json.decode(content)
         except (ValueError, RecursionError):
             data = None
-    return StreamEvent(raw, name.decode(errors="replace"), data if isinstance(data, dict) else None)
+    return StreamEvent(raw, name.decode(errors="replace"), data if isinstance(data, dict) else None, content)

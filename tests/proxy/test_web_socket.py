@@ -1,0 +1,475 @@
+"""The WebSocket of `/v1/responses`, with a real client before a provider that refuses illegal requests."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `proxy`)")
+pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
+pytest.importorskip("websockets", reason="websockets is not installed (the extra `proxy`)")
+
+from servers import RawProvider, RunningProxy, ask, chunked, numbers, post, running_proxy
+from waiting import until
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+import foveate
+from foveate.open import open_store
+from foveate.testing import Failure, ScriptedModel, SlowReply, call, say
+from foveate.testing.server import StubServer
+
+CALLS = 30
+TOOLS = [{"type": "function", "name": "read_log", "parameters": {"type": "object", "properties": {}}}]
+PREFIX = [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]}]
+QUESTION = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Which log?"}]}]
+ENDS = ("response.completed", "response.incomplete", "response.failed", "error")
+
+
+def log_text(number: int) -> str:
+    return "".join(f"Line {line} of log {number}: every request was answered in time.\n" for line in range(100))
+
+
+def script() -> list[Any]:
+    return [*(call(f"c{n}", "read_log", number=n) for n in range(CALLS)), say("Log 7.")]
+
+
+@contextmanager
+def connected(proxy: RunningProxy, path: str = "/v1/responses", **headers: str) -> Iterator[ClientConnection]:
+    """Connect as a client with one key does."""
+    given = {"authorization": "Bearer sk-1", "openai-beta": "responses_websockets=2026-02-06", **headers}
+    with connect(f"ws://127.0.0.1:{proxy.port}{path}", additional_headers=given, max_size=None) as socket:
+        yield socket
+
+
+def send(socket: ClientConnection, items: Any, **fields: Any) -> None:
+    frame = {"type": "response.create", "model": "gpt-5", "tools": TOOLS, "store": False, "input": items, **fields}
+    socket.send(json.dumps(frame))
+
+
+def events_of(socket: ClientConnection, lane: str | None = None) -> list[dict[str, Any]]:
+    """Return the events up to the end of a response."""
+    events: list[dict[str, Any]] = []
+    while not events or events[-1]["type"] not in ENDS:
+        event = json.loads(socket.recv(timeout=20))
+        if lane is None or event.get("stream_id") == lane:
+            events.append(event)
+    return events
+
+
+def answer(socket: ClientConnection, items: Any, **fields: Any) -> dict[str, Any]:
+    """Send a frame, and return the response."""
+    send(socket, items, **fields)
+    events = events_of(socket)
+    assert events[-1]["type"] == "response.completed", events[-1]
+    numbers = [event["sequence_number"] for event in events]
+    assert numbers == list(range(len(events)))
+    return dict(events[-1]["response"])
+
+
+def output_of(response: dict[str, Any]) -> list[Any]:
+    return [
+        {
+            "type": "function_call_output",
+            "call_id": item["call_id"],
+            "output": log_text(json.loads(item["arguments"])["number"]),
+        }
+        for item in response["output"]
+        if item["type"] == "function_call"
+    ]
+
+
+def loop(ask_for: Callable[[list[Any], str], dict[str, Any]]) -> str:
+    """Work as an agent that sends new items only."""
+    response = ask_for(QUESTION, "")
+    while outputs := output_of(response):
+        response = ask_for(outputs, response["id"])
+    return str(response["output"][-1]["content"][0]["text"])
+
+
+def texts(url: str, format: str = "openai_responses") -> dict[str, list[tuple[str, str]]]:
+    """Return the messages of each conversation of a store."""
+    with open_store(url) as store:
+        found = {}
+        for name in store.names(""):
+            with foveate.open_conversation(name, store=store, format=format, window=16_000) as chat:
+                assert chat.journal.verify() == []
+                found[name] = [(entry.message.role, entry.message.text) for entry in chat.history()]
+        return found
+
+
+def test_an_agent_sends_new_items_only_and_stays_in_the_window(tmp_path: Path):
+    """The provider gets the requests that it gets from a client that sends whole lists by POST."""
+    sent = {}
+    for way in ("socket", "post"):
+        url, model = f"sqlite:///{tmp_path}/{way}.db", ScriptedModel(script(), "openai_responses", strict=True)
+        with StubServer(model) as server, running_proxy(server.url, store=url) as proxy:
+            if way == "socket":
+                with connected(proxy) as socket:
+                    warm = answer(socket, PREFIX, generate=False)
+                    assert (warm["output"], server.received) == ([], [])
+
+                    def by_socket(new: list[Any], previous: str) -> dict[str, Any]:
+                        return answer(socket, new, previous_response_id=previous or warm["id"])
+
+                    assert loop(by_socket) == "Log 7."
+            else:
+                items = [*PREFIX]
+
+                def by_post(new: list[Any], previous: str) -> dict[str, Any]:
+                    items.extend(new)
+                    body = {"model": "gpt-5", "tools": TOOLS, "store": False, "input": items, "stream": True}
+                    got = ask(
+                        proxy.port, post("/v1/responses", json.dumps(body).encode(), "authorization: Bearer sk-1")
+                    )
+                    lines = [line for line in got.split(b"\n") if line.startswith(b"data: ")]
+                    response = json.loads(lines[-1][6:])["response"]
+                    items.extend(response["output"])
+                    return dict(response)
+
+                assert loop(by_post) == "Log 7."
+                whole = len(json.dumps(items))
+            assert server.illegal == []
+            until(lambda: numbers(proxy)['foveate_requests_total{api="openai_responses",outcome="managed"}'] == 31)
+        sent[way] = [json.loads(request.body) for request in server.received]
+        assert all(request.headers["authorization"] == "Bearer sk-1" for request in server.received)
+        assert not any("upgrade" in name or "websocket" in name for name in server.received[0].headers)
+    assert sent["socket"] == sent["post"]
+    assert max(len(json.dumps(body)) for body in sent["socket"]) < 0.4 * whole
+    (history,) = texts(f"sqlite:///{tmp_path}/socket.db").values()
+    assert [role for role, _ in history].count("assistant") == CALLS + 1
+
+
+def test_recorded_frames_of_codex_become_requests(transcripts: Path):
+    path = transcripts.parent / "wire" / "ws.jsonl"
+    if not path.is_file():
+        pytest.skip(f"{path} is missing")
+    handshake, *frames = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    headers = {
+        k: v
+        for k, v in handshake["headers"].items()
+        if not k.startswith("sec-") and k not in ("connection", "upgrade", "authorization", "user-agent")
+    }
+    replies = [call("call_2", "exec_command", cmd="echo hello"), say("Done.")]
+    with StubServer(ScriptedModel(replies, "openai_responses")) as server, running_proxy(server.url) as proxy:
+        with connected(proxy, **headers) as socket:
+            previous = ""
+            for recorded in frames:
+                frame = {**recorded["frame"], **({"previous_response_id": previous} if previous else {})}
+                socket.send(json.dumps(frame))
+                end = events_of(socket)[-1]
+                assert end["type"] == "response.completed", end
+                previous = end["response"]["id"]
+    assert server.illegal == []
+    bodies = [request.values for request in server.received]
+    assert [[item["type"] for item in body["input"]] for body in bodies] == [
+        ["message"] * 4,
+        [*["message"] * 4, "function_call", "function_call_output"],
+    ]
+    first = bodies[0]
+    given = frames[1]["frame"]
+    assert {key: value for key, value in first.items() if key not in ("input", "tools", "instructions")} == {
+        key: value
+        for key, value in given.items()
+        if key not in ("type", "previous_response_id", "input", "tools", "instructions")
+    }
+    sent = server.received[0].headers
+    assert sent["x-codex-window-id"] == given["client_metadata"]["x-codex-window-id"]
+    assert sent["session-id"] == headers["session-id"]
+    assert "openai-beta" not in sent
+
+
+def test_an_unknown_response_makes_the_client_send_everything(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/chats.db"
+    model = ScriptedModel([say("One."), say("Two."), say("Three.")], "openai_responses")
+    with StubServer(model) as server, running_proxy(server.url, store=url) as proxy:
+        with connected(proxy) as socket:
+            first = answer(socket, QUESTION)
+        with connected(proxy) as socket:  # A new connection knows nothing.
+            send(socket, QUESTION, previous_response_id=first["id"], stream_id="main")
+            assert events_of(socket) == [
+                {
+                    "type": "error",
+                    "stream_id": "main",
+                    "status": 400,
+                    "error": {
+                        "type": "invalid_request_error",
+                        "code": "previous_response_not_found",
+                        "message": f"Previous response with id '{first['id']}' not found.",
+                        "param": "previous_response_id",
+                    },
+                }
+            ]
+            assert len(server.received) == 1
+            answer(socket, [*QUESTION, *first["output"], *QUESTION])
+            # A provider that stores responses may know one that the connection does not know.
+            answer(socket, "Hi", previous_response_id="resp_stored", store=True)
+    assert server.received[-1].values["previous_response_id"] == "resp_stored"
+    assert server.received[-1].values["input"] == "Hi"
+    (history,) = texts(url).values()
+    assert [text for _, text in history] == ["Which log?", "One.", "Which log?", "Two."]
+
+
+def test_errors_of_the_provider_become_frames_and_the_connection_goes_on():
+    replies = [Failure(429, retry_after=7, message="Slow down."), Failure(500), say("Fine.")]
+    with StubServer(ScriptedModel(replies, "openai_responses")) as server, running_proxy(server.url) as proxy:
+        with connected(proxy) as socket:
+            for status in (429, 500):
+                send(socket, QUESTION)
+                (error,) = events_of(socket)
+                assert (error["type"], error["status"]) == ("error", status)
+                if status == 429:
+                    assert error["error"]["message"] == "Slow down."
+                    assert error["headers"]["retry-after"] == "7"
+            assert answer(socket, QUESTION)["output"][0]["content"][0]["text"] == "Fine."
+
+
+def test_a_request_that_is_too_long_is_made_smaller():
+    model = ScriptedModel(
+        [call(f"c{n}", "read_log", number=n) for n in range(12)] + [say("Log 7.")], "openai_responses", window=14_000
+    )
+    with StubServer(model) as server, running_proxy(server.url, window=20_000) as proxy, connected(proxy) as socket:
+        text = loop(
+            lambda new, previous: answer(socket, new, **({"previous_response_id": previous} if previous else {}))
+        )
+        assert text == "Log 7."
+        until(lambda: numbers(proxy)['foveate_retries_total{api="openai_responses"}'] > 0)
+        assert len(server.received) > 13
+
+
+def test_expansions_stay_inside_an_answer():
+    replies = [call("c0", "read_log", number=1), call("e1", "expand", handle="m3"), say("Log 1.")]
+    with (
+        StubServer(ScriptedModel(replies, "openai_responses")) as server,
+        running_proxy(server.url, policy="keep-last-1") as proxy,
+    ):
+        with connected(proxy) as socket:
+            first = answer(socket, QUESTION)
+            second = answer(socket, output_of(first), previous_response_id=first["id"])
+            assert [item["type"] for item in second["output"]] == ["message"]
+            assert len(server.received) == 3
+            assert server.illegal == []
+
+
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+CREATED = b'event: response.created\ndata: {"type":"response.created","response":{"id":"resp_9","output":[]}}\n\n'
+ITEM = b'{"type":"message","id":"msg_1","role":"assistant","status":"completed","x": 1.0,"content":[{"type":"output_text","text":"Hi"}]}'
+DONE = b'data: {"type":"response.output_item.done","output_index":0,"item":%b}\n\n' % ITEM
+COMPLETED = b'data: {"type":"response.completed","response":{"id":"resp_9","status":"completed","output":[]}}\n\n'
+
+
+def test_an_answer_whose_end_holds_no_items_goes_on_with_its_bytes():
+    with (
+        RawProvider(
+            STREAM + chunked(CREATED, DONE, b": still here\n\n", COMPLETED, b"data: [DONE]\n\n") + b"0\r\n\r\n"
+        ) as provider,
+        running_proxy(provider.url) as proxy,
+    ):
+        with connected(proxy) as socket:
+            send(socket, QUESTION)
+            frames = [socket.recv(timeout=20) for _ in range(3)]
+            assert [frame.encode() for frame in frames] == [
+                CREATED.split(b"data: ")[1].strip(),
+                DONE[6:].strip(),
+                COMPLETED[6:].strip(),
+            ]
+            send(socket, QUESTION, previous_response_id="resp_9")
+            events_of(socket)
+    assert ITEM in provider.received[1].body
+    assert b"previous_response_id" not in provider.received[1].body
+
+
+@pytest.mark.parametrize("end", [b"", b"0\r\n\r\n"], ids=["cut", "ended early"])
+def test_a_cut_answer_closes_the_connection(end: bytes):
+    with RawProvider(STREAM + chunked(CREATED) + end) as provider, running_proxy(provider.url) as proxy:
+        with connected(proxy) as socket:
+            send(socket, QUESTION)
+            assert json.loads(socket.recv(timeout=20))["type"] == "response.created"
+            with pytest.raises(ConnectionClosed) as closed:
+                socket.recv(timeout=20)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1011
+
+
+def test_a_client_that_goes_away_ends_the_request_to_the_provider():
+    def reply(exchange: Any) -> None:
+        exchange.connection.sendall(STREAM + chunked(CREATED))
+        provider.wait_for_close(exchange)
+
+    with RawProvider(reply) as provider, running_proxy(provider.url) as proxy:
+        with connected(proxy) as socket:
+            send(socket, QUESTION)
+            socket.recv(timeout=20)
+        assert provider.closed.wait(20)
+        until(lambda: numbers(proxy)['foveate_requests_total{api="openai_responses",outcome="gone"}'] == 1)
+
+
+def test_the_next_frame_need_not_wait_for_the_end_of_the_stream():
+    """Some servers keep a stream open behind its last event."""
+    held: list[Any] = []
+
+    def reply(exchange: Any) -> None:
+        exchange.connection.sendall(STREAM + chunked(CREATED, DONE, COMPLETED))
+        held.append(exchange)
+        provider.wait_for_close(exchange)
+
+    with RawProvider(reply) as provider, running_proxy(provider.url) as proxy, connected(proxy) as socket:
+        for previous in ("", "resp_9", "resp_9"):
+            send(socket, QUESTION, **({"previous_response_id": previous} if previous else {}))
+            assert events_of(socket)[-1]["type"] == "response.completed"
+        until(lambda: numbers(proxy)['foveate_requests_total{api="openai_responses",outcome="managed"}'] == 2)
+
+
+def test_the_proxy_lets_answers_end_when_it_stops():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def reply(exchange: Any) -> None:
+        exchange.connection.sendall(STREAM + chunked(CREATED))
+        begun.set()
+        go_on.wait(20)
+        exchange.connection.sendall(chunked(DONE, COMPLETED) + b"0\r\n\r\n")
+
+    with RawProvider(reply) as provider, running_proxy(provider.url) as proxy:
+        with connected(proxy) as busy, connected(proxy) as idle:
+            send(busy, QUESTION)
+            assert begun.wait(20)
+            proxy.server.should_exit = True
+            with pytest.raises(ConnectionClosed) as closed:
+                idle.recv(timeout=20)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1012
+            go_on.set()
+            assert events_of(busy)[-1]["type"] == "response.completed"
+            with pytest.raises(ConnectionClosed) as closed:
+                busy.recv(timeout=20)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1012
+
+
+def test_lanes_are_answered_at_the_same_time_and_fork():
+    """A lane that waits does not stop another one. Frames of one lane keep their order."""
+    held: dict[str, threading.Event] = {"slow": threading.Event()}
+
+    def reply(exchange: Any) -> None:
+        body = json.loads(exchange.body)
+        if "slow" in json.dumps(body["input"][-1]):
+            held["slow"].wait(20)
+        name = f"resp_{len(provider.received)}".encode()
+        exchange.connection.sendall(STREAM + chunked(CREATED, DONE, COMPLETED.replace(b"resp_9", name)) + b"0\r\n\r\n")
+
+    with RawProvider(reply) as provider, running_proxy(provider.url) as proxy, connected(proxy) as socket:
+        send(socket, "slow", stream_id="a")
+        send(socket, "second", stream_id="a")
+        until(lambda: provider.received)
+        send(socket, "quick", stream_id="b")
+        quick = events_of(socket)
+        assert {event["stream_id"] for event in quick} == {"b"}
+        held["slow"].set()
+        assert events_of(socket, "a")[-1]["type"] == "response.completed"
+        end = events_of(socket, "a")[-1]
+        assert [json.loads(one.body)["input"][-1]["content"] for one in provider.received] == [
+            "slow",
+            "quick",
+            "second",
+        ]
+        send(socket, "fork", stream_id="c", previous_response_id=end["response"]["id"])
+        assert events_of(socket, "c")[-1]["type"] == "response.completed"
+        assert [item.get("content") for item in json.loads(provider.received[-1].body)["input"]][::2] == [
+            "second",
+            "fork",
+        ]
+        for number in range(30):
+            send(socket, [], stream_id=f"lane-{number}", generate=False)
+        ends = [
+            event
+            for event in (json.loads(socket.recv(timeout=20)) for _ in range(29 * 2 + 1))
+            if event["type"] == "error"
+        ]
+        assert [(event["stream_id"], event["error"]["code"]) for event in ends] == [
+            ("lane-29", "websocket_stream_limit_reached")
+        ]
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        ("not json", "invalid_json"),
+        ("[1]", "invalid_json"),
+        ('{"type": "response.cancel"}', "unknown_event_type"),
+        ('{"type": "response.create", "input": 5, "store": false}', "invalid_type"),
+        ('{"type": "response.create", "stream_id": "a b"}', "invalid_stream_id"),
+        ('{"type": "response.create", "conversation": "c", "generate": false}', "unsupported_parameter"),
+        ('{"type": "response.create", "previous_response_id": "r", "generate": false}', "previous_response_not_found"),
+    ],
+)
+def test_a_frame_that_cannot_be_served_gets_an_error(frame: str, code: str):
+    with RawProvider(b"") as provider, running_proxy(provider.url) as proxy, connected(proxy) as socket:
+        socket.send(frame)
+        (error,) = events_of(socket)
+        assert (error["status"], error["error"]["code"]) == (400, code)
+        socket.send(frame.encode())
+        assert events_of(socket)[0]["error"]["code"] == code
+        assert provider.received == []
+
+
+def test_limits_of_a_connection():
+    """A frame that is too large closes the connection; a list that grew too large gets an error."""
+    with (
+        StubServer(ScriptedModel([say("One.")], "openai_responses")) as server,
+        running_proxy(server.url, max_body=20_000) as proxy,
+    ):
+        with connected(proxy) as socket:
+            first = answer(socket, [{"role": "user", "content": "x" * 15_000}])
+            send(socket, [{"role": "user", "content": "x" * 15_000}], previous_response_id=first["id"])
+            (error,) = events_of(socket)
+            assert (error["status"], error["error"]["type"]) == (413, "request_too_large")
+            send(socket, [{"role": "user", "content": "x" * 30_000}])
+            with pytest.raises(ConnectionClosed) as closed:
+                socket.recv(timeout=20)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1009
+        assert len(server.received) == 1
+
+
+def test_pings_and_compression():
+    with RawProvider(b"") as provider, running_proxy(provider.url) as proxy, connected(proxy) as socket:
+        assert socket.ping().wait(20)
+        assert [extension.name for extension in socket.protocol.extensions] == ["permessage-deflate"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "path", "status"),
+    [
+        ({"origin": "https://evil.example"}, "/v1/responses", 403),
+        ({}, "/v1/responses/resp_1", 426),
+        ({}, "/v1/chat/completions", 426),
+    ],
+)
+def test_a_handshake_that_is_refused(headers: dict[str, str], path: str, status: int):
+    with RawProvider(b"") as provider, running_proxy(provider.url) as proxy:
+        with pytest.raises(InvalidStatus) as refused, connected(proxy, path, **headers):
+            pass
+        assert refused.value.response.status_code == status
+        assert "foveate: " in json.loads(refused.value.response.body or b"")["error"]["message"]
+
+
+def test_a_connection_needs_the_token_and_its_headers_stay_here():
+    from foveate.proxy.settings import token_key
+
+    tokens = {token_key("a-long-token-of-a"): "a"}
+    with (
+        StubServer(ScriptedModel([say("One.")], "openai_responses")) as server,
+        running_proxy(server.url, tokens=tokens) as proxy,
+    ):
+        with pytest.raises(InvalidStatus) as refused, connected(proxy):
+            pass
+        assert refused.value.response.status_code == 401
+        with connected(proxy, **{"x-foveate-token": "a-long-token-of-a"}) as socket:
+            answer(socket, QUESTION)
+    assert not any(name.startswith(("x-foveate", "sec-")) for name in server.received[0].headers)
