@@ -22,13 +22,16 @@ from websockets.sync.client import ClientConnection, connect
 
 import foveate
 from foveate.open import open_store
-from foveate.testing import Failure, ScriptedModel, SlowReply, call, say
+from foveate.proxy.frames import read_frame, request_headers
+from foveate.proxy.settings import token_key
+from foveate.testing import Failure, ScriptedModel, call, say
 from foveate.testing.server import StubServer
 
 CALLS = 30
 TOOLS = [{"type": "function", "name": "read_log", "parameters": {"type": "object", "properties": {}}}]
 PREFIX = [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]}]
 QUESTION = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Which log?"}]}]
+MANAGED = 'foveate_requests_total{api="openai_responses",outcome="managed"}'
 ENDS = ("response.completed", "response.incomplete", "response.failed", "error")
 
 
@@ -104,45 +107,53 @@ def texts(url: str, format: str = "openai_responses") -> dict[str, list[tuple[st
         return found
 
 
+def by_socket(proxy: RunningProxy, server: StubServer) -> int:
+    """Let an agent work by WebSocket. Returns the bytes of its frames."""
+    with connected(proxy) as socket:
+        warm = answer(socket, PREFIX, generate=False)
+        assert (warm["output"], server.received) == ([], [])
+        sent: list[Any] = []
+
+        def ask_for(new: list[Any], previous: str) -> dict[str, Any]:
+            sent.append(new)
+            return answer(socket, new, previous_response_id=previous or warm["id"])
+
+        assert loop(ask_for) == "Log 7."
+        return len(json.dumps(sent))
+
+
+def by_post(proxy: RunningProxy, server: StubServer) -> int:
+    """Let the same agent send whole lists by POST. Returns the bytes of its last list."""
+    items = [*PREFIX]
+
+    def ask_for(new: list[Any], previous: str) -> dict[str, Any]:
+        items.extend(new)
+        body = {"model": "gpt-5", "tools": TOOLS, "store": False, "input": items, "stream": True}
+        got = ask(proxy.port, post("/v1/responses", json.dumps(body).encode(), "authorization: Bearer sk-1"))
+        response = json.loads([line for line in got.split(b"\n") if line.startswith(b"data: ")][-1][6:])["response"]
+        items.extend(response["output"])
+        return dict(response)
+
+    assert loop(ask_for) == "Log 7."
+    return len(json.dumps(items))
+
+
 def test_an_agent_sends_new_items_only_and_stays_in_the_window(tmp_path: Path):
     """The provider gets the requests that it gets from a client that sends whole lists by POST."""
-    sent = {}
-    for way in ("socket", "post"):
-        url, model = f"sqlite:///{tmp_path}/{way}.db", ScriptedModel(script(), "openai_responses", strict=True)
+    sent, sizes = [], []
+    for work in (by_socket, by_post):
+        url = f"sqlite:///{tmp_path}/{work.__name__}.db"
+        model = ScriptedModel(script(), "openai_responses", strict=True)
         with StubServer(model) as server, running_proxy(server.url, store=url) as proxy:
-            if way == "socket":
-                with connected(proxy) as socket:
-                    warm = answer(socket, PREFIX, generate=False)
-                    assert (warm["output"], server.received) == ([], [])
-
-                    def by_socket(new: list[Any], previous: str) -> dict[str, Any]:
-                        return answer(socket, new, previous_response_id=previous or warm["id"])
-
-                    assert loop(by_socket) == "Log 7."
-            else:
-                items = [*PREFIX]
-
-                def by_post(new: list[Any], previous: str) -> dict[str, Any]:
-                    items.extend(new)
-                    body = {"model": "gpt-5", "tools": TOOLS, "store": False, "input": items, "stream": True}
-                    got = ask(
-                        proxy.port, post("/v1/responses", json.dumps(body).encode(), "authorization: Bearer sk-1")
-                    )
-                    lines = [line for line in got.split(b"\n") if line.startswith(b"data: ")]
-                    response = json.loads(lines[-1][6:])["response"]
-                    items.extend(response["output"])
-                    return dict(response)
-
-                assert loop(by_post) == "Log 7."
-                whole = len(json.dumps(items))
-            assert server.illegal == []
-            until(lambda: numbers(proxy)['foveate_requests_total{api="openai_responses",outcome="managed"}'] == 31)
-        sent[way] = [json.loads(request.body) for request in server.received]
+            sizes.append(work(proxy, server))
+            until(lambda: numbers(proxy)[MANAGED] == CALLS + 1)
+        assert server.illegal == []
         assert all(request.headers["authorization"] == "Bearer sk-1" for request in server.received)
         assert not any("upgrade" in name or "websocket" in name for name in server.received[0].headers)
-    assert sent["socket"] == sent["post"]
-    assert max(len(json.dumps(body)) for body in sent["socket"]) < 0.4 * whole
-    (history,) = texts(f"sqlite:///{tmp_path}/socket.db").values()
+        sent.append([json.loads(request.body) for request in server.received])
+    assert sent[0] == sent[1]
+    assert max(len(json.dumps(body)) for body in sent[0]) < 0.4 * sizes[1]
+    (history,) = texts(f"sqlite:///{tmp_path}/by_socket.db").values()
     assert [role for role, _ in history].count("assistant") == CALLS + 1
 
 
@@ -157,15 +168,18 @@ def test_recorded_frames_of_codex_become_requests(transcripts: Path):
         if not k.startswith("sec-") and k not in ("connection", "upgrade", "authorization", "user-agent")
     }
     replies = [call("call_2", "exec_command", cmd="echo hello"), say("Done.")]
-    with StubServer(ScriptedModel(replies, "openai_responses")) as server, running_proxy(server.url) as proxy:
-        with connected(proxy, **headers) as socket:
-            previous = ""
-            for recorded in frames:
-                frame = {**recorded["frame"], **({"previous_response_id": previous} if previous else {})}
-                socket.send(json.dumps(frame))
-                end = events_of(socket)[-1]
-                assert end["type"] == "response.completed", end
-                previous = end["response"]["id"]
+    with (
+        StubServer(ScriptedModel(replies, "openai_responses")) as server,
+        running_proxy(server.url) as proxy,
+        connected(proxy, **headers) as socket,
+    ):
+        previous = ""
+        for recorded in frames:
+            frame = {**recorded["frame"], **({"previous_response_id": previous} if previous else {})}
+            socket.send(json.dumps(frame))
+            end = events_of(socket)[-1]
+            assert end["type"] == "response.completed", end
+            previous = end["response"]["id"]
     assert server.illegal == []
     bodies = [request.values for request in server.received]
     assert [[item["type"] for item in body["input"]] for body in bodies] == [
@@ -218,29 +232,31 @@ def test_an_unknown_response_makes_the_client_send_everything(tmp_path: Path):
 
 def test_errors_of_the_provider_become_frames_and_the_connection_goes_on():
     replies = [Failure(429, retry_after=7, message="Slow down."), Failure(500), say("Fine.")]
-    with StubServer(ScriptedModel(replies, "openai_responses")) as server, running_proxy(server.url) as proxy:
-        with connected(proxy) as socket:
-            for status in (429, 500):
-                send(socket, QUESTION)
-                (error,) = events_of(socket)
-                assert (error["type"], error["status"]) == ("error", status)
-                if status == 429:
-                    assert error["error"]["message"] == "Slow down."
-                    assert error["headers"]["retry-after"] == "7"
-            assert answer(socket, QUESTION)["output"][0]["content"][0]["text"] == "Fine."
+    with (
+        StubServer(ScriptedModel(replies, "openai_responses")) as server,
+        running_proxy(server.url) as proxy,
+        connected(proxy) as socket,
+    ):
+        for status in (429, 500):
+            send(socket, QUESTION)
+            (error,) = events_of(socket)
+            assert (error["type"], error["status"]) == ("error", status)
+            if status == 429:
+                assert error["error"]["message"] == "Slow down."
+                assert error["headers"]["retry-after"] == "7"
+        assert answer(socket, QUESTION)["output"][0]["content"][0]["text"] == "Fine."
 
 
 def test_a_request_that_is_too_long_is_made_smaller():
-    model = ScriptedModel(
-        [call(f"c{n}", "read_log", number=n) for n in range(12)] + [say("Log 7.")], "openai_responses", window=14_000
-    )
+    too_long = Failure(400, message="prompt is too long: 12000 tokens > 6000 maximum")
+    model = ScriptedModel([*script()[:20], too_long, *script()[20:]], "openai_responses")
     with StubServer(model) as server, running_proxy(server.url, window=20_000) as proxy, connected(proxy) as socket:
         text = loop(
             lambda new, previous: answer(socket, new, **({"previous_response_id": previous} if previous else {}))
         )
         assert text == "Log 7."
-        until(lambda: numbers(proxy)['foveate_retries_total{api="openai_responses"}'] > 0)
-        assert len(server.received) > 13
+        until(lambda: numbers(proxy)['foveate_retries_total{api="openai_responses"}'] == 1)
+        assert len(server.received) == CALLS + 2
 
 
 def test_expansions_stay_inside_an_answer():
@@ -248,18 +264,21 @@ def test_expansions_stay_inside_an_answer():
     with (
         StubServer(ScriptedModel(replies, "openai_responses")) as server,
         running_proxy(server.url, policy="keep-last-1") as proxy,
+        connected(proxy) as socket,
     ):
-        with connected(proxy) as socket:
-            first = answer(socket, QUESTION)
-            second = answer(socket, output_of(first), previous_response_id=first["id"])
-            assert [item["type"] for item in second["output"]] == ["message"]
-            assert len(server.received) == 3
-            assert server.illegal == []
+        first = answer(socket, QUESTION)
+        second = answer(socket, output_of(first), previous_response_id=first["id"])
+        assert [item["type"] for item in second["output"]] == ["message"]
+        assert len(server.received) == 3
+        assert server.illegal == []
 
 
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 CREATED = b'event: response.created\ndata: {"type":"response.created","response":{"id":"resp_9","output":[]}}\n\n'
-ITEM = b'{"type":"message","id":"msg_1","role":"assistant","status":"completed","x": 1.0,"content":[{"type":"output_text","text":"Hi"}]}'
+ITEM = (
+    b'{"type":"message","id":"msg_1","role":"assistant","status":"completed","x": 1.0,'
+    b'"content":[{"type":"output_text","text":"Hi"}]}'
+)
 DONE = b'data: {"type":"response.output_item.done","output_index":0,"item":%b}\n\n' % ITEM
 COMPLETED = b'data: {"type":"response.completed","response":{"id":"resp_9","status":"completed","output":[]}}\n\n'
 
@@ -270,31 +289,34 @@ def test_an_answer_whose_end_holds_no_items_goes_on_with_its_bytes():
             STREAM + chunked(CREATED, DONE, b": still here\n\n", COMPLETED, b"data: [DONE]\n\n") + b"0\r\n\r\n"
         ) as provider,
         running_proxy(provider.url) as proxy,
+        connected(proxy) as socket,
     ):
-        with connected(proxy) as socket:
-            send(socket, QUESTION)
-            frames = [socket.recv(timeout=20) for _ in range(3)]
-            assert [frame.encode() for frame in frames] == [
-                CREATED.split(b"data: ")[1].strip(),
-                DONE[6:].strip(),
-                COMPLETED[6:].strip(),
-            ]
-            send(socket, QUESTION, previous_response_id="resp_9")
-            events_of(socket)
+        send(socket, QUESTION)
+        frames = [socket.recv(timeout=20) for _ in range(3)]
+        assert [frame.encode() for frame in frames] == [
+            CREATED.split(b"data: ")[1].strip(),
+            DONE[6:].strip(),
+            COMPLETED[6:].strip(),
+        ]
+        send(socket, QUESTION, previous_response_id="resp_9")
+        events_of(socket)
     assert ITEM in provider.received[1].body
     assert b"previous_response_id" not in provider.received[1].body
 
 
 @pytest.mark.parametrize("end", [b"", b"0\r\n\r\n"], ids=["cut", "ended early"])
 def test_a_cut_answer_closes_the_connection(end: bytes):
-    with RawProvider(STREAM + chunked(CREATED) + end) as provider, running_proxy(provider.url) as proxy:
-        with connected(proxy) as socket:
-            send(socket, QUESTION)
-            assert json.loads(socket.recv(timeout=20))["type"] == "response.created"
-            with pytest.raises(ConnectionClosed) as closed:
-                socket.recv(timeout=20)
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1011
+    with (
+        RawProvider(STREAM + chunked(CREATED) + end) as provider,
+        running_proxy(provider.url) as proxy,
+        connected(proxy) as socket,
+    ):
+        send(socket, QUESTION)
+        assert json.loads(socket.recv(timeout=20))["type"] == "response.created"
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(timeout=20)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1011
 
 
 def test_a_client_that_goes_away_ends_the_request_to_the_provider():
@@ -323,7 +345,10 @@ def test_the_next_frame_need_not_wait_for_the_end_of_the_stream():
         for previous in ("", "resp_9", "resp_9"):
             send(socket, QUESTION, **({"previous_response_id": previous} if previous else {}))
             assert events_of(socket)[-1]["type"] == "response.completed"
-        until(lambda: numbers(proxy)['foveate_requests_total{api="openai_responses",outcome="managed"}'] == 2)
+        until(lambda: numbers(proxy)[MANAGED] == 2)
+        proxy.server.should_exit = True  # Nor does the server wait when it stops.
+        with pytest.raises(ConnectionClosed):
+            socket.recv(timeout=20)
 
 
 def test_the_proxy_lets_answers_end_when_it_stops():
@@ -335,21 +360,25 @@ def test_the_proxy_lets_answers_end_when_it_stops():
         go_on.wait(20)
         exchange.connection.sendall(chunked(DONE, COMPLETED) + b"0\r\n\r\n")
 
-    with RawProvider(reply) as provider, running_proxy(provider.url) as proxy:
-        with connected(proxy) as busy, connected(proxy) as idle:
-            send(busy, QUESTION)
-            assert begun.wait(20)
-            proxy.server.should_exit = True
-            with pytest.raises(ConnectionClosed) as closed:
-                idle.recv(timeout=20)
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1012
-            go_on.set()
-            assert events_of(busy)[-1]["type"] == "response.completed"
-            with pytest.raises(ConnectionClosed) as closed:
-                busy.recv(timeout=20)
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1012
+    with (
+        RawProvider(reply) as provider,
+        running_proxy(provider.url) as proxy,
+        connected(proxy) as busy,
+        connected(proxy) as idle,
+    ):
+        send(busy, QUESTION)
+        assert begun.wait(20)
+        proxy.server.should_exit = True
+        with pytest.raises(ConnectionClosed) as closed:
+            idle.recv(timeout=20)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1012
+        go_on.set()
+        assert events_of(busy)[-1]["type"] == "response.completed"
+        with pytest.raises(ConnectionClosed) as closed:
+            busy.recv(timeout=20)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1012
 
 
 def test_lanes_are_answered_at_the_same_time_and_fork():
@@ -460,8 +489,6 @@ def test_a_handshake_that_is_refused(headers: dict[str, str], path: str, status:
 
 
 def test_a_connection_needs_the_token_and_its_headers_stay_here():
-    from foveate.proxy.settings import token_key
-
     tokens = {token_key("a-long-token-of-a"): "a"}
     with (
         StubServer(ScriptedModel([say("One.")], "openai_responses")) as server,
@@ -473,3 +500,60 @@ def test_a_connection_needs_the_token_and_its_headers_stay_here():
         with connected(proxy, **{"x-foveate-token": "a-long-token-of-a"}) as socket:
             answer(socket, QUESTION)
     assert not any(name.startswith(("x-foveate", "sec-")) for name in server.received[0].headers)
+
+
+@pytest.mark.filterwarnings("ignore:connect:DeprecationWarning")  # The SDK is older than websockets 17.
+def test_the_sdk_of_openai_speaks_to_the_proxy():
+    openai = pytest.importorskip("openai", reason="openai is not installed")
+    replies = [call("c0", "read_log", number=1), say("Log 1.")]
+    with (
+        StubServer(ScriptedModel(replies, "openai_responses", strict=True)) as server,
+        running_proxy(server.url) as proxy,
+    ):
+        client = openai.OpenAI(base_url=f"{proxy.url}/v1", api_key="sk-1")
+        with client, client.responses.connect() as connection:
+            items: Any = "Which log?"
+            previous: dict[str, Any] = {}
+            for expected in ("function_call", "message"):
+                connection.response.create(model="gpt-5", tools=TOOLS, input=items, store=False, **previous)
+                events = iter(connection)
+                event = next(event for event in events if event.type == "response.completed")
+                assert [item.type for item in event.response.output] == [expected]
+                previous = {"previous_response_id": event.response.id}
+                items = output_of(event.response.model_dump())
+    assert server.illegal == []
+    assert len(server.received[1].values["input"]) == 3
+
+
+def test_headers_of_one_request_stand_in_the_metadata_of_its_frame():
+    """Codex sends some headers with each POST request, and on a connection in the frame."""
+    frame = {
+        "type": "response.create",
+        "client_metadata": {
+            "x-codex-window-id": "w:1",
+            "x-codex-turn-state": "a\r\nb: c",
+            "x-codex-installation-id": "i",
+            "ws_request_header_x_openai_internal_codex_responses_lite": "true",
+            "ws_request_header_content_length": "5",
+            "ws_request_header_x y": "z",
+            "turn_id": "t",
+        },
+    }
+    handshake = [
+        (b"host", b"localhost"),
+        (b"upgrade", b"websocket"),
+        (b"sec-websocket-key", b"AAA"),
+        (b"content-length", b"0"),
+        (b"openai-beta", b"other=1, responses_websockets=2026-02-06"),
+        (b"x-codex-window-id", b"w:0"),
+        (b"authorization", b"Bearer sk-1"),
+    ]
+    assert request_headers(handshake, read_frame(json.dumps(frame).encode())) == [
+        (b"host", b"localhost"),
+        (b"openai-beta", b"other=1"),
+        (b"authorization", b"Bearer sk-1"),
+        (b"x-codex-window-id", b"w:1"),
+        (b"x-openai-internal-codex-responses-lite", b"true"),
+        (b"accept", b"text/event-stream"),
+        (b"content-type", b"application/json"),
+    ]

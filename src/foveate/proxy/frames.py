@@ -206,12 +206,12 @@ def error_frame(lane: str, status: int, content: bytes, headers: Mapping[str, st
     return on_lane(lane, msgspec.json.encode(event))
 
 
-def request_headers(handshake: list[Header], frame: Frame | None = None) -> list[Header]:
+def request_headers(handshake: list[Header], frame: Frame) -> list[Header]:
     """Return the headers of a POST request for a frame on a connection with this handshake.
 
     Some headers of Codex belong to one request. On a connection they stand in the field `client_metadata`.
     """
-    metadata = _value(frame.fields, "client_metadata") if frame is not None else None
+    metadata = _value(frame.fields, "client_metadata")
     changed: dict[bytes, bytes] = {}
     for key, value in (metadata if isinstance(metadata, dict) else {}).items():
         is_header = key in _AS_HEADER or key.startswith(_HEADER_KEY)

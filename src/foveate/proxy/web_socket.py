@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -42,7 +41,7 @@ class Connection:
         self._lists = ResponseLists()
         self._lanes: dict[str, _Lane] = {}
         self._slots = asyncio.Semaphore(_IN_FLIGHT_MAX)
-        self._waiting = 0  # bytes of the frames that were not answered yet
+        self._waiting = 0  # bytes of the frames whose turn has not come
         self._is_open = True
         self.gone = asyncio.Event()
         """Set when the client closed the connection."""
@@ -51,10 +50,8 @@ class Connection:
         """Answer frames until the client closes the connection, or the server stops."""
         reader = asyncio.create_task(self._read())
         try:
-            while not reader.done() or self._busy():
-                tasks = [lane.task for lane in self._busy()]
-                await asyncio.wait([*tasks, *([] if reader.done() else [reader])], return_when="FIRST_COMPLETED")
-            reader.result()
+            await reader
+            await asyncio.gather(*(lane.task for lane in self._busy()))
             await self.close(RESTART)
         finally:
             reader.cancel()
@@ -79,25 +76,28 @@ class Connection:
         if message.get("code") == RESTART:  # The answers that have begun may end.
             for lane in self._lanes.values():
                 lane.frames.clear()
-            watch = asyncio.ensure_future(self._receive())
-            while self._busy() and not watch.done():
-                tasks = [lane.task for lane in self._busy()]
-                await asyncio.wait([watch, *tasks], return_when="FIRST_COMPLETED")
-            watch.cancel()
-            with suppress(asyncio.CancelledError):
-                await watch
-            if not self._busy():
+                lane.has_next.set()
+            gone = asyncio.create_task(self._disconnected())
+            while (busy := self._busy()) and not gone.done():
+                await asyncio.wait([gone, *(lane.task for lane in busy)], return_when="FIRST_COMPLETED")
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+            if not busy:
                 return
         self._is_open = False
         self.gone.set()
 
+    async def _disconnected(self) -> None:
+        while (await self._receive())["type"] != "websocket.disconnect":
+            pass
+
     async def _take(self, text: bytes) -> None:
         frame = read_frame(text)
         self._lists.check_lane(frame)
-        self._waiting += frame.size
-        if self._waiting > self._limit:
+        if self._waiting + frame.size > self._limit:
             await self.close(_TOO_BIG)
             return
+        self._waiting += frame.size
         lane = self._lanes.get(frame.lane)
         if lane is None or lane.task.done():
             lane = self._lanes[frame.lane] = _Lane()
@@ -110,19 +110,20 @@ class Connection:
     async def _answer_all(self, lane: _Lane) -> None:
         """Answer the frames of a lane in their order."""
         while lane.frames and self._is_open:
-            frame = lane.frames.pop(0)
-            if not lane.frames:
-                lane.has_next.clear()
-            try:
-                async with self._slots:
-                    await self._answer(frame, lane)
-            except FrameError as error:
-                await self._refuse(error)
-            except Exception:
-                _log.exception("A frame could not be answered.")
-                await self.close(_BROKEN)
-            finally:
+            async with self._slots:
+                if not lane.frames:  # The server stops.
+                    return
+                frame = lane.frames.pop(0)
                 self._waiting -= frame.size
+                if not lane.frames:
+                    lane.has_next.clear()
+                try:
+                    await self._answer(frame, lane)
+                except FrameError as error:
+                    await self._refuse(error)
+                except Exception:
+                    _log.exception("A frame could not be answered.")
+                    await self.close(_BROKEN)
 
     async def _answer(self, frame: Frame, lane: _Lane) -> None:
         items = self._lists.whole(frame)
@@ -132,15 +133,17 @@ class Connection:
             return
         exchange = _Exchange(self, frame, items, lane)
         await self._app(self._request_scope(frame), exchange.receive, exchange.send)
-        if exchange.response:
-            self._lists.answered(frame, exchange.response, items, exchange.output())
-        elif not exchange.is_answered:  # The provider's answer was cut. The client sees what it saw by POST.
+        if not exchange.is_answered:  # The provider's answer was cut. The client sees what it saw by POST.
             await self.close(_BROKEN)
 
     def _request_scope(self, frame: Frame) -> dict[str, Any]:
         kept = {key: self._scope[key] for key in ("path", "raw_path", "query_string") if key in self._scope}
         headers = request_headers(self._scope["headers"], frame)
         return {"type": "http", "method": "POST", **kept, "headers": headers}
+
+    def answered(self, frame: Frame, response: str, items: list[bytes] | None, output: list[bytes]) -> None:
+        """Keep the list behind a response, before the client gets the end of it."""
+        self._lists.answered(frame, response, items, output)
 
     async def write(self, event: bytes) -> None:
         """Send an event as a frame."""
@@ -177,21 +180,15 @@ class _Exchange:
     """The ASGI channels of one frame: its body as that of a POST request, and the answer as frames."""
 
     def __init__(self, connection: Connection, frame: Frame, items: list[bytes] | None, lane: _Lane) -> None:
-        self._connection, self._frame, self._lane = connection, frame, lane
+        self._connection, self._frame, self._sent, self._lane = connection, frame, items, lane
         self._body: bytes | None = frame.body(items)
         self._splitter = EventSplitter()
         self._status, self._headers, self._content = 0, dict[str, str](), bytearray()
         self._is_stream = False
         self._items: dict[int, bytes] = {}
         self._ended = asyncio.Event()
-        self.response = ""
-        """The id of the response, if it ended and may be continued."""
         self.is_answered = False
         """Whether the client got the end of the response, or an error."""
-
-    def output(self) -> list[bytes]:
-        """Return the finished items of the response, as the client got them."""
-        return [self._items[place] for place in sorted(self._items)]
 
     async def receive(self) -> Channel:
         """Return the body; then wait until the client closes the connection, or goes on behind the response's end."""
@@ -236,19 +233,23 @@ class _Exchange:
         if data is None:
             return
         kind = data.get("type")
-        if kind == "response.output_item.done" and isinstance(data.get("output_index"), int):
-            self._items[data["output_index"]] = bytes(
-                msgspec.json.decode(event.content, type=dict[str, msgspec.Raw])["item"]
-            )
+        if kind == "response.output_item.done" and isinstance(data.get("output_index"), int) and "item" in data:
+            item = msgspec.json.decode(event.content, type=dict[str, msgspec.Raw])["item"]
+            self._items[data["output_index"]] = bytes(item)
         elif kind in _ENDINGS:
-            response = data.get("response")
             self.is_answered = True
             self._ended.set()
-            if kind in _CONTINUED and isinstance(response, dict):
-                self.response = str(response.get("id") or "")
-                if not self._items:  # Some servers send the items at the end only.
-                    self._items = {n: msgspec.json.encode(item) for n, item in enumerate(response.get("output") or ())}
+            if kind in _CONTINUED:
+                self._keep(data.get("response"))
         await self._connection.write(on_lane(self._frame.lane, event.content))
+
+    def _keep(self, response: Any) -> None:
+        """Keep the list behind a response that may be continued."""
+        if isinstance(response, dict) and isinstance(response.get("id"), str):
+            output = [self._items[place] for place in sorted(self._items)]
+            if not output:  # Some servers send the items at the end only.
+                output = [msgspec.json.encode(item) for item in response.get("output") or ()]
+            self._connection.answered(self._frame, response["id"], self._sent, output)
 
     async def _fail(self) -> None:
         """Send an error, or the answer of a provider that did not stream, as an error."""
