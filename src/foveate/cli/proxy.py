@@ -156,4 +156,9 @@ def _print_status(host: str, port: int) -> int:
         f"{numbers['managed']:,} with a view, {numbers['unchanged']:,} without one because it could not be made"
     )
     say(f"{whole - sent:,} of {whole:,} tokens saved{share}; {numbers['expansions']:,} originals read by models")
+    if priced := numbers["priced"]:
+        dollars, spent = numbers["dollars_whole"], numbers["dollars_spent"]
+        share = f" ({(dollars - spent) / dollars:.0%})" if dollars else ""
+        where = f"in {plural(priced, 'request')} with known prices"
+        say(f"${dollars - spent:,.2f} of ${dollars:,.2f} saved{share}, {where}")
     return 0

@@ -18,7 +18,10 @@ from .stamps import Usage
 from .totals import ModelTotals, Totals
 from .view import Entry, Prices, View
 
-__all__ = ["Context", "ContextKind", "measure_context", "tokens_by_kind"]
+__all__ = ["Context", "ContextKind", "Rates", "dollars_of", "measure_context", "rates_of", "tokens_by_kind"]
+
+Rates = tuple[float, float, float, float]
+"""US dollars per token of input, cache read, cache write and output."""
 
 ContextKind = Literal[
     "system",
@@ -267,9 +270,9 @@ def _dollars(totals: Totals, scale: float, cost_of: CostOf | None) -> tuple[dict
     """Return the bill of each model with a known price, and their savings, in US dollars."""
     costs = {} if cost_of is None else {name: cost_of(name) for name in totals.by_model}
     each = {
-        name: amounts
+        name: dollars_of(totals.by_model[name], scale, rates)
         for name, cost in costs.items()
-        if cost and (amounts := _dollars_of(totals.by_model[name], scale, cost))
+        if cost and (rates := rates_of(cost))
     }
     saved = sum(saved for _, saved in each.values()) if each else None
     return {name: bill for name, (bill, _) in each.items()}, saved
@@ -283,17 +286,18 @@ def _rate(cost: Cost, usage: Usage) -> float | None:
     return None if (dollars := cost(usage)) is None else dollars / tokens
 
 
-def _rates(cost: Cost) -> tuple[float, float, float, float] | None:
-    """Return the US dollars per token of input, cache read, cache write and output."""
+def rates_of(cost: Cost) -> Rates | None:
+    """Return the prices of a model; None if one of them is unknown."""
     each = [_rate(cost, usage) for usage in (Usage(_FEW, 0, 0, 0), Usage(0, _FEW, 0, 0), Usage(0, 0, _FEW, 0))]
     known = [rate for rate in (*each, _rate(cost, Usage(0, 0, 0, _FEW))) if rate is not None]
     return (known[0], known[1], known[2], known[3]) if len(known) == 4 else None
 
 
-def _dollars_of(totals: ModelTotals, scale: float, cost: Cost) -> tuple[float, float] | None:
-    """Return the bill and the savings in US dollars (see `Context.saved`)."""
-    if (rates := _rates(cost)) is None:
-        return None
+def dollars_of(totals: ModelTotals, scale: float, rates: Rates) -> tuple[float, float]:
+    """Return the bill and the savings in US dollars (see `Context.saved`).
+
+    `scale`: real tokens for each estimated one (`Budget.scale`).
+    """
     base, read, write, output = rates
     used = totals.usage
     billed = base * (used.input or 0) + read * (used.cache_read or 0) + write * (used.cache_write or 0)

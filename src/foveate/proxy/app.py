@@ -136,8 +136,13 @@ class _Proxy:
             "tokens_whole": self._metrics.total("foveate_tokens_whole_total"),
             "tokens_sent": self._metrics.total("foveate_tokens_sent_total"),
             "expansions": self._metrics.total("foveate_expansions_total"),
+            "priced": self._metrics.total("foveate_priced_total"),
         }
-        await client.answer(200, [_JSON], json.dumps({key: int(value) for key, value in totals.items()}).encode())
+        shown = {key: int(value) for key, value in totals.items()} | {
+            "dollars_whole": round(self._metrics.total("foveate_dollars_whole_total"), 6),
+            "dollars_spent": round(self._metrics.total("foveate_dollars_spent_total"), 6),
+        }
+        await client.answer(200, [_JSON], json.dumps(shown).encode())
 
     async def _refuse(self, client: ClientRequest, record: RequestRecord, status: int, message: str) -> None:
         record.outcome, record.reason = "refused", record.reason or message

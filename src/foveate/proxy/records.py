@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from .client import ClientRequest, Header
 from .metrics import Metrics
+from .savings import NOTHING, Amounts
 
 __all__ = ["RequestRecord", "write_log"]
 
@@ -41,6 +42,8 @@ class RequestRecord:
         """Bytes of the body that the client sent."""
         self.bytes_after = 0
         """Bytes of the body that the provider got."""
+        self.money: Amounts | None = None
+        """What the request cost and would have cost; None if no price is known."""
         self.seconds = 0.0
         """Time in which the request was prepared."""
         self.retries = 0
@@ -85,6 +88,10 @@ class RequestRecord:
             metrics.add("foveate_bytes_sent_total", self.api, amount=self.bytes_after)
             metrics.add("foveate_retries_total", self.api, amount=self.retries)
             metrics.add("foveate_expansions_total", self.api, amount=self.expansions)
+            if self.money is not None:
+                metrics.add("foveate_priced_total", self.api)
+                metrics.add("foveate_dollars_whole_total", self.api, amount=self.money.whole)
+                metrics.add("foveate_dollars_spent_total", self.api, amount=self.money.spent)
             metrics.observe("foveate_seconds", self.seconds)
         if self._first_byte:
             metrics.observe("foveate_first_byte_seconds", self._first_byte)
@@ -101,6 +108,8 @@ class RequestRecord:
             "conversation": self.conversation,
             "tokens_before": self.tokens_before,
             "tokens_after": self.tokens_after,
+            "dollars_whole": round((self.money or NOTHING).whole, 6),
+            "dollars_spent": round((self.money or NOTHING).spent, 6),
             "bytes_before": self.bytes_before,
             "bytes_after": self.bytes_after,
             "ms_foveate": round(self.seconds * 1000, 1),

@@ -24,6 +24,7 @@ from ..requests import Api, RequestBody, WireRequest
 from .client import ClientRequest, Header
 from .recognition import Recognized, Recognizer
 from .records import RequestRecord
+from .savings import Savings
 from .settings import ProxySettings
 from .upstream import Upstream, decompressed, is_encoded, response_headers
 
@@ -56,7 +57,7 @@ class Turns:
 
     def __init__(self, settings: ProxySettings, store: Store, upstream: Upstream) -> None:
         self._settings, self._store, self._upstream = settings, store, upstream
-        self._recognizer = Recognizer(store)
+        self._recognizer, self._savings = Recognizer(store), Savings()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="foveate-proxy")
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str], Conversations] = {}
@@ -80,8 +81,10 @@ class Turns:
         record.seconds = perf_counter() - began
         try:
             await client.while_connected(self._exchange(client, raw, api, turn and turn.wire, record))
-        finally:  # The traceback of an error would keep the turn.
-            del turn
+        finally:
+            if turn is not None:
+                await self._in_thread(self._count, turn.wire, record)
+            del turn  # The traceback of an error would keep it.
 
     # ----------------------------------------------------------------------------------------------------- the request
 
@@ -114,6 +117,13 @@ class Turns:
             record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
         return _Turn(wire, recognized)
+
+    def _count(self, wire: WireRequest, record: RequestRecord) -> None:
+        """Note what the request cost. No price and no fault of the count changes the answer."""
+        try:
+            record.money = self._savings.count(wire.chat, wire.model)
+        except Exception as error:
+            _log.warning("The cost of a request is not counted. %s: %s", type(error).__name__, error)
 
     def _pool(self, tenant: str, format: str) -> Conversations:
         with self._lock:

@@ -63,7 +63,7 @@ class WireRequest:
             raise BadInput(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
         if (_value(fields.get("n")) or 1) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
-        self._chat, self._api, self._fields, self._own = chat, api, fields, body.content
+        self._api, self._fields, self._own = api, fields, body.content
         self._adds_marks = adds_marks
         self._raws, messages = _messages(api, body)
         self._system = _value(fields.get(api.system)) if api.system else None
@@ -71,6 +71,8 @@ class WireRequest:
         self._model = model_name(api.format, str(_value(fields.get("model")) or "")) or None
         # A response that the provider stores may be continued by its id, where an expansion is a call without result.
         self._may_expand = api.format != "openai_responses" or _value(fields.get("store")) is False
+        self.chat = chat
+        """The conversation that the request continues."""
         self.is_stream: bool = _value(fields.get("stream")) is True
         """Whether the client wants a stream."""
         self.content = b""
@@ -97,7 +99,7 @@ class WireRequest:
         return self._answer.reply() is not None
 
     def _prepare(self, messages: list[Any] | None = None) -> None:
-        self.view = self._chat.prepare(
+        self.view = self.chat.prepare(
             messages=messages, system=self._system, tools=self._tools, model=self._model, may_expand=self._may_expand
         )
         """The view that the request shows."""
@@ -107,7 +109,7 @@ class WireRequest:
 
     def _write(self) -> None:
         """Write the body of the next request."""
-        chat, fields = self._chat, dict[str, bytes](self._fields)
+        chat, fields = self.chat, dict[str, bytes](self._fields)
         request = chat.request_items(self.view)
         self.tokens_history = request.tokens_history
         offers, needs = chat.answers(TOOL), chat.needs
@@ -163,10 +165,10 @@ class WireRequest:
         error = RuntimeError(content.decode(errors="replace")[:10_000])
         error.status_code = status  # type: ignore[attr-defined]
         try:
-            self._chat.retry_smaller(error)
+            self.chat.retry_smaller(error)
         except (RuntimeError, FoveateError):
             return False
-        self.view = self._chat.view
+        self.view = self.chat.view
         self._write()
         if self.follow_up is not None:
             self.follow_up = self.content
@@ -206,7 +208,7 @@ class WireRequest:
         self._expansions += more
         refusal = _REFUSAL if more and self._expansions > MAX_EXPANSIONS else ""
         try:
-            self._chat.record(reply, call=self.view.turn, refusal=refusal)
+            self.chat.record(reply, call=self.view.turn, refusal=refusal)
             if not more or self._expansions > MAX_EXPANSIONS + 1:
                 return False
             self._prepare()
