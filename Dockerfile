@@ -4,7 +4,7 @@ FROM python:3.13-slim
 RUN useradd --create-home foveate && mkdir /data && chown foveate /data
 COPY pyproject.toml README.md LICENSE /src/
 COPY src /src/src
-RUN pip install --no-cache-dir "/src[cli,proxy,postgres,code,expand,tokens,zstd]" && rm -r /src
+RUN pip install --no-cache-dir "/src[cli,proxy,prices,postgres,code,expand,tokens,zstd]" && rm -r /src
 
 USER foveate
 ENV FOVEATE_STORE=sqlite:////data/conversations.db

@@ -43,7 +43,7 @@ class RequestRecord:
         self.bytes_after = 0
         """Bytes of the body that the provider got."""
         self.money: Amounts | None = None
-        """What the request cost and would have cost; None if no price is known."""
+        """The bill of the request, and its bill with the whole history; None if no price is known."""
         self.seconds = 0.0
         """Time in which the request was prepared."""
         self.retries = 0

@@ -24,9 +24,9 @@ class Amounts(NamedTuple):
     """Money in US dollars."""
 
     spent: float
-    """What the requests cost."""
+    """The bill of the requests."""
     whole: float
-    """What they would have cost with the whole history."""
+    """Their bill if each had its whole history, by estimate."""
 
 
 NOTHING = Amounts(0.0, 0.0)

@@ -41,7 +41,7 @@ class Connection:
         self._lists = ResponseLists()
         self._lanes: dict[str, _Lane] = {}
         self._slots = asyncio.Semaphore(_IN_FLIGHT_MAX)
-        self._waiting = 0  # bytes of the frames whose turn has not come
+        self._waiting = 0  # bytes of the frames that wait
         self._is_open = True
         self.gone = asyncio.Event()
         """Set when the client closed the connection."""
