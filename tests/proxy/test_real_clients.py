@@ -206,6 +206,8 @@ def session(name: str, folder: Path, *, through_proxy: bool) -> Session:
             opened = open_store(f"sqlite:///{store}")
             names = list(opened.names(""))
             opened.close()
+            log = (home / ".local/share/foveate/proxy.log").read_text(encoding="utf-8")
+            assert log.count("WebSocket /v1/responses") == (2 if name.startswith("codex") else 0)  # One a process.
         return Session(answers, len(stub.received), sum(len(request.body) for request in stub.received), names)
 
 

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `prox
 pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
 pytest.importorskip("websockets", reason="websockets is not installed (the extra `proxy`)")
 
+from hypothesis import given
+from hypothesis import strategies as st
 from servers import RawProvider, RunningProxy, ask, chunked, numbers, post, running_proxy
 from waiting import until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -22,7 +25,7 @@ from websockets.sync.client import ClientConnection, connect
 
 import foveate
 from foveate.open import open_store
-from foveate.proxy.frames import read_frame, request_headers
+from foveate.proxy.frames import ResponseLists, read_frame, request_headers
 from foveate.proxy.settings import token_key
 from foveate.testing import Failure, ScriptedModel, call, say
 from foveate.testing.server import StubServer
@@ -199,6 +202,31 @@ def test_recorded_frames_of_codex_become_requests(transcripts: Path):
     assert "openai-beta" not in sent
 
 
+@given(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.integers(0, 3), st.integers(-1, 3), st.booleans())))
+def test_each_request_has_the_whole_list_before_it(steps: list[tuple[str, int, int, bool]]):
+    """Frames of three lanes bring 0 to 3 items each, and follow nothing or the newest response of a lane."""
+    lists, lists_behind, newest = ResponseLists(), dict[str, list[int]](), dict[str, str]()
+    numbers = count()
+    for lane, new, parent, is_warmup in steps:
+        previous = newest.get(["", "a", "b", "never"][parent], "") if parent >= 0 else ""
+        items = [next(numbers) for _ in range(new)]
+        fields: dict[str, Any] = {"input": items, "previous_response_id": previous or None, "generate": not is_warmup}
+        text = json.dumps({"type": "response.create", "stream_id": lane or None, "store": False, **fields})
+        frame = read_frame(text.encode())
+        whole = lists.whole(frame)
+        assert whole is not None
+        expected = [*lists_behind.get(previous, []), *items]
+        assert json.loads(frame.body(whole)) == {"store": False, "input": expected, "stream": True}
+        if is_warmup:
+            newest[lane] = json.loads(lists.warmed(frame, whole)[-1])["response"]["id"]
+            lists_behind[newest[lane]] = expected
+        else:
+            reply = next(numbers)
+            newest[lane] = f"resp_{reply}"
+            lists.answered(frame, newest[lane], whole, [str(reply).encode()])
+            lists_behind[newest[lane]] = [*expected, reply]
+
+
 def test_an_unknown_response_makes_the_client_send_everything(tmp_path: Path):
     url = f"sqlite:///{tmp_path}/chats.db"
     model = ScriptedModel([say("One."), say("Two."), say("Three.")], "openai_responses")
@@ -244,6 +272,7 @@ def test_errors_of_the_provider_become_frames_and_the_connection_goes_on():
             if status == 429:
                 assert error["error"]["message"] == "Slow down."
                 assert error["headers"]["retry-after"] == "7"
+                assert not any("foveate" in name for name in error["headers"])
         assert answer(socket, QUESTION)["output"][0]["content"][0]["text"] == "Fine."
 
 

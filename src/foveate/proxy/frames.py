@@ -38,6 +38,7 @@ _NOT_SENT_ON: Final = (b"accept", b"accept-encoding", b"connection", b"content-l
 """Headers of a handshake that a POST request has otherwise, or not at all."""
 _ERROR_HEADERS: Final = ("x-", "openai-", "retry-after")
 """How the names of headers begin that an error frame repeats, such as limits and times."""
+_OWN: Final = "x-foveate-"
 
 
 class FrameError(Exception):
@@ -201,7 +202,8 @@ def error_frame(lane: str, status: int, content: bytes, headers: Mapping[str, st
     if not isinstance(error, dict):
         text = content.decode(errors="replace")[:1000] or f"The provider answered with status {status}."
         error = {"type": "server_error" if status >= 500 else "invalid_request_error", "code": None, "message": text}
-    shown = {name: value for name, value in headers.items() if name.startswith(_ERROR_HEADERS)}
+    names = [name for name in headers if name.startswith(_ERROR_HEADERS) and not name.startswith(_OWN)]
+    shown = {name: headers[name] for name in names}
     event = {"type": "error", "status": status, "error": error, **({"headers": shown} if shown else {})}
     return on_lane(lane, msgspec.json.encode(event))
 
