@@ -63,7 +63,7 @@ def test_the_money_is_that_of_the_context_meter(marks: bool, tmp_path: Path, cap
     url, messages = f"sqlite:///{tmp_path}/chats.db", [user("Which log?")]
     with StubServer(ScriptedModel([*script(), *script()], "anthropic")) as server:
         seen = []
-        for _ in range(2):  # A new process does not count again what the one before counted.
+        for _ in range(2):  # A new process counts from its second call on, and nothing again.
             with running_proxy(server.url, store=url) as proxy:
                 work(proxy, messages, "claude-haiku-4-5", marks=marks)
                 until(lambda: numbers(proxy)[ANSWERED] == CALLS + 1)
@@ -75,12 +75,13 @@ def test_the_money_is_that_of_the_context_meter(marks: bool, tmp_path: Path, cap
         with foveate.open_conversation(name, store=store, format="anthropic", window=16_000) as chat:
             context, scale = chat.context(cost_of=cost_of), chat.budget.scale
     assert context.dollars is not None
-    assert all(one[PRICED] == CALLS + 1 for one in seen)
+    assert [one[PRICED] for one in seen] == [CALLS + 1, CALLS]
     spent, whole = sum(one[SPENT] for one in seen), sum(one[WHOLE] for one in seen)
-    assert spent == pytest.approx(context.dollars)
+    assert spent < context.dollars
+    assert spent == pytest.approx(context.dollars, rel=0.1)
     # A token of input of this model costs 1 US dollar per million.
     saved = context.dollars_saved if marks else context.totals.tokens_saved * scale / 1e6
-    assert whole - spent == pytest.approx(saved, rel=0.1)  # Each request has the scale of its time.
+    assert whole - spent == pytest.approx(saved, rel=0.15)  # Each request has the scale of its time.
     assert bool(context.totals.usage.cache_read) is marks
     share = 1 - seen[0][SPENT] / seen[0][WHOLE]
     assert f"saved ({share:.0%}), in 31 requests with known prices" in capsys.readouterr().out

@@ -40,16 +40,22 @@ class Savings:
         self._lock = threading.Lock()
         self._counted: WeakKeyDictionary[Conversation, Totals] = WeakKeyDictionary()
 
+    def begin(self, chat: Conversation) -> None:
+        """Count a new conversation from its first call on. Call it before each request."""
+        if not len(chat):
+            with self._lock:
+                self._counted.setdefault(chat, NO_TOTALS)
+
     def count(self, chat: Conversation, model: str) -> Amounts | None:
         """Return the amounts since the last count; None if there is no reply since, or no price is known.
 
-        Reads the history of a conversation that another process began, once, and leaves out what it cost before.
+        Of a conversation that another process began, the first call is not counted, and the whole history is read once.
         """
         if _rates(model) is None:
             return None
         totals = chat.totals()
         with self._lock:
-            before = self._counted.get(chat, NO_TOTALS if totals.calls == 1 else totals)
+            before = self._counted.get(chat, totals)
             if totals.calls < before.calls:  # Another thread has counted more.
                 return None
             self._counted[chat] = totals

@@ -113,6 +113,7 @@ class Turns:
         record.conversation = recognized.name
         pool = self._pool(tenant, api.format)
         with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
+            self._savings.begin(chat)
             wire = WireRequest(chat, api, body)
             record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
