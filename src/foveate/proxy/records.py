@@ -56,6 +56,12 @@ class RequestRecord:
         self._statuses: list[int] = []
         self._bytes_answered = 0
 
+    def add_money(self, amounts: Amounts | None) -> None:
+        """Add what a reply cost: an answer with expansions has several."""
+        if amounts is not None:
+            before = self.money or NOTHING
+            self.money = Amounts(before.spent + amounts.spent, before.whole + amounts.whole)
+
     def answered(self, status: int) -> None:
         """Note the status of a provider's answer."""
         self._statuses.append(status)

@@ -40,6 +40,10 @@ class Savings:
         self._lock = threading.Lock()
         self._counted: WeakKeyDictionary[Conversation, Totals] = WeakKeyDictionary()
 
+    def load(self) -> None:
+        """Load the list of prices, which takes a second, so that no answer waits for it."""
+        cost_of("claude-haiku-4-5")
+
     def begin(self, chat: Conversation) -> None:
         """Count a new conversation from its first call on. Call it before each request."""
         if not len(chat):

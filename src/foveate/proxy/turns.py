@@ -59,6 +59,7 @@ class Turns:
         self._settings, self._store, self._upstream = settings, store, upstream
         self._recognizer, self._savings = Recognizer(store), Savings()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="foveate-proxy")
+        self._threads.submit(self._savings.load)
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str], Conversations] = {}
         self._warned: set[str] = set()
@@ -81,10 +82,8 @@ class Turns:
         record.seconds = perf_counter() - began
         try:
             await client.while_connected(self._exchange(client, raw, api, turn and turn.wire, record))
-        finally:
-            if turn is not None:
-                await self._in_thread(self._count, turn.wire, record)
-            del turn  # The traceback of an error would keep it.
+        finally:  # The traceback of an error would keep the turn.
+            del turn
 
     # ----------------------------------------------------------------------------------------------------- the request
 
@@ -118,13 +117,6 @@ class Turns:
             record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
         return _Turn(wire, recognized)
-
-    def _count(self, wire: WireRequest, record: RequestRecord) -> None:
-        """Note what the request cost. No price and no fault of the count changes the answer."""
-        try:
-            record.money = self._savings.count(wire.chat, wire.model)
-        except Exception as error:
-            _log.warning("The cost of a request is not counted. %s: %s", type(error).__name__, error)
 
     def _pool(self, tenant: str, format: str) -> Conversations:
         with self._lock:
@@ -193,14 +185,14 @@ class Turns:
                 if shown := wire.feed(piece):
                     await client.write(shown)
         except (aiohttp.ClientError, TimeoutError):
-            await client.write(await self._in_thread(wire.ended))
+            await client.write(await self._in_thread(self._ended, wire, record))
             raise
         except asyncio.CancelledError:  # Clients close the connection behind the last event, before the stream ends.
             record.is_complete = wire.is_complete
-            await self._in_thread(wire.ended)
+            await self._in_thread(self._ended, wire, record)
             raise
         record.is_complete = True
-        rest = await self._in_thread(wire.ended)
+        rest = await self._in_thread(self._ended, wire, record)
         if wire.follow_up is None:
             await client.finish(rest)
         elif rest:
@@ -211,7 +203,7 @@ class Turns:
     ) -> None:
         content = await answer.read()
         record.piece(len(content))
-        shown = await self._in_thread(wire.received, content)
+        shown = await self._in_thread(self._received, wire, content, record)
         if shown is not None:
             await client.answer(answer.status, self._headers(answer, record), shown)
 
@@ -231,6 +223,25 @@ class Turns:
         else:
             await client.answer(answer.status, self._headers(answer, record), content)
         return False
+
+    def _ended(self, wire: WireRequest, record: RequestRecord) -> bytes:
+        """Record the reply of a stream that ended, and return what the client still gets."""
+        rest = wire.ended()
+        self._count(wire, record)
+        return rest
+
+    def _received(self, wire: WireRequest, content: bytes, record: RequestRecord) -> bytes | None:
+        """Record a whole reply, and return what the client gets; None if the request goes on."""
+        shown = wire.received(content)
+        self._count(wire, record)
+        return shown
+
+    def _count(self, wire: WireRequest, record: RequestRecord) -> None:
+        """Note what the request cost. No price and no fault of the count changes the answer."""
+        try:
+            record.add_money(self._savings.count(wire.chat, wire.model))
+        except Exception as error:
+            _log.warning("The cost of a request is not counted. %s: %s", type(error).__name__, error)
 
     def _headers(self, answer: aiohttp.ClientResponse, record: RequestRecord) -> list[Header]:
         return [*response_headers(answer.raw_headers, is_changed=True), *record.headers()]
