@@ -20,7 +20,8 @@ from pages import run_page
 from scenario import ANSWER, CALLS, QUESTION, WINDOW, exact_tokens, largest, log_text, reader
 
 import foveate
-from foveate.hosts.transport import HEADER, async_http_client, conversation, http_client
+from foveate.hosts.transport import async_http_client, conversation, http_client
+from foveate.requests import CONVERSATION_HEADER
 from foveate.testing import CutReply, Failure, ScriptedModel, call, say
 from foveate.testing.server import StubServer
 
@@ -282,8 +283,10 @@ def test_the_header_names_the_conversation_and_is_not_sent(tmp_path: Path):
     model = ScriptedModel(lambda request: say(ANSWER), "openai")
     with StubServer(model) as server, client_of("openai", server, store=url) as client:
         for name in ("ann", "ben"):
-            client.chat.completions.create(model="gpt-5", messages=first_list(), extra_headers={HEADER: name})
-        assert all(HEADER not in received.headers for received in server.received)
+            client.chat.completions.create(
+                model="gpt-5", messages=first_list(), extra_headers={CONVERSATION_HEADER: name}
+            )
+        assert all(CONVERSATION_HEADER not in received.headers for received in server.received)
     with foveate.open_store(url) as store:
         assert sorted(store.names("")) == ["ann", "ben"]
 

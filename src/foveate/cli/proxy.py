@@ -81,12 +81,12 @@ def proxy(
     """
     if status:
         return _print_status(host, PORT if port is None else port)
-    if arguments and wrap is None:
+    if wrap is not None:
+        _check_client(workers, tokens, host)
+    elif arguments:
         raise BadSetting(f"{arguments[0]!r} is an argument for a client. Name the client: --wrap claude.")
-    if wrap is not None and (workers != 1 or tokens is not None or host != "127.0.0.1"):
-        raise BadSetting(
-            "A client of --wrap has its own proxy on this computer. Leave out --workers, --tokens and --host."
-        )
+    if workers < 1 or max_body < 1 or not 0 <= (port or 0) < 65_536:
+        raise BadSetting("--workers and --max-body must be at least 1, and --port must be a port.")
     try:
         from ..proxy.server import serve
         from ..proxy.settings import TOKEN, ProxySettings, is_loopback, read_tokens, upstreams_of
@@ -97,8 +97,6 @@ def proxy(
     from ..open.pool import Conversations
     from .chat.options import choose_store, data_folder
 
-    if workers < 1 or max_body < 1 or not 0 <= (port or 0) < 65_536:
-        raise BadSetting("--workers and --max-body must be at least 1, and --port must be a port.")
     settings = settings_of(policy)
     keys = {} if wrap else read_tokens(tokens, os.environ.get(TOKEN, ""), settings["tenant"])
     if not keys and not is_loopback(host):
@@ -132,6 +130,14 @@ def proxy(
     print(f"Serving {local}. Set ANTHROPIC_BASE_URL={local} or OPENAI_BASE_URL={local}/v1.", file=sys.stderr)
     serve(made, workers=workers)
     return 0
+
+
+def _check_client(workers: int, tokens: Path | None, host: str) -> None:
+    """Raise BadSetting for options that a proxy of --wrap cannot have."""
+    if workers != 1 or tokens is not None or host != "127.0.0.1":
+        raise BadSetting(
+            "A client of --wrap has its own proxy on this computer. Leave out --workers, --tokens and --host."
+        )
 
 
 def _print_status(host: str, port: int) -> int:

@@ -17,6 +17,7 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from ..core.profiles import window_of
 from ..core.stamps import Usage
+from ..requests import SERVER_STATE
 from .litellm_requests import KEYS, changed, kind_of, list_key, metadata, model_of, plain, usage_of, window_in_table
 from .sdk_requests import SdkRequest, SdkRequests
 
@@ -29,7 +30,6 @@ _FORMATS: Final = {
     "responses": "openai_responses",
 }
 """A kind of LiteLLM's calls -> the wire format of its requests."""
-_SERVER_STATE: Final = ("previous_response_id", "conversation")
 _MAX_CALLS: Final = 1_000
 """Calls without a known end that are remembered. Failed calls have none."""
 
@@ -112,7 +112,7 @@ class FoveateLogger(CustomLogger):
 
     def _begin(self, format: str, kwargs: dict[str, Any]) -> SdkRequest | None:
         """Return the request with its view; None if it is sent as it is."""
-        body = {key: kwargs[key] for key in (*KEYS, *_SERVER_STATE) if kwargs.get(key) is not None}
+        body = {key: kwargs[key] for key in (*KEYS, *SERVER_STATE) if kwargs.get(key) is not None}
         key = list_key(format)
         if isinstance(body.get(key), list):
             body[key] = [plain(message) for message in body[key]]

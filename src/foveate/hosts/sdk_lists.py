@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from ..core.message_keys import message_key
 from ..formats import get_format
+from ..requests import api_for
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
     from ..core.messages import Message
 
-__all__ = ["APIS", "begins_with", "content_name", "first_message", "listed"]
+__all__ = ["begins_with", "content_name", "first_message", "listed"]
 
 _INSTRUCTIONS: Final = ("system", "developer")
 """Roles of messages that a program may change from request to request."""
@@ -21,24 +22,9 @@ _OPENING: Final = 4
 """Messages of a history among which its first one that is no instruction stands."""
 
 
-class _Api(NamedTuple):
-    """The keys of a request of one API."""
-
-    messages: str
-    system: str
-
-
-APIS: Final = {
-    "anthropic": _Api("messages", "system"),
-    "openai": _Api("messages", ""),
-    "openai_responses": _Api("input", "instructions"),
-}
-"""The wire format of an API, and its keys."""
-
-
 def first_message(format: str, body: dict[str, Any]) -> Message | None:
     """Return the first message that is no instruction, which a list keeps as it grows."""
-    given = listed(body[APIS[format].messages])
+    given = listed(body[api_for(format).messages])
     first = next((item for item in given if not (isinstance(item, dict) and item.get("role") in _INSTRUCTIONS)), None)
     return None if first is None else next(iter(get_format(format).parse(first)), None)
 

@@ -6,22 +6,18 @@ A fault here never stops a request: it is sent as the program made it, and a war
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..core.stamps import Usage
 from ..errors import FoveateError
-from ..requests import WireRequest, api_of
+from ..requests import SERVER_STATE, ApiError, WireRequest, api_for, api_of
 from .host import Host, logged, model_name
-from .sdk_lists import APIS, begins_with, content_name, first_message, listed
+from .sdk_lists import begins_with, content_name, first_message, listed
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
 __all__ = ["SdkRequest", "SdkRequests"]
-
-
-_SERVER_STATE: Final = ("previous_response_id", "conversation")
-"""Fields of requests whose history the provider keeps. Such requests stay as they are."""
 
 
 class SdkRequests:
@@ -65,7 +61,7 @@ class SdkRequests:
         users apart that have no name. `window`: that of the model in tokens, if foveate does not know the model.
         """
         try:
-            if state := [key for key in _SERVER_STATE if body.get(key)]:
+            if state := [key for key in SERVER_STATE if body.get(key)]:
                 raise FoveateError(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
             return SdkRequest(self._conversation(format, body, name, session, user), format, body, window)
         except Exception as error:
@@ -87,7 +83,7 @@ class SdkRequest:
     """One request of a program that calls the SDK: its view, and what becomes of the answer."""
 
     def __init__(self, chat: Conversation, format: str, body: dict[str, Any], window: int | None = None) -> None:
-        api = APIS[format]
+        api = api_for(format)
         self.format, self._chat, self._body = format, chat, body
         messages = listed(body[api.messages])
         system = body.get(api.system) if api.system else None
@@ -113,10 +109,9 @@ class SdkRequest:
         """Return whether the request was too long for the provider, and is smaller now."""
         if status not in (400, 413):
             return False
-        error = _ApiError(content.decode(errors="replace")[:10_000], status)
         try:
-            self.betas, self.body = self._written(self._chat.retry_smaller(error))
-        except (_ApiError, FoveateError):
+            self.betas, self.body = self._written(self._chat.retry_smaller(ApiError(status, content)))
+        except (ApiError, FoveateError):
             return False
         return True
 
@@ -129,11 +124,3 @@ class SdkRequest:
         """Record the usage of an answer that the next list brings."""
         with logged("The usage of a reply was not recorded"):
             self._chat.bill(self._turn, usage)
-
-
-class _ApiError(Exception):
-    """The provider's answer to a request that it refused, as an exception of an SDK."""
-
-    def __init__(self, text: str, status_code: int) -> None:
-        super().__init__(text)
-        self.status_code = status_code

@@ -20,10 +20,10 @@ from typing import Any, Literal
 
 from ..requests import WireRequest
 from .sdk_requests import SdkRequests
-from .transport_messages import HEADER, changed_request, changed_response, request_parts
+from .transport_messages import changed_request, changed_response, request_parts
 from .transport_streams import AnswerStream
 
-__all__ = ["HEADER", "async_http_client", "conversation", "http_client"]
+__all__ = ["async_http_client", "conversation", "http_client"]
 
 _name: ContextVar[str] = ContextVar("foveate_conversation", default="")
 

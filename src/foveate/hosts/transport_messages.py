@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
-from ..requests import WireRequest
+from ..requests import CONVERSATION_HEADER, WireRequest, beta_header
 
-__all__ = ["HEADER", "changed_request", "changed_response", "request_parts"]
-
-HEADER: Final = "x-foveate-conversation"
-"""The request header with the name of the conversation. It is not sent on."""
+__all__ = ["changed_request", "changed_response", "request_parts"]
 
 
 def request_parts(request: Any, content: bytes, name: str) -> tuple[str, bytes, str]:
     """Return the path, the body, and the name of the conversation: `name`, unless the request has another."""
-    name = request.headers.pop(HEADER, "") or name
+    name = request.headers.pop(CONVERSATION_HEADER, "") or name
     return (request.url.path if request.method == "POST" else "", content, name)
 
 
@@ -24,8 +21,8 @@ def changed_request(httpx: ModuleType, request: Any, call: WireRequest) -> Any:
     dropped = {b"content-length", b"accept-encoding", b"anthropic-beta" if call.betas else b""}
     headers = [(name, value) for name, value in request.headers.raw if name.lower() not in dropped]
     if call.betas:
-        betas = [beta.strip() for beta in request.headers.get("anthropic-beta", "").split(",")]
-        headers.append((b"anthropic-beta", ",".join(dict.fromkeys(filter(None, [*betas, *call.betas]))).encode()))
+        value = beta_header(request.headers.get("anthropic-beta", ""), call.betas)
+        headers.append((b"anthropic-beta", value.encode()))
     return httpx.Request(
         request.method, request.url, headers=headers, content=call.content, extensions=request.extensions
     )

@@ -15,14 +15,12 @@ import msgspec
 from msgspec import Raw
 
 from ..core.conversation_names import child_name
+from ..requests import CONVERSATION_HEADER
 
-__all__ = ["HEADER", "ClientIds", "read_ids"]
-
-HEADER: Final = "x-foveate-conversation"
-"""The request header with a name that the program chose for its conversation. It is not sent on."""
+__all__ = ["ClientIds", "read_ids"]
 
 _SESSIONS: Final = (
-    HEADER,
+    CONVERSATION_HEADER,
     "x-claude-code-session-id",
     "session-id",
     "session_id",
@@ -86,7 +84,7 @@ def read_ids(headers: Mapping[str, str], fields: Mapping[str, Raw]) -> ClientIds
         session,
         "" if agent == session else agent,
         int(window) if window.isdecimal() and len(window) < 10 else 0,
-        bool(headers.get(HEADER)),
+        bool(headers.get(CONVERSATION_HEADER)),
         _owner_of(headers, user),
     )
 

@@ -22,14 +22,12 @@ from ..conversation.caller_history import quotes
 from ..core.conversation_names import child_name
 from ..errors import NoSuchConversation
 from ..ports import Head, Store
-from ..requests import Api, RequestBody
+from ..requests import SERVER_STATE, Api, RequestBody
 from .client_ids import ClientIds, read_ids
 from .sent_lists import START, Key, Match, SentList, StoredKey, digest_of, match, pair_key, stored_keys
 
 __all__ = ["Recognized", "Recognizer"]
 
-_SERVER_STATE: Final = ("previous_response_id", "conversation")
-"""Fields of requests whose history the provider keeps."""
 _TOOL_ITEM: Final = b'"additional_tools"'
 """The item with the tools of newer requests of Codex, which have no field `tools`."""
 _LOOKS: Final = ((6, 4), (32, 32), (100_000, 32))
@@ -95,7 +93,7 @@ class Recognizer:
         BadMessage and MsgspecError (a ValueError) if the body cannot be read, and StoreError.
         """
         fields = body.fields
-        if api.messages not in fields or any(_is_set(fields.get(key)) for key in _SERVER_STATE):
+        if api.messages not in fields or any(_is_set(fields.get(key)) for key in SERVER_STATE):
             return None
         ids = read_ids(headers, fields)
         sent = SentList(api, body)

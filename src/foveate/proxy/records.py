@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import TextIO
 from urllib.parse import quote
 
+from ..requests import CONVERSATION_HEADER
 from .client import ClientRequest, Header
 from .metrics import Metrics
 from .savings import NOTHING, Amounts
@@ -76,7 +77,7 @@ class RequestRecord:
         """Return headers of the answer that tell the client what was saved."""
         headers = [(b"x-foveate-request-id", self.id.encode())]
         if self.outcome == "managed":
-            headers.append((b"x-foveate-conversation", quote(self.conversation, safe="/~").encode()))
+            headers.append((CONVERSATION_HEADER.encode(), quote(self.conversation, safe="/~").encode()))
             headers.append((b"x-foveate-tokens-saved", str(max(0, self.tokens_before - self.tokens_after)).encode()))
         elif self.outcome == "unchanged":
             headers.append((b"x-foveate-unchanged", quote(self.reason, safe=" ,:;()='/")[:200].encode()))

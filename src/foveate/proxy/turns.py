@@ -20,7 +20,7 @@ from ..errors import FoveateError
 from ..open import Options
 from ..open.pool import Conversations
 from ..ports import Store
-from ..requests import Api, RequestBody, WireRequest
+from ..requests import Api, RequestBody, WireRequest, beta_header
 from .client import ClientRequest, Header
 from .recognition import Recognized, Recognizer
 from .records import RequestRecord
@@ -260,8 +260,7 @@ def _betas(client: ClientRequest, betas: tuple[str, ...]) -> list[Header]:
     """Return the header `anthropic-beta` with the client's values and those that the view needs."""
     if not betas:
         return []
-    given = (value.strip() for value in client.values.get("anthropic-beta", "").split(","))
-    return [(b"anthropic-beta", ",".join(dict.fromkeys(filter(None, (*given, *betas)))).encode())]
+    return [(b"anthropic-beta", beta_header(client.values.get("anthropic-beta", ""), betas).encode())]
 
 
 def unchanged(client: ClientRequest, api: Api, raw: bytes) -> tuple[bytes, list[Header]]:

@@ -12,8 +12,19 @@ splice_*.py      one answer for the client, made of several of one format
 
 from __future__ import annotations
 
-from .apis import Api, api_of, model_name
+from .apis import CONVERSATION_HEADER, SERVER_STATE, Api, api_for, api_of, beta_header, model_name
 from .body import RequestBody
-from .request import WireRequest
+from .request import ApiError, WireRequest
 
-__all__ = ["Api", "RequestBody", "WireRequest", "api_of", "model_name"]
+__all__ = [
+    "CONVERSATION_HEADER",
+    "SERVER_STATE",
+    "Api",
+    "ApiError",
+    "RequestBody",
+    "WireRequest",
+    "api_for",
+    "api_of",
+    "beta_header",
+    "model_name",
+]

@@ -1,13 +1,19 @@
-"""The APIs whose requests can show a view, by their paths."""
+"""The APIs whose requests can show a view, and what their requests have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from ..errors import BadSetting
 from ..models.known import check_model
 
-__all__ = ["Api", "api_of", "model_name"]
+__all__ = ["CONVERSATION_HEADER", "SERVER_STATE", "Api", "api_for", "api_of", "beta_header", "model_name"]
+
+SERVER_STATE: Final = ("previous_response_id", "conversation")
+"""Fields of requests whose history the provider keeps."""
+CONVERSATION_HEADER: Final = "x-foveate-conversation"
+"""The header of a request in which a program names the conversation. It is not sent on."""
 
 
 class Api(NamedTuple):
@@ -26,6 +32,7 @@ _APIS: Final = {
     "/chat/completions": Api("openai", "messages", ""),
     "/responses": Api("openai_responses", "input", "instructions"),
 }
+_BY_FORMAT: Final = {api.format: api for api in _APIS.values()}
 
 
 def api_of(path: str) -> Api | None:
@@ -34,6 +41,16 @@ def api_of(path: str) -> Api | None:
     `/v1/threads/ID/messages` belongs to another API of OpenAI.
     """
     return next((api for end, api in _APIS.items() if path.endswith(end)), None)
+
+
+def api_for(format: str) -> Api:
+    """Return the API whose requests have this format. Raises KeyError for a format without requests by path."""
+    return _BY_FORMAT[format]
+
+
+def beta_header(given: str, betas: Iterable[str]) -> str:
+    """Return the value of the header `anthropic-beta`: that of the client, and what is missing in it."""
+    return ",".join(dict.fromkeys(filter(None, (*map(str.strip, given.split(",")), *betas))))
 
 
 def model_name(format: str, name: str) -> str:

@@ -20,11 +20,11 @@ from ..core.needs import Needs
 from ..errors import BadInput, FoveateError
 from ..expand.tool import EXPAND_INSTRUCTION, NAMES, TOOL, expand_tool, offers_expand
 from .answer import Answer
-from .apis import Api, model_name
+from .apis import SERVER_STATE, Api, model_name
 from .body import RequestBody
 from .cache_marks import add_marks, keep_marks
 
-__all__ = ["MAX_EXPANSIONS", "WireRequest"]
+__all__ = ["MAX_EXPANSIONS", "ApiError", "WireRequest"]
 
 _log = logging.getLogger("foveate")
 
@@ -33,11 +33,17 @@ MAX_EXPANSIONS: Final = 8
 _REFUSAL: Final = (
     f"This answer has used `expand` {MAX_EXPANSIONS} times. Go on with what you have, and say what is missing."
 )
-_SERVER_STATE: Final = ("previous_response_id", "conversation")
-"""Fields of requests whose history the provider keeps."""
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _INSTRUCTION: Final = msgspec.json.encode(EXPAND_INSTRUCTION)
+
+
+class ApiError(Exception):
+    """The provider's answer to a request that it refused, as an exception of an SDK."""
+
+    def __init__(self, status_code: int, content: bytes) -> None:
+        super().__init__(content.decode(errors="replace")[:10_000])
+        self.status_code = status_code
 
 
 class WireRequest:
@@ -59,7 +65,7 @@ class WireRequest:
         """
         body = content if isinstance(content, RequestBody) else RequestBody(api, content)
         fields = body.fields
-        if state := [key for key in _SERVER_STATE if _value(fields.get(key))]:
+        if state := [key for key in SERVER_STATE if _value(fields.get(key))]:
             raise BadInput(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
         if (_value(fields.get("n")) or 1) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
@@ -162,11 +168,9 @@ class WireRequest:
         """Return whether the provider refused the request as too long, and `content` is smaller now."""
         if status not in (400, 413):
             return False
-        error = RuntimeError(content.decode(errors="replace")[:10_000])
-        error.status_code = status  # type: ignore[attr-defined]
         try:
-            self.chat.retry_smaller(error)
-        except (RuntimeError, FoveateError):
+            self.chat.retry_smaller(ApiError(status, content))
+        except (ApiError, FoveateError):
             return False
         self.view = self.chat.view
         self._write()
