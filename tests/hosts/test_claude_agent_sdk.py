@@ -25,7 +25,8 @@ from scenario import ANSWER, CALLS, QUESTION, exact_tokens, largest, log_text, r
 import foveate
 from foveate import Message
 from foveate.errors import BadInput, BadSetting, StoreError
-from foveate.hosts.claude_agent_sdk import FoveateTools, _texts, _with_texts
+from foveate.hosts.claude_agent_sdk import FoveateTools
+from foveate.hosts.claude_agent_sdk_outputs import texts_of, with_texts
 from foveate.testing import Failure, ScriptedModel, call, say
 from foveate.testing.server import StubServer
 
@@ -250,9 +251,9 @@ SHAPES = st.recursive(
 
 @given(SHAPES)
 def test_an_output_without_long_texts_is_equal(value: Any):
-    assert _with_texts(value, {}) == value
-    changed = _with_texts(value, {text: text + "!" for text in _texts(value)})
-    assert sorted(_texts(changed)) == sorted(text + "!" for text in _texts(value))
+    assert with_texts(value, {}) == value
+    changed = with_texts(value, {text: text + "!" for text in texts_of(value)})
+    assert sorted(texts_of(changed)) == sorted(text + "!" for text in texts_of(value))
 
 
 def test_the_page_runs(home: Path, monkeypatch: pytest.MonkeyPatch):

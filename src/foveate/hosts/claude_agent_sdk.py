@@ -29,6 +29,7 @@ from ..errors import BadInput, BadSetting, FoveateError
 from ..mcp import build_server
 from ..open import open_conversation
 from ..policies.tool_kinds import create_name_filter
+from .claude_agent_sdk_outputs import texts_of, with_texts
 
 __all__ = ["FoveateTools"]
 
@@ -37,8 +38,6 @@ _SERVER: Final = "foveate"
 _TOOLS: Final = ("expand", "search_history")
 _PROTECTED: Final = ("Read", "Edit", "Write", "NotebookEdit", "Skill", "ToolSearch")
 """Tools of Claude Code whose results stay: an edit needs the lines that it replaces, and instructions are short."""
-_BYTES: Final = frozenset({"base64", "data"})
-"""Fields of a result that hold a file, not a text."""
 
 
 class FoveateTools:
@@ -101,7 +100,7 @@ class FoveateTools:
 
     def _shortened(self, input: dict[str, Any]) -> Any:
         """Store the long texts of a result, and return the result with digests; None if it has no long text."""
-        long = [text for text in _texts(input["tool_response"]) if len(text) >= self._least]
+        long = [text for text in texts_of(input["tool_response"]) if len(text) >= self._least]
         if not long:
             return None
         id, name = str(input["tool_use_id"]), str(input["tool_name"])
@@ -114,7 +113,7 @@ class FoveateTools:
             short = {text: digest(text, int(len(text) * self._share), entry.handle).text for text in long}
             shown = Text("\n".join(short[text] for text in long))
             chat.edit(Replace(Target(entry.id), (shown,), "", f"longer than {self._least:,} characters"))
-        return _with_texts(input["tool_response"], short)
+        return with_texts(input["tool_response"], short)
 
 
 class _Stored:
@@ -147,30 +146,3 @@ def _server(source: _Stored) -> Server[Any]:
             return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
 
     return Server(_SERVER, on_list_tools=list_tools, on_call_tool=call_tool)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts of a tool's output, files left out."""
-    match value:
-        case str():
-            yield value
-        case dict():
-            for key, inner in value.items():
-                if key not in _BYTES:
-                    yield from _texts(inner)
-        case list():
-            for inner in value:
-                yield from _texts(inner)
-
-
-def _with_texts(value: Any, others: dict[str, str]) -> Any:
-    """Return a tool's output in the same shape, with other texts in place of some."""
-    match value:
-        case str():
-            return others.get(value, value)
-        case dict():
-            return {key: inner if key in _BYTES else _with_texts(inner, others) for key, inner in value.items()}
-        case list():
-            return [_with_texts(inner, others) for inner in value]
-        case _:
-            return value
