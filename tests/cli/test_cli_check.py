@@ -24,7 +24,7 @@ def test_check_counts_tokens_by_role_tool_and_message(run, recording):
     assert ["edit_file", "1", "5", "<1", "%"] not in lines
     table = lines[lines.index(["largest", "from", "begins", "tokens", "share"]) :]
     assert [line[0] for line in table[1:7]] == ["m4", "m6", "m8", "m10", "m12", "m14"]
-    assert len([line for line in table if line and line[0].startswith("m")]) == 10
+    assert table.index([]) == 1 + 10
 
 
 def test_check_prints_json(run, recording):
@@ -43,6 +43,20 @@ def test_check_prints_json(run, recording):
         "tokens": 954,
         "begins": "def part_0(): pass def part_0(): pass def part_0(): pass de…",
     }
+
+
+def test_check_shows_the_results_that_cost_most(run, recording):
+    """A result of 954 tokens is written to the cache once, and read by the six calls after it."""
+    out = run("check", recording)[1].replace("\u202f", "")
+    assert "Input cost of 8 calls" in out
+    assert "tool results, whole 9" in out
+    lines = [line.split() for line in out.splitlines()]
+    table = lines[lines.index(["costs", "most", "results", "of", "call", "tokens", "calls", "share"]) :]
+    assert table[1] == ["m4", "read_file", "src/part_0.py", "954", "7", "19", "%"]
+    facts = json.loads(run("check", recording, "--json")[1])["cost"]
+    assert facts["calls"] == 8
+    assert facts["results"][0]["cost"] == pytest.approx(954 * (1.25 + 6 * 0.1))
+    assert facts["dollars"] is None
 
 
 ILLEGAL = [

@@ -1,4 +1,4 @@
-"""`foveate check`: findings about a recording's legality, and its tokens by role and tool."""
+"""`foveate check`: findings about a recording's legality, its tokens by role and tool, and what its calls cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
@@ -20,6 +20,9 @@ from ..models.known import format_of_model
 from ..replay.recordings.recording import Recording
 from .options import Provider
 
+if TYPE_CHECKING:
+    from ..inspector.spending import Spending as Costs
+
 __all__ = ["body_of", "check", "positions_of"]
 
 
@@ -32,7 +35,7 @@ def check(
     reader: Annotated[str | None, Parameter(name="--format")] = None,
     lenient: bool = False,
 ) -> int:
-    """Check whether a provider would accept a recording, and show where its tokens are.
+    """Check whether a provider would accept a recording, and show where its tokens are and what makes it expensive.
 
     The exit code is 1 if the provider would refuse it. `foveate repair` writes a copy that the provider accepts.
 
@@ -58,6 +61,7 @@ def check(
     rules = provider or recording.provider or format_of_model(recording.model) or "anthropic"
     findings = _findings(recording, rules)
     spending = _spending([row.message for row in recording.messages])
+    costs = _costs(recording)
     if as_json:
         facts = {
             "transcript": recording.path,
@@ -67,11 +71,13 @@ def check(
             "legal": not findings,
             "findings": findings,
             **msgspec.structs.asdict(spending),
+            "cost": costs,
             "kept_apart": recording.notes,
         }
         sys.stdout.write(msgspec.json.encode(facts).decode() + "\n")
     else:
         _print(recording, rules, findings, spending)
+        _print_costs(costs)
     return 1 if findings else 0
 
 
@@ -188,6 +194,17 @@ def _spending(messages: Sequence[Message]) -> Spending:
     )
 
 
+def _costs(recording: Recording) -> Costs:
+    """Return what the recorded calls cost if each sends everything before it."""
+    from ..core.context import rates_of
+    from ..inspector.spending import spending_of_messages
+    from ..open import cost_of
+
+    cost = cost_of(recording.model) if recording.model else None
+    messages = [row.message for row in recording.messages]
+    return spending_of_messages(messages, tools=recording.tools, rates=rates_of(cost) if cost else None)
+
+
 def _shares(named: Iterable[tuple[str, int]]) -> list[Share]:
     """Sum by name, the largest first."""
     sums: dict[str, tuple[int, int]] = {}
@@ -244,6 +261,52 @@ def _print(recording: Recording, provider: str, findings: Sequence[Finding], spe
         ],
         left=3,
     )
+
+
+_RESULTS = 5
+"""How many of the most expensive results are printed."""
+
+
+def _print_costs(costs: Costs) -> None:
+    """Print one short block: what the calls cost by kind of content, the results that cost most, and repetitions."""
+    from ..inspector.spending import SPENDING_NAMES
+    from ..replay.numbers import count, dollars, percent, plural
+    from .output import heading, print_table, say
+
+    if not costs.cost:
+        return
+    money = "" if costs.dollars is None else f", {dollars(costs.dollars)}"
+    price = f"{count(costs.cost)} tokens at the price of input{money}, if each call sends everything"
+    heading(f"Input cost of {plural(costs.calls, 'call')}", price)
+    say(", ".join(f"{SPENDING_NAMES[share.kind]} {percent(share.cost / costs.cost)}" for share in costs.shares) + ".")
+    if costs.wasted:
+        results = plural(costs.superseded_results, "result")
+        share = percent(costs.wasted / costs.cost)
+        say(f"Superseded by a later read or run: {results}, {share} of the cost.")
+    say()
+    rows = [
+        (
+            f"m{result.position}",
+            result.tool or "unknown",
+            _argument(result.argument),
+            count(result.size),
+            count(result.calls),
+            percent(result.cost / costs.cost),
+            *([] if result.dollars is None else [dollars(result.dollars)]),
+        )
+        for result in costs.results[:_RESULTS]
+    ]
+    if rows:
+        titles = ("costs most", "results of", "call", "tokens", "calls", "share")
+        print_table((*titles, *([] if costs.dollars is None else ["money"])), rows, left=3)
+
+
+def _argument(text: str, width: int = 48) -> str:
+    """Return the beginning of a call's argument, or the end of a path."""
+    from .text import brief, printable
+
+    plain = printable(text)
+    return f"…{plain[1 - width :]}" if "/" in plain and " " not in plain and len(plain) > width else brief(plain, width)
 
 
 _PLACE = re.compile(r"(?:messages|contents|input)\[(\d+)\](?:\.(?:content|parts)\[(\d+)\])?")

@@ -28,7 +28,7 @@ from .tool_kinds import (
     is_same_file,
 )
 
-__all__ = ["GRACE", "SUPERSEDED", "supersede"]
+__all__ = ["GRACE", "SUPERSEDED", "ResultTracker", "Superseded", "supersede"]
 
 GRACE = 10
 """Turns that a read stays after its file was changed."""
@@ -71,7 +71,7 @@ def supersede(
     classifier = create_classifier(reads, writes, looks, asks)
 
     def policy(view: View) -> Iterator[Edit]:
-        tracker = _Tracker(keep)
+        tracker = ResultTracker(keep)
         for entry, state, call in classify_results(view, classifier):
             if call.kind != "other":
                 tracker.add(entry, call, is_error=state == "error")
@@ -86,7 +86,9 @@ def supersede(
     return policy
 
 
-class _Superseded(NamedTuple):
+class Superseded(NamedTuple):
+    """A result that a later one made worthless."""
+
     old: Entry
     newer: Entry
     reason: str
@@ -104,11 +106,13 @@ class _File:
         self.change: Entry | None = None
 
 
-class _Tracker:
+class ResultTracker:
     """Finds the superseded ones among results that are added in order, oldest first."""
 
-    def __init__(self, keep: int) -> None:
-        self.superseded: list[_Superseded] = []
+    def __init__(self, keep: int = 1) -> None:
+        """Create a tracker. `keep`: looks at a page or a screen that stay, with an image and without."""
+        self.superseded: list[Superseded] = []
+        """The superseded results so far, in the order in which a later result replaced them."""
         self._keep = keep
         self._files: dict[str, _File] = {}
         # By file name, and whether the path is absolute. None: no file was changed.
@@ -117,6 +121,7 @@ class _Tracker:
         self._looks: dict[bool, list[Entry]] = {}  # With an image, and without.
 
     def add(self, entry: Entry, call: CallKind, *, is_error: bool) -> None:
+        """Add the next finished result of a call of this kind."""
         match call.kind:
             case "ask":
                 if (older := self._answers.get(call.question)) is not None:
@@ -185,7 +190,7 @@ class _Tracker:
             self._mark(looks.pop(0), entry, "looked again")
 
     def _mark(self, old: Entry, newer: Entry, reason: str) -> None:
-        self.superseded.append(_Superseded(old, newer, reason))
+        self.superseded.append(Superseded(old, newer, reason))
 
 
 def _add_namesake(namesakes: dict[tuple[str, bool], list[_File]], file: _File) -> None:

@@ -14,19 +14,10 @@ from msgspec import Struct
 from . import charts
 from .numbers import brief, count, decimals, percent, plural
 from .report import closing_sentence, group_by_transcript, idle_sentence, notes_of_rows
-from .result import GROUPS, TERMS, ReplayResult, Row, columns_for
+from .result import GROUPS, KIND_NAMES, TERMS, ReplayResult, Row, columns_for
 
 __all__ = ["page"]
 
-NAMES = {
-    "system": "system prompt",
-    "user": "user",
-    "assistant": "assistant",
-    "summaries": "summaries",
-    "placeholders": "placeholders",
-    "results_shrunk": "tool results, shrunk",
-    "results_full": "tool results, whole",
-}
 DETAILS = 4
 """How many of many transcripts are shown call by call."""
 LISTED = 200
@@ -83,7 +74,7 @@ def page(
         overview=_overview(transcripts, main) if many else None,
         details=[_detail(group) for group in largest],
         words=TERMS,
-        kinds=NAMES,
+        kinds=KIND_NAMES,
     )
 
 

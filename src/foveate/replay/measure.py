@@ -48,6 +48,8 @@ class Meter:
         self._bodies: list[bytes] = []  # of the messages of the last request
         self._tokens: list[int] = []  # of the same messages
         self._length = 0  # of the history at the last request
+        self.kept = 0
+        """The number of leading messages of the last request that were the same in the request before."""
 
     def bill(self, request: Sequence[Rendered], length: int) -> Bill:
         """Return the bill of a request that was made when the history had `length` messages."""
@@ -62,7 +64,7 @@ class Meter:
         cached = sum(self._tokens)
         self._tokens += [sum([entry.tokens for entry in now.entries]) for now in request[run:]]
         written = sum(self._tokens[run:])
-        self._bodies, self._length = bodies, length
+        self._bodies, self._length, self.kept = bodies, length, run
         cost = self._prices.read * cached + self._prices.write * written
         return Bill(cached + written, cached, cost, rewritten, unchanged)
 

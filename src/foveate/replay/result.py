@@ -12,7 +12,29 @@ from msgspec import Struct
 
 from .numbers import count, decimals, dollars, percent
 
-__all__ = ["COLUMNS", "GROUPS", "TERMS", "CallFigures", "Column", "EditFigures", "ReplayResult", "Row", "columns_for"]
+__all__ = [
+    "COLUMNS",
+    "GROUPS",
+    "KIND_NAMES",
+    "TERMS",
+    "CallFigures",
+    "Column",
+    "EditFigures",
+    "ReplayResult",
+    "Row",
+    "columns_for",
+]
+
+KIND_NAMES = {
+    "system": "system prompt",
+    "user": "user",
+    "assistant": "assistant",
+    "summaries": "summaries",
+    "placeholders": "placeholders",
+    "results_shrunk": "tool results, shrunk",
+    "results_full": "tool results, whole",
+}
+"""The kinds of content of `CallFigures` with their names for people."""
 
 
 class CallFigures(Struct, frozen=True):
