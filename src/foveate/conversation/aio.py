@@ -260,6 +260,7 @@ class AsyncConversation:
     request_items = _awaited(Conversation.request_items)
     answers = _awaited(Conversation.answers)
     plan = _awaited(Conversation.plan)
+    apply_plan = _awaited(Conversation.apply_plan)
     record = _awaited(Conversation.record)
     bill = _awaited(Conversation.bill)
     discard = _awaited(Conversation.discard)

@@ -233,11 +233,22 @@ class Exchange:
 
     def plan(self, system: object, tools: Sequence[Mapping[str, Any]], choice: ModelChoice) -> Plan:
         """Return the plan of the next request. Changes nothing."""
+        with self._request(system, tools, choice):
+            return self._planner.plan()
+
+    def apply_plan(self, system: object, tools: Sequence[Mapping[str, Any]], choice: ModelChoice) -> None:
+        """Commit the plan of the next request. The request itself is not prepared."""
+        with self._request(system, tools, choice):
+            self._planner.commit_now()
+
+    @contextmanager
+    def _request(self, system: object, tools: Sequence[Mapping[str, Any]], choice: ModelChoice) -> Iterator[None]:
+        """Plan in this block for a request that is not sent."""
         offers_expand = self._state.offers_expand
         try:
             self.use_model(choice)
             self.weigh(system, tools)
-            return self._planner.plan()
+            yield
         finally:
             self._state.offers_expand = offers_expand
             self._state.use_model(*self._choice)

@@ -123,6 +123,20 @@ class Planner:
             self._prefetch.is_handed_on = False
         return None if draft.plan else draft.plan.before
 
+    def commit_now(self) -> None:
+        """Commit the plan that `plan` returns, with the summaries that it needs. No model call follows.
+
+        Raises ConflictError if another writer changed the view first.
+        """
+        self._require_window()
+        try:
+            self._record_compaction()
+            attempts: Attempts = {}
+            self._apply(self._draft(self.policies, self.floor, {}, attempts, sends=True), attempts)
+        except ConflictError:
+            self._state.refresh()
+            raise
+
     def plan_after_reply(self) -> None:
         """Let policies act once a reply is recorded, so that those that count act at their count.
 

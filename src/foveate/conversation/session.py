@@ -29,7 +29,7 @@ from . import validate
 from .append import Appender
 from .calls import Caller, SessionLock
 from .edit import Editor, Eraser
-from .exchange import Exchange
+from .exchange import Exchange, ModelChoice
 from .instrumentation import Places, Reporter
 from .journal_search import number_at
 from .past import Past
@@ -145,6 +145,15 @@ class Session:
     def _reported(self, record: Record, places: Places) -> Receipt:
         self.reporter.commit(record, places)
         return receipt_of(record)
+
+    def apply_plan(
+        self, system: object, tools: Sequence[Mapping[str, Any]], choice: ModelChoice
+    ) -> tuple[Receipt, ...]:
+        """Commit the plan of the next request, and report the commits."""
+        before, places = self.head.number, self.reporter.places()
+        self.exchange.apply_plan(system, tools, choice)
+        self.reporter.commits(before, places)
+        return tuple(self.receipts(before))
 
     def compact(self, focus: str) -> Receipt:
         """Compact, and report the commits."""

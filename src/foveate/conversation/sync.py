@@ -226,6 +226,17 @@ class Conversation:
         with self._session.lock:
             return self._session.exchange.plan(system, tools, (model, window))
 
+    def apply_plan(
+        self, *, system: object = None, tools: Tools = (), model: str | None = None, window: int | None = None
+    ) -> tuple[Receipt, ...]:
+        """Commit the plan that `plan` returns with the same arguments, without a model call; return the receipts.
+
+        Summaries that the plan needs are written first. The newest messages count as of the last `refresh`. Raises
+        ConflictError if another writer changed the view since then, and what `prompt` raises for a plan.
+        """
+        with self._session.lock:
+            return self._session.apply_plan(system, tools, (model, window))
+
     @property
     def needs(self) -> Needs:
         """Beta features and options of the call that the newest prompt needs beyond its messages."""
