@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+pytest.importorskip("starlette", reason="starlette is not installed (the extra `inspect`)")
+pytest.importorskip("jinja2", reason="Jinja2 is not installed (the extra `inspect`)")
+
 from browsing import Pages, chromium_path
+from starlette.testclient import TestClient
+
+from foveate import open_conversation
+from foveate.inspector import build_app
+from foveate.open import open_store
+from foveate.ports import Store
 
 
 @pytest.fixture(scope="module")
@@ -30,3 +40,25 @@ def pages(browser: Any) -> Iterator[Pages]:
     yield pages
     pages.close()
     assert pages.faults == []
+
+
+@pytest.fixture
+def store(tmp_path) -> Iterator[Store]:
+    """A SQLite store with the conversation `a/b`."""
+    with open_store(f"sqlite:///{tmp_path / 'chats.db'}") as opened:
+        with open_conversation("a/b", store=opened, window=100_000) as chat:
+            chat.append("Hello <script>alert(1)</script>")
+            chat.record({"role": "assistant", "content": "Good day"})
+        yield opened
+
+
+def client_of(app: Any) -> TestClient:
+    """Return a client of an application under a local name."""
+    return TestClient(app, base_url="http://localhost:8788", follow_redirects=False)
+
+
+@pytest.fixture
+def client(store: Store) -> Iterator[TestClient]:
+    """A client of the pages of `store`."""
+    with client_of(build_app(store)) as opened:
+        yield opened

@@ -18,6 +18,7 @@ from .chat import chat
 from .check import check
 from .db import db
 from .digest import digest
+from .inspect import inspect
 from .mcp import mcp
 from .options import description
 from .policy import list_
@@ -48,7 +49,7 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=False),
     suppress_keyboard_interrupt=False,
 )
-for command in (chat, replay, show, check, digest, repair, mcp, proxy):
+for command in (chat, replay, show, inspect, check, digest, repair, mcp, proxy):
     app.command(command, help=description(command))
 policies = App(name="policy", help="List the presets, and show the effective settings.")
 policies.command(show_policy, name="show", help=description(show_policy))

@@ -1,0 +1,85 @@
+"""The application of the inspector: its routes, and errors as pages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from mimetypes import guess_type
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from ..errors import FoveateError
+from ..ports import Store
+from . import conversation, listing
+from .access import Access, Guard
+from .pages import STATIC, Page, page
+from .sources import Source, Sources, StoreSource, by_key
+
+__all__ = ["build_app"]
+
+
+def routes() -> list[BaseRoute]:
+    """Return the routes of all areas. A new area adds its own here."""
+    return [
+        *listing.routes(),
+        *conversation.routes(),
+        Route("/static/{file}", _static, name="static"),
+    ]
+
+
+def build_app(
+    store: str | Store | None = None, *, sources: Sequence[Source] = (), access: Access | None = None
+) -> Starlette:
+    """Return the pages for the conversations of a store, as an ASGI application to run or to mount.
+
+    `store`: a URL as `open_conversation` takes it, or a Store, which stays open. `sources`: more conversations, which
+    every tenant sees. `access`: who is served (default: programs on this computer).
+    """
+    allowed = Access() if access is None else access
+    lock = threading.Lock()
+    by_tenant: dict[str, Sources] = {}
+
+    def sources_of(tenant: str) -> Sources:
+        with lock:
+            if tenant not in by_tenant:
+                own = [] if store is None else [StoreSource(store, tenant=tenant, is_read_only=allowed.is_read_only)]
+                by_tenant[tenant] = by_key([*own, *sources])
+            return by_tenant[tenant]
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            for found in by_tenant.values():
+                for source in found.values():
+                    source.close()
+
+    app = Starlette(
+        routes=routes(),
+        lifespan=lifespan,
+        middleware=[Middleware(Guard, access=allowed)],
+        exception_handlers={HTTPException: _show_error, FoveateError: _show_error},
+    )
+    app.state.page = Page(app.router, allowed, sources_of)
+    return app
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["file"]
+    if name not in STATIC:
+        raise HTTPException(404, f"There is no file {name[:80]!r}.")
+    kind = guess_type(name)[0] or "application/octet-stream"
+    return Response(STATIC[name], media_type=kind, headers={"cache-control": "private, max-age=86400"})
+
+
+async def _show_error(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    text = error.detail if isinstance(error, HTTPException) else str(error)
+    return page(request, "error.html.j2", status, title=f"Error {status}", text=text)

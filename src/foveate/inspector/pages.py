@@ -1,0 +1,196 @@
+"""What all pages share: templates, links, forms, and the conversation that a request names."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Router
+
+from ..conversation import Conversation
+from ..errors import NoSuchConversation
+from ..replay.numbers import brief, count, decimals, dollars, percent, plural
+from .access import Access
+from .sources import Source, Sources
+
+__all__ = [
+    "STATIC",
+    "Page",
+    "form",
+    "fragment",
+    "in_thread",
+    "link",
+    "number",
+    "opened",
+    "page",
+    "source_of",
+    "sources_of",
+]
+
+T = TypeVar("T")
+_MAX_FORM: Final = 100_000
+"""Bytes of a form."""
+MAX_PAGE: Final = 500_000
+"""Bytes of the largest page."""
+
+STATIC: Final[dict[str, bytes]] = {
+    path.name: path.read_bytes() for path in sorted((Path(__file__).parent / "static").iterdir()) if path.is_file()
+}
+"""Scripts and styles by name. No other file can be requested."""
+_VERSION: Final = sha256(b"".join(STATIC.values())).hexdigest()[:12]
+
+
+class _Name(Convertor[str]):
+    """A conversation's name as one segment of a path: `a/b` is `a~2Fb`.
+
+    Servers and proxies decode `%2F`, so a tilde stands for the percent sign.
+    """
+
+    regex = "[^/]+"
+
+    def convert(self, value: str) -> str:
+        return unquote(value.replace("~", "%"), errors="surrogatepass")
+
+    def to_string(self, value: str) -> str:
+        text = quote(value, safe="", errors="surrogatepass").replace("~", "%7E").replace("%", "~")
+        return f"~2E{text[1:]}" if text.startswith(".") else text  # Browsers remove `.` and `..` from a path.
+
+
+register_url_convertor("name", _Name())
+
+
+class Page:
+    """What a request needs besides itself: `request.app.state.page`."""
+
+    def __init__(self, router: Router, access: Access, sources: Callable[[str], Sources]) -> None:
+        self.router, self.access, self.sources = router, access, sources
+
+
+def page_of(request: Request) -> Page:
+    """Return what the application keeps for its pages."""
+    found: Page = request.app.state.page
+    return found
+
+
+def tenant_of(request: Request) -> str:
+    """Return the tenant whose conversations the request sees."""
+    return str(request.scope["foveate.tenant"])
+
+
+def link(request: Request, route: str, /, **values: object) -> str:
+    """Return the path of a route, with the mount's prefix. Values that are not in the path become the query.
+
+    A value that is None or "" is left out.
+    """
+    router = page_of(request).router
+    found = next(one for one in router.routes if getattr(one, "name", "") == route)
+    in_path = {key: value for key, value in values.items() if key in getattr(found, "param_convertors", {})}
+    path = router.url_path_for(route, **in_path)
+    query = [(key, value) for key, value in values.items() if key not in in_path and value not in (None, "")]
+    root = request.scope.get("root_path", "").rstrip("/")
+    return f"{root}{path}{f'?{urlencode(query)}' if query else ''}"
+
+
+def fragment(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
+    """Return a part of a page as HTML, for a script that inserts it."""
+    access = page_of(request).access
+    shared = {
+        "link": partial(link, request),
+        "form_token": lambda: access.form_token(tenant_of(request)),
+        "static": lambda name: link(request, "static", file=name, v=_VERSION),
+        "root": request.scope.get("root_path", "").rstrip("/"),
+        "is_read_only": access.is_read_only,
+    }
+    return HTMLResponse(_templates().get_template(template).render(shared | values), status)
+
+
+page = fragment
+"""Return a whole page: its template extends `base.html.j2` and takes `title`."""
+
+
+async def in_thread(function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
+    """Run a function in a thread, because stores and conversations block."""
+    return await run_in_threadpool(function, *arguments, **keywords)
+
+
+def sources_of(request: Request) -> Sources:
+    """Return the sources that the request may read."""
+    return page_of(request).sources(tenant_of(request))
+
+
+def source_of(request: Request) -> Source:
+    """Return the source in the path. Raises HTTPException 404."""
+    key = request.path_params["source"]
+    found = sources_of(request).get(key)
+    if found is None:
+        raise HTTPException(404, f"There is no source {key[:80]!r}.")
+    return found
+
+
+@contextmanager
+def opened(request: Request) -> Iterator[Conversation]:
+    """Open the conversation in the path. Blocks: call it in a thread. Raises HTTPException 404."""
+    name = request.path_params["name"]
+    try:
+        with source_of(request).open(name) as chat:
+            yield chat
+    except NoSuchConversation as error:
+        raise HTTPException(404, f"There is no conversation {name[:200]!r}.") from error
+
+
+def number(request: Request, name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:
+    """Return a whole number of the query, at least `least` and at most `most`. Raises HTTPException 400."""
+    text = request.query_params.get(name, "")
+    if not text:
+        return default
+    if not (text.isascii() and text.lstrip("-").isdigit() and len(text) <= 12):
+        raise HTTPException(400, f"{name} must be a whole number, not {text[:40]!r}.")
+    return min(most, max(least, int(text)))
+
+
+async def form(request: Request) -> dict[str, str]:
+    """Return the fields of a form that a page of the inspector sent.
+
+    Raises HTTPException 403 for any other form and in read-only mode, and 413 for a large one.
+    """
+    access = page_of(request).access
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        raise HTTPException(415, "Send the form as application/x-www-form-urlencoded.")
+    content = b""
+    async for piece in request.stream():
+        content += piece
+        if len(content) > _MAX_FORM:
+            raise HTTPException(413, f"The form has more than {_MAX_FORM:,} bytes.")
+    fields = dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True))
+    if not hmac.compare_digest(fields.pop("token", "").encode(), access.form_token(tenant_of(request)).encode()):
+        raise HTTPException(403, "The form is too old, or no page of the inspector sent it. Reload the page.")
+    if access.is_read_only:
+        raise HTTPException(403, "The inspector is read-only.")
+    return fields
+
+
+@lru_cache(1)
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("foveate.inspector"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters.update(
+        brief=brief, count=count, decimals=decimals, dollars=dollars, percent=percent, plural=plural
+    )
+    return environment
