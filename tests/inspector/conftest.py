@@ -11,6 +11,9 @@ pytest.importorskip("starlette", reason="starlette is not installed (the extra `
 pytest.importorskip("jinja2", reason="Jinja2 is not installed (the extra `inspect`)")
 
 from browsing import Pages, chromium_path
+from hostile import fill_hostile
+from prepared import fill_sample
+from serving import served
 from starlette.testclient import TestClient
 
 from foveate import open_conversation
@@ -40,6 +43,33 @@ def pages(browser: Any) -> Iterator[Pages]:
     yield pages
     pages.close()
     assert pages.faults == []
+
+
+@pytest.fixture(scope="module")
+def sample_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of an inspector that shows the sample conversations. Tests that change some use `changing_site`."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('sample') / 'chats.db'}"
+    fill_sample(url)
+    with served(build_app(url)) as site:
+        yield site
+
+
+@pytest.fixture
+def changing_site(tmp_path) -> Iterator[str]:
+    """The URL of an inspector of a store of the test's own, with the sample conversations."""
+    url = f"sqlite:///{tmp_path / 'chats.db'}"
+    fill_sample(url)
+    with served(build_app(url)) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of an inspector that shows the hostile conversations, one of them with a line of 10 MB."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('hostile') / 'chats.db'}"
+    fill_hostile(url, line=10_000_000)
+    with served(build_app(url)) as site:
+        yield site
 
 
 @pytest.fixture

@@ -149,8 +149,8 @@ class Guard:
             f"{COOKIE}={self._access.cookie(key)}; HttpOnly; SameSite=Strict; Max-Age={_MONTH}; "
             f"Path={scope.get('root_path') or '/'}{secure}"
         )
-        # Two slashes at the beginning would name another host.
-        place = "/" + path.lstrip("/") + (f"?{rest}" if rest else "")
+        # Two slashes at the beginning would name another host, and browsers read a backslash as a slash.
+        place = "/" + path.lstrip("/\\") + (f"?{rest}" if rest else "")
         await _answer_text(send, 303, "", [(b"location", place.encode()), (b"set-cookie", cookie.encode())])
 
 

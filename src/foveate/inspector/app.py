@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from ..errors import FoveateError
+from ..errors import BadInput, ConflictError, ConversationBusy, FoveateError, NoSuchConversation, UnknownHandle
 from ..ports import Store
 from . import conversation, listing
 from .access import Access, Guard
@@ -80,6 +80,16 @@ async def _static(request: Request) -> Response:
 
 
 async def _show_error(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
+    match error:
+        case HTTPException(status_code=status):
+            pass
+        case NoSuchConversation() | UnknownHandle():
+            status = 404
+        case BadInput():
+            status = 400
+        case ConflictError() | ConversationBusy():
+            status = 409
+        case _:
+            status = 500
     text = error.detail if isinstance(error, HTTPException) else str(error)
     return page(request, "error.html.j2", status, title=f"Error {status}", text=text)

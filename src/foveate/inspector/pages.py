@@ -61,7 +61,11 @@ class _Name(Convertor[str]):
     regex = "[^/]+"
 
     def convert(self, value: str) -> str:
-        return unquote(value.replace("~", "%"), errors="surrogatepass")
+        text = value.replace("~", "%")
+        try:
+            return unquote(text, errors="surrogatepass")
+        except UnicodeDecodeError:
+            return unquote(text)  # No link of ours has this, so no conversation has this name.
 
     def to_string(self, value: str) -> str:
         text = quote(value, safe="", errors="surrogatepass").replace("~", "%7E").replace("%", "~")

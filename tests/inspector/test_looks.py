@@ -1,0 +1,27 @@
+"""Each page in a real browser: light and dark, wide and narrow, with a check of its accessibility and a screenshot."""
+
+from __future__ import annotations
+
+import pytest
+from browsing import LOOKS, check_accessibility, screenshot
+
+pytestmark = pytest.mark.slow
+
+PAGES = {
+    "list": "/",
+    "search": "/?q=fix",
+    "conversation": "/c/store/granary",
+    "kinds": "/c/store/kinds",
+    "missing": "/c/store/none",
+}
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_accessible_and_fits_its_window(pages, sample_site, name, look):
+    if name == "missing":
+        pages.expect("404 ")
+    page = pages.open(sample_site + PAGES[name], look)
+    screenshot(page, f"{name}-{look}")
+    screenshot(page, f"{name}-{look}-whole", whole=True)
+    check_accessibility(page)
