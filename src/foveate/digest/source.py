@@ -10,7 +10,7 @@ import re
 
 from msgspec import Struct
 
-__all__ = ["Source", "read_source"]
+__all__ = ["Source", "read_source", "remove_numbers", "wrapper_end"]
 
 MOST_READ = 400_000
 """Characters that are read. Of a longer text: the beginning, the end and stretches in between."""
@@ -107,6 +107,12 @@ def _add(rows: list[tuple[int, str]], number: int, line: str) -> None:
         at = end
 
 
+def wrapper_end(text: str) -> int:
+    """Return the index after the lines with exit code and times that Codex writes before output; 0 if there are none."""
+    wrapped = _CODEX.match(text)
+    return wrapped.end() if wrapped else 0
+
+
 def _unwrap(source: Source, text: str) -> None:
     rows = source.rows
     wrapped = _CODEX.match(text)
@@ -124,11 +130,11 @@ def _unwrap(source: Source, text: str) -> None:
                 source.note = rows[0][1][6:].removesuffix("</path>").rpartition("/")[2][:60]
                 del rows[:index]
                 break
-    _unnumber(source)
+    remove_numbers(source)
 
 
-def _unnumber(source: Source) -> None:
-    """Remove the numbers that a file viewer printed before the lines."""
+def remove_numbers(source: Source) -> None:
+    """Replace the numbers of the rows by those that a file viewer printed before the lines, and remove these."""
     rows = source.rows
     matches = [(index, _VIEWED.match(line)) for index, (_, line) in enumerate(rows[:40]) if line]
     if len(matches) < 3 or sum(1 for _, match in matches if match) < 0.6 * len(matches):

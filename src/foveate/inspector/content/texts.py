@@ -1,0 +1,256 @@
+"""Texts for people: the kind of a text chooses its form, and a window of its lines is shown.
+
+The kinds are those of the digests (`digest.description`). Each form is a function of a window. A reader who wants the
+text itself asks for the form `plain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from ...digest import describe
+from ...digest.listings import MATCHED, UNNUMBERED
+from ...digest.logs import failure_signs, reports_failure
+from ...digest.pages import read_page
+from ...digest.source import Source, read_source, remove_numbers, wrapper_end
+from .characters import element, visible
+from .code import highlight, language_of_lines
+from .diffs import render_diff_rows, rows_of_patch
+from .lines import Limits, Window, window_of
+from .markdown import looks_like_markdown, open_fence, render_markdown
+from .tables import render_rows, split_table
+from .terminal import has_escapes, render_terminal
+from .trees import Node, TreeLimits, parse_tree, render_tree
+
+__all__ = ["MOST_BYTES", "Place", "block_of_tree", "kind_of", "render_text", "show_more"]
+
+MOST_BYTES = 400_000
+"""Bytes of a block's HTML. Where hidden characters make it longer, fewer lines are shown."""
+_TREE_IN_ROW = 200_000
+"""Characters of JSON that are read as a tree for a row; longer texts only for a page."""
+_ESCAPES_IN = 20_000
+"""Characters at the begin of a text in which escape sequences are looked for."""
+_ENDS_MATTER = frozenset({"output", "log", "terminal"})
+"""Kinds whose last lines say how it ended."""
+
+
+class Place(Struct, frozen=True):
+    """Where a text stands, and how a page of it is reached."""
+
+    url: Callable[..., str] | None = None
+    """Returns the URL of a page. Takes `first` (the number of a line or child), `form` and `at`. None: no pages."""
+    at: str = ""
+    """The path of the text in a JSON tree; "" if it is a text of its own."""
+    is_page: bool = False
+    """Whether this is the page of the text, and not the row of its message."""
+
+    def page(self, first: int = 1, form: str = "") -> str | None:
+        """Return the URL of the page from this line."""
+        return self.url(first=first, form=form, at=self.at) if self.url else None
+
+
+def kind_of(text: str) -> str:
+    """Return the kind of a text: one of `digest.describe`, or `terminal` for escape sequences of a terminal."""
+    return "terminal" if has_escapes(text[:_ESCAPES_IN]) else describe(text).kind
+
+
+def render_text(
+    text: str,
+    limits: Limits,
+    place: Place,
+    *,
+    kind: str = "",
+    language: str = "",
+    first: int = 1,
+    form: str = "",
+) -> Markup:
+    """Return a window of a text in the form of its kind, with links to what is left out.
+
+    `kind`: if it is known, as `markdown` for the words of a model. `language`: the pygments name for code. `first`: the
+    number of the first line, or of the first child of a tree, from 1. `form`: `plain` for the lines as they are.
+    """
+    if not text.strip():
+        return element("p", "c-empty", f"{len(text):,} blank characters" if text else "empty")
+    header = text[: wrapper_end(text)]
+    body = text[len(header) :] if form != "plain" else text
+    kind = "plain" if form == "plain" else kind or kind_of(body if header else text)
+    wrapper = element("pre", "c-wrapper", header.rstrip("\n")) if header and first == 1 and form != "plain" else Markup()
+    if not body.strip():
+        return wrapper
+    if kind == "json" and (tree := _tree(body, limits, place, first)):
+        return wrapper + tree
+    if kind == "page" and "<" in body[:3_000]:
+        body = _page_text(body)
+    while True:
+        window = window_of(body, limits, first, ends=kind in _ENDS_MATTER)
+        shown = _form(kind, window, body, language)
+        if len(shown) <= MOST_BYTES or limits.lines == 1:
+            break
+        limits = limits.half
+    return wrapper + _block(kind, shown, window, place, form)
+
+
+def _form(kind: str, window: Window, text: str, language: str) -> Markup:
+    rows = [row for _, row, _ in window.rows]
+    match kind:
+        case "code" | "edit":
+            return _numbered(window, language, kind == "code")
+        case "json":
+            return _lines(window, highlight(rows, "json"))
+        case "diff":
+            return _lines(window, render_diff_rows(rows_of_patch(rows)), "c-diff")
+        case "terminal":
+            return _lines(window, render_terminal(rows), "c-output")
+        case "matches":
+            return _lines(window, map(_match, rows))
+        case "output" | "log":
+            signs = failure_signs(window.text)
+            return _lines(window, [_reported(row, signs) for row in rows], "c-output")
+        case "page":
+            return _lines(window, map(_headed, rows), "c-text")
+        case "table":
+            return _table(window, text) or _lines(window, map(visible, rows))
+        case "markdown" | "prose":
+            return _prose(window, text, kind == "markdown")
+        case _:
+            return _lines(window, map(visible, rows))
+
+
+# --------------------------------------------------------------------------------------------------------------- forms
+
+
+def _lines(window: Window, shown: Iterable[Markup], classes: str = "") -> Markup:
+    """Return lines one below the other, with a note for each cut line and each gap."""
+    pieces: list[str] = []
+    expected = window.first
+    for (number, row, cut), markup in zip(window.rows, shown, strict=True):
+        if number != expected:
+            pieces.append(f'<span class="c-cut">… {number - expected:,} lines …</span>')
+        rest = f'<span class="c-cut">… {len(row) + cut:,} characters in this line</span>' if cut else ""
+        pieces.append(f"{markup}{rest}")
+        expected = number + 1
+    return Markup(f'<pre class="{classes or "c-lines"}">' + "\n".join(pieces) + "</pre>")
+
+
+def _numbered(window: Window, language: str, has_numbers: bool) -> Markup:
+    """Return code with the numbers that a file viewer printed before its lines, in a column of their own."""
+    source = Source([(number, row) for number, row, _ in window.rows], window.lines)
+    remove_numbers(source)
+    rows = [row for _, row in source.rows]
+    shown = highlight(rows, language or language_of_lines(rows))
+    if not any(before[1] != after for before, after in zip(window.rows, rows, strict=True)):
+        return _lines(window, shown, "c-code")
+    marked = [
+        Markup('<span class="c-line" data-n="{}"></span>{}').format(number, markup)
+        for (number, _), markup in zip(source.rows, shown, strict=True)
+    ]
+    return _lines(window, marked, "c-code c-numbered")
+
+
+def _match(row: str) -> Markup:
+    """Return a line that a search found: its path, its number and the text."""
+    if match := MATCHED.match(row):
+        return Markup('<span class="c-path">{}</span>{}<span class="c-num">{}</span>{}{}').format(
+            visible(match[1]), match[2], match[3], match[2], visible(row[match.end() :])
+        )
+    if match := UNNUMBERED.match(row):
+        return Markup('<span class="c-path">{}</span>:{}').format(visible(match[1]), visible(row[match.end() :]))
+    return visible(row)
+
+
+def _reported(row: str, signs: Sequence[str]) -> Markup:
+    return element("span", "c-bad", row) if reports_failure(row, signs) else visible(row)
+
+
+def _headed(row: str) -> Markup:
+    return element("span", "c-heading", row) if row.startswith("#") else visible(row)
+
+
+def _page_text(text: str) -> str:
+    """Return headings, words and links of an HTML page as lines."""
+    return "\n".join([line.text for line in read_page(read_source(text)).lines]) or text
+
+
+def _table(window: Window, text: str) -> Markup | None:
+    rows = [row for _, row, cut in window.rows if not cut]
+    if len(rows) < len(window.rows):
+        return None
+    if window.first > 1:
+        rows.insert(0, window_of(text, Limits(1, 2_000, 2_000)).text)
+    cells = split_table(rows)
+    return render_rows(cells) if cells else None
+
+
+def _prose(window: Window, text: str, is_markdown: bool) -> Markup:
+    """Return Markdown as it is meant; other prose as lines that wrap."""
+    begin = ""
+    if window.first > 1 and window.rows:
+        before = window_of(text, Limits(window.first - 1, 200, 5_000_000))
+        begin = open_fence([row for _, row, _ in before.rows])
+    shown = window.text
+    if any(cut for _, _, cut in window.rows) or not (is_markdown or begin or looks_like_markdown(shown)):
+        return _lines(window, [visible(row) for _, row, _ in window.rows], "c-text")
+    return render_markdown(f"{begin}\n{shown}" if begin else shown)
+
+
+def _tree(text: str, limits: Limits, place: Place, first: int) -> Markup | None:
+    """Return JSON as a tree; None if it is none, or too long for a row."""
+    if not place.is_page and len(text) > _TREE_IN_ROW:
+        return None
+    tree = parse_tree(text)
+    return block_of_tree(tree, limits, place, first) if tree is not None else None
+
+
+def block_of_tree(tree: Node, limits: Limits, place: Place, first: int = 1) -> Markup:
+    """Return a tree from the child of this number (from 1), with links to what is left out."""
+
+    def more(path: str, child: int) -> str | None:
+        return place.url(first=child + 1, form="", at=path) if place.url else None
+
+    while True:
+        shown = render_tree(tree, _tree_limits(limits, place), more, at=place.at, first=first - 1)
+        if len(shown) <= MOST_BYTES or limits.lines == 1:
+            return Markup('<div class="c-block" data-kind="json">{}</div>').format(shown)
+        limits = limits.half
+
+
+def _tree_limits(limits: Limits, place: Place) -> TreeLimits:
+    return TreeLimits(limits.lines, limits.lines, 3 if place.is_page else 1, limits.width)
+
+
+# ---------------------------------------------------------------------------------------------------------------- block
+
+
+def _block(kind: str, shown: Markup, window: Window, place: Place, form: str) -> Markup:
+    """Return a form with a line below it that says how much there is, and leads there."""
+    links: list[Markup] = []
+    if place.is_page:
+        links += _pages(window, place, form)
+    elif not window.is_whole:
+        links.append(show_more(place.page(), f"Show all {_amount(window)}"))
+    if place.is_page and kind not in ("plain", "markdown") and place.url:
+        links.append(show_more(place.page(form="plain"), "As plain text"))
+    foot = Markup('<p class="c-foot">{}</p>').format(Markup(" ").join(links)) if links else Markup()
+    return Markup('<div class="c-block" data-kind="{}">{}{}</div>').format(kind, shown, foot)
+
+
+def _pages(window: Window, place: Place, form: str) -> list[Markup]:
+    links = [element("span", "c-range", f"Lines {window.first:,} to {window.last:,} of {_amount(window)}")]
+    if window.first > 1:
+        links.append(show_more(place.page(max(1, window.first - max(1, len(window.rows))), form), "Earlier"))
+    if window.last < window.lines:
+        links.append(show_more(place.page(window.last + 1, form), "More"))
+    return links
+
+
+def _amount(window: Window) -> str:
+    lines = f"{window.lines:,} line{'' if window.lines == 1 else 's'}"
+    return f"{lines}, {window.characters:,} characters" if window.characters > 2_000 else lines
+
+
+def show_more(url: str | None, text: str) -> Markup:
+    """Return a link to a page, or only its text if there is no page."""
+    return Markup('<a class="c-more" href="{}">{}</a>').format(url, text) if url else element("span", "c-cut", text)

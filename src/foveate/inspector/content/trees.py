@@ -1,0 +1,178 @@
+"""JSON as a tree that opens and closes: exact numbers, repeated keys, and a bounded number of nodes.
+
+A node is named by the positions of its ancestors' children, as `3.0.12`, so that a page shows what another page leaves
+out. The reader of the standard library's `json` module keeps each number as it is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from .characters import visible
+
+__all__ = ["MOST_PARSED", "Node", "TreeLimits", "child_at", "parse_tree", "render_tree"]
+
+MOST_PARSED = 12_000_000
+"""Characters. A longer text is shown as text."""
+_DEEPEST = 200
+"""Levels of nesting. A text that is nested deeper is shown as text."""
+
+
+class Node(NamedTuple):
+    """An object (`pairs` with keys) or an array (`pairs` with empty keys)."""
+
+    is_object: bool
+    pairs: list[tuple[str, Any]]
+
+
+class Literal(str):
+    """A number, `true`, `false` or `null`, as it is written."""
+
+    __slots__ = ()
+
+
+class TreeLimits(NamedTuple):
+    """How much of a tree is shown at once."""
+
+    nodes: int
+    """Most nodes in all."""
+    children: int
+    """Most children of a node."""
+    open_levels: int
+    """Levels that are open at first."""
+    characters: int
+    """Most characters of a string."""
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=lambda pairs: Node(True, pairs),
+    parse_int=Literal,
+    parse_float=Literal,
+    parse_constant=Literal,
+    strict=False,
+)
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
+def parse_tree(text: str) -> Node | None:
+    """Return the object or array in a text; None if the text is no JSON, too long or nested too deeply."""
+    if len(text) > MOST_PARSED or not text.lstrip()[:1] in ("{", "[") or _is_deep(text):
+        return None
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, list):
+        value = _as_node(value)
+    return value if isinstance(value, Node) else None
+
+
+def _is_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= _DEEPEST:
+        return False
+    depth = 0
+    for match in _BRACKETS.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match[0], 0)
+        if depth > _DEEPEST:
+            return True
+    return False
+
+
+def _as_node(value: list[Any]) -> Node:
+    return Node(False, [("", child) for child in value])
+
+
+def child_at(tree: Any, path: str) -> Any:
+    """Return the value at a path such as `3.0.12`; the tree itself for "". Raises LookupError if there is none."""
+    value = tree
+    for step in path.split(".") if path else ():
+        if isinstance(value, list):
+            value = _as_node(value)
+        if not isinstance(value, Node) or not (step.isascii() and step.isdigit() and len(step) < 10):
+            raise LookupError(path)
+        value = value.pairs[int(step)][1]
+    return _as_node(value) if isinstance(value, list) else value
+
+
+class _Budget:
+    def __init__(self, nodes: int) -> None:
+        self.nodes = nodes
+
+
+def render_tree(
+    tree: Node, limits: TreeLimits, more: Callable[[str, int], str | None], *, at: str = "", first: int = 0
+) -> Markup:
+    """Return the markup of the children of a node from number `first` (from 0).
+
+    `at`: the path of the node. `more(path, first)`: the URL of a page with the children of a node from this number, or
+    with the whole of a string; None if there is no page.
+    """
+    pieces: list[str] = []
+    _add_children(pieces, tree, limits, more, at, first, 0, _Budget(limits.nodes))
+    return Markup('<div class="c-tree">{}</div>').format(Markup("".join(pieces)))
+
+
+def _add_children(
+    pieces: list[str],
+    node: Node,
+    limits: TreeLimits,
+    more: Callable[[str, int], str | None],
+    path: str,
+    first: int,
+    depth: int,
+    budget: _Budget,
+) -> None:
+    for index in range(first, len(node.pairs)):
+        if budget.nodes <= 0 or index >= first + limits.children:
+            rest = len(node.pairs) - index
+            pieces.append(_link(more(path, index), f"{rest:,} more"))
+            return
+        budget.nodes -= 1
+        key, value = node.pairs[index]
+        label = f'<span class="c-name">{visible(key)}</span>' if node.is_object else f'<span class="c-index">{index}</span>'
+        here = f"{path}.{index}" if path else str(index)
+        if isinstance(value, list):
+            value = _as_node(value)
+        if isinstance(value, Node):
+            if not value.pairs:
+                pieces.append(f'<div class="c-leaf">{label}<span class="c-size">{_size(value)}</span></div>')
+                continue
+            is_open = " open" if depth < limits.open_levels else ""
+            pieces.append(
+                f'<details class="c-node"{is_open}><summary class="c-key">{label}'
+                f'<span class="c-size">{_size(value)}</span></summary>'
+            )
+            _add_children(pieces, value, limits, more, here, 0, depth + 1, budget)
+            pieces.append("</details>")
+        else:
+            pieces.append(_leaf(label, value, limits.characters, here, more))
+
+
+def _leaf(label: str, value: Any, most: int, path: str, more: Callable[[str, int], str | None]) -> str:
+    if not isinstance(value, str) or isinstance(value, Literal):
+        text = {True: "true", False: "false", None: "null"}.get(value) if not isinstance(value, str) else value
+        shown = f'<span class="c-num">{visible(str(text)[:most])}</span>'
+    elif "\n" in value[:most]:
+        shown = f'<pre class="c-long">{visible(value[:most])}</pre>'
+    else:
+        shown = f'<span class="c-str">{visible(value[:most])}</span>'
+    rest = _link(more(path, 0), f"all {len(value):,} characters") if isinstance(value, str) and len(value) > most else ""
+    return f'<div class="c-leaf">{label}{shown}{rest}</div>'
+
+
+def _link(url: str | None, text: str) -> str:
+    if url is None:
+        return f'<span class="c-cut">{text}</span>'
+    return str(Markup('<a class="c-more" href="{}">{}</a>').format(url, text))
+
+
+def _size(node: Node) -> str:
+    count = len(node.pairs)
+    if node.is_object:
+        return f"{{{count:,} key{'' if count == 1 else 's'}}}"
+    return f"[{count:,} item{'' if count == 1 else 's'}]"
