@@ -55,7 +55,7 @@ PACKAGES: dict[str, set[str]] = {
         "pydantic_ai",
         "strands",
     },
-    "inspector": {"jinja2", "markupsafe", "pygments", "starlette", "uvicorn"},
+    "inspector": {"jinja2", "markdown_it", "markupsafe", "pygments", "starlette", "uvicorn"},
     "mcp": {"mcp", "pydantic"},
     "proxy": {"aiohttp", "starlette", "uvicorn", "yarl", "zstandard"},
     "cli": {"cyclopts", "rich", "jinja2", "genai_prices", "prompt_toolkit"},

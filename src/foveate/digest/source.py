@@ -108,7 +108,7 @@ def _add(rows: list[tuple[int, str]], number: int, line: str) -> None:
 
 
 def wrapper_end(text: str) -> int:
-    """Return the index after the lines with exit code and times that Codex writes before output; 0 if there are none."""
+    """Return the index after the exit code and times that Codex writes before output; 0 if there are none."""
     wrapped = _CODEX.match(text)
     return wrapped.end() if wrapped else 0
 

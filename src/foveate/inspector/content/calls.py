@@ -6,7 +6,6 @@ The names of arguments decide, not those of tools: agents name their tools in ma
 from __future__ import annotations
 
 import shlex
-
 from typing import Any
 
 from markupsafe import Markup
@@ -21,7 +20,14 @@ from .trees import Node, parse_tree
 __all__ = ["file_in", "headline_of_call", "render_arguments", "render_diff"]
 
 _FILES = ("file_path", "filePath", "path", "filename", "file", "target_file", "notebook_path", "absolute_path")
-_COMMANDS = {"command": "bash", "cmd": "bash", "script": "bash", "code": "", "sql": "postgresql", "query_sql": "postgresql"}
+_COMMANDS = {
+    "command": "bash",
+    "cmd": "bash",
+    "script": "bash",
+    "code": "",
+    "sql": "postgresql",
+    "query_sql": "postgresql",
+}
 """Arguments that hold code, with its language; "" if the lines decide."""
 _CHANGES = (
     ("old_string", "new_string"), ("oldString", "newString"), ("old_str", "new_str"), ("oldText", "newText"),
@@ -103,7 +109,9 @@ def render_diff(old: str, new: str, limits: Limits, url: str | None = None) -> M
     lines = "\n".join(render_diff_rows(shown))
     cut = len(shown) < len(rows) or any(len(row.text) > limits.width for row in rows)
     foot = Markup('<p class="c-foot">{}</p>').format(show_more(url, f"Show all {len(rows):,} lines")) if cut else ""
-    return Markup('<div class="c-block" data-kind="diff"><pre class="c-diff">{}</pre>{}</div>').format(Markup(lines), foot)
+    return Markup('<div class="c-block" data-kind="diff"><pre class="c-diff">{}</pre>{}</div>').format(
+        Markup(lines), foot
+    )
 
 
 def _argument(index: int, key: str, value: Any, limits: Limits, place: Place, file: str) -> Markup:
@@ -145,5 +153,3 @@ def _as_command(value: Any) -> str:
             return str(value[2])
         return shlex.join(value)
     return value if isinstance(value, str) else ""
-
-

@@ -40,14 +40,16 @@ def marked(text: str) -> str:
 
 
 def visible(text: str) -> Markup:
-    """Return a text as markup: `<`, `>`, `&` and quotes escaped, and hidden characters marked. Keeps line breaks and tabs."""
+    """Return a text as markup, escaped and with marks for hidden characters. Line breaks and tabs stay."""
     escaped = str(escape(text))
     return Markup(_HIDDEN.sub(_mark, escaped) if _HIDDEN.search(escaped) else escaped)
 
 
 def element(tag: str, classes: str, inner: str | Markup) -> Markup:
     """Return an element with these classes around a text, which is escaped unless it is markup."""
-    return Markup('<{0} class="{1}">{2}</{0}>').format(tag, classes, inner if isinstance(inner, Markup) else visible(inner))
+    return Markup('<{0} class="{1}">{2}</{0}>').format(
+        tag, classes, inner if isinstance(inner, Markup) else visible(inner)
+    )
 
 
 def _mark(match: re.Match[str]) -> str:

@@ -43,7 +43,7 @@ class DiffRow(Struct, frozen=True):
 
 
 def diff_lines(old: str, new: str, context: int = _CONTEXT) -> list[DiffRow]:
-    """Return the changed lines between two texts with `context` unchanged lines around them, and their changed words."""
+    """Return the changed lines of two texts and their changed words, with `context` unchanged lines around."""
     before, after = old.split("\n"), new.split("\n")
     head = _equal_begin(before, after)
     tail = _equal_begin(before[head:][::-1], after[head:][::-1])

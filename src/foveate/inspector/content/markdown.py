@@ -19,7 +19,8 @@ from .code import highlight, language_of_file
 __all__ = ["looks_like_markdown", "open_fence", "render_markdown"]
 
 _SIGNS = re.compile(
-    r"^(?:#{1,6} \S|```|~~~|\s{0,3}(?:[-*+]|\d{1,9}[.)]) \S|\|.*\|\s*$|> \S)|\*\*[^\s*][^*\n]{0,200}\*\*|`[^`\n]{1,200}`",
+    r"^(?:#{1,6} \S|```|~~~| {0,3}(?:[-*+]|\d{1,9}[.)]) \S|\|.*\|[ \t]*$|> \S)"
+    r"|\*\*[^\s*][^*\n]{0,200}\*\*|`[^`\n]{1,200}`",
     re.MULTILINE,
 )
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
@@ -58,7 +59,9 @@ def _parser() -> Any:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 20})
     # An entity or the definition of a link would be shown as another text, or not at all; an indented line is rarely
     # meant as code.
-    return parser.enable(["table", "strikethrough"]).disable(["code", "reference", "entity", "html_block", "html_inline"])
+    return parser.enable(["table", "strikethrough"]).disable(
+        ["code", "reference", "entity", "html_block", "html_inline"]
+    )
 
 
 def render_markdown(text: str) -> Markup:

@@ -23,7 +23,13 @@ _MOST_PIXELS = 50_000_000
 _DOWNLOAD = "application/octet-stream"
 _DATA_URL = re.compile(r"data:([\w.+/-]{0,100})[^,]{0,200}?;base64,", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*=*")
-_BEGINS = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGODdh": "image/gif", "R0lGODlh": "image/gif", "UklGR": "image/webp"}
+_BEGINS = {
+    "iVBORw0KGgo": "image/png",
+    "/9j/": "image/jpeg",
+    "R0lGODdh": "image/gif",
+    "R0lGODlh": "image/gif",
+    "UklGR": "image/webp",
+}
 """The base64 text of the first bytes of each image that a page shows. `image_size` reads the rest of a header."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _ENDINGS = {
@@ -75,7 +81,7 @@ def data_url(media: Media) -> str | None:
 
 
 def render_media(media: Media, url: str | None) -> Markup:
-    """Return an image, a link to download, or a sentence about media that the message only names. `url`: of the bytes."""
+    """Return an image, a link to download, or the address of media that the message only names. `url`: of its bytes."""
     mime, encoded = _encoded(media)
     kind = mime or "media of an unknown type"
     label = f"{media.name}, {kind}" if media.name else kind
@@ -93,8 +99,9 @@ def render_media(media: Media, url: str | None) -> Markup:
             visible(label), url
         )
     return Markup(
-        '<figure class="c-media"><a class="c-picture" href="{0}"><img class="c-image" src="{0}" width="{1}" height="{2}"'
-        ' alt="{3}" loading="lazy"></a><figcaption>{4}, {1} × {2} pixels</figcaption></figure>'
+        '<figure class="c-media"><a class="c-picture" href="{0}">'
+        '<img class="c-image" src="{0}" width="{1}" height="{2}" alt="{3}" loading="lazy"></a>'
+        "<figcaption>{4}, {1} × {2} pixels</figcaption></figure>"
     ).format(url, *size, marked(label), visible(label))
 
 

@@ -59,7 +59,8 @@ def render_rows(cells: Sequence[Sequence[str]]) -> Markup:
         [f"<tr>{''.join([_cell('td', text, numbers[at]) for at, text in enumerate(row)])}</tr>" for row in cells[1:]]
     )
     return Markup(
-        f'<div class="c-scroll"><table class="c-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<div class="c-scroll"><table class="c-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        "</div>"
     )
 
 

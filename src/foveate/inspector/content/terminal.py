@@ -18,7 +18,8 @@ __all__ = ["has_escapes", "render_terminal"]
 _SEQUENCE = re.compile(
     r"\x1b\[(?P<style>[0-9;:]{0,60})m"
     r"|\x1b\]8;[^;\x07\x1b\n]{0,200};(?P<link>[^\x07\x1b\n]{0,2000})(?:\x07|\x1b\\)"
-    r"|(?P<other>\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[ -/]{0,3}[0-Z\\^-~])?)"
+    r"|(?P<other>\x1b"
+    r"(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[ -/]{0,3}[0-Z\\^-~])?)"
 )
 """A sequence of styles, a link, or any other sequence. Each is bounded, so the search is linear."""
 

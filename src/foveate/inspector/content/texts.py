@@ -77,7 +77,9 @@ def render_text(
     header = text[: wrapper_end(text)]
     body = text[len(header) :] if form != "plain" else text
     kind = "plain" if form == "plain" else kind or kind_of(body if header else text)
-    wrapper = element("pre", "c-wrapper", header.rstrip("\n")) if header and first == 1 and form != "plain" else Markup()
+    wrapper = (
+        element("pre", "c-wrapper", header.rstrip("\n")) if header and first == 1 and form != "plain" else Markup()
+    )
     if not body.strip():
         return wrapper
     if kind == "json" and (tree := _tree(body, limits, place, first)):

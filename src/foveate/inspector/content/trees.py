@@ -61,7 +61,7 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 def parse_tree(text: str) -> Node | None:
     """Return the object or array in a text; None if the text is no JSON, too long or nested too deeply."""
-    if len(text) > MOST_PARSED or not text.lstrip()[:1] in ("{", "[") or _is_deep(text):
+    if len(text) > MOST_PARSED or text.lstrip()[:1] not in ("{", "[") or _is_deep(text):
         return None
     try:
         value = _DECODER.decode(text)
@@ -134,7 +134,9 @@ def _add_children(
             return
         budget.nodes -= 1
         key, value = node.pairs[index]
-        label = f'<span class="c-name">{visible(key)}</span>' if node.is_object else f'<span class="c-index">{index}</span>'
+        label = (
+            f'<span class="c-name">{visible(key)}</span>' if node.is_object else f'<span class="c-index">{index}</span>'
+        )
         here = f"{path}.{index}" if path else str(index)
         if isinstance(value, list):
             value = _as_node(value)
@@ -161,7 +163,9 @@ def _leaf(label: str, value: Any, most: int, path: str, more: Callable[[str, int
         shown = f'<pre class="c-long">{visible(value[:most])}</pre>'
     else:
         shown = f'<span class="c-str">{visible(value[:most])}</span>'
-    rest = _link(more(path, 0), f"all {len(value):,} characters") if isinstance(value, str) and len(value) > most else ""
+    rest = (
+        _link(more(path, 0), f"all {len(value):,} characters") if isinstance(value, str) and len(value) > most else ""
+    )
     return f'<div class="c-leaf">{label}{shown}{rest}</div>'
 
 
