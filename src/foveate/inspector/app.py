@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from ..errors import BadInput, ConflictError, ConversationBusy, FoveateError, NoSuchConversation, UnknownHandle
 from ..ports import Store
-from . import conversation, listing
+from . import content_pages, conversation, listing
 from .access import Access, Guard
 from .pages import STATIC, Page, page
 from .sources import Source, Sources, StoreSource, by_key
@@ -29,6 +29,7 @@ def routes() -> list[BaseRoute]:
     return [
         *listing.routes(),
         *conversation.routes(),
+        *content_pages.routes(),
         Route("/static/{file}", _static, name="static"),
     ]
 

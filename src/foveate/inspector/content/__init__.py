@@ -10,7 +10,7 @@ from .calls import render_diff
 from .diffs import DiffRow, diff_lines, render_diff_rows
 from .lines import FOLDED, PAGE, Limits
 from .media import File, data_url, file_of
-from .parts import Links, headline, part_at, render, render_page
+from .parts import Links, headline, part_at, render, render_page, text_of
 
 __all__ = [
     "FOLDED",
@@ -28,4 +28,5 @@ __all__ = [
     "render_diff",
     "render_diff_rows",
     "render_page",
+    "text_of",
 ]

@@ -108,7 +108,11 @@ def render_diff(old: str, new: str, limits: Limits, url: str | None = None) -> M
             break
     lines = "\n".join(render_diff_rows(shown))
     cut = len(shown) < len(rows) or any(len(row.text) > limits.width for row in rows)
-    foot = Markup('<p class="c-foot">{}</p>').format(show_more(url, f"Show all {len(rows):,} lines")) if cut else ""
+    foot = (
+        Markup('<p class="c-foot">{}</p>').format(show_more(url, f"Show all {len(rows):,} lines", "arguments"))
+        if cut
+        else ""
+    )
     return Markup('<div class="c-block" data-kind="diff"><pre class="c-diff">{}</pre>{}</div>').format(
         Markup(lines), foot
     )

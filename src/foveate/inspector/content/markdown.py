@@ -97,7 +97,7 @@ def _block(token: Any, tight: list[bool]) -> str:
             start = token.attrGet("start")
             return f'<ol start="{int(start)}">' if start else "<ol>"
         case "table_open":
-            return '<div class="c-scroll"><table class="c-table">'
+            return '<div class="c-scroll" tabindex="0"><table class="c-table">'
         case "table_close":
             return "</table></div>"
         case _ if kind in _BLOCKS:

@@ -21,7 +21,7 @@ from .media import render_media
 from .texts import Place, block_of_tree, kind_of, render_text
 from .trees import Literal, Node, child_at, parse_tree
 
-__all__ = ["Links", "headline", "part_at", "render", "render_page"]
+__all__ = ["Links", "headline", "part_at", "render", "render_page", "text_of"]
 
 _WORDS = frozenset({"prose", "output", "code", "log", "listing", "matches", "empty"})
 """Kinds of text that are Markdown if a model or a person wrote it."""
@@ -101,7 +101,8 @@ def render_page(
         if not isinstance(value, str) or isinstance(value, Literal):
             return element("pre", "c-long", str(value))
         return render_text(value, limits, place, first=first, form=form)
-    if form == "plain" or isinstance(part, Text):
+    is_text = isinstance(part, Text | Reasoning | Opaque) or (isinstance(part, ToolCall) and parse_tree(text) is None)
+    if form == "plain" or is_text:
         return render_text(text, limits, place, kind=kind, language=language, first=first, form=form)
     return render(part, path=path, call=call, links=links, limits=limits, is_page=True)
 
@@ -117,6 +118,11 @@ def part_at(message: Message, path: str) -> Part:
     if not isinstance(part, ToolResult):
         raise LookupError(path)
     return part.content[int(steps[1])]
+
+
+def text_of(message: Message, path: str) -> str:
+    """Return the whole text of a part: of a call its arguments. Raises LookupError if the message has no such text."""
+    return _page_text(part_at(message, path), message, path, None)[0]
 
 
 def headline(part: Part) -> Markup:
@@ -184,7 +190,7 @@ def _page_text(part: Part, message: Message, path: str, call: ToolCall | None) -
         case ToolCall(arguments=arguments):
             return arguments, "", ""
         case Opaque(body=body):
-            return body, "", ""
+            return body, "json", ""
         case ToolResult():
             return part.text, "", ""
         case Media():

@@ -58,10 +58,8 @@ def render_rows(cells: Sequence[Sequence[str]]) -> Markup:
     body = "".join(
         [f"<tr>{''.join([_cell('td', text, numbers[at]) for at, text in enumerate(row)])}</tr>" for row in cells[1:]]
     )
-    return Markup(
-        f'<div class="c-scroll"><table class="c-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        "</div>"
-    )
+    table = f'<table class="c-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return Markup(f'<div class="c-scroll" tabindex="0">{table}</div>')
 
 
 def _cell(tag: str, text: str, is_number: bool) -> str:

@@ -232,9 +232,14 @@ def _block(kind: str, shown: Markup, window: Window, place: Place, form: str) ->
     if place.is_page:
         links += _pages(window, place, form)
     elif not window.is_whole:
-        links.append(show_more(place.page(), f"Show all {_amount(window)}"))
-    if place.is_page and kind not in ("plain", "markdown") and place.url:
-        links.append(show_more(place.page(form="plain"), "As plain text"))
+        links.append(show_more(place.page(), f"Show all {_amount(window)}", "block"))
+    if place.is_page and place.url:
+        if form != "plain":
+            links.append(show_more(place.page(form="plain"), "As plain text", "block"))
+        if not place.at:
+            links.append(
+                Markup('<a class="c-download" href="{}" download>Download</a>').format(place.page(form="file"))
+            )
     foot = Markup('<p class="c-foot">{}</p>').format(Markup(" ").join(links)) if links else Markup()
     return Markup('<div class="c-block" data-kind="{}">{}{}</div>').format(kind, shown, foot)
 
@@ -242,9 +247,9 @@ def _block(kind: str, shown: Markup, window: Window, place: Place, form: str) ->
 def _pages(window: Window, place: Place, form: str) -> list[Markup]:
     links = [element("span", "c-range", f"Lines {window.first:,} to {window.last:,} of {_amount(window)}")]
     if window.first > 1:
-        links.append(show_more(place.page(max(1, window.first - max(1, len(window.rows))), form), "Earlier"))
+        links.append(show_more(place.page(max(1, window.first - max(1, len(window.rows))), form), "Earlier", "block"))
     if window.last < window.lines:
-        links.append(show_more(place.page(window.last + 1, form), "More"))
+        links.append(show_more(place.page(window.last + 1, form), "More", "after"))
     return links
 
 
@@ -253,6 +258,11 @@ def _amount(window: Window) -> str:
     return f"{lines}, {window.characters:,} characters" if window.characters > 2_000 else lines
 
 
-def show_more(url: str | None, text: str) -> Markup:
-    """Return a link to a page, or only its text if there is no page."""
-    return Markup('<a class="c-more" href="{}">{}</a>').format(url, text) if url else element("span", "c-cut", text)
+def show_more(url: str | None, text: str, way: str = "here") -> Markup:
+    """Return a link to a page, or only its text if there is no page.
+
+    `way`: what a script replaces by the page: the whole `block`, the line below it (`after`), or the link (`here`).
+    """
+    if url is None:
+        return element("span", "c-cut", text)
+    return Markup('<a class="c-more" data-way="{}" href="{}">{}</a>').format(way, url, text)

@@ -172,7 +172,7 @@ def _leaf(label: str, value: Any, most: int, path: str, more: Callable[[str, int
 def _link(url: str | None, text: str) -> str:
     if url is None:
         return f'<span class="c-cut">{text}</span>'
-    return str(Markup('<a class="c-more" href="{}">{}</a>').format(url, text))
+    return str(Markup('<a class="c-more" data-way="here" href="{}">{}</a>').format(url, text))
 
 
 def _size(node: Node) -> str:
