@@ -420,7 +420,7 @@ def test_directions_and_widths_become_visible_and_emoji_stay():
 
 
 def test_an_html_page_is_text_with_its_links():
-    page = "<!doctype html><html><head><title>Shop</title></head><body><h1>Hats</h1><p>Buy <a href='/hats/7'>this</a></p>"
+    page = "<!doctype html><html><head><title>Shop</title></head><h1>Hats</h1><p>Buy <a href='/hats/7'>this</a></p>"
     html = render(ToolResult("1", (Text(page),)))
     assert '<span class="c-heading"># Shop</span>' in html
     assert "Buy this &lt;/hats/7&gt;" in html

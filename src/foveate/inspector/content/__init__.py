@@ -1,7 +1,7 @@
 """Content: parts of messages as safe HTML for people.
 
-Whatever a message holds, the HTML has only the elements, classes and attributes of this package. It has no script, no
-style attribute and no link to another site. `render` shows a part within limits, `render_page` a page of a long part.
+The HTML of any message has only the elements, classes and attributes of this package: no script, no style attribute and
+no link to another site. `render` shows a part within limits, `render_page` a page of a long part.
 """
 
 from __future__ import annotations
