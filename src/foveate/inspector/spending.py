@@ -1,4 +1,4 @@
-"""What makes a session expensive: the cost of its calls by kind of content and by tool result.
+"""Spending of a session: the cost of its calls by kind of content and by tool result.
 
 Pure. Each message of a request is billed as `replay.measure` bills it: at the price of writing the cache in the first
 call that sends it, and in each call after a change before it, else at the price of reading. Costs are in tokens at the
@@ -57,7 +57,7 @@ _IMAGE = Message("tool", (Media("image/png", "base64", ""),))
 
 
 class Share(Struct, frozen=True):
-    """What the content of one kind cost, over all calls."""
+    """The cost of all content of one kind, over all calls."""
 
     kind: SpendingKind
     """The kind of content."""
@@ -70,7 +70,7 @@ class Share(Struct, frozen=True):
 
 
 class CostlyResult(Struct, frozen=True):
-    """What one tool result cost, over all calls that showed it."""
+    """The cost of one tool result, over all calls that showed it."""
 
     position: int
     """Position in the history, from 1; `m12` is the handle of message 12."""
@@ -120,7 +120,7 @@ class Spending(Struct, frozen=True):
     superseded_results: int
     """The number of all superseded results."""
     wasted: float
-    """What all superseded results cost after they were superseded."""
+    """The cost of all superseded results after they were superseded."""
     wasted_dollars: float | None
     """The same in US dollars."""
 

@@ -36,6 +36,7 @@ from .measure import DEFAULT_PRICES, Meter, UnmanagedRequests, percentile
 from .recordings.recording import RecordedMessage, Recording
 from .references import UsedReferences
 from .result import CallFigures, EditFigures, ReplayResult, Row
+from .views import ViewLog
 
 __all__ = [
     "BilledSummarizer",
@@ -184,6 +185,8 @@ def replay(
     name: str = "",
     transcript: str = "",
     summarizer: Summarizer | None = None,
+    views: ViewLog | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> ReplayResult:
     """Replay a recording, or the messages of a conversation, under one policy.
 
@@ -192,7 +195,9 @@ def replay(
     `name` select where the conversation is stored; if the name exists, the next free one is used. `transcript` is the
     recording's name in the row. `summarizer` writes the summaries that a policy requests; the default, for policies
     that require summaries, takes the first characters of each message. Summaries are billed as if a model had written
-    them. Raises DoesNotFit if a system prompt and a pending request are larger than the window.
+    them. `views` records the view of each call. `progress` is called before each message, with the number of messages
+    taken and the number of all; an error that it raises stops the replay. Raises DoesNotFit if a system prompt and a
+    pending request are larger than the window.
     """
     recorded, path, model, notes = _parts_of(recording)
     label = transcript or PurePath(path).stem or "conversation"
@@ -212,8 +217,10 @@ def replay(
         billed_summarizer,
     )
     with chat:
-        run = _Run(chat, clock, provider, prices, check, billed_summarizer)
-        for entry in recorded:
+        run = _Run(chat, clock, provider, prices, check, billed_summarizer, views)
+        for taken, entry in enumerate(recorded):
+            if progress:
+                progress(taken, len(recorded))
             run.take(entry)
         return run.result(label, policy_name(policy), window, model, notes)
 
@@ -257,9 +264,11 @@ class _Run:
         prices: Prices,
         check: Check | None,
         summarizer: BilledSummarizer | None,
+        views: ViewLog | None,
     ) -> None:
         self._chat, self._clock, self._provider, self._prices, self._check = chat, clock, provider, prices, check
         self._summarizer = summarizer
+        self._views = views
         self._messages: list[Message] = []
         self._positions: dict[str, int] = {}  # id -> position
         self._lookup = Lookup(chat.originals, prices)
@@ -305,6 +314,8 @@ class _Run:
         self._rewrites += bill.rewritten
         self._over += bool(measure_excess(view))
         self._judge(view)
+        if self._views is not None:
+            self._views.add(view.entries)
         figures = CallFigures(
             turn=len(self._turns),
             message=len(self._messages) + 1,
