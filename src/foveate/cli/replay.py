@@ -209,7 +209,7 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, r
 
 
 def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices) -> str:
-    from ..replay.html import page
+    from ..inspector.report import page
 
     today = date.today()
     return page(

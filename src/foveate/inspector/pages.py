@@ -5,13 +5,12 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
@@ -21,9 +20,9 @@ from starlette.routing import Router
 
 from ..conversation import Conversation
 from ..errors import NoSuchConversation
-from ..replay.numbers import brief, count, decimals, dollars, percent, plural
 from .access import Access
 from .sources import Source, Sources
+from .templating import environment
 
 __all__ = [
     "STATIC",
@@ -117,7 +116,7 @@ def fragment(request: Request, template: str, status: int = 200, /, **values: An
         "root": request.scope.get("root_path", "").rstrip("/"),
         "is_read_only": access.is_read_only,
     }
-    return HTMLResponse(_templates().get_template(template).render(shared | values), status)
+    return HTMLResponse(environment().get_template(template).render(shared | values), status)
 
 
 page = fragment
@@ -183,18 +182,3 @@ async def form(request: Request) -> dict[str, str]:
     if access.is_read_only:
         raise HTTPException(403, "The inspector is read-only.")
     return fields
-
-
-@lru_cache(1)
-def _templates() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("foveate.inspector"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    environment.filters.update(
-        brief=brief, count=count, decimals=decimals, dollars=dollars, percent=percent, plural=plural
-    )
-    return environment

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
 from msgspec.structs import replace
 from replay_samples import sample
 
+from foveate.inspector.report import page
 from foveate.replay.corpus import sum_rows
-from foveate.replay.html import page
 
 EMPTY = {"meta", "link", "br", "hr", "img", "input"}
 HOSTILE = """</script><script>alert("x")</script>'"><img src=x onerror=alert(1)>&amp;{{ 7*7 }}"""
@@ -81,6 +83,19 @@ def test_report_is_well_formed_and_self_contained(one, many):
         assert not re.search(r"https?://|//[a-z]|@import|url\(", text)
 
 
+def test_policy_of_the_file_allows_its_own_style_and_script_only(one):
+    """The hashes are those of the texts between the tags, and no element has a style attribute or a handler."""
+    reader = read(one)
+    policy = next(attrs["content"] for tag, attrs in reader.tags if tag == "meta" and "http-equiv" in attrs)
+    style = re.search(r"<style>(.*?)</style>", one, re.S)[1]
+    script = re.search(r"<script>(.*?)</script>", one, re.S)[1]
+    hashes = [f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in (style, script)]
+    assert policy.startswith(f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; ")
+    names = {name for _, attrs in reader.tags for name in attrs}
+    assert "style" not in names
+    assert not any(name.startswith("on") for name in names)
+
+
 def test_name_of_a_recording_is_escaped():
     replays = [replace(each, row=replace(each.row, transcript=HOSTILE, model=HOSTILE)) for each in sample(calls=8)]
     refused = replace(replays[0], refusals=(HOSTILE,), row=replace(replays[0].row, policy=HOSTILE))
@@ -125,8 +140,8 @@ def test_report_marks_edits_with_sizes():
 
 
 def test_report_draws_cost_against_no_policy():
-    assert "sending everything <span>" in page(sample(calls=40, policies=("prune",)))
-    assert "sending everything <span>" not in page(sample(calls=40, policies=("none", "prune")))
+    assert "sending everything <tspan>" in page(sample(calls=40, policies=("prune",)))
+    assert "sending everything <tspan>" not in page(sample(calls=40, policies=("none", "prune")))
 
 
 def test_report_draws_the_window_if_it_is_near(one):

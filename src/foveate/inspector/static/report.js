@@ -5,9 +5,7 @@
   const line = (text, value, kind) => {
     const row = document.createElement("div");
     if (kind) {
-      const chip = row.appendChild(document.createElement("span"));
-      chip.className = "chip";
-      chip.style.background = `var(--${kind})`;
+      row.appendChild(document.createElement("span")).className = `chip k-${kind}`;
     }
     row.appendChild(document.createElement("span")).textContent = text;
     row.appendChild(document.createElement("span")).textContent = value;

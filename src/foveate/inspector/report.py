@@ -1,6 +1,6 @@
 """HTML report of replays: one self-contained file to open, mail or print.
 
-The report needs no network. Its small script adds only the boxes at the pointer. Jinja escapes every text.
+The figures of the policies come first. Jinja escapes every text.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
-from . import charts
-from .numbers import brief, count, decimals, percent, plural
-from .report import closing_sentence, group_by_transcript, idle_sentence, notes_of_rows
-from .result import GROUPS, KIND_NAMES, TERMS, ReplayResult, Row, columns_for
+from ..replay import charts
+from ..replay.numbers import count, percent, plural
+from ..replay.report import closing_sentence, group_by_transcript, idle_sentence, notes_of_rows
+from ..replay.result import GROUPS, KIND_NAMES, TERMS, ReplayResult, Row, columns_for
+from .files import self_contained
 
 __all__ = ["page"]
 
@@ -46,15 +46,10 @@ def page(
     many = len(transcripts) > 1
     largest = sorted(transcripts, key=lambda group: -group[0].row.input_tokens)[: DETAILS if many else 1]
     main = min(summary, key=lambda row: row.cost_all_in).policy if summary else ""
-    env = Environment(
-        loader=PackageLoader("foveate.replay"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    env.filters.update(count=count, percent=_percent, brief=brief, plural=plural, decimals=decimals)
-    return env.get_template("report.html.j2").render(
+    return self_contained(
+        "report.html.j2",
+        css=("style.css", "report.css"),
+        js=("report.js",),
         title=f"{count(len(transcripts))} transcripts" if many else summary[0].transcript if summary else "Nothing",
         facts=_facts([group[0].row for group in transcripts], prices),
         apart=notes_of_rows(group[0].row for group in transcripts),
