@@ -107,11 +107,13 @@ def running(upstream: str, store: str, policy: str) -> Iterator[int]:
     """Run a proxy in a thread; yield its port."""
     import uvicorn
 
+    from foveate.proxy.collector import spare_collector
     from foveate.proxy.server import config_of
     from foveate.proxy.settings import ProxySettings
 
     settings = ProxySettings(store=store, anthropic=upstream, openai=upstream, policy=policy, port=0)
     server = uvicorn.Server(config_of(settings))
+    spare_collector()  # As the command does.
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

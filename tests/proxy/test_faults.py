@@ -98,7 +98,7 @@ def test_no_failure_of_the_store_loses_an_answer(monkeypatch, tmp_path: Path):
         n += 1
         countdown = Countdown(n)
         url = f"sqlite:///{tmp_path}/{n}.db"
-        monkeypatch.setattr("foveate.proxy.app.open_store", lambda url, c=countdown: failing_store(real(url), c))
+        monkeypatch.setattr("foveate.proxy.app.open_store", lambda url, c=countdown, **_: failing_store(real(url), c))
         model = ScriptedModel(lambda request: say("Fine."), "anthropic", strict=True)
         messages: list[Any] = []
         with StubServer(model) as server, running_proxy(server.url, store=url) as proxy:

@@ -136,6 +136,13 @@ def test_writes_are_as_durable_as_was_asked_for(tmp_path: Path, synchronous: str
     assert settings == [level, "wal"]
 
 
+@pytest.mark.parametrize(("end", "level"), [("", 1), ("?wait=5", 1), ("?synchronous=full", 2)])
+def test_url_of_a_store_decides_about_waiting_for_the_disk(tmp_path: Path, end: str, level: int) -> None:
+    with open_store(f"sqlite:///{tmp_path}/chat.db{end}", synchronous="normal") as store:
+        assert isinstance(store, SqliteStore)
+        assert store._driver.write(lambda session: session.rows("PRAGMA synchronous")) == [(level,)]
+
+
 @pytest.mark.parametrize(
     ("end", "path", "options"),
     [

@@ -21,7 +21,7 @@ from .messages import Message, ToolCall
 from .stamps import Stamp, Usage, is_interrupted
 from .view import Entry, Prices
 
-__all__ = ["ModelTotals", "Tally", "Totals", "sum_totals"]
+__all__ = ["ModelTotals", "Tally", "Totals", "sum_totals", "tokens_rebilled"]
 
 _FIGURES = ("input", "cache_read", "cache_write", "output", "reasoning")
 """The fields of `Usage` that are summed."""
@@ -131,6 +131,20 @@ class Totals(Struct, frozen=True):
         return "\n".join(lines)
 
 
+def tokens_rebilled(before: tuple[Entry, ...], entries: tuple[Entry, ...], newest: int | None = None) -> int:
+    """Return the tokens of a request after its first change, of messages that the request before it had already.
+
+    `before`: the entries of that request. `newest`: position of the newest message then, by default that of its last
+    entry.
+    """
+    if not before or before == entries[: len(before)]:  # The same objects: a fast comparison.
+        return 0
+    pairs = zip(before, entries, strict=False)
+    same = next((i for i, (old, new) in enumerate(pairs) if not _is_same(old, new)), len(entries))
+    last = before[-1].position if newest is None else newest
+    return sum(entry.tokens for entry in entries[same:] if entry.position <= last)
+
+
 def sum_totals(totals: Iterable[Totals]) -> Totals:
     """Return the sum of the totals of several conversations."""
     values: dict[str, Any] = {}
@@ -200,9 +214,7 @@ class Tally:
         self._sums["tokens_sent"] += self._sent
         again = 0
         if self._is_edited and not is_extended:
-            pairs = zip(before, entries, strict=False)
-            same = next((i for i, (old, new) in enumerate(pairs) if not _is_same(old, new)), len(entries))
-            again = sum(entry.tokens for entry in entries[same:] if entry.position <= self._newest)
+            again = tokens_rebilled(before, entries, self._newest)
             self._sums["tokens_rebilled"] += again
         self._unanswered = _plus(
             self._unanswered, ModelTotals(tokens_saved=self._whole - self._sent, tokens_rebilled=again)

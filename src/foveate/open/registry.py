@@ -12,7 +12,7 @@ from ..conversation import validate
 from ..core.catalog import model_names
 from ..core.summaries import Summary, SummaryRequest
 from ..ports import Cost, Database, Format, Prompts, Summarizer
-from ..stores import place_of
+from ..stores import Synchronous, place_of
 
 if TYPE_CHECKING:
     from ..models.anthropic import AnthropicModel
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def open_store(url: str) -> Database:
+def open_store(url: str, *, synchronous: Synchronous = "full") -> Database:
     """Open the store of a URL: `memory:`, `sqlite:///PATH` or `postgresql://...`. Raises BadSetting for any other URL.
 
     The store keeps conversations and the catalog of agents.
@@ -40,10 +40,11 @@ def open_store(url: str) -> Database:
     `sqlite:///PATH?search=off` keeps no index of words: the file is about 40 % smaller, and `search` is refused.
     `?wait=30`: seconds to wait while another process writes (default: 10). `?synchronous=normal`: a power cut may undo
     the last moments (docs/durability.md). Join several with `&`.
+    `synchronous`: for a SQLite file whose URL does not say.
     `postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME` needs the extra `postgres`. Raises MissingExtra without it.
     """
     validate.text("The URL of a store", url)
-    place = place_of(url)
+    place = place_of(url, synchronous=synchronous)
     if place.kind == "memory":
         from ..stores.memory import MemoryStore
 

@@ -15,6 +15,7 @@ from ..open import open_store
 from ..requests import api_of
 from .access import Refusal, tenant_of
 from .client import BodyTooLarge, ClientGone, ClientRequest, SlowBody
+from .collector import spare_collector
 from .metrics import Metrics
 from .records import RequestRecord, write_log
 from .settings import ProxySettings
@@ -33,7 +34,8 @@ def build_app(settings: ProxySettings) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        store = open_store(settings.store)
+        # After a power cut, the client's next list brings the last moments again.
+        store = open_store(settings.store, synchronous="normal")
         upstream = Upstream(settings)
         proxy.upstream, proxy.turns = upstream, Turns(settings, store, upstream)
         try:
@@ -51,7 +53,9 @@ def worker_app() -> Starlette:
     """Return the application of a worker process, with the settings that its parent left in the environment."""
     settings = ProxySettings.from_environment()
     write_log(is_json=settings.is_log_json)
-    return build_app(settings)
+    app = build_app(settings)
+    spare_collector()
+    return app
 
 
 class _Proxy:

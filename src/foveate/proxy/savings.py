@@ -8,14 +8,17 @@ never reported a cached token in a conversation, it is worth a token of input.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..conversation import Conversation
 from ..core.context import Rates, dollars_of, rates_of
-from ..core.totals import ModelTotals, Totals
+from ..core.totals import ModelTotals, tokens_rebilled
+from ..core.view import Entry
 from ..open import cost_of
+from ..requests import AnsweredCall
 
 __all__ = ["NOTHING", "Amounts", "Savings"]
 
@@ -30,7 +33,15 @@ class Amounts(NamedTuple):
 
 
 NOTHING = Amounts(0.0, 0.0)
-NO_TOTALS = Totals()
+
+
+class _Last(NamedTuple):
+    """The last counted call of a conversation."""
+
+    entries: tuple[Entry, ...] = ()
+    """The entries that the model saw."""
+    caching: frozenset[str] = frozenset()
+    """The models that have reported cached tokens in this conversation."""
 
 
 class Savings:
@@ -38,51 +49,39 @@ class Savings:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counted: WeakKeyDictionary[Conversation, Totals] = WeakKeyDictionary()
+        self._last: WeakKeyDictionary[Conversation, _Last] = WeakKeyDictionary()
 
     def load(self) -> None:
         """Load the list of prices, which takes a second, so that no answer waits for it."""
         cost_of("claude-haiku-4-5")
 
-    def begin(self, chat: Conversation) -> None:
-        """Count a new conversation from its first call on. Call it before each request."""
-        if not len(chat):
-            with self._lock:
-                self._counted.setdefault(chat, NO_TOTALS)
-
-    def count(self, chat: Conversation, model: str) -> Amounts | None:
-        """Return the amounts since the last count; None if there is no reply since, or no price is known.
-
-        Of a conversation that another process began, the first call is not counted, and the whole history is read once.
-        """
-        if _rates(model) is None:
+    def count(self, chat: Conversation, model: str, calls: Sequence[AnsweredCall]) -> Amounts | None:
+        """Return what these new calls of a conversation cost; None if there are none, or no price is known."""
+        rates = _rates(model)
+        if rates is None or not calls:
             return None
-        totals = chat.totals()
+        amounts = [_amounts(call, self._note(chat, model, call), model, rates) for call in calls]
+        return Amounts(sum(each.spent for each in amounts), sum(each.whole for each in amounts))
+
+    def _note(self, chat: Conversation, model: str, call: AnsweredCall) -> _Last:
+        """Note a call, and return the one before it, with all models that use a cache by now."""
+        is_cached = bool(call.usage.cache_read or call.usage.cache_write)
         with self._lock:
-            before = self._counted.get(chat, totals)
-            if totals.calls < before.calls:  # Another thread has counted more.
-                return None
-            self._counted[chat] = totals
-        scale = chat.budget.scale
-        priced = [
-            (before.by_model.get(name, ModelTotals()), now, rates)
-            for name, now in totals.by_model.items()
-            if (rates := _rates(name)) is not None
-        ]
-        amounts = [_between(was, now, rates, scale) for was, now, rates in priced if was != now]
-        if not amounts:
-            return None
-        spent = max(0.0, sum(bill for bill, _ in amounts))
-        return Amounts(spent, max(0.0, spent + sum(saved for _, saved in amounts)))
+            before = self._last.get(chat, _Last())
+            caching = before.caching | {model} if is_cached else before.caching
+            self._last[chat] = _Last(call.view.entries, caching)
+        return before._replace(caching=caching)
 
 
-def _between(before: ModelTotals, now: ModelTotals, rates: Rates, scale: float) -> tuple[float, float]:
-    """Return the bill and the savings between two sums over the calls of a model."""
+def _amounts(call: AnsweredCall, before: _Last, model: str, rates: Rates) -> Amounts:
     base, *_, output = rates
-    if not (now.usage.cache_read or now.usage.cache_write):
+    if model not in before.caching:
         rates = base, base, base, output
-    (bill, saved), (bill_before, saved_before) = dollars_of(now, scale, rates), dollars_of(before, scale, rates)
-    return bill - bill_before, saved - saved_before
+    view = call.view
+    again = tokens_rebilled(before.entries, view.entries)
+    sums = ModelTotals(1, call.usage, call.tokens_history - view.tokens, again)
+    bill, saved = dollars_of(sums, view.budget.scale, rates)
+    return Amounts(bill, max(0.0, bill + saved))
 
 
 @lru_cache(256)

@@ -12,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from .app import build_app
+from .collector import spare_collector
 from .records import write_log
 from .settings import ProxySettings
 from .web_socket import RESTART
@@ -31,7 +32,9 @@ def serve(settings: ProxySettings, *, workers: int = 1) -> None:
     """Serve until the process gets SIGINT or SIGTERM; then let the answers end."""
     if workers == 1:
         write_log(is_json=settings.is_log_json)
-        uvicorn.Server(config_of(settings)).run()
+        config = config_of(settings)
+        spare_collector()
+        uvicorn.Server(config).run()
         return
     with tempfile.TemporaryDirectory(prefix="foveate-proxy-") as counters:
         msgspec.structs.replace(settings, counters=counters).to_environment()

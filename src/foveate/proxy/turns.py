@@ -112,7 +112,6 @@ class Turns:
         record.conversation = recognized.name
         pool = self._pool(tenant, api.format)
         with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
-            self._savings.begin(chat)
             wire = WireRequest(chat, api, body)
             record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
@@ -239,7 +238,7 @@ class Turns:
     def _count(self, wire: WireRequest, record: RequestRecord) -> None:
         """Note what the request cost. No price and no fault of the count changes the answer."""
         try:
-            record.add_money(self._savings.count(wire.chat, wire.model))
+            record.add_money(self._savings.count(wire.chat, wire.model, wire.take_answered()))
         except Exception as error:
             _log.warning("The cost of a request is not counted. %s: %s", type(error).__name__, error)
 

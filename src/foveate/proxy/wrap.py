@@ -15,6 +15,7 @@ import msgspec
 import uvicorn
 
 from ..errors import BadSetting, FoveateError
+from .collector import spare_collector
 from .records import write_log
 from .server import config_of
 from .settings import ProxySettings
@@ -36,6 +37,7 @@ def wrap(settings: ProxySettings, words: Sequence[str], environment: Mapping[str
     with log.open("a", encoding="utf-8") as stream:
         write_log(stream, is_json=settings.is_log_json)
         server = uvicorn.Server(config_of(settings))
+        spare_collector()
         thread = threading.Thread(target=server.run)
         thread.start()
         try:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from .apis import CONVERSATION_HEADER, SERVER_STATE, Api, api_for, api_of, beta_header, model_name
 from .body import RequestBody
-from .request import ApiError, WireRequest
+from .request import AnsweredCall, ApiError, WireRequest
 
 __all__ = [
     "CONVERSATION_HEADER",
     "SERVER_STATE",
+    "AnsweredCall",
     "Api",
     "ApiError",
     "RequestBody",

@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from ..conversation import Conversation
 from ..conversation.request_items import RequestItem, RequestItems
 from ..core.needs import Needs
+from ..core.stamps import Usage
+from ..core.view import View
 from ..errors import BadInput, FoveateError
 from ..expand.tool import EXPAND_INSTRUCTION, NAMES, TOOL, expand_tool, offers_expand
 from .answer import Answer
@@ -24,7 +26,7 @@ from .apis import SERVER_STATE, Api, model_name
 from .body import RequestBody
 from .cache_marks import add_marks, keep_marks
 
-__all__ = ["MAX_EXPANSIONS", "ApiError", "WireRequest"]
+__all__ = ["MAX_EXPANSIONS", "AnsweredCall", "ApiError", "WireRequest"]
 
 _log = logging.getLogger("foveate")
 
@@ -44,6 +46,17 @@ class ApiError(Exception):
     def __init__(self, status_code: int, content: bytes) -> None:
         super().__init__(content.decode(errors="replace")[:10_000])
         self.status_code = status_code
+
+
+class AnsweredCall(NamedTuple):
+    """A request to the provider whose reply was recorded."""
+
+    view: View
+    """The view that it showed."""
+    tokens_history: int
+    """Tokens of the whole history that it would have had without a view."""
+    usage: Usage
+    """Tokens that the provider reported."""
 
 
 class WireRequest:
@@ -90,6 +103,7 @@ class WireRequest:
         self.tokens_history = 0
         """Tokens of all messages of the conversation, as in `Totals`: what the request would have without a view."""
         self._expansions = 0
+        self._answered: list[AnsweredCall] = []
         self._prepare(messages)
         ours = frozenset(name for name in NAMES if chat.answers(name))
         self._answer = Answer(api.format, ours.__contains__ if ours else None)
@@ -199,6 +213,11 @@ class WireRequest:
         rest = self._answer.rest()
         return rest if self._is_continued() else rest + self._answer.close()
 
+    def take_answered(self) -> list[AnsweredCall]:
+        """Return the calls whose replies were recorded since the last time."""
+        answered, self._answered = self._answered, []
+        return answered
+
     def failure(self, status: int, content: bytes) -> bytes:
         """Return the event that ends a stream whose `follow_up` failed with this error of the provider."""
         return self._answer.failure(status, content)
@@ -213,6 +232,8 @@ class WireRequest:
         refusal = _REFUSAL if more and self._expansions > MAX_EXPANSIONS else ""
         try:
             self.chat.record(reply, call=self.view.turn, refusal=refusal)
+            _, usage = self.chat.format.parse_reply(reply)
+            self._answered.append(AnsweredCall(self.view, self.tokens_history, usage))
             if not more or self._expansions > MAX_EXPANSIONS + 1:
                 return False
             self._prepare()

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from ..errors import BadSetting
 
-__all__ = ["Place", "place_of", "without_password"]
+__all__ = ["Place", "Synchronous", "place_of", "without_password"]
 
 _ONE = r"(?:search|synchronous|wait)=[^&?]*"
 _FILE = re.compile(rf"sqlite:///(?!\?{_ONE})(.+?)(?:\?({_ONE}(?:&{_ONE})*))?", re.DOTALL)
@@ -23,6 +23,10 @@ _KEYWORD = re.compile(r"(?is)((?:ssl)?password\s*=\s*)(?:'(?:[^'\\]|\\.)*'?|(?:\
 """The password of a connection string such as `host=h password=p`."""
 
 
+Synchronous = Literal["full", "normal"]
+"""Whether a SQLite file is synced at each write. `normal`: a power cut may undo the last moments."""
+
+
 class Place(NamedTuple):
     """The parts of a store's URL."""
 
@@ -31,14 +35,14 @@ class Place(NamedTuple):
     """The path of the file; for PostgreSQL the whole URL, with the password."""
     search: bool = True
     """Whether there is a word index."""
-    synchronous: Literal["full", "normal"] = "full"
+    synchronous: Synchronous = "full"
     """SQLite: whether each write is synced before it is acknowledged."""
     wait: float = 10.0
     """SQLite: seconds to wait while another process writes."""
 
 
-def place_of(url: str) -> Place:
-    """Parse the URL of a store. Raises BadSetting.
+def place_of(url: str, *, synchronous: Synchronous = "full") -> Place:
+    """Parse the URL of a store. `synchronous`: for a SQLite file whose URL does not say. Raises BadSetting.
 
     `memory:`; `sqlite:///PATH`, with options such as `?search=off&synchronous=normal&wait=30`; or `postgresql://...`,
     whose options are parsed when it is opened.
@@ -47,7 +51,7 @@ def place_of(url: str) -> Place:
         return Place("memory", "")
     if url.startswith("sqlite:///") and (match := _FILE.fullmatch(url)):
         path, options = match.groups()
-        return _sqlite(path, options or "")
+        return _sqlite(path, options or "", synchronous)
     if url.startswith(_POSTGRES):
         return Place("postgres", url, "search=off" not in url.partition("?")[2].split("&"))
     raise BadSetting(
@@ -56,8 +60,8 @@ def place_of(url: str) -> Place:
     )
 
 
-def _sqlite(path: str, options: str) -> Place:
-    place = Place("sqlite", path)
+def _sqlite(path: str, options: str, synchronous: Synchronous) -> Place:
+    place = Place("sqlite", path, synchronous=synchronous)
     for option in options.split("&") if options else ():
         name, _, value = option.partition("=")
         match name, value:

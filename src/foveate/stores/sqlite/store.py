@@ -15,10 +15,11 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from ...errors import BadSetting, Damaged, StoreError
 from ...ports import Clock, Finding
+from .. import Synchronous
 from ..checks import CLOSED
 from ..codec import Codec
 from ..sql.driver import Dialect, Row, Session, WordIndex
@@ -27,11 +28,9 @@ from .errors import FAILURES, code_of, explain
 from .words import SqliteWords
 from .writer import Writer
 
-__all__ = ["TABLES", "SqliteDriver", "SqliteFile", "SqliteStore", "Synchronous"]
+__all__ = ["TABLES", "SqliteDriver", "SqliteFile", "SqliteStore"]
 
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
-
-Synchronous = Literal["full", "normal"]
 
 _FOR_GOOD = ("PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
 """On macOS these make a sync reach the disk, not only its cache. They change nothing elsewhere."""
