@@ -142,6 +142,11 @@ class State:
         return self._store
 
     @property
+    def database(self) -> Database:
+        """The store, for reads in another thread, which no operation of the conversation can cancel."""
+        return self._store
+
+    @property
     def loader(self) -> Loader:
         """Reads the messages and edits up to the head."""
         return Loader(self.head, lambda: self.store, self._empty)
