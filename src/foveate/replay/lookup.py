@@ -19,7 +19,7 @@ from ..core.messages import Message
 from ..core.sizes import tokens_of
 from ..core.view import Entry, Prices, View
 from ..errors import UnknownHandle
-from .measure import Bill, FetchCosts, share
+from .measure import Bill, FetchCosts, ViewChanges, share
 from .references import Positions, References, UsedReferences, call_lines, call_text, identifiers, whole_lines
 
 __all__ = ["KINDS", "ContentKind", "Counts", "Lookup", "ViewIndex", "content_kind"]
@@ -62,7 +62,7 @@ class ViewIndex:
     """
 
     def __init__(self) -> None:
-        self._entries: Sequence[Entry] = ()
+        self._changes = ViewChanges()
         self._contents: dict[int, _Content] = {}  # by identity of the entry, which `_Content` keeps alive
         self._identifiers: Counter[str] = Counter()
         self._lines: Counter[str] = Counter()
@@ -72,24 +72,12 @@ class ViewIndex:
 
     def update(self, entries: Sequence[Entry]) -> None:
         """Update the index to the next view."""
-        same = 0
-        for before, now in zip(self._entries, entries, strict=False):
-            if before is not now:
-                break
-            same += 1
-        gone = {id(entry) for entry in self._entries[same:]}
-        came = []
-        for entry in entries[same:]:
-            if id(entry) in gone:
-                gone.discard(id(entry))
-            else:
-                came.append(entry)
-        for key in gone:
-            self._count(self._contents.pop(key), -1)
-        for entry in came:
+        left, joined = self._changes.update(tuple(entries))
+        for entry in left:
+            self._count(self._contents.pop(id(entry)), -1)
+        for entry in joined:
             self._contents[id(entry)] = content = _content(entry)
             self._count(content, +1)
-        self._entries = entries
 
     def has_identifier(self, identifier: str) -> bool:
         """Return whether some entry holds this identifier."""

@@ -18,10 +18,10 @@ from msgspec import Struct
 
 from ..core.messages import Message
 from ..core.sizes import tokens_of
-from ..core.view import Prices
+from ..core.view import Entry, Prices
 from ..ports import Rendered
 
-__all__ = ["DEFAULT_PRICES", "Bill", "FetchCosts", "Meter", "UnmanagedRequests", "percentile", "share"]
+__all__ = ["DEFAULT_PRICES", "Bill", "FetchCosts", "Meter", "UnmanagedRequests", "ViewChanges", "percentile", "share"]
 
 DEFAULT_PRICES = Prices()
 
@@ -45,17 +45,16 @@ class Meter:
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
-        self._bodies: list[bytes] = []  # of the messages of the last request
-        self._tokens: list[int] = []  # of the same messages
+        self._request: Sequence[Rendered] = ()  # the last request
+        self._tokens: list[int] = []  # of its messages
         self._length = 0  # of the history at the last request
         self.kept = 0
         """The number of leading messages of the last request that were the same in the request before."""
 
     def bill(self, request: Sequence[Rendered], length: int) -> Bill:
         """Return the bill of a request that was made when the history had `length` messages."""
-        bodies = [now.body for now in request]
-        run = _same(self._bodies, bodies)
-        rewritten = run < len(self._bodies)
+        run = _same(self._request, request)
+        rewritten = run < len(self._request)
         unchanged = self._length
         if rewritten:
             changed = (entry.position for now in request[run:] for entry in now.entries if entry.position)
@@ -64,16 +63,38 @@ class Meter:
         cached = sum(self._tokens)
         self._tokens += [sum([entry.tokens for entry in now.entries]) for now in request[run:]]
         written = sum(self._tokens[run:])
-        self._bodies, self._length, self.kept = bodies, length, run
+        self._request, self._length, self.kept = request, length, run
         cost = self._prices.read * cached + self._prices.write * written
         return Bill(cached + written, cached, cost, rewritten, unchanged)
 
 
-def _same(before: Sequence[bytes], now: Sequence[bytes]) -> int:
-    """Return how many leading messages are the same."""
-    if before == now[: len(before)]:
+def _same(before: Sequence[Rendered], now: Sequence[Rendered]) -> int:
+    """Return how many leading messages have the same bytes."""
+    if before == now[: len(before)]:  # Compares identities first: unchanged messages are the same objects.
         return len(before)
-    return next(i for i, (old, new) in enumerate(zip(before, [*now, None], strict=False)) if old != new)
+    pairs = zip(before, [*now, None], strict=False)
+    return next(
+        (i for i, (old, new) in enumerate(pairs) if old is not new and (new is None or old.body != new.body)),
+        len(before),
+    )
+
+
+class ViewChanges:
+    """The entries that left and joined the view since the last one. An unchanged entry is the same object."""
+
+    def __init__(self) -> None:
+        self._entries: tuple[Entry, ...] = ()
+
+    def update(self, entries: tuple[Entry, ...]) -> tuple[list[Entry], list[Entry]]:
+        """Return the entries that left and those that joined, for the next view."""
+        before, self._entries = self._entries, entries
+        same = len(before)
+        if before != entries[:same]:  # Compares identities; a hundred times faster than the loop.
+            pairs = zip(before, entries, strict=False)
+            same = next((i for i, (old, new) in enumerate(pairs) if old is not new), min(same, len(entries)))
+        left = {id(entry): entry for entry in before[same:]}
+        joined = [entry for entry in entries[same:] if left.pop(id(entry), None) is None]
+        return list(left.values()), joined
 
 
 class UnmanagedRequests:
