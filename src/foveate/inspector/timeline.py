@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from threading import Condition, Lock, Thread
 from weakref import WeakKeyDictionary
 
@@ -18,9 +18,10 @@ from msgspec import Struct
 from ..conversation import Conversation
 from ..conversation.past import LateChange, PastCall, Walk
 from ..core.context import Rates, rates_of
-from ..core.edits import Bill, Record, Task
+from ..core.edits import Bill, Record, Summarize, Task
 from ..core.profiles import Profile
 from ..core.receipts import receipt_of
+from ..core.sizes import estimate
 from ..core.snapshots import Row
 from ..core.stamps import Usage, is_interrupted
 from ..core.view import NO_WINDOW, Budget, Prices, View
@@ -37,6 +38,10 @@ _INTEGERS = ("turn", "message", "time", "tokens", "cached", "whole", "shown", "m
 _AMOUNTS = ("cost", "cost_unmanaged", "dollars", "dollars_unmanaged", "billed")
 _UNKNOWN = -1.0
 """An amount that is not known."""
+_WITHOUT_MODEL = frozenset({"digest", "first-characters"})
+"""Authors of summaries that call no model."""
+_CHECKPOINT = "checkpoint"
+"""The policy whose summaries have no task in the journal."""
 _AT_ONCE = Lock()
 """One fold at a time: folds compete with the pages for the processor."""
 
@@ -150,7 +155,7 @@ class Figures:
 
     def running(self, name: str, bounds: Sequence[int]) -> list[float]:
         """Return the sum of an amount from the first of these bounds up to each of the others."""
-        pieces = [self.total(name, low, high) for low, high in zip(bounds, bounds[1:], strict=False)]
+        pieces = [self.total(name, low, high) for low, high in pairwise(bounds)]
         return list(accumulate(pieces))
 
 
@@ -168,6 +173,8 @@ class _Fold:
         self._kinds: dict[ContentKind, int] = dict.fromkeys(KINDS, 0)
         self._whole = self._sent = 0  # tokens of all messages, and of those at the last call
         self._rates: dict[str, Rates | None] = {}
+        self._due = 0.0  # cost of the summaries since the last call
+        self._summaries: dict[str, str] = {}  # the newest summary of each policy
 
     def advance(self, is_stopped: Callable[[], bool]) -> None:
         """Fold up to the walk's head."""
@@ -200,18 +207,19 @@ class _Fold:
             "cached": bill.cached,
             "whole": self._whole,
             "shown": len(entries),
-            **self._kinds,
         }
+        for kind, tokens in self._kinds.items():
+            values[kind] = tokens
         amounts = {
-            "cost": bill.cost,
+            "cost": bill.cost + self._due,
             "cost_unmanaged": self._prices.read * self._sent + self._prices.write * new,
         }
         rates = self._rates_of(reply.stamp.model)
         if rates is not None:
-            _, read, write, _ = rates
-            amounts["dollars"] = read * bill.cached + write * (bill.tokens - bill.cached)
+            base, read, write, _ = rates
+            amounts["dollars"] = read * bill.cached + write * (bill.tokens - bill.cached) + base * self._due
             amounts["dollars_unmanaged"] = read * self._sent + write * new
-        self._sent = self._whole
+        self._sent, self._due = self._whole, 0.0
         self.figures.add(values, amounts, reply.stamp.model)
         if reply.stamp.usage is not None:
             self._add_usage(self.figures.count - 1, reply.stamp.usage, is_interrupted(reply.stamp.stop))
@@ -221,6 +229,7 @@ class _Fold:
         self._note_bills(record)
         changed = (record.tokens_before, record.bytes_before) != (record.tokens_after, record.bytes_after)
         if changed and not all(isinstance(edit, Task | Bill) for edit in record.edits):
+            self._due += self._summary_cost(record)
             receipt = receipt_of(record)
             self.figures.commits.append(
                 CommitFigures(
@@ -232,6 +241,24 @@ class _Fold:
                     ", ".join(receipt.policies) or receipt.author,
                 )
             )
+
+    def _summary_cost(self, record: Record) -> float:
+        """Return the cost of the summaries in a commit, in tokens of base input price, as a replay estimates it.
+
+        The journal has the tokens that the summarizer had to read. It also read the summary before.
+        """
+        read = {edit.policy: edit.input_tokens for edit in record.edits if isinstance(edit, Task) and edit.input_tokens}
+        cost = 0.0
+        for edit in record.edits:
+            if not isinstance(edit, Summarize) or edit.by in _WITHOUT_MODEL:
+                continue
+            if edit.policy in read or edit.policy == _CHECKPOINT:
+                tokens = read.get(edit.policy, edit.tokens_before)
+                if edit.policy in read:
+                    tokens += estimate(self._summaries.get(edit.policy, ""))
+                cost += self._prices.write * tokens + self._prices.output * estimate(edit.text)
+                self._summaries[edit.policy] = edit.text
+        return cost
 
     def _note_bills(self, record: Record) -> None:
         for edit in record.edits:
@@ -321,7 +348,9 @@ class Timeline:
             if self._fold is None or self._place != _place(head):
                 state = session.state
                 walk = session.past.walk()
-                self._fold = _Fold(walk, get_format(state.format.name), state.profile, state.model.prices, self._cost_of)
+                self._fold = _Fold(
+                    walk, get_format(state.format.name), state.profile, state.model.prices, self._cost_of
+                )
                 self._place = _place(head)
         fold = self._fold
         before, fold.walk.head = fold.walk.head, head
