@@ -35,6 +35,7 @@ SCHEMAS = {
     "0006_words_by_tree": "3a7fd06735af55ca620ce87efae3f55ac2af6c08",
     "0007_claims": "f3627129f1a41a153cc155450367af6484c7c55a",
     "0008_prompt_models": "2de95ae9797e8882fdbc296079903f37ec5fb092",
+    "0009_last_activity": "acfd8331cedf6460f29b50b6a16d0b98ee2a20c5",
 }
 """Every migration and its checksum."""
 IN_POSTGRES = {**SCHEMAS, "0006_words_by_tree": "455eea618b3b9d305c66891ebd8e66f4c8a0d866"}

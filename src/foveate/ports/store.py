@@ -16,7 +16,7 @@ from ..core.edits import Record
 from ..core.runs import AgentRun, AgentRunStep, LockHolder
 from ..core.stamps import StampRow
 from ..errors import BadSetting, ConflictError
-from .values import Branch, Changes, Erasure, Finding, Head, Orphan, SearchHit, StoredMessage
+from .values import Branch, Changes, Erasure, Finding, Head, Listed, Orphan, SearchHit, StoredMessage
 
 __all__ = [
     "Audits",
@@ -25,6 +25,7 @@ __all__ = [
     "HasCatalog",
     "Imports",
     "KeepsRuns",
+    "Lists",
     "Locks",
     "Releases",
     "Rewinds",
@@ -135,6 +136,20 @@ class Rewinds(Protocol):
 
     def branches(self, head: Head) -> list[Branch]:
         """Return every conversation of the tree of forks, by branch: each after its parent."""
+        ...
+
+
+class Lists(Protocol):
+    """Lists conversations page by page."""
+
+    def recent(
+        self, tenant: str, *, words: Sequence[str] = (), first: int = 0, limit: int = 50
+    ) -> tuple[list[Listed], int]:
+        """Return conversations whose names contain all these words, and the number of all such conversations.
+
+        The one with the newest message is first; those without a known time are last. `first`: how many to leave out.
+        Upper and lower case of the letters A to Z are the same. Reads a whole tenant, but no message.
+        """
         ...
 
 
@@ -353,12 +368,14 @@ class HasCatalog(Protocol):
         ...
 
 
-class Database(Store, SavesViews, Releases, Searches, KeepsRuns, Locks, Erases, Audits, Imports, HasCatalog, Protocol):
+class Database(
+    Store, SavesViews, Lists, Releases, Searches, KeepsRuns, Locks, Erases, Audits, Imports, HasCatalog, Protocol
+):
     """A store with all capabilities, such as each of foveate's own."""
 
 
 _CAPABILITIES: tuple[type, ...] = (
-    *(SavesViews, Rewinds, Searches, KeepsRuns, Locks, Erases, Audits, Imports, HasCatalog),
+    *(SavesViews, Lists, Rewinds, Searches, KeepsRuns, Locks, Erases, Audits, Imports, HasCatalog),
 )
 _METHODS: dict[str, type] = {
     name: kind for kind in _CAPABILITIES for name in vars(kind) if callable(vars(kind)[name]) and name[0] != "_"
@@ -392,11 +409,17 @@ def append(store: Store, head: Head, rows: Sequence[StoredMessage], *, owner: st
 def complete(store: Store) -> Database:
     """Return the store itself if it has all capabilities, else a store that raises BadSetting for the missing ones.
 
-    A store that saves no views, keeps no runs and cannot erase is read as one in which there are none.
+    A store that saves no views, keeps no runs and cannot erase is read as one in which there are none. One that cannot
+    list by time is listed by name.
     """
     if isinstance(store, _Completed) or all(hasattr(store, name) for name in _METHODS):
         return cast("Database", store)
     return cast("Database", _Completed(store))
+
+
+def has_words(name: str, words: Sequence[str]) -> bool:
+    """Return whether a name contains all these words, as `Lists.recent` means it."""
+    return all(word in name or word.lower() in name.lower() for word in words)
 
 
 class _Completed:
@@ -411,6 +434,8 @@ class _Completed:
         except AttributeError:
             if name not in _METHODS:
                 raise
+        if name == "recent":
+            return self._recent
         if name in _EMPTY:
             return _EMPTY[name]
         kind = type(self._store).__name__
@@ -419,6 +444,14 @@ class _Completed:
             f"to "
             f"{kind}, or use one of foveate's own stores (memory:, sqlite:///PATH, postgresql://...)."
         )
+
+    def _recent(
+        self, tenant: str, *, words: Sequence[str] = (), first: int = 0, limit: int = 50
+    ) -> tuple[list[Listed], int]:
+        """List by name, for a store that cannot list by time."""
+        names = [name for name in self._store.names(tenant) if has_words(name, words)]
+        heads = [self._store.open(tenant, name, create=False) for name in names[first : first + limit]]
+        return [Listed(head.name, head.position, head.number, 0) for head in heads], len(names)
 
 
 _EMPTY: dict[str, Callable[..., Any]] = {

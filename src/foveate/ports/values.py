@@ -21,6 +21,7 @@ __all__ = [
     "Erasure",
     "Finding",
     "Head",
+    "Listed",
     "Orphan",
     "SearchHit",
     "StoredMessage",
@@ -72,6 +73,19 @@ class Head(Struct, frozen=True):
     """The id of the newest journal record."""
     erased: int = 0
     """The number of the newest erasure in the tree. Data that was read before it may contain erased text."""
+
+
+class Listed(Struct, frozen=True):
+    """One conversation of a list."""
+
+    name: str
+    """The name of the conversation."""
+    messages: int
+    """The number of its messages."""
+    edits: int
+    """The number of the newest edit in its journal."""
+    time: int
+    """The time of its newest message in milliseconds since 1970; 0 if it is not known."""
 
 
 class Branch(Struct, frozen=True):

@@ -22,6 +22,7 @@ from .base_contract import talk
 from .catalog_contract import CatalogContract
 from .erase_contract import EraseContract
 from .import_contract import AuditContract, ImportContract
+from .list_contract import ListContract
 from .lock_contract import LockContract
 from .race_contract import RaceContract
 from .release_contract import ReleaseContract
@@ -94,6 +95,7 @@ class DatabaseContract(
     StoreContract,
     ViewContract,
     RewindContract,
+    ListContract,
     SearchContract,
     RunContract,
     LockContract,

@@ -18,7 +18,8 @@ from ...core.ids import redacted_record, redacted_stamp
 from ...core.originals import RELEASED
 from ...core.runs import AgentRun, AgentRunStep, LockHolder
 from ...errors import BadSetting, NoSuchConversation, StoreError
-from ...ports import Branch, Changes, Erasure, Finding, Head, Orphan, SearchHit, StampRow, StoredMessage
+from ...ports import Branch, Changes, Erasure, Finding, Head, Listed, Orphan, SearchHit, StampRow, StoredMessage
+from ...ports.store import has_words
 from .. import lineage
 from ..audit import JournalLink, MessageLink, audit_head, audit_journal, audit_messages, released_outlines
 from ..checks import (
@@ -255,6 +256,20 @@ class MemoryStore(MemoryCatalog):
         with self._lock:
             self._check_open()
             return sorted(name for owner, name in self._names if owner == tenant)
+
+    def recent(
+        self, tenant: str, *, words: Sequence[str] = (), first: int = 0, limit: int = 50
+    ) -> tuple[list[Listed], int]:
+        with self._lock:
+            self._check_open()
+            found = [
+                (-(rows[-1].stamp.time if (rows := branch.rows) else 0), root, number, branch)
+                for (owner, root, number), branch in self._branches.items()
+                if owner == tenant and has_words(branch.name, words)
+            ]
+            page = sorted(found, key=lambda row: row[:3])[first : first + limit]
+            heads = [(self._head(tenant, root, number), -time) for time, root, number, _ in page]
+        return [Listed(head.name, head.position, head.number, time) for head, time in heads], len(found)
 
     def tenants(self) -> dict[str, int]:
         with self._lock:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
 from ...errors import BadSetting, Damaged, NoSuchConversation
-from ...ports import Branch, Head
+from ...ports import Branch, Head, Listed
 from .. import lineage
 from ..checks import append_conflict, check_keys, check_names, check_point, commit_conflict, name_taken
 from ..lineage import Lineage
 from . import statements as sql
 from .driver import Driver, Session
-from .rows import current, key, link_at, record_at
+from .rows import current, key, link_at, record_at, time_at
 
 __all__ = ["Branches"]
 
@@ -38,6 +38,16 @@ class Branches:
 
     def names(self, tenant: str) -> list[str]:
         return sorted(name for (name,) in self._driver.read(lambda session: session.rows(sql.NAMES, (tenant,))))
+
+    def recent(self, tenant: str, words: Sequence[str], first: int, limit: int) -> tuple[list[Listed], int]:
+        patterns = [f"%{_escaped(form)}%" for word in words for form in (word, word.lower())]
+        page, total = self._driver.read(
+            lambda session: session.ask(
+                (sql.recent(len(words)), (tenant, *patterns, limit, first)),
+                (sql.count_names(len(words)), (tenant, *patterns)),
+            )
+        )
+        return [Listed(*row) for row in page], int(total[0][0])
 
     def fork(self, head: Head, name: str, position: int, number: int) -> Head:
         check_keys(head.tenant, name)
@@ -127,13 +137,14 @@ def _add_fork(session: Session, head: Head, family: Lineage, name: str, position
     # Read after NEW_BRANCH locked the tree: else the new branch would miss an erasure since the head was read.
     ((erased,),) = session.rows(sql.LAST_ERASURE, (head.tenant, head.root))
     fork = Head(head.tenant, name, head.root, branch, position, tip, seal, number, record, erased)
-    _add_branch(session, fork, lineage.descend(family, head.branch, position, number))
+    time = time_at(session, head, family, position)
+    _add_branch(session, fork, lineage.descend(family, head.branch, position, number), time)
     return fork
 
 
-def _add_branch(session: Session, head: Head, family: Lineage) -> None:
+def _add_branch(session: Session, head: Head, family: Lineage, time: int = 0) -> None:
     chains = head.position, bytes.fromhex(head.tip), bytes.fromhex(head.seal), head.number, bytes.fromhex(head.record)
-    session.rows(sql.ADD_BRANCH, (*key(head), head.name, lineage.encode(family), *chains, head.erased))
+    session.rows(sql.ADD_BRANCH, (*key(head), head.name, lineage.encode(family), *chains, head.erased, time))
 
 
 def _take_name(session: Session, head: Head) -> None:
@@ -141,3 +152,8 @@ def _take_name(session: Session, head: Head) -> None:
     row = head.tenant, lineage.root_of(head.tenant, head.name), head.name, head.root, head.branch
     if not session.rows(sql.TAKE_NAME, row):
         raise name_taken(head.name)
+
+
+def _escaped(word: str) -> str:
+    """Return a word for LIKE, in which two letters stand for any text."""
+    return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

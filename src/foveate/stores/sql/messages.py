@@ -171,9 +171,9 @@ class _Rows(NamedTuple):
     """The stored form of their bodies, by hash; without those of erased and released messages."""
 
     @property
-    def end(self) -> tuple[int, bytes, bytes]:
+    def end(self) -> tuple[int, bytes, bytes, int]:
         last = self.rows[-1]
-        return last.position, bytes.fromhex(last.id), bytes.fromhex(last.seal)
+        return last.position, bytes.fromhex(last.id), bytes.fromhex(last.seal), last.stamp.time
 
     def insert(self, session: Session) -> None:
         values = [message_values(self.head, row, self._stored(row)) for row in self.rows]

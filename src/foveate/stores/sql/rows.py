@@ -217,6 +217,17 @@ def link_at(session: Session, head: Head, lineage: Lineage, position: int) -> tu
     return ids.NO_PARENT, ids.NO_PARENT
 
 
+def time_at(session: Session, head: Head, lineage: Lineage, position: int) -> int:
+    """Return the time of the message at a position; 0 if there is none, or its stamp cannot be read."""
+    for part in position_ranges(lineage, head.branch, position, position):
+        for (stamp,) in session.rows(sql.STAMP, (*key(head, part.branch), position, position)):
+            try:
+                return wire.decode_stamp(stamp).time
+            except (AttributeError, TypeError, *UNREADABLE):
+                return 0
+    return 0
+
+
 def read_messages(session: Session, head: Head, lineage: Lineage, first: int, last: int) -> Iterator[StoredMessage]:
     """Yield positions first..last, all of which must exist. Raises Damaged at the first that is not as appended."""
     tip, seal = link_at(session, head, lineage, first - 1)

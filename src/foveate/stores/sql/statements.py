@@ -1,6 +1,6 @@
 """All statements of the SQL store, written once for every database: `?` stands for a value.
 
-Each names one tenant and root, so it touches one shard; only `NAMES` reads a whole tenant.
+Each names one tenant and root, so it touches one shard; only `NAMES` and `recent` read a whole tenant.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ NEW_BRANCH = """
     INSERT INTO tree (tenant, root, branches) VALUES (?, ?, 1)
     ON CONFLICT (tenant, root) DO UPDATE SET branches = tree.branches + 1 RETURNING branches"""
 ADD_BRANCH = """
-    INSERT INTO branch (tenant, root, branch, name, lineage, position, tip, seal, number, record, erased)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    INSERT INTO branch (tenant, root, branch, name, lineage, position, tip, seal, number, record, erased, time)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 BRANCH = f"SELECT name, lineage, position, tip, seal, number, record, erased FROM branch WHERE {_KEY}"
 
 TREE = "SELECT branch, name FROM branch WHERE tenant = ? AND root = ? ORDER BY branch"
 
 # The three changes of a branch. Each states what it expects to find, and changes nothing if it finds something else.
 ADVANCE = f"""
-    UPDATE branch SET position = ?, tip = ?, seal = ?
+    UPDATE branch SET position = ?, tip = ?, seal = ?, time = ?
     WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND seal = ? RETURNING number, record, erased"""
 COMMIT = f"""
     UPDATE branch SET number = ?, record = ?
     WHERE {_KEY} AND name = ? AND number = ? AND record = ? AND erased = ? RETURNING position, tip, seal"""
-PUT_TIP = f"UPDATE branch SET position = ?, tip = ?, seal = ? WHERE {_KEY}"  # Of a locked branch.
+PUT_TIP = f"UPDATE branch SET position = ?, tip = ?, seal = ?, time = ? WHERE {_KEY}"  # Of a locked branch.
 RENAME = f"""
     UPDATE branch SET name = ?
     WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND number = ? AND record = ? RETURNING lineage, erased"""
@@ -74,6 +74,7 @@ NEXT_MESSAGES = f"""
     FROM message WHERE {_KEY} AND position > ? ORDER BY position LIMIT ?"""
 # An ordered range of one: else a planner may take the index of ids, and read all messages of the tree for one.
 LINK = f"SELECT id, seal FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"
+STAMP = f"SELECT stamp FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"
 ORPHAN_MESSAGES = (
     f"SELECT position FROM message WHERE {_KEY} AND (position < ? OR position > ?) ORDER BY position LIMIT 100"
 )
@@ -228,6 +229,22 @@ MIGRATION_TABLE = """
     )"""
 MIGRATIONS = "SELECT version, name, checksum FROM migration ORDER BY version"
 ADD_MIGRATION = "INSERT INTO migration (version, name, checksum, applied) VALUES (?, ?, ?, ?)"
+
+
+_HAS_WORD = " AND (name LIKE ? ESCAPE '\\' OR lower(name) LIKE ? ESCAPE '\\')"
+"""Databases differ in the lower case of other letters than A to Z, so the word as it is written fits too."""
+
+
+def recent(words: int) -> str:
+    """Return the statement for a page of a tenant's conversations whose names contain so many words."""
+    return f"""
+    SELECT name, position, number, time FROM branch WHERE tenant = ?{_HAS_WORD * words}
+    ORDER BY time DESC, root, branch LIMIT ? OFFSET ?"""
+
+
+def count_names(words: int) -> str:
+    """Return the statement for the number of a tenant's conversations whose names contain so many words."""
+    return f"SELECT count(*) FROM branch WHERE tenant = ?{_HAS_WORD * words}"
 
 
 def locate(count: int) -> str:

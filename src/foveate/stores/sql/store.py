@@ -14,7 +14,19 @@ from ...core.catalog import Action, Binding, Prompt
 from ...core.edits import Record
 from ...core.runs import AgentRun, AgentRunStep, LockHolder
 from ...core.stamps import StampRow
-from ...ports import Branch, Changes, Clock, Erasure, Finding, Head, Orphan, SearchHit, StoredMessage, wall_clock
+from ...ports import (
+    Branch,
+    Changes,
+    Clock,
+    Erasure,
+    Finding,
+    Head,
+    Listed,
+    Orphan,
+    SearchHit,
+    StoredMessage,
+    wall_clock,
+)
 from ..codec import Codec, require_codec
 from .branches import Branches
 from .catalog import Catalog
@@ -73,6 +85,11 @@ class SqlStore:
 
     def names(self, tenant: str) -> list[str]:
         return self._branches.names(tenant)
+
+    def recent(
+        self, tenant: str, *, words: Sequence[str] = (), first: int = 0, limit: int = 50
+    ) -> tuple[list[Listed], int]:
+        return self._branches.recent(tenant, words, first, limit)
 
     def fork(self, head: Head, name: str, position: int, number: int) -> Head:
         return self._branches.fork(head, name, position, number)
