@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from ..errors import BadInput, ConflictError, ConversationBusy, FoveateError, NoSuchConversation, UnknownHandle
 from ..ports import Store
-from . import content_pages, conversation, listing
+from . import action_pages, content_pages, conversation, listing, live
 from .access import Access, Guard
 from .pages import STATIC, Page, page
 from .sources import Source, Sources, StoreSource, by_key
@@ -30,6 +30,8 @@ def routes() -> list[BaseRoute]:
         *listing.routes(),
         *conversation.routes(),
         *content_pages.routes(),
+        *action_pages.routes(),
+        *live.routes(),
         Route("/static/{file}", _static, name="static"),
     ]
 
@@ -58,6 +60,7 @@ def build_app(
         try:
             yield
         finally:
+            app.state.page.watchers.stop()
             for found in by_tenant.values():
                 for source in found.values():
                     source.close()

@@ -21,8 +21,10 @@ from starlette.routing import Router
 from ..conversation import Conversation
 from ..errors import NoSuchConversation
 from .access import Access
+from .notices import Notices
 from .sources import Source, Sources
 from .templating import environment
+from .watchers import Watchers
 
 __all__ = [
     "STATIC",
@@ -79,6 +81,7 @@ class Page:
 
     def __init__(self, router: Router, access: Access, sources: Callable[[str], Sources]) -> None:
         self.router, self.access, self.sources = router, access, sources
+        self.notices, self.watchers = Notices(), Watchers()
 
 
 def page_of(request: Request) -> Page:
@@ -108,13 +111,14 @@ def link(request: Request, route: str, /, **values: object) -> str:
 
 def fragment(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
     """Return a part of a page as HTML, for a script that inserts it."""
-    access = page_of(request).access
+    access, notices = page_of(request).access, page_of(request).notices
     shared = {
         "link": partial(link, request),
         "form_token": lambda: access.form_token(tenant_of(request)),
         "static": lambda name: link(request, "static", file=name, v=_VERSION),
         "root": request.scope.get("root_path", "").rstrip("/"),
         "is_read_only": access.is_read_only,
+        "notice": notices.get(tenant_of(request), request.query_params.get("notice", "")),
     }
     return HTMLResponse(environment().get_template(template).render(shared | values), status)
 
