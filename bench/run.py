@@ -291,6 +291,13 @@ def proxy(folder: Path, quick: bool) -> Iterator[Figure]:
     yield from starmap(Figure, figures(folder, quick))
 
 
+def inspector(folder: Path, quick: bool) -> Iterator[Figure]:
+    """The inspector's pages: time of an answer and to the first paint, and sizes (`inspector.py`)."""
+    from inspector import figures
+
+    yield from starmap(Figure, figures(folder, quick))
+
+
 def proxy_load(folder: Path, quick: bool) -> Iterator[Figure]:
     """Memory of streams held open and of many requests; only by its name (`proxy_load.py`)."""
     from proxy_load import figures
@@ -298,7 +305,22 @@ def proxy_load(folder: Path, quick: bool) -> Iterator[Figure]:
     yield from starmap(Figure, figures(folder, quick))
 
 
-EVERY = (turn, append, search, digesting, prompt, importing, long, sizes, databases, many, archives, depth, proxy)
+EVERY = (
+    turn,
+    append,
+    search,
+    digesting,
+    prompt,
+    importing,
+    long,
+    sizes,
+    databases,
+    many,
+    archives,
+    depth,
+    proxy,
+    inspector,
+)
 BENCHES = {bench.__name__: bench for bench in (*EVERY, proxy_load)}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 RUN = Path(__file__).resolve().parent.parent / "bench" / "run.py"
 FIRST = ("turn", "append", "search", "digesting", "prompt", "importing")
-NAMES = (*FIRST, "long", "sizes", "databases", "many", "archives", "depth", "proxy", "proxy_load")
+NAMES = (*FIRST, "long", "sizes", "databases", "many", "archives", "depth", "proxy", "inspector", "proxy_load")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
