@@ -124,6 +124,55 @@ def test_killed_workers_lose_nothing(tmp_path: Path):
             assert chat.journal.verify() == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no ps")
+@pytest.mark.parametrize("sent", [0, 1, 4, len(EVENTS) - 1])
+def test_a_worker_killed_in_an_answer_leaves_a_conversation_that_goes_on(tmp_path: Path, sent: int):
+    """The client repeats its request, and the history has what was acknowledged, and each message once."""
+    url = f"sqlite:///{tmp_path}/chats.db"
+    cut = threading.Event()
+
+    def answer(exchange: Exchange) -> None:
+        if b"Question 2" in exchange.body and not cut.is_set():
+            cut.set()
+            exchange.connection.sendall(STREAM + chunked(*EVENTS[:sent]))
+            return provider.wait_for_close(exchange)
+        exchange.connection.sendall(STREAM + chunked(*EVENTS) + b"0\r\n\r\n")
+
+    messages: list[Any] = [{"role": "user", "content": "Question 1"}]
+    reply = {"role": "assistant", "content": [{"type": "text", "text": "café é"}]}
+    provider = RawProvider(answer)
+    arguments = ("--store", url, "--workers", "2", "--window", "16000")
+    with provider, command("--upstream", provider.url, *arguments) as proxy:
+        assert split(ask(proxy.port, question(messages)))[2] == b"".join(EVENTS)
+        messages += [reply, {"role": "user", "content": "Question 2"}]
+        with socket.create_connection(("127.0.0.1", proxy.port), timeout=30) as client:
+            client.sendall(question(messages))
+            assert cut.wait(30)
+            received = b""
+            while sent and EVENTS[sent - 1] not in received:
+                received += client.recv(65_536)
+            for worker in proxy.workers():
+                os.kill(worker, signal.SIGKILL)
+        again = b""
+        while not again:
+            with suppress(ConnectionError):
+                again = ask(proxy.port, question(messages))
+        assert split(again)[2] == b"".join(EVENTS)
+    sent_again = [exchange.body for exchange in provider.received if b"Question 2" in exchange.body]
+    assert len(sent_again) == 2
+    assert sent_again[0] == sent_again[1]
+    with open_store(url) as store:
+        (name,) = store.names("")
+        with foveate.open_conversation(name, store=store, format="anthropic", window=16_000) as chat:
+            texts = [entry.message.text for entry in chat.history()]
+            assert texts == ["Question 1", "café é", "Question 2", "café é"]
+            assert chat.journal.verify() == []
+
+
+def question(messages: list[Any]) -> bytes:
+    return post("/v1/messages", json.dumps({**REQUEST, "messages": messages}).encode())
+
+
 def test_a_stopped_proxy_lets_a_stream_end(tmp_path: Path):
     may_end = threading.Event()
 
