@@ -45,7 +45,7 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
                 _measured(port, "/v1/messages", messages)
                 bare, managed = [], []
                 for _ in range(count):
-                    messages += _turn(len(messages))
+                    messages += turn(len(messages))
                     bare.append(_measured(port, "/v1/other", messages))
                     managed.append(_measured(port, "/v1/messages", messages))
             for number, what, unit in ((0, "CPU", "ms"), (1, "first byte", "ms")):
@@ -62,11 +62,11 @@ def history(size: int, question: str) -> list[dict[str, Any]]:
     """Return a list of so many bytes: a question, and turns."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
     while len(json.dumps(messages)) < size:
-        messages += _turn(len(messages))
+        messages += turn(len(messages))
     return messages
 
 
-def _turn(number: int) -> list[dict[str, Any]]:
+def turn(number: int) -> list[dict[str, Any]]:
     """Return a reply with a call, and its result."""
     use = {"type": "tool_use", "id": f"toolu_{number}", "name": "read_log", "input": {"number": number}}
     text = "".join(f"{number}:{line} worker answered the request in time\n" for line in range(200))[:3_600]
@@ -140,7 +140,7 @@ def _events(number: int) -> Iterator[dict[str, Any]]:
     """Yield the events of the reply of a turn."""
     message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "m", "content": []}
     usage = {"input_tokens": 100_000, "output_tokens": 1}
-    text, use = _turn(number)[0]["content"]
+    text, use = turn(number)[0]["content"]
     yield {"type": "message_start", "message": {**message, "stop_reason": None, "usage": usage}}
     yield {"type": "content_block_start", "index": 0, "content_block": {**text, "text": ""}}
     for _ in range(_WORDS):

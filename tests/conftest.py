@@ -25,7 +25,7 @@ pytest.register_assert_rewrite(*(f"foveate.testing.{path.stem}" for path in _CON
 # new examples, unless CI is set: CI judges a change, not chance. There is no deadline: benchmarks measure time, and a
 # busy machine is not a bug. A test that needs more or fewer examples scales `settings.default.max_examples`.
 BASE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.register_profile("quick", BASE, max_examples=50, derandomize=True)
+settings.register_profile("quick", BASE, max_examples=30, derandomize=True)
 settings.register_profile("thorough", BASE, max_examples=200, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("thorough" if os.environ.get("FOVEATE_THOROUGH") else "quick")
 
@@ -33,6 +33,11 @@ settings.load_profile("thorough" if os.environ.get("FOVEATE_THOROUGH") else "qui
 # tests that the process ran before, so with them two runs differ. Hypothesis has no setting to leave them out.
 if settings.default is not None and settings.default.derandomize:
     providers._get_local_constants = lambda: providers._local_constants
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return one process more than the machine has cores: tests wait for servers, processes and disks."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,10 @@ SHARE = 200
 """Cases of one test: about 3,300 bodies."""
 
 
-@pytest.mark.parametrize("start", range(0, 6 * SHARE, SHARE))
+_STARTS = [pytest.param(start, marks=[pytest.mark.slow] * (start >= 2 * SHARE)) for start in range(0, 6 * SHARE, SHARE)]
+
+
+@pytest.mark.parametrize("start", _STARTS)
 def test_every_body_of_random_cases_is_legal(start: int) -> None:
     outcomes = [Case(seed).run() for seed in range(start, start + SHARE)]
     refused: list[Refused] = [one for outcome in outcomes for one in outcome.refused]
