@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from conversation.shells import opened
 from core.story import OPENAI, PLENTY, Story
@@ -10,14 +12,15 @@ from hypothesis import strategies as st
 
 from foveate import Options, open_conversation
 from foveate.core.edits import Pin, Restore, Span, Summarize, Target
-from foveate.core.messages import Message, Text
+from foveate.core.messages import Message, Text, ToolCall
 from foveate.core.planner import Plan, Policy, make_plan
 from foveate.core.rules import check
-from foveate.digest import digest
+from foveate.digest import select_names, selection
 from foveate.errors import BadSetting
 from foveate.policies.deferral import when_it_pays
 from foveate.policies.digests import shrink_to_digest
-from foveate.policies.folds import fold, fold_steps, names_of
+from foveate.policies.folds import fold, fold_steps
+from foveate.policies.names import names_of, unique_names
 from foveate.testing import answer, call, calls, say, text_of, user
 from foveate.testing.strategies import histories
 
@@ -174,16 +177,36 @@ def test_a_name_is_written_once():
     assert len(again) < 200
 
 
-def test_a_fold_lists_new_names_and_shows_lines_without_numbers():
+def test_a_fold_lists_the_new_names_of_results():
     code = "\n".join(
         f"def part_{n}(reader):\n    return load_part_{n}(reader.field_{n}, keep_{n}=old_{n}_value)\n"
         for n in range(40)
     )
-    assert "7 def part_2\n … load_part_2 keep_2" in digest(code).text
+    assert {"load_part_2", "part_9"} <= set(select_names(unique_names(code), 2_000))
     short = fold_steps(
         entries_of(call("a", "Read"), answer("a", code)), named=names_of(code) - {"load_part_2", "part_9"}
     )
-    assert short.split("\n")[2:] == ["    … load_part_2", "    def part_9"]
+    assert short.split("\n")[2:] == ["    … load_part_2 part_9"]
+
+
+def test_a_fold_lists_the_names_of_long_texts_and_arguments():
+    plan = "I change things in order. " * 12 + "First comes run_all in src/main.py."
+    code = "x = 1\n" * 60 + "def run_all(): return load_rows(run_all)\n"
+    text = Message("assistant", (Text(plan), ToolCall("a", "write", json.dumps({"path": "b.txt", "content": code}))))
+    first, names, called, *_ = fold_steps(entries_of(text, answer("a"))).split("\n")
+    assert first.startswith("m1 I change things in order.")
+    assert names == "    … run_all src/main.py"
+    assert called.startswith("  write(path=b.txt, content=x = 1")
+    assert called.endswith("… load_rows)")
+
+
+def test_a_fold_makes_no_digest(monkeypatch: pytest.MonkeyPatch):
+    """A cold list of 400 kB has hundreds of results to fold at once: each is read for its names only."""
+    made: list[str] = []
+    monkeypatch.setattr(selection, "_Selection", lambda lines, *_: made.append(str(lines)))
+    plan = plan_of(Story(user("Go."), *run_of(40, tokens=2_000)), AT_ONCE)
+    assert len(fold_edits(plan)) > 10
+    assert made == []
 
 
 def test_short_texts_are_whole_and_failures_are_marked():
@@ -203,8 +226,6 @@ def test_a_long_text_keeps_its_beginning():
 
 @pytest.mark.parametrize("arguments", ["[1, 2]", "not JSON", '{"a": ' * 3_000, '{"text": "\\ud800 lone"}', ""])
 def test_any_arguments_are_written(arguments):
-    from foveate.core.messages import ToolCall
-
     text = Message("assistant", (ToolCall("a", "tool", arguments),))
     assert fold_steps(entries_of(text, answer("a"))).startswith("m1 tool(")
 

@@ -11,11 +11,22 @@ from .description import describe_text
 from .listings import unfold_paths
 from .names import names_in
 from .readers import read_lines
-from .selection import floor_for, room_for, room_for_musts, room_for_texts, select_lines
+from .selection import floor_for, room_for, room_for_musts, room_for_texts, select_lines, select_names
 from .source import Source, read_source
 from .values import Description, Digest, counted
 
-__all__ = ["Description", "Digest", "counted", "describe", "digest", "names_in", "room_for", "unfold_paths"]
+__all__ = [
+    "Description",
+    "Digest",
+    "counted",
+    "describe",
+    "digest",
+    "floor_for",
+    "names_in",
+    "room_for",
+    "select_names",
+    "unfold_paths",
+]
 
 _LEAST_FILLED = 60
 _FILLED = 0.005

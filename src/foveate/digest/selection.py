@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
 from .names import CALLED_RUN, names_in, rate
 from .values import Line
 
-__all__ = ["clip", "floor_for", "room_for", "room_for_musts", "room_for_texts", "select_lines"]
+__all__ = ["clip", "floor_for", "room_for", "room_for_musts", "room_for_texts", "select_lines", "select_names"]
 
 _LARGEST = 16_000
 _FLOOR = 0.0038
@@ -100,6 +100,30 @@ def select_lines(
     selection.cover()
     selection.fill(fill)
     return selection.text()
+
+
+def select_names(names: Iterable[str], room: int, *, floor: float = 0.0) -> list[str]:
+    """Return the identifiers that are worth most, in their order and in at most `room` characters with spaces.
+
+    `floor`: the least worth per character. Of identifiers that differ in numbers only, the first few are worth more.
+    """
+    density: dict[str, float] = {}
+    alike: dict[str, int] = {}
+    for name in names:
+        each = rate(name)[2] / (len(name) + 1)
+        if _DIGIT.search(name):
+            series = _DIGIT.sub("0", name)
+            seen = alike[series] = alike.get(series, 0) + 1
+            if seen > _SAMPLES:
+                each *= _MORE_ALIKE
+        if each >= floor:
+            density[name] = each
+    kept = set()
+    for name in sorted(density, key=density.__getitem__, reverse=True):
+        if len(name) < room:
+            kept.add(name)
+            room -= len(name) + 1
+    return [name for name in density if name in kept]
 
 
 class _Selection:

@@ -25,9 +25,9 @@ from ..core.results import is_step_note, native_steps
 from ..core.rules import cut_points
 from ..core.sizes import estimate, tokens_of
 from ..core.view import Entry, View
-from ..digest import describe, digest, names_in, room_for, unfold_paths
+from ..digest import describe, floor_for, names_in, room_for, select_names
 from ..errors import BadSetting
-from .names import keep_naming_lines, names_of, unique_names
+from .names import names_of, unique_names
 from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
 
 __all__ = ["FOLDED", "PROTECT", "STRETCH", "fold", "fold_steps"]
@@ -53,14 +53,12 @@ _ARGUMENT_MAX = 100
 _ARGUMENT_SHARE = 0.3
 _RESULT_MAX = 120
 """Characters of a result that is kept whole."""
-_LINE_MAX = 160
-"""Characters of a line of a result."""
+_NAMES_MAX = 400_000
+"""Characters of a text that are searched for names."""
+_FLOOR = 0.7
+"""The least worth of a name of a result, as a share of that of a line in its digest."""
 _READ_FIRST = 4
 """How many times the characters of a text that is kept whole are read before the rest of a text."""
-_LIST = "… "
-"""Begins a line of a digest that lists names."""
-_LINE_NUMBER = re.compile(r"\A\d+ ")
-"""Begins the other lines of a digest."""
 _WHITE_SPACE = re.compile(r"\s(?:\s+|(?<! ))")
 """A run of white space, but for a single space."""
 _ESCAPES = {"\n": "\\n", "\t": "\\t"}
@@ -234,14 +232,15 @@ class _StepWriter:
         return line
 
     def _text_lines(self, text: str) -> Iterator[str]:
-        """Yield the beginning of a text of the model, then its lines with a new name."""
+        """Yield the beginning of a text of the model, then its new names."""
         flat = _flat(text, _TEXT_MAX)
         if len(flat) <= _TEXT_MAX:
             if flat:
                 yield self._write(flat)
             return
         yield self._write(f"{flat[:_TEXT_MAX].rsplit(' ', 1)[0]} …")
-        yield from self._new_lines(digest(text, max(_TEXT_MAX, int(len(text) * _TEXT_SHARE))).text)
+        if names := self._list_names(text, max(_TEXT_MAX, int(len(text) * _TEXT_SHARE))):
+            yield names
 
     def _arguments(self, call: ToolCall) -> str:
         try:
@@ -259,8 +258,8 @@ class _StepWriter:
             flat = _on_one_line(text)
         if len(flat) <= _ARGUMENT_MAX:
             return flat
-        short = keep_naming_lines(text, max(_ARGUMENT_MAX, int(len(text) * _ARGUMENT_SHARE)), "")
-        return " /".join([f"{flat[: _ARGUMENT_MAX // 2]}…", *self._new_lines(short, keeps_indent=True)])
+        names = self._list_names(text, max(_ARGUMENT_MAX, int(len(text) * _ARGUMENT_SHARE)))
+        return f"{flat[: _ARGUMENT_MAX // 2]}{names or '…'}"
 
     def result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
         """Yield the lines of a result, or of a note."""
@@ -272,38 +271,19 @@ class _StepWriter:
             return
         about = describe(text)
         yield self._write(f"  → {entry.handle}{mark} {about.kind}, {about.counted_items}: {about.gist}")
-        yield from (f"    {line}" for line in self._new_lines(digest(text, room_for(len(text)), entry.handle).text))
+        room = room_for(len(text))
+        if names := self._list_names(text, room, _FLOOR * floor_for(about.kind, len(text), room)):
+            yield f"    {names}"
 
-    def _new_lines(self, short: str, *, keeps_indent: bool = False) -> list[str]:
-        """Return the lines of a digest that hold a new name, without their numbers; of a list, its new names.
+    def _list_names(self, text: str, room: int, floor: float = 0.0) -> str:
+        """Return a list of the new names of a text that are worth most; "" if there are none.
 
-        `keeps_indent`: the lines are those of a text, with the white space before them.
+        `room`: characters. `floor`: the least worth of a name per character.
         """
-        lines: list[str] = []
-        paths = names_of("\n".join(unfold_paths(short)))
-        if paths and not self._new_names(paths):
-            return lines
-        self._written |= paths
-        for line in _without_header(short):
-            shown = _on_one_line(f"\n{line}") if keeps_indent else line.strip()
-            names = unique_names(shown)
-            new = self._new_names(names)
-            if not new:
-                continue
-            if shown.startswith(_LIST):
-                shown, names = _LIST + " ".join(new), new
-            elif not keeps_indent and (number := _LINE_NUMBER.match(shown)):
-                shown = shown[number.end() :]
-                names = unique_names(shown)
-            if len(shown) > _LINE_MAX:
-                shown = shown[:_LINE_MAX]
-                names = unique_names(shown)
-            self._written.update(names)
-            lines.append(shown)
-        return lines
-
-    def _new_names(self, names: Iterable[str]) -> list[str]:
-        return [name for name in names if name not in self._named and name not in self._written]
+        new = [name for name in unique_names(text[:_NAMES_MAX]) if not (name in self._named or name in self._written)]
+        names = select_names(new, room, floor=floor)
+        self._written.update(names)
+        return f"… {' '.join(names)}" if names else ""
 
 
 def _flat(text: str, most: int) -> str:
@@ -318,9 +298,3 @@ def _flat(text: str, most: int) -> str:
 def _on_one_line(text: str) -> str:
     """Return a text with each run of white space as one space, or as the escape of its last character."""
     return _WHITE_SPACE.sub(lambda run: _ESCAPES.get(run[0][-1], " "), text)
-
-
-def _without_header(text: str) -> list[str]:
-    """Return the lines of a digest without its header."""
-    lines = text.split("\n")
-    return lines[1:] if lines[0].startswith("[") and len(lines) > 1 else lines
