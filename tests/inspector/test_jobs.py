@@ -44,8 +44,10 @@ def test_cancelling_stops_a_running_job_at_its_next_step():
     go.set()
     assert job.wait(10)
     assert job.status == "cancelled"
-    again = jobs.start("", "key", lambda progress: 1)
+    assert jobs.start("", "key", lambda progress: 1) is job
+    again = jobs.start("", "key", lambda progress: 1, again=job.id)
     assert again is not job
+    assert jobs.start("", "key", lambda progress: 1, again=job.id) is again
     assert again.wait(10)
     assert again.status == "done"
 

@@ -94,6 +94,7 @@ def test_shares_add_up_to_the_cost_of_sending_everything(seed, turns):
         unmanaged.add(message)
     spending = spending_of_messages(messages)
     assert spending.cost == pytest.approx(sum(unmanaged.costs(DEFAULT_PRICES)))
+    assert spending.cost_unmanaged == pytest.approx(spending.cost)
     assert spending.tokens == sum(tokens for tokens, _ in unmanaged.requests)
     assert sum(result.cost for result in spending.results) <= spending.cost * (1 + 1e-9)
 

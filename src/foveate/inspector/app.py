@@ -16,8 +16,18 @@ from starlette.routing import BaseRoute, Route
 
 from ..errors import BadInput, ConflictError, ConversationBusy, FoveateError, NoSuchConversation, UnknownHandle
 from ..ports import Store
-from . import action_pages, content_pages, conversation, listing, live
+from . import (
+    action_pages,
+    compare_pages,
+    content_pages,
+    conversation,
+    job_pages,
+    listing,
+    live,
+    spending_pages,
+)
 from .access import Access, Guard
+from .jobs import Jobs
 from .pages import STATIC, Page, page
 from .sources import Source, Sources, StoreSource, by_key
 
@@ -32,6 +42,9 @@ def routes() -> list[BaseRoute]:
         *content_pages.routes(),
         *action_pages.routes(),
         *live.routes(),
+        *spending_pages.routes(),
+        *compare_pages.routes(),
+        *job_pages.routes(),
         Route("/static/{file}", _static, name="static"),
     ]
 
@@ -61,6 +74,7 @@ def build_app(
             yield
         finally:
             app.state.page.watchers.stop()
+            app.state.jobs.close()
             for found in by_tenant.values():
                 for source in found.values():
                     source.close()
@@ -71,6 +85,7 @@ def build_app(
         middleware=[Middleware(Guard, access=allowed)],
         exception_handlers={HTTPException: _show_error, FoveateError: _show_error},
     )
+    app.state.jobs = Jobs()
     app.state.page = Page(app.router, allowed, sources_of)
     return app
 

@@ -96,14 +96,15 @@ class Jobs:
         self._queue: deque[Job] = deque()
         self._is_working = False
 
-    def start(self, owner: str, key: Hashable, run: Callable[[Progress], Any]) -> Job:
-        """Return the job with this key, or start it. A failed or cancelled one starts again.
+    def start(self, owner: str, key: Hashable, run: Callable[[Progress], Any], *, again: str = "") -> Job:
+        """Return the job with this key, or start it.
 
         `owner`: the tenant. `key`: everything that the result depends on. `run`: takes a Progress, returns the result.
+        `again`: the id of a failed or cancelled job to start again. A page that is loaded again starts nothing twice.
         """
         with self._lock:
             job = self._by_key.pop((owner, key), None)
-            if job is None or job.status in ("failed", "cancelled"):
+            if job is None or (job.id == again and job.status in ("failed", "cancelled")):
                 job = Job(owner, run)
                 self._queue.append(job)
             self._by_key[owner, key] = job

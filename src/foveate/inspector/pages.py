@@ -167,10 +167,11 @@ def number(request: Request, name: str, default: int, *, least: int = 0, most: i
     return min(most, max(least, int(text)))
 
 
-async def form(request: Request) -> dict[str, str]:
+async def form(request: Request, *, changes: bool = True) -> dict[str, str]:
     """Return the fields of a form that a page of the inspector sent.
 
-    Raises HTTPException 403 for any other form and in read-only mode, and 413 for a large one.
+    `changes`: whether the form changes a conversation. Raises HTTPException 403 for any other form, and in read-only
+    mode for one that changes something, and 413 for a large one.
     """
     access = page_of(request).access
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
@@ -183,6 +184,6 @@ async def form(request: Request) -> dict[str, str]:
     fields = dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True))
     if not hmac.compare_digest(fields.pop("token", "").encode(), access.form_token(tenant_of(request)).encode()):
         raise HTTPException(403, "The form is too old, or no page of the inspector sent it. Reload the page.")
-    if access.is_read_only:
+    if changes and access.is_read_only:
         raise HTTPException(403, "The inspector is read-only.")
     return fields

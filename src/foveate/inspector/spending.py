@@ -7,23 +7,26 @@ base price of input, and in US dollars where the price of the model is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from ..core.context import Rates
+from ..conversation import Conversation
+from ..core.context import Rates, rates_of
 from ..core.messages import Media, Message
 from ..core.sizes import estimate, tokens_of
+from ..core.snapshots import Row
 from ..core.stamps import Stamp
-from ..core.view import Entry, Prices
+from ..core.view import NO_WINDOW, Budget, Entry, Prices, View
+from ..formats import get_format
 from ..policies.superseded_results import ResultTracker, Superseded
 from ..policies.tool_kinds import CallKind, create_classifier
-from ..ports import Rendered
+from ..ports import CostOf, Rendered
 from ..replay.lookup import ContentKind, content_kind
-from ..replay.measure import DEFAULT_PRICES
+from ..replay.measure import DEFAULT_PRICES, Meter
 from ..replay.result import KIND_NAMES
 
 __all__ = [
@@ -34,6 +37,7 @@ __all__ = [
     "Spending",
     "SpendingKind",
     "main_argument",
+    "spending_of_conversation",
     "spending_of_messages",
 ]
 
@@ -51,6 +55,7 @@ _MAIN_ARGUMENTS = (
 )  # fmt: skip
 _ARGUMENT_MAX = 120
 """Characters of a call's main argument."""
+_NO_BUDGET = Budget(NO_WINDOW, 0, 10**15, 10**9)
 _NOTHING = Message("tool", ())
 _IMAGE = Message("tool", (Media("image/png", "base64", ""),))
 """Stands for a result with an image when results are compared, so that none is held in memory."""
@@ -109,6 +114,8 @@ class Spending(Struct, frozen=True):
     """Input tokens of all calls together."""
     cost: float
     """In tokens at the base price of input."""
+    cost_unmanaged: float
+    """The cost of the same calls if each had sent all messages before it, and nothing else."""
     dollars: float | None
     """In US dollars; None if a price is unknown."""
     shares: tuple[Share, ...]
@@ -128,6 +135,12 @@ class Spending(Struct, frozen=True):
         """Return the share of the cost that content of this kind has; 0 without any cost."""
         found = next((share.cost for share in self.shares if share.kind == kind), 0.0)
         return found / self.cost if self.cost else 0.0
+
+    @property
+    def cost_ratio(self) -> float | None:
+        """Return the cost of the messages relative to sending everything; None without a call to compare."""
+        messages = self.cost * (1 - self.share_of("outside"))
+        return messages / self.cost_unmanaged if self.cost_unmanaged else None
 
 
 class _Account(Struct):
@@ -166,9 +179,12 @@ class Ledger:
         self._read_dollars = [0.0]  # of reading one token in each call up to here
         self._write_dollars: list[float] = []  # of writing one token, by call
         self._unpriced = 0
+        self._whole = self._sent_whole = 0  # tokens of all messages, and of those before the newest call
+        self._unmanaged = 0.0
 
     def message(self, position: int, message: Message, stamp: Stamp) -> None:
         """Add the next message of the history, before the calls that send it."""
+        self._whole += stamp.tokens if stamp.expanded is None else 0
         for call in message.calls:
             kind = self._classify(call.name, call.arguments)
             self._requested[call.call_id] = (call.name, main_argument(call.arguments), kind)
@@ -201,6 +217,8 @@ class Ledger:
         self._read_dollars.append(self._read_dollars[-1] + (rates[1] if rates else 0.0))
         self._write_dollars.append(rates[2] if rates else 0.0)
         self._unpriced += rates is None
+        self._unmanaged += self._prices.read * self._sent_whole + self._prices.write * (self._whole - self._sent_whole)
+        self._sent_whole = self._whole
 
     def spending(self) -> Spending:
         """Return the figures of all calls so far. Nothing may be added after it."""
@@ -219,6 +237,7 @@ class Ledger:
             calls,
             sum(share.tokens for share in shares),
             sum(share.cost for share in shares),
+            self._unmanaged,
             sum(share.dollars or 0.0 for share in shares) if priced else None,
             tuple(sorted(shares, key=lambda share: -share.cost)),
             tuple(_result(each, priced) for each in nlargest(LISTED, accounts, key=_cost) if each.cost),
@@ -311,6 +330,44 @@ def spending_of_messages(
         is_result = role == "tool"
         entry = Entry(position, "", Message(role, ()), None, stamp, tokens=tokens, is_result=is_result)
         waiting.append(Rendered(b"", (entry,)))
+    return ledger.spending()
+
+
+def spending_of_conversation(
+    chat: Conversation,
+    *,
+    prices: Prices = DEFAULT_PRICES,
+    cost_of: CostOf | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Spending:
+    """Return the spending of a stored conversation: each call with the view that it saw.
+
+    Tokens are those of the conversation's counter. The part of a request outside its messages follows from the estimate
+    of the whole prompt, which the stamp of a reply with measured usage holds. It is compared in calls that show only
+    whole messages, because their sizes are those of the same counter. `cost_of`: returns the prices of a model.
+    `progress`: takes the messages read and those of the whole history, before each call.
+    """
+    session = chat._session
+    with session.lock:
+        walk, form, profile = session.past.walk(), get_format(chat.format.name), session.state.profile
+    ledger, meter = Ledger(prices), Meter(prices)
+    rates: dict[str, Rates | None] = {}
+    outside = 0
+    for call in walk.calls():
+        for item in call.items:
+            if isinstance(item, Row):
+                ledger.message(item.position, item.message, item.stamp)
+        entries, stamp = walk.entries(), call.reply.stamp
+        if progress is not None:
+            progress(walk.projection.position, walk.head.position)
+        if stamp.estimate and all(entry.tokens == entry.stamp.tokens for entry in entries):
+            outside = max(0, stamp.estimate - sum([entry.tokens for entry in entries]))
+        if stamp.model not in rates:
+            cost = cost_of(stamp.model) if cost_of and stamp.model else None
+            rates[stamp.model] = rates_of(cost) if cost else None
+        request = form.rendered(View(entries, call.turn, _NO_BUDGET), profile=profile)
+        meter.bill(request, walk.projection.position)
+        ledger.call(meter.kept, request[meter.kept :], outside=outside, rates=rates[stamp.model])
     return ledger.spending()
 
 
