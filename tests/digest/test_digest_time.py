@@ -37,6 +37,9 @@ HOSTILE = {
     "markup": '<div class="a_b">',
     "headings": "# h\n",
     "escape codes": "\x1b[",
+    "open comments of a page": "<html><!--",
+    "open scripts of a page": "<html><script>",
+    "open links of a page": '<html><a href="x">',
 }
 
 

@@ -17,7 +17,11 @@ _BLOCK = re.compile(
     r"(?=<(?:h[1-6]|p|li|div|tr|table|form|section|article|header|footer|nav|button|input|select|textarea|title|body|ul|ol)\b)",
     re.IGNORECASE,
 )
-_UNSEEN = re.compile(r"<(script|style|svg)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_UNSEEN = re.compile(r"<(?:(script|style|svg)\b|!--)", re.IGNORECASE)
+_ENDS = {
+    name: re.compile(rf"</{name}\s*>" if name else "-->", re.IGNORECASE) for name in ("script", "style", "svg", "")
+}
+"""The end of what no reader of a page sees, by the name of its element; "" for a comment."""
 _HEADING = re.compile(r"\s*<(title|h[1-6])\b[^>]*>", re.IGNORECASE)
 _LINK = re.compile(
     r"<a\b[^<>]{0,600}?\bhref=(?:\"([^\"]{1,300})\"|'([^']{1,300})')[^<>]{0,600}>(.{0,300}?)</a\s*>", re.IGNORECASE
@@ -38,7 +42,7 @@ def read_page(source: Source) -> Reading:
     lines: list[Line] = []
     links = above = 0
     above = -1
-    for piece in _BLOCK.split(_UNSEEN.sub(" ", body)):
+    for piece in _BLOCK.split(_without_unseen(body)):
         for row in piece.split("\n"):
             heading = _HEADING.match(row)
             linked = len(_LINK.findall(row))
@@ -61,6 +65,27 @@ def read_page(source: Source) -> Reading:
     if lines:
         lines[0].must = max(lines[0].must, 3)
     return Reading(lines, f"{links} links" if links else "")
+
+
+def _without_unseen(body: str) -> str:
+    """Return a page without scripts, styles, drawings and comments. Those that do not end stay.
+
+    Each end that does not exist is looked for once: one expression for begin and end would take quadratic time.
+    """
+    pieces: list[str] = []
+    endless: set[str] = set()
+    at = 0
+    for begin in _UNSEEN.finditer(body):
+        name = (begin[1] or "").lower()
+        if begin.start() < at or name in endless:
+            continue
+        end = _ENDS[name].search(body, begin.end())
+        if end is None:
+            endless.add(name)
+            continue
+        pieces += [body[at : begin.start()], " "]
+        at = end.end()
+    return "".join([*pieces, body[at:]])
 
 
 def _words(text: str, keep_links: bool = False) -> str:

@@ -17,7 +17,7 @@ from .characters import visible
 
 __all__ = ["MOST_PARSED", "Node", "TreeLimits", "child_at", "parse_tree", "render_tree"]
 
-MOST_PARSED = 12_000_000
+MOST_PARSED = 4_000_000
 """Characters. A longer text is shown as text."""
 _DEEPEST = 200
 """Levels of nesting. A text that is nested deeper is shown as text."""
