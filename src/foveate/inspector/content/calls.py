@@ -129,9 +129,9 @@ def _argument(index: int, key: str, value: Any, limits: Limits, place: Place, fi
         return Markup('<div class="c-argument">{}{}</div>').format(name, block_of_tree(tree, limits, below))
     if not isinstance(value, str):
         text = {True: "true", False: "false", None: "null"}.get(value, "[]")
-        return Markup('<div class="c-argument">{}{}</div>').format(name, element("span", "c-num", text))
+        return Markup('<div class="c-argument c-short">{}{}</div>').format(name, element("span", "c-num", text))
     if len(value) <= _SHORT and "\n" not in value:
-        return Markup('<div class="c-argument">{}{}</div>').format(name, element("span", "c-value", value))
+        return Markup('<div class="c-argument c-short">{}{}</div>').format(name, element("span", "c-value", value))
     kind = "diff" if value.lstrip().startswith(_PATCHES) else ""
     language = language_of_file(file) if key in _CONTENTS and file else ""
     shown = render_text(value, limits, below, kind=kind or ("code" if language else ""), language=language)

@@ -20,18 +20,23 @@ _HIDDEN = re.compile(
     r"|(?<![\u2190-\u2bff\ufe0f\U0001f000-\U0001ffff])\u200d"
 )
 """Controls (C0, C1), bidirectional controls, characters of no width, fillers, tags and halves of surrogate pairs."""
+_CONTROLS = (
+    "NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL", "BS", "HT", "LF", "VT", "FF", "CR", "SO", "SI",
+    "DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US",
+)  # fmt: skip
+"""Abbreviations of the controls 0 to 31 (ECMA-48). Fonts often lack the pictures that Unicode has for these."""
 
 
 def mark_of(character: str) -> str:
-    """Return the text that stands for a hidden character: a control picture or its code point.
+    """Return the text that stands for a hidden character: the abbreviation of a control, or the code point.
 
     >>> mark_of(chr(0)), mark_of(chr(0x202E))
-    ('␀', 'U+202E')
+    ('NUL', 'U+202E')
     """
     code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"U+{code:04X}"
+    if code < len(_CONTROLS):
+        return _CONTROLS[code]
+    return "DEL" if code == 0x7F else f"U+{code:04X}"
 
 
 def marked(text: str) -> str:

@@ -70,14 +70,10 @@ def render_markdown(text: str) -> Markup:
         tokens = _parser().parse(text)
     except (ValueError, RecursionError, IndexError):  # Half of a surrogate pair in an address, or deep nesting.
         return Markup('<pre class="c-long">{}</pre>').format(visible(text))
-    pieces: list[str] = []
-    tight: list[bool] = []
-    for token in tokens:
-        pieces.append(_block(token, tight))
-    return Markup('<div class="c-prose">{}</div>').format(Markup("".join(pieces)))
+    return Markup('<div class="c-prose">{}</div>').format(Markup("".join(map(_block, tokens))))
 
 
-def _block(token: Any, tight: list[bool]) -> str:
+def _block(token: Any) -> str:
     kind, _, side = token.type.rpartition("_")
     match token.type:
         case "inline":
@@ -87,7 +83,7 @@ def _block(token: Any, tight: list[bool]) -> str:
         case "hr":
             return '<hr class="c-rule">'
         case "paragraph_open" | "paragraph_close" if token.hidden:
-            return "" if side == "open" else "\n"
+            return '<p class="c-tight">' if side == "open" else "</p>\n"
         case "paragraph_open" | "heading_open":
             classes = "c-p" if kind == "paragraph" else f"c-h{token.tag[1]}"
             return f'<p class="{classes}">'

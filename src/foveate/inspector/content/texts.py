@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...digest import describe
 from ...digest.listings import MATCHED, UNNUMBERED
@@ -19,7 +20,7 @@ from ...digest.source import Source, read_source, remove_numbers, wrapper_end
 from .characters import element, visible
 from .code import highlight, language_of_lines
 from .diffs import render_diff_rows, rows_of_patch
-from .lines import Limits, Window, window_of
+from .lines import Limits, Window, count_lines, window_of
 from .markdown import looks_like_markdown, open_fence, render_markdown
 from .tables import render_rows, split_table
 from .terminal import has_escapes, render_terminal
@@ -35,6 +36,11 @@ _ESCAPES_IN = 20_000
 """Characters at the begin of a text in which escape sequences are looked for."""
 _ENDS_MATTER = frozenset({"output", "log", "terminal"})
 """Kinds whose last lines say how it ended."""
+
+_WRAPS = frozenset({"markdown", "prose"})
+"""Kinds whose lines are paragraphs."""
+_SLACK = 1.3
+"""A row shows a text that is a little longer than its limits, so that a link never stands for a few words."""
 
 
 class Place(Struct, frozen=True):
@@ -86,6 +92,10 @@ def render_text(
         return wrapper + tree
     if kind == "page" and "<" in body[:3_000]:
         body = _page_text(body)
+    if kind in _WRAPS:
+        limits = replace(limits, width=limits.characters)
+    if not place.is_page and len(body) < _SLACK * limits.characters and count_lines(body) <= _SLACK * limits.lines:
+        limits = Limits(2 * limits.lines, 2 * limits.characters, 2 * limits.characters)
     while True:
         window = window_of(body, limits, first, ends=kind in _ENDS_MATTER)
         shown = _form(kind, window, body, language)
@@ -146,8 +156,8 @@ def _numbered(window: Window, language: str, has_numbers: bool) -> Markup:
     if not any(before[1] != after for before, after in zip(window.rows, rows, strict=True)):
         return _lines(window, shown, "c-code")
     marked = [
-        Markup('<span class="c-line" data-n="{}"></span>{}').format(number, markup)
-        for (number, _), markup in zip(source.rows, shown, strict=True)
+        Markup('<span class="c-line" data-n="{}"></span>{}').format(number if row != before[1] else "", markup)
+        for before, (number, row), markup in zip(window.rows, source.rows, shown, strict=True)
     ]
     return _lines(window, marked, "c-code c-numbered")
 
@@ -188,14 +198,18 @@ def _table(window: Window, text: str) -> Markup | None:
 
 def _prose(window: Window, text: str, is_markdown: bool) -> Markup:
     """Return Markdown as it is meant; other prose as lines that wrap."""
+    rows = [row for _, row, _ in window.rows]
     begin = ""
     if window.first > 1 and window.rows:
         before = window_of(text, Limits(window.first - 1, 200, 5_000_000))
         begin = open_fence([row for _, row, _ in before.rows])
-    shown = window.text
-    if any(cut for _, _, cut in window.rows) or not (is_markdown or begin or looks_like_markdown(shown)):
-        return _lines(window, [visible(row) for _, row, _ in window.rows], "c-text")
-    return render_markdown(f"{begin}\n{shown}" if begin else shown)
+    if not (is_markdown or begin or looks_like_markdown(window.text)):
+        return _lines(window, map(visible, rows), "c-text")
+    if not window.is_whole and rows and open_fence(rows) == rows[-1]:
+        rows.pop()  # A code block without its first line.
+    shown = render_markdown("\n".join([begin, *rows] if begin else rows))
+    _, row, cut = window.rows[-1] if window.rows else (0, "", 0)
+    return shown + (element("p", "c-cut", f"… {len(row) + cut:,} characters in this line") if cut else Markup())
 
 
 def _tree(text: str, limits: Limits, place: Place, first: int) -> Markup | None:
@@ -255,7 +269,8 @@ def _pages(window: Window, place: Place, form: str) -> list[Markup]:
 
 def _amount(window: Window) -> str:
     lines = f"{window.lines:,} line{'' if window.lines == 1 else 's'}"
-    return f"{lines}, {window.characters:,} characters" if window.characters > 2_000 else lines
+    characters = f"{window.characters:,} characters"
+    return characters if window.lines == 1 else f"{lines}, {characters}" if window.characters > 2_000 else lines
 
 
 def show_more(url: str | None, text: str, way: str = "here") -> Markup:

@@ -127,12 +127,9 @@ def _add_children(
     depth: int,
     budget: _Budget,
 ) -> None:
-    for index in range(first, len(node.pairs)):
-        if budget.nodes <= 0 or index >= first + limits.children:
-            rest = len(node.pairs) - index
-            pieces.append(_link(more(path, index), f"{rest:,} more"))
-            return
-        budget.nodes -= 1
+    last = min(len(node.pairs), first + min(limits.children, budget.nodes))
+    budget.nodes -= last - first  # Before the levels below, so that a long child does not hide those after it.
+    for index in range(first, last):
         key, value = node.pairs[index]
         label = (
             f'<span class="c-name">{visible(key)}</span>' if node.is_object else f'<span class="c-index">{index}</span>'
@@ -153,6 +150,8 @@ def _add_children(
             pieces.append("</details>")
         else:
             pieces.append(_leaf(label, value, limits.characters, here, more))
+    if last < len(node.pairs):
+        pieces.append(_link(more(path, last), f"{len(node.pairs) - last:,} more"))
 
 
 def _leaf(label: str, value: Any, most: int, path: str, more: Callable[[str, int], str | None]) -> str:
