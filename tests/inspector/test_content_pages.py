@@ -89,9 +89,12 @@ def test_a_drawing_is_a_download(parts):
 
 @pytest.mark.parametrize(
     "query",
-    ["content", "content?m=0&part=0", "content?m=99&part=0", "content?m=3&part=0.99", "content?m=3&part=x&turn=0",
-     "content?m=3&part=0.3&at=9", "content?m=3&part=0.3&at=0.0.0.0", "content?m=3&part=0&turn=7",
-     "content?m=3&part=0.1", "media?m=3&part=0.4", "media?m=3&part=0.0", "media?m=3&part=9", "media?m=99&part=0", "media?m=3&part=0.1&turn=9"],
+    [
+        "content", "content?m=0&part=0", "content?m=99&part=0", "content?m=3&part=0.99", "content?m=3&part=x&turn=0",
+        "content?m=3&part=0.3&at=9", "content?m=3&part=0.3&at=0.0.0.0", "content?m=3&part=0&turn=7",
+        "content?m=3&part=0.1", "media?m=3&part=0.4", "media?m=3&part=0.0", "media?m=3&part=9", "media?m=99&part=0",
+        "media?m=3&part=0.1&turn=9",
+    ],
 )  # fmt: skip
 def test_what_does_not_exist_is_not_found(parts, query: str):
     assert parts.get(f"{URL}/{query}").status_code == 404
