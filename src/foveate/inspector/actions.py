@@ -1,4 +1,4 @@
-"""What a person does to a conversation from its page, and the sentence that reports it."""
+"""Actions on a conversation from its page, and the sentences that report them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outcome(Struct, frozen=True):
     """The result of an action."""
 
     text: str
-    """What happened, in a sentence or two."""
+    """A sentence or two about the change."""
     first: int = 0
     """Number of the first edit that can be undone; 0 for none."""
     last: int = 0
@@ -162,7 +162,7 @@ ACTIONS: Final[Mapping[str, Callable[[Conversation, Fields], Outcome]]] = {
 
 
 class ErasePreview(Struct, frozen=True):
-    """What erasing a handle would erase."""
+    """The effect of erasing a handle."""
 
     handle: str
     messages: int

@@ -20,7 +20,7 @@ _MAX_KEPT: Final = 500
 
 
 class Notice(Struct, frozen=True):
-    """What an action did, or why it did nothing."""
+    """The result of an action, or the reason why it did nothing."""
 
     text: str
     """A sentence or two."""
