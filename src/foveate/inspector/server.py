@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -25,11 +26,23 @@ def serve(app: Any, host: str, port: int | None, *, default_port: int, begun: Ca
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=2,  # Streams of events do not end by themselves.
+        timeout_graceful_shutdown=2,
     )
     with listening:
         begun(listening.getsockname()[1])
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, app.state.page.watchers.stop).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that ends the streams of live pages when it stops, since these do not end by themselves."""
+
+    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end_streams = end_streams
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._end_streams()
 
 
 def _listen(host: str, port: int | None, default_port: int) -> socket.socket:
