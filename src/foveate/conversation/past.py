@@ -35,6 +35,9 @@ _POINTS_MAX = 512
 _BYTES_MAX = 32_000_000
 """Bytes of all restart points above which the same happens."""
 
+_NEAR = 5_000
+"""Messages that a quick look may fold."""
+
 
 class PastCall(Struct, frozen=True):
     """One model call with a reply, as a walk passes it."""
@@ -100,6 +103,11 @@ class RestartPoints:
         """Return the newest point that call `turn` saw all of, and the number of an edit that it did not see."""
         before, after = self._around(turn)
         return before, after.number if after else None
+
+    def range_of(self, turn: int, position: int) -> tuple[int, int]:
+        """Return a range of positions that has the newest message of call `turn`. `position`: of the newest of all."""
+        before, after = self._around(turn)
+        return before.position if before else 0, after.position if after else position
 
     def _around(self, turn: int) -> tuple[_Point | None, _Point | None]:
         points = self._points
@@ -284,10 +292,17 @@ class Past:
         view = View(entries, turn, state.limits.budget(entries), newest_input=walk.projection.facts.last_input)
         return view, walk.projection.covers()
 
-    def walk(self, points: RestartPoints | None = None) -> Walk:
+    def walk(self) -> Walk:
         """Return a walk from the beginning to the head. Another thread may use it without the conversation's lock."""
         state = self._state
-        return Walk(lambda: state.database, state.head, state.profile, state.counter, points)
+        return Walk(lambda: state.database, state.head, state.profile, state.counter, self.points)
+
+    def is_near(self, turn: int) -> bool:
+        """Return whether a look at this call is quick, because a place to begin at is near before it."""
+        begin, end = self.points.range_of(turn, self._state.head.position)
+        if end - begin > _NEAR and (saved := self._saved_before(turn)) is not None:
+            begin = max(begin, saved.position)
+        return end - begin <= _NEAR
 
     @property
     def points(self) -> RestartPoints:

@@ -111,8 +111,12 @@ class Figures:
 
     def index_of(self, turn: int) -> int | None:
         """Return the index of the call with this number; None if it has no reply, or was not folded so far."""
-        at = bisect_left(self._columns["turn"], turn, 0, self.count)
+        at = self.place_of(turn)
         return at if at < self.count and self._columns["turn"][at] == turn else None
+
+    def place_of(self, turn: int) -> int:
+        """Return the index of the first call with this number or a greater one."""
+        return bisect_left(self._columns["turn"], turn, 0, self.count)
 
     def call(self, index: int) -> CallFigures:
         """Return a call as a replay reports it. `turn` counts the calls with a reply, from 1."""
