@@ -231,7 +231,8 @@ def _money(unit: str) -> Any:
 
 
 def _money_labels(top: float, unit: str, wanted: int) -> tuple[Label, ...]:
-    return tuple(Label(_percent(tick, top), _money(unit)(tick) if tick else "0") for tick in ticks(top, wanted))
+    sign = "$" if unit == "dollars" else ""
+    return tuple(Label(_percent(tick, top), f"{sign}{brief(tick)}" if tick else "0") for tick in ticks(top, wanted))
 
 
 def _data(

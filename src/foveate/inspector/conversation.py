@@ -24,6 +24,7 @@ from .content_pages import links_to
 from .entries import KINDS, EntryRow, index_at, readable
 from .moments import Moment, moments_of
 from .pages import fragment, in_thread, link, number, opened, page, source_of
+from .places import Place
 from .timeline import Figures, Timeline, timeline_of
 
 __all__ = ["routes"]
@@ -76,7 +77,7 @@ async def show_rows(request: Request) -> Response:
                 last = min(index_at(moment.view, moment.places, until), first + 5 * STEP)
             return _row_values(request, chat, moment, first, last)
 
-    return fragment(request, "_rows.html.j2", source=source_of(request), **await in_thread(read))
+    return fragment(request, "rows_part.html.j2", source=source_of(request), **await in_thread(read))
 
 
 async def show_chart(request: Request) -> Response:
@@ -159,7 +160,8 @@ def _page_values(request: Request, chat: Conversation) -> dict[str, Any]:
     timeline.follow()
     moment = _moment(chat, turn)
     values = _chart_values(request, chat, timeline, wait=_WAIT)
-    values |= {"title": chat.name, "messages": len(chat), "turn": turn, "moment": moment, "kinds": KINDS}
+    values |= {"title": chat.name, "messages": len(chat), "turn": turn, "moment": moment}
+    values["place"] = str(moment.place if moment else Place.of(chat._agent.head))
     if moment is None:
         return values | {"rows": [], "total": 0, "at": 0, "step": STEP, "span": SPAN, **_drawing(request, turn)}
     at = number(request, "at", 0, most=max(0, len(moment.places) - 1))
@@ -171,10 +173,8 @@ def _page_values(request: Request, chat: Conversation) -> dict[str, Any]:
 
 def _view_values(moment: Moment) -> dict[str, Any]:
     view, budget = moment.view, moment.view.budget
-    whole = sum(entry.stamp.tokens for entry in view if entry.outline is not None)
     return {
         "tokens": view.tokens,
-        "original": whole,
         "window": budget.window if budget.has_window else 0,
         "usable": _usable(budget),
         "changed": sum(1 for entry in view if entry.edits),

@@ -27,8 +27,8 @@ __all__ = [
     "KINDS",
     "EntryRow",
     "GapRow",
-    "Place",
     "RowKind",
+    "RowPlace",
     "appended_row",
     "edit_numbers",
     "index_at",
@@ -64,7 +64,7 @@ _PLACEHOLDER_TOKENS = 40
 _CALL_IS_NEAR = 60
 """Entries before a result among which its call is looked for."""
 
-Place = int | tuple[int, int]
+RowPlace = int | tuple[int, int]
 """A place in a list of rows: the index of an entry, or the first and last position of messages that are not shown."""
 
 
@@ -177,9 +177,9 @@ def _is_placeholder(entry: Entry) -> bool:
     return entry.tokens <= _PLACEHOLDER_TOKENS or _PLACEHOLDER.fullmatch(text.strip()) is not None
 
 
-def places_of(view: View) -> list[Place]:
+def places_of(view: View) -> list[RowPlace]:
     """Return the rows of a view in order: its entries, and the ranges of messages between them that it leaves out."""
-    places: list[Place] = []
+    places: list[RowPlace] = []
     end = 0
     for index, entry in enumerate(view.entries):
         if entry.position > end + 1:
@@ -189,7 +189,7 @@ def places_of(view: View) -> list[Place]:
     return places
 
 
-def edit_numbers(view: View, places: Iterable[Place], covers: Iterable[Cover]) -> set[int]:
+def edit_numbers(view: View, places: Iterable[RowPlace], covers: Iterable[Cover]) -> set[int]:
     """Return the numbers of the edits that shaped these rows."""
     chosen = list(places)
     numbers = {number for place in chosen if isinstance(place, int) for number in view.entries[place].edits}
@@ -198,7 +198,7 @@ def edit_numbers(view: View, places: Iterable[Place], covers: Iterable[Cover]) -
 
 
 def rows_of(
-    view: View, places: Sequence[Place], records: Iterable[Record], covers: Iterable[Cover] = ()
+    view: View, places: Sequence[RowPlace], records: Iterable[Record], covers: Iterable[Cover] = ()
 ) -> list[EntryRow | GapRow]:
     """Return the rows at these places. `records`: those of `edit_numbers`."""
     by_number = {number: record for record in records for number, _ in record.numbered()}
@@ -317,10 +317,10 @@ def _content_of(message: Message, stamp: Stamp) -> ContentKind:
     return message.role
 
 
-def index_at(view: View, places: Sequence[Place], position: int) -> int:
+def index_at(view: View, places: Sequence[RowPlace], position: int) -> int:
     """Return the index of the first row that ends at this position or after it."""
 
-    def end(place: Place) -> int:
+    def end(place: RowPlace) -> int:
         return max(view.entries[place].last, view.entries[place].position) if isinstance(place, int) else place[1]
 
     return bisect_left(places, position, key=end)

@@ -15,7 +15,8 @@ from ..core.edits import Record
 from ..core.messages import ToolCall
 from ..core.snapshots import Cover
 from ..core.view import View
-from .entries import EntryRow, GapRow, Place, appended_row, edit_numbers, places_of, rows_of
+from .entries import EntryRow, GapRow, RowPlace, appended_row, edit_numbers, places_of, rows_of
+from .places import Place
 
 __all__ = ["Moment", "Moments", "moments_of"]
 
@@ -38,8 +39,10 @@ class Moment(Struct, frozen=True):
     """The view."""
     covers: list[Cover]
     """The hidden and summarized ranges."""
-    places: list[Place]
+    places: list[RowPlace]
     """Its rows, in order."""
+    place: Place
+    """The end of the conversation when it was read."""
 
 
 class Moments:
@@ -70,14 +73,14 @@ class Moments:
                     view, covers = state.view(), state.projection.covers()
                 else:
                     view, covers = session.past.look_at(turn)
-                moment = Moment(view.turn, view.turn == newest, view, covers, places_of(view))
+                moment = Moment(view.turn, view.turn == newest, view, covers, places_of(view), Place.of(head))
         with self._lock:
             self._known[key] = moment
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         return moment
 
-    def rows(self, moment: Moment, places: Sequence[Place]) -> list[EntryRow | GapRow]:
+    def rows(self, moment: Moment, places: Sequence[RowPlace]) -> list[EntryRow | GapRow]:
         """Return the rows at these places, with the reasons that the journal has."""
         records = self._records(edit_numbers(moment.view, places, moment.covers))
         return rows_of(moment.view, places, records, moment.covers)

@@ -59,6 +59,7 @@ function scrollRows(list) {
       chunk.style.height = "";
       chunk.classList.remove("empty");
       loaded.add(chunk);
+      list.dataset.complete = list.lastElementChild.classList.contains("empty") ? "no" : "yes";
       measure(chunk);
       list.dispatchEvent(new CustomEvent("rows", { bubbles: true }));
       forgetFar(chunk);
@@ -267,5 +268,5 @@ chart?.addEventListener("click", (event) => {
   event.preventDefault();
   zoom(null, null);
 });
-chart?.addEventListener("chart", refreshChart); // Sent by live.js when the conversation has grown.
+chart?.addEventListener("chart-replaced", drawChart); // By live.js, when the conversation has grown.
 if (chart) drawChart();
