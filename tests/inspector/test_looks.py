@@ -12,6 +12,11 @@ PAGES = {
     "search": "/?q=fix",
     "conversation": "/c/store/granary",
     "kinds": "/c/store/kinds",
+    "plan": "/c/store/granary/plan?policy=frugal",
+    "journal": "/c/store/granary/journal",
+    "more": "/c/store/granary/more?m=m12",
+    "erase": "/c/store/granary/erase?m=m12",
+    "content": "/c/store/kinds/content?m=3&part=0.0",
     "missing": "/c/store/none",
 }
 
