@@ -71,6 +71,10 @@ def test_the_examples_of_a_page_run_and_print_their_output(page: Path, tmp_path:
         pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
     if page.name in ("mcp.md", "mcp-server.md"):
         pytest.importorskip("mcp", reason="mcp is not installed (the extra `mcp`)")
+    if page.name == "inspector.md":
+        pytest.importorskip("starlette", reason="starlette is not installed (the extra `inspect`)")
+        pytest.importorskip("jinja2", reason="Jinja2 is not installed (the extra `inspect`)")
+        pytest.importorskip("pygments", reason="Pygments is not installed (the extra `inspect`)")
     if page.name == "proxy.md":
         pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `proxy`)")
         pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")

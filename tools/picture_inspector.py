@@ -1,0 +1,61 @@
+"""Draws the inspector's pictures for the README and the docs: three pages, each light and dark.
+
+    .venv/bin/pip install pillow && .venv/bin/python tools/picture_inspector.py
+
+Needs a Chromium (CONTRIBUTING.md). The pages show the project's demo recording, stored as an agent would have.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "inspector")]
+
+from browsing import chromium_path
+from prepared import fill_sample
+from serving import served
+
+from foveate.inspector import build_app
+
+FOLDER = ROOT / "docs" / "images"
+PAGES = {
+    "conversation": "/c/store/granary?turn=76",
+    "plan": "/c/store/granary/plan?policy=frugal",
+    "spending": "/c/store/granary/spending",
+}
+WIDTH, HEIGHT = 1180, 820
+QUALITY = 82
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        store = f"sqlite:///{folder}/chats.db"
+        fill_sample(store)
+        browser = playwright.chromium.launch(executable_path=chromium_path())
+        with served(build_app(store)) as site:
+            for scheme in ("light", "dark"):
+                page = browser.new_page(
+                    viewport={"width": WIDTH, "height": HEIGHT},
+                    color_scheme=scheme,
+                    reduced_motion="reduce",
+                    device_scale_factor=1.5,
+                )
+                for name, target in PAGES.items():
+                    page.goto(site + target)
+                    page.wait_for_timeout(3_000)  # The figures of a conversation are computed in the background.
+                    path = FOLDER / f"inspector-{name}-{scheme}.webp"
+                    Image.open(io.BytesIO(page.screenshot())).save(path, quality=QUALITY, method=6)
+                    print(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
