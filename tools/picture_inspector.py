@@ -15,8 +15,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "inspector")]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "inspector"))
 
 from browsing import chromium_path
 from prepared import fill_sample
@@ -24,6 +24,7 @@ from serving import served
 
 from foveate.inspector import build_app
 
+ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "images"
 PAGES = {
     "conversation": "/c/store/granary?turn=76",
