@@ -19,6 +19,7 @@ __all__ = [
     "check_accessibility",
     "chromium_path",
     "screenshot",
+    "wait_for_jobs",
 ]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -121,6 +122,12 @@ class Pages:
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def wait_for_jobs(page: Any) -> None:
+    """Wait for the end of the background jobs that the page shows. It loads itself again at the end of each."""
+    page.locator('[data-status="running"], [data-status="waiting"]').first.wait_for(state="detached")
+    page.wait_for_load_state()
 
 
 def screenshot(page: Any, name: str, *, whole: bool = False) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browsing import LOOKS, check_accessibility, screenshot
+from browsing import LOOKS, check_accessibility, screenshot, wait_for_jobs
 
 pytestmark = pytest.mark.slow
 
@@ -16,6 +16,9 @@ PAGES = {
     "journal": "/c/store/granary/journal",
     "more": "/c/store/granary/more?m=m12",
     "erase": "/c/store/granary/erase?m=m12",
+    "spending": "/c/store/granary/spending",
+    "compare-turns": "/c/store/granary/compare?left=40&right=43",
+    "compare-policies": "/c/store/fix-login/compare?policies=prune,balanced",
     "content": "/c/store/kinds/content?m=3&part=0.0",
     "missing": "/c/store/none",
 }
@@ -27,6 +30,7 @@ def test_a_page_is_accessible_and_fits_its_window(pages, sample_site, name, look
     if name == "missing":
         pages.expect("404 ")
     page = pages.open(sample_site + PAGES[name], look)
+    wait_for_jobs(page)
     screenshot(page, f"{name}-{look}")
     screenshot(page, f"{name}-{look}-whole", whole=True)
     check_accessibility(page)

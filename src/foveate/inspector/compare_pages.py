@@ -65,13 +65,15 @@ async def show_comparison(request: Request) -> Response:
     window = number(request, "window", subject.window, least=1_000, most=10_000_000)
     policies = [name for text in query.getlist("policies") for name in text.split(",") if name]
     call = number(request, "call", 0)
+    right = number(request, "right", subject.turns + 1, least=1)
+    left = number(request, "left", max(1, right // 2), least=1)
     jobs: list[tuple[str, Job]] = []
     if policies:
         mode, sides, jobs = "policies", *(await _of_policies(request, subject, policies, window, call))
     elif query.get("other"):
         mode, sides = "conversations", await in_thread(_of_conversations, request)
     else:
-        mode, sides = "calls", await in_thread(_of_calls, request, subject)
+        mode, sides = "calls", await in_thread(_of_calls, request, left, right)
     show = query.get("show", "")
     first = number(request, "from", 0)
     found = await in_thread(compare, sides[0].entries, sides[1].entries) if sides else None
@@ -98,6 +100,8 @@ async def show_comparison(request: Request) -> Response:
         choices={_STORED: "The views as they were.", **policy_choices()},
         window=window,
         call=call,
+        left=left,
+        right=right,
         relatives=await in_thread(_relatives, request),
         here=lambda **changes: link(request, "compare", **(values | changes)),
     )
@@ -106,10 +110,8 @@ async def show_comparison(request: Request) -> Response:
 # ----------------------------------------------------------------------------------------------------------- the sides
 
 
-def _of_calls(request: Request, subject: Subject) -> list[_Side]:
-    """Return the views of two calls; by default the newest call and the one at half of the conversation."""
-    right = number(request, "right", subject.turns + 1, least=1)
-    left = number(request, "left", max(1, right // 2), least=1)
+def _of_calls(request: Request, left: int, right: int) -> list[_Side]:
+    """Return the views of two calls."""
     with opened(request) as chat:
         return [_side(f"call {turn}", _view_at(chat, turn)) for turn in (left, right)]
 
