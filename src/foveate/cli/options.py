@@ -10,12 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ..core.view import Prices
-from ..errors import BadSetting
+from ..errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
-__all__ = ["Provider", "description", "handle_of", "policies_of", "prices_of", "settings_of", "store_file", "store_url"]
+__all__ = [
+    "Provider",
+    "description",
+    "handle_of",
+    "policies_of",
+    "prices_of",
+    "settings_of",
+    "store_file",
+    "store_of",
+    "store_url",
+]
 
 Provider = Literal["anthropic", "openai", "openai_responses", "gemini"]
 
@@ -42,6 +52,50 @@ def store_file(url: str) -> Path | None:
 
     place = place_of(url)
     return Path(place.path).expanduser() if place.kind == "sqlite" else None
+
+
+def store_of(name: str) -> str | None:
+    """Return the URL of the store with this name, or None for a recording.
+
+    Raises BadInput for a SQLite file without conversations, which stays unchanged.
+    """
+    url = store_url(name)
+    file = store_file(url)
+    if file is None:
+        return url
+    if not _is_sqlite(file):
+        if url != name:
+            return None
+        if not file.exists():
+            raise BadInput(f"There is no database {file}.")
+        return url  # Opening it reports the error.
+    tables = _tables_of(file)
+    if not {"conversation", "migration"} <= tables:
+        raise BadInput(f"{file} is a SQLite database, but holds no conversations of foveate.")
+    return url
+
+
+def _is_sqlite(file: Path) -> bool:
+    try:
+        with open(file, "rb") as opened:
+            return opened.read(16) == b"SQLite format 3\0"
+    except (FileNotFoundError, IsADirectoryError):
+        return False  # The reader of recordings reports the error.
+
+
+def _tables_of(file: Path) -> set[str]:
+    """Return the names of the tables in a SQLite file. Nothing is written, also not next to the file."""
+    import sqlite3
+    from contextlib import closing
+
+    problem: Exception | None = None
+    for option in ("", "&immutable=1"):  # The second for a folder that cannot be written.
+        try:
+            with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro{option}", uri=True)) as connection:
+                return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        except sqlite3.Error as error:
+            problem = problem or error
+    raise BadInput(f"{file}: SQLite cannot read it ({problem}).") from problem
 
 
 def policies_of(policy: str | None, compare: str | None) -> list[str]:

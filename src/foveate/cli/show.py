@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ..errors import BadInput, BadSetting, NoSuchConversation
-from .options import Provider, policies_of, settings_of, store_file, store_url
+from ..errors import BadSetting, NoSuchConversation
+from .options import Provider, policies_of, settings_of, store_of
 
 if TYPE_CHECKING:
     from .. import Conversation
@@ -65,7 +64,7 @@ def show(
     lenient
         For a recording: skip damaged lines and count them.
     """
-    url = _store(file)
+    url = store_of(file)
     if url is not None:
         tenant = settings_of()["tenant"] if tenant is None else tenant
         if name is None:
@@ -93,47 +92,14 @@ def _show(chat: Conversation, title: str, turn: int | None, receipts: bool, full
 # -------------------------------------------------------------------------------------------------- conversations
 
 
-def _store(name: str) -> str | None:
-    """Return the URL of the store with this name, or None for a recording.
-
-    Raises BadInput for a SQLite file without conversations, which stays unchanged.
-    """
-    url = store_url(name)
-    file = store_file(url)
-    if file is None:
-        return url
-    if not _is_sqlite(file):
-        if url != name:
-            return None
-        if not file.exists():
-            raise BadInput(f"There is no database {file}.")
-        return url  # Opening it reports the error.
-    try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            tables = {table for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    except sqlite3.Error as error:
-        raise BadInput(f"{file}: SQLite cannot read it ({error}).") from error
-    if not {"conversation", "migration"} <= tables:
-        raise BadInput(f"{file} is a SQLite database, but holds no conversations of foveate.")
-    return url
-
-
-def _is_sqlite(file: Path) -> bool:
-    try:
-        with open(file, "rb") as opened:
-            return opened.read(16) == b"SQLite format 3\0"
-    except (FileNotFoundError, IsADirectoryError):
-        return False  # The reader of recordings reports the error.
-
-
 def _list(url: str, name: str, tenant: str) -> int:
     from ..core.conversation_names import ancestors
     from ..open import open_store
     from ..replay.numbers import plural
-    from ..stores import without_password
+    from ..stores import readable, without_password
     from .output import heading, say
 
-    with closing(open_store(url)) as store:
+    with closing(open_store(readable(url))) as store:
         names = store.names(tenant)
     known = set(names)
     heading(f"{without_password(name)}: {plural(len(names), 'conversation')}")
@@ -148,9 +114,9 @@ def _list(url: str, name: str, tenant: str) -> int:
 @contextmanager
 def _stored(url: str, title: str, name: str, provider: Provider, tenant: str) -> Iterator[Conversation]:
     from ..open import Options, open_conversation, open_store
-    from ..stores import without_password
+    from ..stores import readable, without_password
 
-    with closing(open_store(url)) as store:
+    with closing(open_store(readable(url))) as store:
         if name not in store.names(tenant):
             title = without_password(title)
             raise NoSuchConversation(name, f"{title}; foveate show {title} lists the conversations")

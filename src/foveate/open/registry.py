@@ -39,7 +39,8 @@ def open_store(url: str, *, synchronous: Synchronous = "full") -> Database:
 
     `sqlite:///PATH?search=off` keeps no index of words: the file is about 40 % smaller, and `search` is refused.
     `?wait=30`: seconds to wait while another process writes (default: 10). `?synchronous=normal`: a power cut may undo
-    the last moments (docs/durability.md). Join several with `&`.
+    the last moments (docs/durability.md). `?read_only=on`: the file stays unchanged, and need not be
+    writable, nor its folder. Join several with `&`.
     `synchronous`: for a SQLite file whose URL does not say.
     `postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME` needs the extra `postgres`. Raises MissingExtra without it.
     """
@@ -55,7 +56,9 @@ def open_store(url: str, *, synchronous: Synchronous = "full") -> Database:
         return PostgresStore(place.path)
     from ..stores.sqlite import SqliteStore
 
-    return SqliteStore(place.path, synchronous=place.synchronous, wait=place.wait, search=place.search)
+    return SqliteStore(
+        place.path, synchronous=place.synchronous, wait=place.wait, search=place.search, read_only=place.is_read_only
+    )
 
 
 def open_model(

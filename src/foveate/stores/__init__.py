@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..errors import BadSetting
 
-__all__ = ["Place", "Synchronous", "place_of", "without_password"]
+__all__ = ["Place", "Synchronous", "place_of", "readable", "without_password"]
 
-_ONE = r"(?:search|synchronous|wait)=[^&?]*"
+_ONE = r"(?:search|synchronous|wait|read_only)=[^&?]*"
 _FILE = re.compile(rf"sqlite:///(?!\?{_ONE})(.+?)(?:\?({_ONE}(?:&{_ONE})*))?", re.DOTALL)
 """A path and options. Text that is no option belongs to the path, which may contain any characters."""
 _SECONDS = re.compile(r"\d{1,6}(?:\.\d+)?")
-_ALLOWED = {"search": "on or off", "synchronous": "full or normal", "wait": "a number of seconds"}
+_ALLOWED = {
+    "search": "on or off",
+    "read_only": "on or off",
+    "synchronous": "full or normal",
+    "wait": "a number of seconds",
+}
 _POSTGRES = ("postgresql://", "postgres://")
 _USER = re.compile(r"(?<=://)([^/?#]*):[^/?#]*@|(?<=://)([^/?#:@]*):.*@")
 _ANY_USER = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*:)?/*)([^/?#:@]*):.*@", re.DOTALL)
@@ -39,6 +46,8 @@ class Place(NamedTuple):
     """SQLite: whether each write is synced before it is acknowledged."""
     wait: float = 10.0
     """SQLite: seconds to wait while another process writes."""
+    is_read_only: bool = False
+    """SQLite: whether the file stays unchanged."""
 
 
 def place_of(url: str, *, synchronous: Synchronous = "full") -> Place:
@@ -67,6 +76,8 @@ def _sqlite(path: str, options: str, synchronous: Synchronous) -> Place:
         match name, value:
             case "search", "on" | "off":
                 place = place._replace(search=value == "on")
+            case "read_only", "on" | "off":
+                place = place._replace(is_read_only=value == "on")
             case "synchronous", "full" | "normal":
                 place = place._replace(synchronous=value)
             case "wait", _ if _SECONDS.fullmatch(value):
@@ -74,6 +85,21 @@ def _sqlite(path: str, options: str, synchronous: Synchronous) -> Place:
             case _:
                 raise BadSetting(f"{name}= in the URL of a store is {_ALLOWED[name]}, not {value!r}.")
     return place
+
+
+def readable(url: str, *, always: bool = False) -> str:
+    """Return the URL to read a store with: with `read_only=on` for a SQLite file that this process cannot write.
+
+    `always`: for each existing SQLite file. Raises BadSetting as `place_of` does.
+    """
+    place = place_of(url)
+    if place.kind != "sqlite" or place.is_read_only:
+        return url
+    file = Path(place.path).expanduser()
+    if not file.is_file() or not (always or not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))):
+        return url
+    options = url.removeprefix(f"sqlite:///{place.path}")
+    return f"{url}{'&' if options else '?'}read_only=on"
 
 
 def without_password(url: str) -> str:

@@ -52,16 +52,52 @@ class SqliteFile:
     """Opens connections to one file. Raises StoreError if the path is impossible, and sqlite3.Error as SQLite does."""
 
     def __init__(
-        self, path: str | Path, *, synchronous: Synchronous, wait: float, connection: type[sqlite3.Connection]
+        self,
+        path: str | Path,
+        *,
+        synchronous: Synchronous,
+        wait: float,
+        connection: type[sqlite3.Connection],
+        is_read_only: bool = False,
     ) -> None:
         if synchronous not in ("full", "normal"):
             raise BadSetting(f'synchronous is "full" or "normal", not {synchronous!r}.')
         self.place = str(path)
+        self.is_read_only = is_read_only
+        self._access = "mode=ro" if is_read_only else "mode=rw"
         self._path = _usable(path)
         self._pid = os.getpid()
         self._known: tuple[tuple[str, int, int], ...] = ()
         """The file, its log and the index of the log, once they are known: path, device, inode."""
         self._synchronous, self.wait, self._class = synchronous, wait, connection
+
+    def require(self) -> None:
+        """Find out how the file can be read where nothing can be written next to it. Raises StoreError.
+
+        SQLite shares a log through a file that it writes. Without a log, a file that nobody can write does not change,
+        so it is read as it is.
+        """
+        if not self._path.is_file():
+            raise StoreError(f"There is no database {self.place}.")
+        try:
+            self._require_tables()
+        except sqlite3.OperationalError as error:
+            if code_of(error) & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or _size(
+                self._logs()[0]
+            ):
+                raise
+            self._access = "mode=ro&immutable=1"
+            self._require_tables()
+        self._known = _known([self._path])
+
+    def _require_tables(self) -> None:
+        connection = self.reading()
+        try:
+            tables = {name for (name,) in connection.execute(TABLES).fetchall()}
+        finally:
+            connection.close()
+        if "migration" not in tables:
+            raise StoreError(f"{self.place} is a SQLite database, but holds no conversations of foveate.")
 
     def create(self) -> None:
         """Create the file if there is none, and switch it to write-ahead logging, which it remembers."""
@@ -175,7 +211,7 @@ class SqliteFile:
 
     def _existing(self, *settings: str) -> sqlite3.Connection:
         # mode=rw never creates: a file that was deleted under a running program must not return empty.
-        connection = self._open(self._path.as_uri() + "?mode=rw", uri=True)
+        connection = self._open(f"{self._path.as_uri()}?{self._access}", uri=True)
         try:
             for setting in settings:
                 connection.execute(setting).fetchall()
@@ -247,7 +283,8 @@ class SqliteStore(SqlStore):
     `synchronous="full"` (the default): acknowledged writes survive a power cut. `"normal"`: they survive a crash of the
     process; a power cut may undo the newest writes, but never a part of one. `wait`: seconds to wait while another
     process writes. `search=False`: there is no word index, and `search` raises StoreError, as it does if SQLite was
-    built without FTS5. `connection`: the class of connections, for tests that let them fail.
+    built without FTS5. `read_only`: the file must exist and stays unchanged; each write raises StoreError. It need
+    not be writable, nor its folder. `connection`: the class of connections, for tests that let them fail.
 
     Raises StoreError, with advice, if the file cannot be used. A store cannot be used across a fork of the process:
     close it before, and open it after.
@@ -262,9 +299,10 @@ class SqliteStore(SqlStore):
         wait: float = 10.0,
         codec: Codec = "zlib",
         search: bool = True,
+        read_only: bool = False,
         connection: type[sqlite3.Connection] = sqlite3.Connection,
     ) -> None:
-        file = SqliteFile(path, synchronous=synchronous, wait=wait, connection=connection)
+        file = SqliteFile(path, synchronous=synchronous, wait=wait, connection=connection, is_read_only=read_only)
         super().__init__(SqliteDriver(file, search=search), codec=codec, clock=clock)
 
 
@@ -277,8 +315,12 @@ class SqliteDriver:
         self._file = file
         self.place = file.place
         try:
-            file.create()
-            writer = Writer(file.writing, losing=file.forget, wait=file.wait)
+            writer = None
+            if file.is_read_only:
+                file.require()
+            else:
+                file.create()
+                writer = Writer(file.writing, losing=file.forget, wait=file.wait)
         except FAILURES as error:
             raise file.explain(error) from error
         self._writer = writer
@@ -311,6 +353,8 @@ class SqliteDriver:
 
     def write(self, work: Callable[[Session], T]) -> T:
         self._check_open()
+        if self._writer is None:
+            raise self._refusal()
         try:
             result = self._writer.run(lambda connection: work(_Session(connection)))
         except FAILURES as error:
@@ -334,6 +378,8 @@ class SqliteDriver:
 
     def vacuum(self) -> None:
         self._check_open()
+        if self._writer is None:
+            raise self._refusal()
         _drain(self._idle)
         try:
             connection = self._file.writing()
@@ -356,6 +402,11 @@ class SqliteDriver:
     def close(self) -> None:
         self._closed = True
         self._finish()
+
+    def _refusal(self) -> StoreError:
+        return StoreError(
+            f"{self.place} is open for reading only. Open it without read_only, or work on a copy that you may write."
+        )
 
     def _reader(self) -> sqlite3.Connection:
         try:
@@ -396,10 +447,11 @@ class _Session:
         self.rows(statement)
 
 
-def _finish(file: SqliteFile, writer: Writer, idle: list[sqlite3.Connection]) -> None:
+def _finish(file: SqliteFile, writer: Writer | None, idle: list[sqlite3.Connection]) -> None:
     """Close everything: on `close`, when the store is garbage, and when Python ends."""
     if file.is_ours:  # In a forked child these connections are the parent's.
-        writer.close()
+        if writer is not None:
+            writer.close()
         _drain(idle)
         file.let_go()
 
