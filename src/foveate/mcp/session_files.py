@@ -11,10 +11,9 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from ..conversation import Conversation
@@ -23,25 +22,14 @@ from ..core.messages import Message
 from ..errors import BadInput, BadSetting, BadTranscript, NoSuchConversation, UnknownFormat
 from ..open import open_conversation
 from ..replay.recordings import read_recording
+from ..replay.recordings.session_folders import Client, project_of, session_files, session_folder
 
 __all__ = ["Client", "SessionFiles"]
-
-Client = Literal["claude-code", "codex"]
 
 _MAX_SESSIONS = 50
 """Sessions that are listed, newest first."""
 _MAX_OPEN = 4
 """Sessions whose messages stay in memory."""
-
-
-class _CodexMeta(Struct):
-    cwd: str = ""
-
-
-class _CodexLine(Struct):
-    """The first line of a Codex session."""
-
-    payload: _CodexMeta
 
 
 class _Session(Struct):
@@ -68,11 +56,7 @@ class SessionFiles:
         """
         variables = os.environ if environ is None else environ
         self._client, self._project = client, (project or Path()).absolute()
-        home = Path(variables.get("HOME") or Path.home())
-        if client == "claude-code":
-            self._folder = Path(variables.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
-        else:
-            self._folder = Path(variables.get("CODEX_HOME") or home / ".codex") / "sessions"
+        self._folder = session_folder(client, variables)
         if self._project.suffix == ".jsonl" and not self._project.is_file():
             raise BadSetting(f"There is no session file {self._project}.")
         self._lock = threading.Lock()
@@ -96,18 +80,14 @@ class SessionFiles:
         if self._client == "claude-code":
             # Claude Code names the folder of a project by its path, with a dash for every other character.
             folder = self._folder / re.sub(r"[^A-Za-z0-9]", "-", str(self._project))
-            files = [path for path in folder.glob("*.jsonl") if not path.name.startswith("agent-")]
-        else:
-            files = list(self._folder.glob("**/rollout-*.jsonl"))
-        dated = [(path.stat().st_mtime_ns, path) for path in files if path.is_file()]
-        newest = (path for _, path in sorted(dated, reverse=True))
-        found: list[Path] = []
-        for path in newest:
-            if self._client == "claude-code" or _works_in(path, self._project):
-                found.append(path)
-            if len(found) == _MAX_SESSIONS:
-                break
-        return found
+            return [file.path for file in session_files(folder)][:_MAX_SESSIONS]
+        newest = (file.path for file in session_files(self._folder))
+        return list(islice((path for path in newest if self._is_of_project(path)), _MAX_SESSIONS))
+
+    def _is_of_project(self, path: Path) -> bool:
+        """Return whether a session of Codex began in the project's folder or below it."""
+        folder = project_of(path, "codex")
+        return bool(folder) and Path(folder).is_relative_to(self._project)
 
     def _read(self, path: Path) -> Conversation:
         """Return the conversation with everything that the file holds now."""
@@ -137,13 +117,3 @@ def _hidden(name: str, messages: list[Message], known: _Session | None) -> Conve
         ids = chat.append(new)
         chat.edit(Hide(Span(ids[0], ids[-1]), reason="a message of a recorded session"))
     return chat
-
-
-def _works_in(path: Path, project: Path) -> bool:
-    """Return whether a session of Codex began in this folder or below it."""
-    try:
-        with path.open("rb") as file:
-            line = msgspec.json.decode(file.readline(1 << 20), type=_CodexLine)
-    except (OSError, msgspec.MsgspecError):
-        return False
-    return bool(line.payload.cwd) and Path(line.payload.cwd).is_relative_to(project)

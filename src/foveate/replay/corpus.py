@@ -22,6 +22,7 @@ from ..errors import BadSetting, FoveateError, IllegalView
 from ..policies import DEFAULT_PRESET
 from .measure import DEFAULT_PRICES, share
 from .recordings import read_recording
+from .recordings.session_folders import CLIENTS, session_files, session_folder
 from .result import ReplayResult, Row
 from .run import Check, PolicyLike, policy_name, replay
 
@@ -174,19 +175,11 @@ def newest_recording(home: Path | None = None, environ: Mapping[str, str] | None
     """
     variables = environ if environ is not None else {} if home else os.environ
     base = home or Path.home()
-    folders = (
-        Path(variables.get("CLAUDE_CONFIG_DIR") or base / ".claude") / "projects",
-        Path(variables.get("CODEX_HOME") or base / ".codex") / "sessions",
-    )
-    candidates = [
-        (path.stat().st_mtime_ns, path)
-        for folder in folders
-        for path in folder.glob("**/*.jsonl")
-        if path.is_file() and path.stat().st_size and not path.name.startswith("agent-")
-    ]
-    if not candidates:
+    folders = [session_folder(client, variables, base) for client in CLIENTS]
+    files = [file for folder in folders for file in session_files(folder)]
+    if not files:
         raise BadSetting(f"There is no recording of Claude Code or Codex in {folders[0]} or {folders[1]}. Name a file.")
-    return max(candidates)[1]
+    return max(files, key=lambda file: (file.time, file.path)).path
 
 
 class _Task(Struct, frozen=True):
