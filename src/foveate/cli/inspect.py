@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ..errors import BadSetting, MissingExtra
-from .options import settings_of, store_url
+from .options import policies_of, settings_of, store_of
+
+if TYPE_CHECKING:
+    from ..settings import Settings
 
 __all__ = ["PORT", "TOKEN", "inspect"]
 
@@ -27,6 +31,9 @@ def inspect(
     no_browser: Annotated[bool, Parameter(name="--no-browser")] = False,
     read_only: bool = False,
     tenant: str | None = None,
+    policy: str | None = None,
+    window: int | None = None,
+    reader: Annotated[str | None, Parameter(name="--format")] = None,
 ) -> int:
     """Show in the browser what a model saw of a conversation, turn by turn, and change it there.
 
@@ -48,26 +55,54 @@ def inspect(
         Refuse everything that changes a conversation.
     tenant
         For stores: the tenant (default: from the settings, else the empty one).
+    policy
+        For recordings: the policy of the replay (default: from the settings, else balanced).
+    window
+        For recordings: the model's window in tokens (default: that of the recording's model, else 200000).
+    reader
+        For recordings: the format, if detection fails. An unknown name lists the formats.
     """
-    import threading
-    import webbrowser
-
     try:
         from ..inspector.access import Access
         from ..inspector.app import build_app
+        from ..inspector.recorded import ClientSource, RecordingSource
         from ..inspector.server import serve
-        from ..inspector.sources import StoreSource
+        from ..inspector.sources import Source, StoreSource
         from ..proxy.settings import is_loopback, token_key
+        from ..replay.recordings.session_folders import CLIENTS
     except ModuleNotFoundError as error:
         raise MissingExtra("The inspector", "inspect") from error
     if not 0 <= (port or 0) < 65_536:
         raise BadSetting(f"--port must be a port, not {port}.")
-    owner = settings_of()["tenant"] if tenant is None else tenant
+    if window is not None and window < 1:
+        raise BadSetting(f"--window must be a whole number above 0, not {window}.")
+    (chosen,) = policies_of(policy, None)
+    settings = settings_of()
+    owner = settings["tenant"] if tenant is None else tenant
     token = "" if is_loopback(host) else os.environ.get(TOKEN) or secrets.token_urlsafe(32)
-    found = [StoreSource(store_url(source), tenant=owner, is_read_only=read_only) for source in sources]
+    found: list[Source] = []
+    recordings: list[Path] = []
+    for name in sources or default_stores(settings):
+        url = store_of(name)
+        if url is None:
+            recordings.append(_checked_recording(name, reader))
+        else:
+            found.append(StoreSource(url, tenant=owner, is_read_only=read_only))
+    if recordings:
+        found.append(RecordingSource(recordings, policy=chosen, window=window, reader=reader))
+    if not sources:
+        clients = (ClientSource.found(client, dict(os.environ), policy=chosen) for client in CLIENTS)
+        found += [client for client in clients if client is not None]
+    if not found:
+        raise BadSetting("There is nothing to show yet. Name a store or a recording: foveate inspect session.jsonl")
+    for source in found:
+        source.list("", 0, 1)  # Raises what is wrong with it before the browser opens.
     access = Access(tokens={token_key(token): owner} if token else {}, tenant=owner, is_read_only=read_only)
 
     def begun(used: int) -> None:
+        import threading
+        import webbrowser
+
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{used}/{f'?token={token}' if token else ''}"
         print(f"Serving {address}. Stop with Ctrl-C.", file=sys.stderr)
@@ -76,3 +111,21 @@ def inspect(
 
     serve(build_app(sources=found, access=access), host, port, default_port=PORT, begun=begun)
     return 0
+
+
+def default_stores(settings: Settings) -> list[str]:
+    """Return the store of the settings, else that of `foveate chat` and `foveate proxy` if it exists."""
+    from .chat.options import data_folder
+
+    if settings.values["store"].source != "default":
+        return [str(settings["store"])]
+    file = data_folder() / "chats.db"
+    return [f"sqlite:///{file}"] if file.exists() else []
+
+
+def _checked_recording(name: str, reader: str | None) -> Path:
+    """Return the path of a recording. Raises BadTranscript and UnknownFormat if it is none."""
+    from ..replay.recordings import read_recording
+
+    read_recording(name, lenient=True, format=reader)
+    return Path(name)

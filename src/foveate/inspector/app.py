@@ -29,7 +29,7 @@ from . import (
 from .access import Access, Guard
 from .jobs import Jobs
 from .pages import STATIC, Page, page
-from .sources import Source, Sources, StoreSource, by_key
+from .sources import Preparing, Source, Sources, StoreSource, by_key
 
 __all__ = ["build_app"]
 
@@ -83,7 +83,7 @@ def build_app(
         routes=routes(),
         lifespan=lifespan,
         middleware=[Middleware(Guard, access=allowed)],
-        exception_handlers={HTTPException: _show_error, FoveateError: _show_error},
+        exception_handlers={HTTPException: _show_error, FoveateError: _show_error, Preparing: _show_progress},
     )
     app.state.jobs = Jobs()
     app.state.page = Page(app.router, allowed, sources_of)
@@ -96,6 +96,14 @@ async def _static(request: Request) -> Response:
         raise HTTPException(404, f"There is no file {name[:80]!r}.")
     kind = guess_type(name)[0] or "application/octet-stream"
     return Response(STATIC[name], media_type=kind, headers={"cache-control": "private, max-age=86400"})
+
+
+async def _show_progress(request: Request, error: Exception) -> Response:
+    """Show how far a replay is. The browser asks again after a second."""
+    assert isinstance(error, Preparing)
+    answer = page(request, "preparing.html.j2", 503, title=error.name, name=error.name, share=error.share)
+    answer.headers["refresh"] = "1"
+    return answer
 
 
 async def _show_error(request: Request, error: Exception) -> Response:

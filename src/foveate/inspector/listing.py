@@ -1,21 +1,34 @@
-"""The list of conversations."""
+"""The list of conversations: a page of each source at once, and the figures of its rows after the first paint."""
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
+import msgspec
 from msgspec import Struct
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from .pages import in_thread, number, page, sources_of
+from ..conversation import Conversation
+from ..core.budget import measure_excess
+from ..errors import Damaged, FoveateError
+from ..open import cost_of
+from .pages import fragment, in_thread, number, page, sources_of
 from .sources import Listing, Source
 
-__all__ = ["PAGE", "routes"]
+__all__ = ["PAGE", "Figures", "figures_of", "routes"]
 
 PAGE: Final = 50
 """Conversations on a page."""
+_FIRST: Final = 12
+"""Conversations of each source on the page of all sources."""
+_SECONDS: Final = 0.4
+"""Time in which one request measures conversations. The script asks again for the rest."""
+_MAX_READ: Final = 20_000
+"""Messages up to which a conversation is read for the savings in a list."""
 
 
 class Shown(Struct, frozen=True):
@@ -24,26 +37,122 @@ class Shown(Struct, frozen=True):
     source: Source
     listing: Listing
     first: int
+    size: int
+
+
+class Figures(Struct, frozen=True):
+    """The figures of one conversation in a list."""
+
+    turns: int | None = None
+    """Model calls with an answer; None if the conversation is too long to count them here."""
+    shown: int | None = None
+    """Tokens of the view of the next call; None if the conversation was not read."""
+    whole: int | None = None
+    """Tokens of the whole history."""
+    saved: int | None = None
+    """Tokens that were not sent, summed over the calls."""
+    dollars: float | None = None
+    """The money that this saved, by estimate; None without a known price."""
+    model: str = ""
+    """The model that answered last; "" if it is not known."""
+    health: str = ""
+    """What is wrong or under way; "" for nothing."""
+    is_problem: bool = False
+    """Whether that is a fault."""
 
 
 def routes() -> list[BaseRoute]:
     """Return the routes of the list."""
-    return [Route("/", show_list, name="list")]
+    return [Route("/", show_list, name="list"), Route("/figures", show_figures, name="figures")]
 
 
 async def show_list(request: Request) -> Response:
-    """Show a page of the conversations."""
+    """Show a page of the conversations: some of each source, or a page of one."""
     query = request.query_params.get("q", "")[:200]
     chosen = request.query_params.get("source", "")
     first = number(request, "from", 0)
     sources = sources_of(request)
+    if chosen not in sources:
+        chosen, first = "", 0
+    only = len(sources) == 1 or chosen
+    size = PAGE if only else _FIRST
 
     def read() -> list[Shown]:
         return [
-            Shown(source, source.list(query, first if key == chosen else 0, PAGE), first if key == chosen else 0)
+            Shown(source, source.list(query, first, size), first, size)
             for key, source in sources.items()
             if not chosen or key == chosen
         ]
 
     shown = await in_thread(read)
-    return page(request, "list.html.j2", title="Conversations", query=query, chosen=chosen, shown=shown, size=PAGE)
+    return page(
+        request, "list.html.j2", title="Conversations", query=query, chosen=chosen, shown=shown, now=time.time() * 1000
+    )
+
+
+async def show_figures(request: Request) -> Response:
+    """Return the figures of conversations as cells of their rows: as many as can be measured in a short time.
+
+    The query names the source and the conversations. The answer is JSON: the cells by name.
+    """
+    key = request.query_params.get("source", "")
+    source = sources_of(request).get(key)
+    if source is None:
+        raise HTTPException(404, f"There is no source {key[:80]!r}.")
+    names = request.query_params.getlist("name")[:PAGE]
+
+    def read() -> dict[str, Figures]:
+        found: dict[str, Figures] = {}
+        end = time.monotonic() + _SECONDS
+        for name in names:
+            found[name] = _figures(source, name)
+            if time.monotonic() > end:
+                break
+        return found
+
+    measured = await in_thread(read)
+    cells = {name: bytes(fragment(request, "figures.html.j2", one=one).body).decode() for name, one in measured.items()}
+    return Response(msgspec.json.encode(cells), media_type="application/json")
+
+
+def _figures(source: Source, name: str) -> Figures:
+    if not source.is_known(name):
+        return Figures(health="not read yet")
+    try:
+        with source.open(name) as chat:
+            return figures_of(chat)
+    except Damaged:
+        return Figures(health="broken chain", is_problem=True)
+    except FoveateError as error:
+        return Figures(health=str(error)[:120], is_problem=True)
+
+
+def figures_of(chat: Conversation) -> Figures:
+    """Return the figures of a conversation. Reads its history once, if it has at most 20,000 messages."""
+    view = chat.view
+    model = next((entry.stamp.model for entry in reversed(view.entries) if entry.stamp.model), "")
+    health, is_problem = _health(chat)
+    if len(chat) > _MAX_READ:
+        return Figures(shown=view.tokens, model=model, health=health, is_problem=is_problem)
+    context = chat.context(cost_of=cost_of)
+    totals = context.totals
+    return Figures(
+        turns=totals.calls,
+        shown=view.tokens,
+        whole=totals.tokens_history,
+        saved=totals.tokens_saved,
+        dollars=context.dollars_saved,
+        model=model,
+        health=health,
+        is_problem=is_problem,
+    )
+
+
+def _health(chat: Conversation) -> tuple[str, bool]:
+    """Return what is wrong or under way with a conversation, and whether it is a fault."""
+    view = chat.view
+    if view.budget.has_window and measure_excess(view):
+        return "over the window", True
+    if any(entry.legalized for entry in view):
+        return "changed for the provider", False
+    return "", False

@@ -1,4 +1,4 @@
-"""Where the inspector finds conversations: stores, recordings, and the sessions of clients on this computer."""
+"""The sources of an inspector: what it lists, and the conversations of stores."""
 
 from __future__ import annotations
 
@@ -6,39 +6,57 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
 from ..conversation import Conversation
+from ..core.profiles import window_of
+from ..models.known import format_of_model
 from ..open import Options, open_conversation, open_store
-from ..ports import Database, Store, complete
-from ..stores import place_of, without_password
+from ..ports import Database, Head, Store, complete
+from ..stores import place_of, readable, without_password
 
-__all__ = ["Listed", "Listing", "Source", "Sources", "StoreSource", "by_key"]
+__all__ = ["Item", "Listing", "Preparing", "Source", "Sources", "StoreSource", "by_key", "open_stored"]
 
 _MAX_OPEN: Final = 16
 """Conversations of a source that stay in memory."""
+_NEWEST: Final = 20
+"""Newest messages in which the model of a conversation is looked for."""
 
 
-class Listed(Struct, frozen=True):
+class Item(Struct, frozen=True):
     """One conversation of a list."""
 
     name: str
+    """Its name in the source."""
     title: str = ""
     """Text to show in place of the name."""
     group: str = ""
-    """Heading under which it stands, such as a project."""
+    """What it belongs to, such as a project; "" for nothing."""
     time: int = 0
-    """Last activity in milliseconds since 1970; 0 if unknown."""
+    """Last activity in milliseconds since 1970; 0 if it is not known."""
+    messages: int | None = None
+    """Number of its messages; None if they were not read yet."""
+    size: int | None = None
+    """Bytes of its file; None if it is no file."""
 
 
 class Listing(Struct, frozen=True):
     """A page of a list."""
 
-    rows: tuple[Listed, ...]
+    items: tuple[Item, ...]
+    """The conversations of the page."""
     total: int
     """Number of conversations that fit the query."""
+
+
+class Preparing(Exception):
+    """A conversation is being read for the first time. `share`: how much of it is done, from 0 to 1."""
+
+    def __init__(self, name: str, share: float) -> None:
+        super().__init__(f"{name} is being read.")
+        self.name, self.share = name, share
 
 
 class Source(Protocol):
@@ -48,15 +66,21 @@ class Source(Protocol):
     """Its name in addresses."""
     title: str
     """Its name for people."""
+    note: str
+    """A sentence about all of its conversations; "" for none."""
     is_read_only: bool
-    """Whether no conversation of it can be changed for good."""
+    """Whether no conversation of it can be changed."""
 
     def list(self, query: str, first: int, limit: int) -> Listing:
         """Return conversations whose names contain all words of `query`, newest first, from number `first` on."""
         ...
 
-    def open(self, name: str, *, policy: str = "off") -> AbstractContextManager[Conversation]:
-        """Open a conversation. Raises NoSuchConversation."""
+    def open(self, name: str) -> AbstractContextManager[Conversation]:
+        """Open a conversation to read it, without a policy. Raises NoSuchConversation and Preparing."""
+        ...
+
+    def is_known(self, name: str) -> bool:
+        """Return whether `open` gives the conversation at once."""
         ...
 
     def close(self) -> None:
@@ -80,43 +104,77 @@ class StoreSource:
         title: str = "",
         is_read_only: bool = False,
     ) -> None:
+        """`store`: a URL, or a Store, which stays open. `is_read_only`: a SQLite file is opened for reading.
+
+        A SQLite file that this process cannot write is opened for reading in any case.
+        """
+        if isinstance(store, str):
+            store = readable(store, always=is_read_only)
+            is_read_only = is_read_only or place_of(store).is_read_only
         self.key, self.is_read_only = key, is_read_only
         self.title = title or (_title(store) if isinstance(store, str) else "Conversations")
-        self._url, self._tenant = store, tenant
+        self.note = ""
+        self._place, self._tenant = store, tenant
         self._store: Database | None = None
         self._lock = threading.Lock()
-        self._open: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
+        self._open: OrderedDict[str, Conversation] = OrderedDict()
 
     def list(self, query: str, first: int, limit: int) -> Listing:
-        words = query.lower().split()
-        names = [name for name in self._database().names(self._tenant) if all(word in name.lower() for word in words)]
-        return Listing(tuple(Listed(name) for name in names[first : first + limit]), len(names))
+        listed, total = self._database().recent(self._tenant, words=query.split()[:8], first=first, limit=limit)
+        return Listing(tuple(Item(one.name, time=one.time, messages=one.messages) for one in listed), total)
 
     @contextmanager
-    def open(self, name: str, *, policy: str = "off") -> Iterator[Conversation]:
+    def open(self, name: str) -> Iterator[Conversation]:
         store = self._database()
+        head = store.open(self._tenant, name, create=False)
         with self._lock:
-            chat = self._open.pop((name, policy), None)
-            if chat is None:
-                store.open(self._tenant, name, create=False)
-                chat = open_conversation(
-                    name, store=store, policy=policy, window=200_000, expand=True, options=Options(tenant=self._tenant)
-                )
-            self._open[name, policy] = chat
+            chat = self._open.pop(name, None)
+        if chat is None or chat._session.head.root != head.root:
+            chat = open_stored(store, head)
+        else:
+            chat.refresh()
+        with self._lock:
+            chat = self._open.setdefault(name, chat)  # Another thread may have opened it meanwhile.
+            self._open.move_to_end(name)
             while len(self._open) > _MAX_OPEN:
                 self._open.popitem(last=False)
-        chat.refresh()
         yield chat
 
+    def is_known(self, name: str) -> bool:
+        return True
+
     def close(self) -> None:
-        if isinstance(self._url, str) and self._store is not None:
+        if isinstance(self._place, str) and self._store is not None:
             self._store.close()
 
     def _database(self) -> Database:
         with self._lock:
             if self._store is None:
-                self._store = open_store(self._url) if isinstance(self._url, str) else complete(self._url)
+                self._store = open_store(self._place) if isinstance(self._place, str) else complete(self._place)
             return self._store
+
+
+def open_stored(store: Database, head: Head) -> Conversation:
+    """Open a stored conversation to read it: with the format and the window of its model, and without a policy."""
+    model = _model_of(store, head)
+    facts: dict[str, Any] = {}
+    if window := window_of(model) if model else None:
+        facts["window"] = window
+    return open_conversation(
+        head.name,
+        store=store,
+        format=(format_of_model(model) if model else None) or "anthropic",
+        policy="off",
+        expand=True,  # The texts name handles, as in the newest request.
+        options=Options(tenant=head.tenant),
+        **facts,
+    )
+
+
+def _model_of(store: Database, head: Head) -> str:
+    """Return the model of the newest reply that names one; "" if none of the newest messages does."""
+    rows = store.messages(head, max(1, head.position - _NEWEST + 1), head.position)
+    return next((row.stamp.model for row in reversed(rows) if row.stamp.model), "")
 
 
 def _title(url: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -21,6 +22,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
+    environment.filters.update(ago=ago, bytes=in_bytes, utc=utc)
     environment.filters.update(
         brief=brief, count=count, decimals=decimals, dollars=dollars, percent=_unbroken_percent, plural=plural
     )
@@ -30,3 +32,28 @@ def environment() -> Environment:
 def _unbroken_percent(share: float | None) -> str:
     """Format a share as a percentage that no line break divides."""
     return percent(share).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def utc(milliseconds: int) -> str:
+    """Format a time as an ISO date and time in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+
+
+def ago(milliseconds: int, now: float) -> str:
+    """Format a time for people: `5 minutes ago`, else the date in UTC. Both in milliseconds since 1970."""
+    seconds = (now - milliseconds) / 1000
+    if seconds < 0 or seconds >= 7 * 86_400:
+        return utc(milliseconds)[:10]
+    for size, noun in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{plural(int(seconds // size), noun)} ago"
+    return "just now"
+
+
+def in_bytes(size: int | None) -> str:
+    """Format a size: `820 B`, `12 kB`, `3.4 MB`."""
+    if size is None:
+        return "–"
+    if size < 1_000:
+        return f"{size} B"
+    return f"{size / 1_000:.0f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

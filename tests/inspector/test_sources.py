@@ -1,0 +1,189 @@
+"""Sources: stores, files that cannot be written, recordings, and the sessions of clients."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+from conftest import client_of
+
+from foveate import open_conversation
+from foveate.errors import NoSuchConversation, StoreError
+from foveate.inspector import build_app
+from foveate.inspector.recorded import ClientSource, RecordingSource
+from foveate.inspector.sources import Preparing, StoreSource, by_key
+from foveate.open import open_store
+
+
+def session(cwd, *texts, model="claude-sonnet-4-5"):
+    """Return a session of Claude Code in which the model answers each text."""
+    lines, parent = [], None
+    for number, text in enumerate(texts):
+        for role, content in (("user", text), ("assistant", [{"type": "text", "text": f"Answer {number}"}])):
+            uuid = f"{role}-{number}"
+            message = {"role": role, "content": content}
+            if role == "assistant":
+                message |= {"model": model, "id": f"msg_{number}", "type": "message"}
+            line = {"type": role, "uuid": uuid, "parentUuid": parent, "cwd": str(cwd), "sessionId": "s"}
+            lines.append({**line, "timestamp": f"2026-11-0{number + 1}T10:00:00Z", "message": message})
+            parent = uuid
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+@pytest.fixture
+def projects(tmp_path):
+    """The folder of Claude Code with two projects."""
+    folder = tmp_path / "config" / "projects"
+    for name, time in (("shop", 1_790_000_000), ("web", 1_790_009_000)):
+        path = folder / f"-home-ann-{name}" / f"{name}-session.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(session(f"/home/ann/{name}", "Hello", "And now?"))
+        os.utime(path, (time, time))
+    sub = folder / "-home-ann-web" / "web-session" / "subagents"
+    sub.mkdir(parents=True)
+    (sub / "agent-1.jsonl").write_text(session("/home/ann/web", "Sub"))
+    return folder
+
+
+def test_sessions_of_a_client_are_listed_by_project_and_date(projects):
+    source = ClientSource.found("claude-code", {"CLAUDE_CONFIG_DIR": str(projects.parent)})
+    listing = source.list("", 0, 50)
+    assert [(item.group, item.title, item.time) for item in listing.items] == [
+        ("/home/ann/web", "web-session", 1_790_009_000_000),
+        ("/home/ann/shop", "shop-session", 1_790_000_000_000),
+    ]
+    assert [item.name for item in source.list("ann/SHOP 2026-09-21", 0, 50).items] == ["-home-ann-shop/shop-session"]
+    assert source.list("", 1, 1).items == listing.items[1:]
+
+
+def test_client_without_sessions_is_no_source(tmp_path):
+    assert ClientSource.found("codex", {"CODEX_HOME": str(tmp_path)}) is None
+
+
+def test_session_is_replayed_with_the_window_of_its_model(projects):
+    source = ClientSource("claude-code", projects)
+    name = source.list("shop", 0, 1).items[0].name
+    assert not source.is_known(name)
+    with source.open(name) as chat:
+        assert (len(chat), chat.budget.window, chat.format.name) == (4, 200_000, "anthropic")
+    assert source.is_known(name)
+
+
+def test_session_that_has_grown_is_replayed_again(projects):
+    source = ClientSource("claude-code", projects)
+    name = source.list("shop", 0, 1).items[0].name
+    with source.open(name) as chat:
+        assert len(chat) == 4
+    (projects / f"{name}.jsonl").write_text(session("/home/ann/shop", "Hello", "And now?", "More"))
+    with source.open(name) as chat:
+        assert len(chat) == 6
+
+
+def test_fork_of_a_replayed_session_can_be_opened(projects):
+    source = ClientSource("claude-code", projects)
+    with source.open("-home-ann-shop/shop-session") as chat:
+        chat.fork("mine", at=2).close()
+    with source.open("mine") as fork:
+        assert len(fork) == 2
+
+
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "-home-ann-shop/../../../secret", "/etc/passwd", "..", ""])
+def test_name_that_is_a_path_leads_to_no_file(projects, tmp_path, name):
+    (tmp_path / "secret.jsonl").write_text(session("/", "Secret"))
+    with pytest.raises(NoSuchConversation), ClientSource("claude-code", projects).open(name):
+        pass
+
+
+def test_long_replay_reports_its_progress(projects, monkeypatch):
+    monkeypatch.setattr("foveate.inspector.recorded._PATIENCE", 0.0)
+    source = ClientSource("claude-code", projects)
+    with pytest.raises(Preparing), source.open("-home-ann-shop/shop-session"):
+        pass
+    source.close()
+    with client_of(build_app(sources=[source])) as client:
+        answer = client.get("/c/claude-code/-home-ann-shop~2Fshop-session")
+        assert answer.status_code in (200, 503)
+
+
+def test_recording_is_named_by_its_path(tmp_path):
+    path = tmp_path / "a session.jsonl"
+    path.write_text(session("/home/ann", "Hello"))
+    source = RecordingSource([path], policy="none", window=50_000)
+    with source.open(str(path)) as chat:
+        assert (len(chat), chat.budget.window, chat.name) == (2, 50_000, "a session")
+    with client_of(build_app(sources=[source])) as client:
+        assert client.get("/").text.count(">a session.jsonl<") == 1
+        assert client.get("/c/recordings/" + str(path).replace("/", "~2F").replace(" ", "~20")).status_code == 200
+
+
+def test_recorded_transcripts_open_with_the_format_of_their_model(transcripts):
+    paths = sorted(path for path in (transcripts / "raw").rglob("*.json*") if path.stat().st_size < 300_000)[:4]
+    source = RecordingSource(paths)
+    for path in paths:
+        with source.open(str(path)) as chat:
+            assert len(chat) > 0
+
+
+def test_store_opens_a_conversation_with_the_window_of_its_model(store):
+    with open_conversation("priced", store=store, model="claude-sonnet-4-5") as chat:
+        chat.append("Hello")
+        chat.record({"role": "assistant", "content": "Good day", "model": "claude-sonnet-4-5"})
+    with StoreSource(store).open("priced") as chat:
+        assert (chat.budget.window, chat.format.name) == (200_000, "anthropic")
+
+
+def test_store_shows_what_others_append(store):
+    source = StoreSource(store)
+    with source.open("a/b") as chat:
+        assert len(chat) == 2
+    with open_conversation("a/b", store=store, window=100_000) as other:
+        other.append("More")
+    with source.open("a/b") as chat:
+        assert len(chat) == 3
+
+
+def test_store_shows_one_tenant_only(store):
+    with pytest.raises(NoSuchConversation), StoreSource(store, tenant="other").open("a/b"):
+        pass
+    assert StoreSource(store, tenant="other").list("", 0, 50).total == 0
+
+
+def test_opening_a_missing_conversation_creates_none(store):
+    with pytest.raises(NoSuchConversation), StoreSource(store).open("none"):
+        pass
+    assert store.names("") == ["a/b"]
+
+
+def test_read_only_store_stays_unchanged(tmp_path):
+    url = f"sqlite:///{tmp_path / 'chats.db'}"
+    with open_store(url) as store, open_conversation("one", store=store, window=100_000) as chat:
+        chat.append("Hello")
+    content = (tmp_path / "chats.db").read_bytes()
+    source = StoreSource(url, is_read_only=True)
+    with source.open("one") as chat:
+        with pytest.raises(StoreError, match="reading only"):
+            chat.append("More")
+        assert len(chat) == 1
+    source.close()
+    assert (tmp_path / "chats.db").read_bytes() == content
+
+
+def test_file_that_cannot_be_written_is_read_only(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'chats.db'}"
+    open_store(url).close()
+    assert not StoreSource(url).is_read_only
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert StoreSource(url).is_read_only
+
+
+def test_sources_with_one_key_get_numbers(store):
+    sources = by_key([StoreSource(store), StoreSource(store), StoreSource(store)])
+    assert list(sources) == ["store", "store-2", "store-3"]
+    assert [source.key for source in sources.values()] == list(sources)
+
+
+def test_copy_of_the_folder_is_another_source(projects, tmp_path):
+    shutil.copytree(projects, tmp_path / "copy")
+    assert ClientSource("claude-code", tmp_path / "copy").list("", 0, 9).total == 2
