@@ -187,3 +187,12 @@ def test_sources_with_one_key_get_numbers(store):
 def test_copy_of_the_folder_is_another_source(projects, tmp_path):
     shutil.copytree(projects, tmp_path / "copy")
     assert ClientSource("claude-code", tmp_path / "copy").list("", 0, 9).total == 2
+
+
+def test_half_of_a_surrogate_pair_is_shown_as_a_question_mark(tmp_path):
+    path = tmp_path / "one.jsonl"
+    path.write_text(session("/home/ann/half \ud83d", "Hello \ud83d"))
+    source = ClientSource("claude-code", tmp_path)
+    with client_of(build_app(sources=[source])) as client:
+        assert "/home/ann/half ?" in client.get("/").text
+        assert client.get("/c/claude-code/one").status_code == 200

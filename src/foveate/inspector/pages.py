@@ -120,7 +120,8 @@ def fragment(request: Request, template: str, status: int = 200, /, **values: An
         "is_read_only": access.is_read_only,
         "notice": notices.get(tenant_of(request), request.query_params.get("notice", "")),
     }
-    return HTMLResponse(environment().get_template(template).render(shared | values), status)
+    text = environment().get_template(template).render(shared | values)
+    return HTMLResponse(text.encode("utf-8", "replace"), status)  # Half of a surrogate pair has no UTF-8.
 
 
 page = fragment
