@@ -50,12 +50,12 @@ def projects(tmp_path):
 def test_sessions_of_a_client_are_listed_by_project_and_date(projects):
     source = ClientSource.found("claude-code", {"CLAUDE_CONFIG_DIR": str(projects.parent)})
     listing = source.list("", 0, 50)
-    assert [(item.group, item.title, item.time) for item in listing.items] == [
+    assert [(item.group, item.title, item.time) for item in listing.rows] == [
         ("/home/ann/web", "web-session", 1_790_009_000_000),
         ("/home/ann/shop", "shop-session", 1_790_000_000_000),
     ]
-    assert [item.name for item in source.list("ann/SHOP 2026-09-21", 0, 50).items] == ["-home-ann-shop/shop-session"]
-    assert source.list("", 1, 1).items == listing.items[1:]
+    assert [item.name for item in source.list("ann/SHOP 2026-09-21", 0, 50).rows] == ["-home-ann-shop/shop-session"]
+    assert source.list("", 1, 1).rows == listing.rows[1:]
 
 
 def test_client_without_sessions_is_no_source(tmp_path):
@@ -64,7 +64,7 @@ def test_client_without_sessions_is_no_source(tmp_path):
 
 def test_session_is_replayed_with_the_window_of_its_model(projects):
     source = ClientSource("claude-code", projects)
-    name = source.list("shop", 0, 1).items[0].name
+    name = source.list("shop", 0, 1).rows[0].name
     assert not source.is_known(name)
     with source.open(name) as chat:
         assert (len(chat), chat.budget.window, chat.format.name) == (4, 200_000, "anthropic")
@@ -73,7 +73,7 @@ def test_session_is_replayed_with_the_window_of_its_model(projects):
 
 def test_session_that_has_grown_is_replayed_again(projects):
     source = ClientSource("claude-code", projects)
-    name = source.list("shop", 0, 1).items[0].name
+    name = source.list("shop", 0, 1).rows[0].name
     with source.open(name) as chat:
         assert len(chat) == 4
     (projects / f"{name}.jsonl").write_text(session("/home/ann/shop", "Hello", "And now?", "More"))
@@ -189,10 +189,10 @@ def test_copy_of_the_folder_is_another_source(projects, tmp_path):
     assert ClientSource("claude-code", tmp_path / "copy").list("", 0, 9).total == 2
 
 
-def test_half_of_a_surrogate_pair_is_shown_as_a_question_mark(tmp_path):
-    path = tmp_path / "one.jsonl"
-    path.write_text(session("/home/ann/half \ud83d", "Hello \ud83d"))
+def test_text_without_a_form_in_utf_8_is_shown_with_question_marks(tmp_path):
+    path = tmp_path / os.fsdecode(b"half\xff.jsonl")
+    path.write_text(session("/home/ann", "Hello \ud83d"))
     source = ClientSource("claude-code", tmp_path)
     with client_of(build_app(sources=[source])) as client:
-        assert "/home/ann/half ?" in client.get("/").text
-        assert client.get("/c/claude-code/one").status_code == 200
+        assert ">half?<" in client.get("/").text
+        assert client.get("/c/claude-code/half~ED~B3~BF").status_code == 200

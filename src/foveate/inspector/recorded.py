@@ -202,7 +202,7 @@ def replayed(
     window = window or (window_of(model) if model else None) or _DEFAULT_WINDOW
     provider = recording.provider or (format_of_model(model) if model else None) or "anthropic"
     prices = prices_of_model(model)
-    store, name = open_store("memory:"), path.stem[:200]
+    store, name = open_store("memory:"), path.stem[:200].encode("utf-8", "replace").decode()
     replay(
         recording,
         policy=policy,

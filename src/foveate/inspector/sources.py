@@ -45,7 +45,7 @@ class Item(Struct, frozen=True):
 class Listing(Struct, frozen=True):
     """A page of a list."""
 
-    items: tuple[Item, ...]
+    rows: tuple[Item, ...]
     """The conversations of the page."""
     total: int
     """Number of conversations that fit the query."""
