@@ -1,0 +1,91 @@
+"""Parts of messages in a browser: they open in place, and look right in light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+
+import pytest
+from browsing import LOOKS, Look, check_accessibility, screenshot
+from prepared import pixel
+from serving import served
+
+from foveate import open_conversation
+from foveate.core.messages import Media, Message, Text, ToolCall, ToolResult
+from foveate.inspector import build_app
+from foveate.open import open_store
+
+pytestmark = pytest.mark.slow
+
+CODE = "\n".join(f"{n:6}→def f{n}(x): return {n}" for n in range(1, 1_201))
+TERMINAL = "\x1b[1mBuild\x1b[0m\n\x1b[32mok\x1b[0m a\n\x1b[31mfailed\x1b[0m \x1b[7minverse\x1b[0m\n\x1b[2K\x1b[41;97mx"
+TABLE = "id,name,price\n" + "\n".join(f"{n},item {n},{n * 3.5}" for n in range(30))
+DIFF = (
+    "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,3 @@\n def f():\n-    return 1\n+    return 2\n # end"
+)
+JSON = json.dumps({"rows": [{"n": n, "tags": ["a", "b"], "long": "x" * 3_000} for n in range(700)], "ok": True})
+PROSE = "# Plan\n\nSee [this](https://example.com/x) and `f`:\n\n- one\n- two\n\n```python\ndef f(): return 'x'\n```\n\n> quoted\n\n1. **bold**\n2. ~~old~~\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"  # noqa: E501
+LOG = "\n".join([*(f"2026-01-01 10:00:{n:02} INFO step {n}" for n in range(40)), "2026-01-01 10:01:00 ERROR failed"])
+PAGE = "<!doctype html><html><head><title>Shop</title></head><body><h1>Hats</h1><p>Buy <a href='/hats/7'>this</a></p>"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Iterator[str]:
+    """The URL of a conversation with a message whose result has a part of each kind."""
+    image = base64.b64encode(pixel(300, 120)).decode()
+    texts = (CODE, TERMINAL, TABLE, DIFF, JSON, PROSE, LOG, PAGE, "a\u202eb\u0000c")
+    content = (*(Text(text) for text in texts), Media("image/png", "base64", image, "shot.png"))
+    edit = {"file_path": "a.py", "old_string": "a = 1\nb = 2", "new_string": "a = 3\nb = 2", "replace_all": False}
+    with open_store(f"sqlite:///{tmp_path_factory.mktemp('content') / 'chats.db'}") as store:
+        with open_conversation("parts", store=store, window=10_000_000, policy="off") as chat:
+            chat.append(Message("user", (Text(PROSE),)))
+            chat.append(Message("assistant", (ToolCall("c1", "edit", json.dumps(edit)),)))
+            chat.append(Message("tool", (ToolResult("c1", content),)))
+        with served(build_app(store)) as url:
+            yield f"{url}/c/store/parts"
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("message", [1, 2, 3])
+def test_parts_are_legible(pages, site: str, look: Look, message: int):
+    page = pages.open(f"{site}/content?m={message}&part=0", look)
+    check_accessibility(page)
+    screenshot(page, f"parts-{message}-{look}", whole=True)
+
+
+def test_pages_of_a_long_part_open_in_place(pages, site: str):
+    page = pages.open(f"{site}/content?m=3&part=0.0")
+    while page.locator("a.c-more[data-way=after]").count():
+        blocks = page.locator(".c-block").count()
+        page.locator("a.c-more[data-way=after]").click()
+        page.locator(".c-block").nth(blocks).wait_for()
+    numbers = page.eval_on_selector_all(".c-line", "all => all.map(one => one.dataset.n)")
+    assert numbers == [str(number) for number in range(1, 1_201)]
+    assert "content" in page.url
+
+
+def test_the_rest_of_a_tree_opens_in_place(pages, site: str):
+    page = pages.open(f"{site}/content?m=3&part=0.4")
+    more = page.locator(".c-tree > .c-node > a.c-more")
+    more.click()
+    page.locator(".c-tree .c-tree").wait_for()
+    text = page.locator("a.c-more", has_text="all 3,000 characters").first
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    text.click()
+    page.locator(".c-leaf .c-block").wait_for()
+
+
+def test_a_text_can_be_read_as_it_is(pages, site: str):
+    page = pages.open(f"{site}/content?m=1&part=0")
+    page.get_by_text("As plain text").click()
+    page.locator("[data-kind=plain]").wait_for()
+    assert page.locator("[data-kind=plain] pre").inner_text() == PROSE.removesuffix("\n")
+
+
+def test_an_image_is_shown(pages, site: str):
+    page = pages.open(f"{site}/content?m=3&part=0")
+    image = page.locator("img.c-image")
+    image.scroll_into_view_if_needed()
+    page.wait_for_load_state("networkidle")
+    assert image.evaluate("one => one.naturalWidth") == 300
