@@ -259,7 +259,9 @@ def _block(kind: str, shown: Markup, window: Window, place: Place, form: str) ->
 
 
 def _pages(window: Window, place: Place, form: str) -> list[Markup]:
-    links = [element("span", "c-range", f"Lines {window.first:,} to {window.last:,} of {_amount(window)}")]
+    is_all = window.first == 1 and window.last == window.lines
+    place_in_text = "" if is_all else f"Lines {window.first:,} to {window.last:,} of "
+    links = [element("span", "c-range", place_in_text + _amount(window))]
     if window.first > 1:
         links.append(show_more(place.page(max(1, window.first - max(1, len(window.rows))), form), "Earlier", "block"))
     if window.last < window.lines:
