@@ -13,6 +13,7 @@ from ..conversation import Conversation
 from ..core.messages import Media, Message, ToolCall, ToolResult
 from ..errors import BadInput
 from .content import Links, file_of, part_at, render_page, text_of
+from .moments import moments_of
 from .pages import fragment, in_thread, link, number, opened, page, source_of
 
 __all__ = ["call_of", "links_to", "message_at", "routes"]
@@ -41,16 +42,22 @@ def links_to(request: Request, message: int, *, turn: int | None = None) -> Link
 
 
 def message_at(chat: Conversation, position: int, turn: int | None = None) -> Message:
-    """Return a message as it was appended, or as a view shows it. Raises LookupError if there is none.
+    """Return a message as it was appended, or as a view shows it.
 
-    `turn`: the number of the call, or 0 for the next one.
+    `turn`: the number of the call, or 0 for the next one. Raises LookupError if there is no such message, BadInput if
+    there was no such call, and HTTPException 503 while the view of that call is not known.
     """
     if turn is None:
         if not 1 <= position <= len(chat):
             raise LookupError(position)
         return chat.history(position, position)[0].message
-    view = chat.as_of(turn) if turn else chat.view
-    return next(iter([entry.message for entry in view if entry.position == position]))
+    moment = moments_of(chat).at(turn or None)
+    if moment is None:
+        raise HTTPException(503, "The history is still being read. Try again in a moment.")
+    for entry in moment.view:
+        if entry.position == position:
+            return entry.message
+    raise LookupError(position)
 
 
 def call_of(chat: Conversation, message: Message, position: int) -> ToolCall | None:
@@ -85,7 +92,7 @@ async def show_content(request: Request) -> Response:
             return render_page(
                 message, path, links=links_to(request, position, turn=turn), call=call, first=first, form=form, at=at
             )
-        except (LookupError, StopIteration, BadInput) as error:
+        except (LookupError, BadInput) as error:
             raise HTTPException(404, f"Message {position} has no part {path[:40]!r}.") from error
 
     content = await in_thread(read)
@@ -107,7 +114,7 @@ async def send_media(request: Request) -> Response:
         try:
             with opened(request) as chat:
                 part = part_at(message_at(chat, position, turn), path)
-        except (LookupError, StopIteration, BadInput) as error:
+        except (LookupError, BadInput) as error:
             raise HTTPException(404, f"Message {position} has no part {path[:40]!r}.") from error
         file = file_of(part) if isinstance(part, Media) else None
         if file is None:
