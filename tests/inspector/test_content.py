@@ -163,7 +163,7 @@ def test_any_part_becomes_only_known_elements_and_attributes(part: Part, lines: 
 def test_plain_text_shows_each_character_of_the_text(text: str):
     page = render_page(Message("user", (Text(text),)), "0", links=LINKS, form="plain")
     if text.strip():
-        assert text_in(page) == marked(text.removesuffix("\n").replace("\r\n", "\n"))
+        assert text_in(page) == marked(text.replace("\r\n", "\n").removesuffix("\n"))
 
 
 @given(
@@ -175,6 +175,13 @@ def test_highlighted_code_shows_each_character_of_the_text(lines: list[str], nam
     call = ToolCall("1", "write", json.dumps({"path": name, "content": text}))
     shown = text_in(render(call, limits=PAGE))
     assert marked(text.replace("\r\n", "\n")) in shown
+
+
+@given(text=TEXTS | st.text("ab c*_`[]()<>!\\#-\n|~\"'1.:", max_size=60))
+def test_markdown_shows_each_word_of_the_text(text: str):
+    shown = text_in(render_markdown(text))
+    for word in re.findall(r"[a-z]+", text):
+        assert word in shown
 
 
 @given(old=TEXTS, new=TEXTS)
@@ -339,6 +346,15 @@ def test_a_link_of_markdown_is_text_with_its_address():
     assert text_in(html) == "here https://example.com/x [bad](javascript:alert(1)) pixel https://example.com/p.png\n"
 
 
+def test_backslashes_and_controls_of_markdown_stay():
+    assert text_in(render(Text("See D:\\x\\.claude \\*a\\* **b**\x00"))) == "See D:\\x\\.claude \\*a\\* bNUL\n"
+
+
+def test_a_digest_is_shown_as_it_is():
+    html = render(Text("[fold]\nGlob(**/*.go) and *x*"), form="plain")
+    assert text_in(html) == "[fold]\nGlob(**/*.go) and *x*"
+
+
 def test_a_page_inside_a_fence_continues_the_fence():
     text = "Look:\n\n```python\n" + "\n".join(f"x{n} = '**no**'" for n in range(3_000)) + "\n```\n**bold**\n"
     page = render_page(Message("assistant", (Text(text),)), "0", links=LINKS, first=1_000)
@@ -375,6 +391,11 @@ def test_an_edit_is_a_diff_with_the_changed_words():
     assert '<span class="c-removed">-a = <mark class="c-word">1</mark></span>' in html
     assert '<span class="c-added">+a = <mark class="c-word">2</mark></span>' in html
     assert text_in(html) == "file_patha.py-a = 1\n+a = 2\n b"
+
+
+def test_empty_and_literal_arguments_are_shown():
+    call = ToolCall("1", "x", '{"a": [], "b": {}, "c": null, "d": 1.50, "e": [[], [1]]}')
+    assert text_in(render(call)) == "a[0 items]b{0 keys}cnulld1.50e0[0 items]1[1 item]01"
 
 
 def test_a_list_of_edits_and_a_patch_are_diffs():

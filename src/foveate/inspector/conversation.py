@@ -206,7 +206,8 @@ def _drawing(request: Request, turn: int | None) -> dict[str, Any]:
     def draw(row: EntryRow, part: Part, path: str) -> Markup:
         own = row.key.startswith("m")
         links = links_to(request, row.position, turn=(turn or 0) if own else None) if _is_addressable(row) else None
-        return render(part, path=path, call=row.call, links=links, limits=FOLDED)
+        form = "plain" if row.kind in ("digest", "fold", "placeholder") else ""
+        return render(part, path=path, call=row.call, links=links, limits=FOLDED, form=form)
 
     return {"draw": draw, "headline": _headline, "urls": Urls(request, turn)}
 

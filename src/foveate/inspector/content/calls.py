@@ -15,7 +15,7 @@ from .code import language_of_file
 from .diffs import DiffRow, diff_lines, render_diff_rows
 from .lines import Limits
 from .texts import Place, block_of_tree, render_text, show_more
-from .trees import Node, parse_tree
+from .trees import Node, parse_tree, short
 
 __all__ = ["file_in", "headline_of_call", "render_arguments", "render_diff"]
 
@@ -37,7 +37,7 @@ _CHANGES = (
 _CONTENTS = ("content", "file_text", "new_source", "contents")
 """Arguments with a whole file."""
 _PATCHES = ("*** Begin Patch", "diff --git ", "--- ")
-_SHORT = 120
+_SHORT = 160
 """Characters of an argument that stands in a line with its name."""
 _HEADLINE = 160
 """Characters of a headline."""
@@ -78,8 +78,8 @@ def render_arguments(arguments: str, limits: Limits, place: Place) -> Markup:
         if isinstance(fields.get(old), str) and isinstance(fields.get(new), str):
             hidden |= {old, new}
             blocks.append(render_diff(fields[old], fields[new], limits, place.page()))
-    edits = fields.get("edits")
-    if isinstance(edits, list) and edits and all(_change(edit) for edit in edits):
+    edits = [edit for _, edit in inner.pairs] if isinstance(inner := fields.get("edits"), Node) else []
+    if edits and all(_change(edit) for edit in edits):
         hidden.add("edits")
         for edit in edits[: limits.lines]:
             old_text, new_text = _change(edit) or ("", "")
@@ -124,12 +124,10 @@ def _argument(index: int, key: str, value: Any, limits: Limits, place: Place, fi
     if key in _COMMANDS and (command := _as_command(value)):
         shown = render_text(command, limits, below, kind="code", language=_COMMANDS[key])
         return Markup('<div class="c-argument">{}</div>').format(shown if key in ("command", "cmd") else name + shown)
-    if isinstance(value, Node) or (isinstance(value, list) and value):
-        tree = value if isinstance(value, Node) else Node(False, [("", child) for child in value])
-        return Markup('<div class="c-argument">{}{}</div>').format(name, block_of_tree(tree, limits, below))
+    if isinstance(value, Node) and value.pairs:
+        return Markup('<div class="c-argument">{}{}</div>').format(name, block_of_tree(value, limits, below))
     if not isinstance(value, str):
-        text = {True: "true", False: "false", None: "null"}.get(value, "[]")
-        return Markup('<div class="c-argument c-short">{}{}</div>').format(name, element("span", "c-num", text))
+        return Markup('<div class="c-argument c-short">{}{}</div>').format(name, element("span", "c-num", short(value)))
     if len(value) <= _SHORT and "\n" not in value:
         return Markup('<div class="c-argument c-short">{}{}</div>').format(name, element("span", "c-value", value))
     kind = "diff" if value.lstrip().startswith(_PATCHES) else ""
@@ -152,8 +150,9 @@ def _change(edit: Any) -> tuple[str, str] | None:
 
 def _as_command(value: Any) -> str:
     """Return a command that is a text or a list of words, as one text; "" for another value."""
-    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-        if len(value) == 3 and value[1] in ("-c", "-lc"):  # A shell that runs a command.
-            return str(value[2])
-        return shlex.join(value)
+    if isinstance(value, Node) and value.pairs and all(isinstance(word, str) for _, word in value.pairs):
+        words = [word for _, word in value.pairs]
+        if len(words) == 3 and words[1] in ("-c", "-lc"):  # A shell that runs a command.
+            return str(words[2])
+        return "" if value.is_object else shlex.join(words)
     return value if isinstance(value, str) else ""

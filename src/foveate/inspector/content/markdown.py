@@ -1,7 +1,7 @@
 """Markdown as safe markup: headings, lists, code, tables, emphasis. Links are text with their address.
 
 markdown-it-py reads the text; this module writes the markup, so that no other element, attribute or address occurs.
-HTML in the text is shown as text. A person reads what the model read: line breaks stay line breaks.
+HTML in the text is shown as text. Line breaks and backslashes stay, because a person wants to read what the model read.
 """
 
 from __future__ import annotations
@@ -57,11 +57,9 @@ def _parser() -> Any:
     from markdown_it import MarkdownIt  # Takes 20 ms to import.
 
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 20})
-    # An entity or the definition of a link would be shown as another text, or not at all; an indented line is rarely
-    # meant as code.
-    return parser.enable(["table", "strikethrough"]).disable(
-        ["code", "reference", "entity", "html_block", "html_inline"]
-    )
+    # These rules would show another text than the model read, or none. An indented line is rarely meant as code.
+    unused = ["normalize", "text_join", "code", "reference", "entity", "html_block", "html_inline"]
+    return parser.enable(["table", "strikethrough"]).disable(unused)
 
 
 def render_markdown(text: str) -> Markup:
@@ -119,22 +117,29 @@ def _inline(children: Sequence[Any]) -> str:
         match child.type:
             case "code_inline":
                 pieces.append(f"<code>{visible(child.content)}</code>")
+            case "text_special":  # A backslash and the character after it: often a path of Windows.
+                pieces.append(str(visible(child.markup)))
             case "softbreak" | "hardbreak":
                 pieces.append("\n")
             case "link_open":
-                addresses.append(str(child.attrGet("href") or ""))
+                addresses.append(_target(child, "href"))
                 pieces.append('<span class="c-link">')
             case "link_close":
                 address = addresses.pop() if addresses else ""
                 pieces.append("</span>" + _address(address))
             case "image":
                 pieces.append(f'<span class="c-link">{visible(child.content)}</span>')
-                pieces.append(_address(str(child.attrGet("src") or "")))
+                pieces.append(_address(_target(child, "src")))
             case _ if kind in _BLOCKS:
                 pieces.append(f"<{'' if side == 'open' else '/'}{_BLOCKS[kind]}>")
             case _:
                 pieces.append(str(visible(child.content)))
     return "".join(pieces)
+
+
+def _target(token: Any, name: str) -> str:
+    """Return the address of a link with its title."""
+    return " ".join([str(text) for text in (token.attrGet(name), token.attrGet("title")) if text])
 
 
 def _address(address: str) -> str:

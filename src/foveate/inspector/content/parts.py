@@ -45,18 +45,20 @@ def render(
     call: ToolCall | None = None,
     links: Links | None = None,
     limits: Limits = FOLDED,
+    form: str = "",
     is_page: bool = False,
 ) -> Markup:
     """Return a part as markup, within limits.
 
     `path`: of the part in its message. `call`: the call that a result answers; the file that it names chooses the
-    language. `is_page`: this is the page of the part, and not the row of its message.
+    language. `form`: `plain` shows texts as they are, such as digests and folds, which have no other form. `is_page`:
+    this is the page of the part, and not the row of its message.
     """
     links = links or Links()
     place = Place(_page_url(links, path), "", is_page)
     match part:
         case Text(text=text):
-            return _spoken(text, limits, place)
+            return render_text(text, limits, place, kind=_spoken_kind(text), form=form)
         case Reasoning():
             return _reasoning(part, limits, place)
         case ToolCall():
@@ -65,7 +67,7 @@ def render(
             inner = [
                 render(each, path=f"{path}.{index}", links=links, limits=limits, is_page=is_page)
                 if not isinstance(each, Text)
-                else _answered(each.text, limits, Place(_page_url(links, f"{path}.{index}"), "", is_page), call)
+                else _answered(each.text, limits, Place(_page_url(links, f"{path}.{index}"), "", is_page), call, form)
                 for index, each in enumerate(part.content)
             ]
             return Markup("").join(inner) or element("p", "c-empty", "empty")
@@ -149,20 +151,16 @@ def _page_url(links: Links, path: str) -> Callable[..., str] | None:
     return (lambda **query: make(path, **query)) if make else None
 
 
-def _spoken(text: str, limits: Limits, place: Place, first: int = 1, form: str = "") -> Markup:
-    """Return what a person or a model wrote: Markdown, unless it is data or a diff."""
-    return render_text(text, limits, place, kind=_spoken_kind(text), first=first, form=form)
-
-
 def _spoken_kind(text: str) -> str:
+    """Return the kind of what a person or a model wrote: Markdown, unless it is data or a diff."""
     kind = kind_of(text)
     return "markdown" if kind in _WORDS else kind
 
 
-def _answered(text: str, limits: Limits, place: Place, call: ToolCall | None) -> Markup:
+def _answered(text: str, limits: Limits, place: Place, call: ToolCall | None, form: str) -> Markup:
     """Return what a tool answered. The file that the call names chooses the language of code."""
     kind, language = _answer_kind(text, call)
-    return render_text(text, limits, place, kind=kind, language=language)
+    return render_text(text, limits, place, kind=kind, language=language, form=form)
 
 
 def _answer_kind(text: str, call: ToolCall | None) -> tuple[str, str]:

@@ -246,7 +246,7 @@ def _block(kind: str, shown: Markup, window: Window, place: Place, form: str) ->
     if place.is_page:
         links += _pages(window, place, form)
     elif not window.is_whole:
-        links.append(show_more(place.page(), f"Show all {_amount(window)}", "block"))
+        links.append(show_more(place.page(form=form), f"Show all {_amount(window)}", "block"))
     if place.is_page and place.url:
         if form != "plain":
             links.append(show_more(place.page(form="plain"), "As plain text", "block"))

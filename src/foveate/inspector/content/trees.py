@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from .characters import visible
 
-__all__ = ["MOST_PARSED", "Node", "TreeLimits", "child_at", "parse_tree", "render_tree"]
+__all__ = ["MOST_PARSED", "Node", "TreeLimits", "child_at", "parse_tree", "render_tree", "short"]
 
 MOST_PARSED = 4_000_000
 """Characters. A longer text is shown as text."""
@@ -50,7 +50,7 @@ class TreeLimits(NamedTuple):
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=lambda pairs: Node(True, pairs),
+    object_pairs_hook=lambda pairs: Node(True, [(key, _as_node(value)) for key, value in pairs]),
     parse_int=Literal,
     parse_float=Literal,
     parse_constant=Literal,
@@ -67,8 +67,7 @@ def parse_tree(text: str) -> Node | None:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
-    if isinstance(value, list):
-        value = _as_node(value)
+    value = _as_node(value)
     return value if isinstance(value, Node) else None
 
 
@@ -83,20 +82,26 @@ def _is_deep(text: str) -> bool:
     return False
 
 
-def _as_node(value: list[Any]) -> Node:
-    return Node(False, [("", child) for child in value])
+def _as_node(value: Any) -> Any:
+    """Return an array as a node, with the arrays in it."""
+    return Node(False, [("", _as_node(child)) for child in value]) if isinstance(value, list) else value
+
+
+def short(value: Any) -> str:
+    """Return a value that is no string in a few characters: a literal as it is written, or the size of a node."""
+    if isinstance(value, Node):
+        return _size(value)
+    return str(value) if isinstance(value, str) else {True: "true", False: "false"}.get(value, "null")
 
 
 def child_at(tree: Any, path: str) -> Any:
     """Return the value at a path such as `3.0.12`; the tree itself for "". Raises LookupError if there is none."""
     value = tree
     for step in path.split(".") if path else ():
-        if isinstance(value, list):
-            value = _as_node(value)
         if not isinstance(value, Node) or not (step.isascii() and step.isdigit() and len(step) < 10):
             raise LookupError(path)
         value = value.pairs[int(step)][1]
-    return _as_node(value) if isinstance(value, list) else value
+    return value
 
 
 class _Budget:
@@ -135,8 +140,6 @@ def _add_children(
             f'<span class="c-name">{visible(key)}</span>' if node.is_object else f'<span class="c-index">{index}</span>'
         )
         here = f"{path}.{index}" if path else str(index)
-        if isinstance(value, list):
-            value = _as_node(value)
         if isinstance(value, Node):
             if not value.pairs:
                 pieces.append(f'<div class="c-leaf">{label}<span class="c-size">{_size(value)}</span></div>')
@@ -156,8 +159,7 @@ def _add_children(
 
 def _leaf(label: str, value: Any, most: int, path: str, more: Callable[[str, int], str | None]) -> str:
     if not isinstance(value, str) or isinstance(value, Literal):
-        text = {True: "true", False: "false", None: "null"}.get(value) if not isinstance(value, str) else value
-        shown = f'<span class="c-num">{visible(str(text)[:most])}</span>'
+        shown = f'<span class="c-num">{visible(short(value)[:most])}</span>'
     elif "\n" in value[:most]:
         shown = f'<pre class="c-long">{visible(value[:most])}</pre>'
     else:
