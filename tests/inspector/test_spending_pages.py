@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clients import client_of
+from conftest import client_of
 from prepared import demo_messages, play
 from test_compare_pages import finished
 
@@ -20,6 +20,7 @@ from foveate.replay.run import replay
 def url(tmp_path_factory):
     path = f"sqlite:///{tmp_path_factory.mktemp('spending') / 'chats.db'}"
     play(path, "demo", demo_messages()[:160], window=20_000, policy="prune")
+    play(path, "folded", demo_messages()[:160], window=20_000)
     return path
 
 
@@ -57,10 +58,11 @@ def test_prompt_outside_the_messages_follows_from_the_estimates(tmp_path):
     assert spending.share_of("outside") > 0.9
 
 
-def test_another_counter_makes_no_prompt_outside_the_messages(url, monkeypatch):
+@pytest.mark.parametrize("name", ["demo", "folded"])
+def test_another_counter_makes_no_prompt_outside_the_messages(url, monkeypatch, name):
     """The inspector may not know the model, and then counts shrunk messages with another counter."""
     monkeypatch.setattr("foveate.open.parts.counter_for", lambda model, format="": lambda text: len(text) // 9)
-    with open_conversation("demo", store=url, window=20_000, policy="off", format="anthropic") as chat:
+    with open_conversation(name, store=url, window=20_000, policy="off", format="anthropic") as chat:
         assert spending_of_conversation(chat).share_of("outside") == 0
 
 

@@ -43,14 +43,16 @@ def test_log_refuses_other_calls():
 
 
 def test_replay_records_the_view_of_each_call():
-    log, seen = ViewLog(), []
+    seen = []
     result = replay(
         agent_run(60, seed=1),
         policy="keep-last-3",
         window=32_000,
-        views=log,
+        views=True,
         progress=lambda taken, total: seen.append((taken, total)),
     )
+    log = result.views
+    assert log.records[0].first == 1
     assert [sum(entry.tokens for entry in log.at(call.turn)) for call in result.calls] == [
         call.tokens for call in result.calls
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +13,10 @@ from cyclopts import Parameter
 
 from ..errors import BadSetting, MissingExtra
 from .options import policies_of, settings_of, store_of
+from .text import complain
 
 if TYPE_CHECKING:
+    from ..inspector.sources import Source
     from ..settings import Settings
 
 __all__ = ["PORT", "TOKEN", "inspect"]
@@ -34,6 +37,8 @@ def inspect(
     policy: str | None = None,
     window: int | None = None,
     reader: Annotated[str | None, Parameter(name="--format")] = None,
+    export: Path | None = None,
+    name: str | None = None,
 ) -> int:
     """Show in the browser what a model saw of a conversation, turn by turn, and change it there.
 
@@ -61,15 +66,19 @@ def inspect(
         For recordings: the model's window in tokens (default: that of the recording's model, else 200000).
     reader
         For recordings: the format, if detection fails. An unknown name lists the formats.
+    export
+        Write one self-contained HTML file for each conversation into this folder, and serve nothing.
+    name
+        Export this conversation only.
     """
     try:
         from ..inspector.access import Access
         from ..inspector.app import build_app
         from ..inspector.recorded import ClientSource, RecordingSource
         from ..inspector.server import serve
-        from ..inspector.sources import Source, StoreSource
+        from ..inspector.sources import StoreSource
+        from ..proxy.settings import is_loopback, token_key
         from ..replay.recordings.session_folders import CLIENTS
-        from ..requests.access import is_loopback, token_key
     except ModuleNotFoundError as error:
         raise MissingExtra("The inspector", "inspect") from error
     if not 0 <= (port or 0) < 65_536:
@@ -82,10 +91,10 @@ def inspect(
     token = "" if is_loopback(host) else os.environ.get(TOKEN) or secrets.token_urlsafe(32)
     found: list[Source] = []
     recordings: list[Path] = []
-    for name in sources or default_stores(settings):
-        url = store_of(name)
+    for place in sources or default_stores(settings):
+        url = store_of(place)
         if url is None:
-            recordings.append(_checked_recording(name, reader))
+            recordings.append(_checked_recording(place, reader))
         else:
             found.append(StoreSource(url, tenant=owner, is_read_only=read_only))
     if recordings:
@@ -97,6 +106,12 @@ def inspect(
         raise BadSetting("There is nothing to show yet. Name a store or a recording: foveate inspect session.jsonl")
     for source in found:
         source.list("", 0, 1)  # Raises what is wrong with it before the browser opens.
+    if export is not None:
+        if not sources:
+            raise BadSetting("--export needs a store or a recording: foveate inspect chats.db --export out")
+        return _export(found, export, name)
+    if name is not None:
+        raise BadSetting("--name names the conversation to export. Add --export FOLDER.")
     access = Access(tokens={token_key(token): owner} if token else {}, tenant=owner, is_read_only=read_only)
 
     def begun(used: int) -> None:
@@ -129,3 +144,25 @@ def _checked_recording(name: str, reader: str | None) -> Path:
 
     read_recording(name, lenient=True, format=reader)
     return Path(name)
+
+
+def _export(sources: Sequence[Source], folder: Path, name: str | None) -> int:
+    """Write the files of conversations. The exit code is 1 if there is none."""
+    from ..inspector.export import write_files
+    from ..replay.numbers import plural
+
+    if folder.exists() and not folder.is_dir():
+        raise BadSetting(f"--export needs a folder, and {folder} is a file.")
+    written = 0
+    try:
+        for path in write_files(sources, folder, name=name):
+            written += 1
+            print(path)
+    finally:
+        for source in sources:
+            source.close()
+    if not written:
+        complain("foveate: no conversation to export." if name is None else f"foveate: no conversation {name!r}.")
+        return 1
+    print(f"{plural(written, 'file')} in {folder}.", file=sys.stderr)
+    return 0

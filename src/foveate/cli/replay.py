@@ -99,6 +99,7 @@ def replay(
         format=reader,
         lenient=lenient,
         jobs=jobs,
+        views=html is not None,
     )
     if new_file is not None and not corpus.replayed:
         remove_database(new_file)

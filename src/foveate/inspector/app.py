@@ -21,6 +21,7 @@ from . import (
     compare_pages,
     content_pages,
     conversation,
+    export_pages,
     job_pages,
     listing,
     live,
@@ -44,6 +45,7 @@ def routes() -> list[BaseRoute]:
         *live.routes(),
         *spending_pages.routes(),
         *compare_pages.routes(),
+        *export_pages.routes(),
         *job_pages.routes(),
         Route("/static/{file}", _static, name="static"),
     ]

@@ -15,9 +15,12 @@ from ..replay.numbers import count, percent, plural
 from ..replay.report import closing_sentence, group_by_transcript, idle_sentence, notes_of_rows
 from ..replay.result import GROUPS, KIND_NAMES, TERMS, ReplayResult, Row, columns_for
 from .files import self_contained
+from .viewer import viewer_of
 
-__all__ = ["page"]
+__all__ = ["detail_of", "page"]
 
+VIEWS_LIMIT = 2_000_000
+"""Bytes of the messages in the views of a report, about. It shows several policies, and the figures matter most."""
 DETAILS = 4
 """How many of many transcripts are shown call by call."""
 LISTED = 200
@@ -33,12 +36,13 @@ def page(
     created: str = "",
     prices: tuple[float, float] = (0.1, 1.25),
     failures: Sequence[str] = (),
+    limit: int = VIEWS_LIMIT,
 ) -> str:
-    """Return the whole report as HTML text.
+    """Return the whole report as HTML text. The views of each call follow the figures if the replays kept them.
 
     `totals` has a row for each policy over all transcripts, and is required for several. `created` is the time of the
     report, `prices` the assumed prices of reading and writing a cached token, `failures` the recordings that could not
-    be replayed.
+    be replayed. `limit`: bytes of the messages in the views, about.
     """
     transcripts = list(group_by_transcript(replays))
     summary = tuple(totals) if len(transcripts) != 1 else tuple(replay.row for replay in transcripts[0])
@@ -46,10 +50,12 @@ def page(
     many = len(transcripts) > 1
     largest = sorted(transcripts, key=lambda group: -group[0].row.input_tokens)[: DETAILS if many else 1]
     main = min(summary, key=lambda row: row.cost_all_in).policy if summary else ""
+    viewer = None if many else viewer_of(replays, limit=limit, is_folded=True)
     return self_contained(
         "report.html.j2",
-        css=("style.css", "report.css"),
-        js=("report.js",),
+        css=("style.css", "content.css", "rows.css", "report.css") if viewer else ("style.css", "report.css"),
+        js=("report.js", "viewer.js") if viewer else ("report.js",),
+        viewer=viewer,
         title=f"{count(len(transcripts))} transcripts" if many else summary[0].transcript if summary else "Nothing",
         facts=_facts([group[0].row for group in transcripts], prices),
         apart=notes_of_rows(group[0].row for group in transcripts),
@@ -67,7 +73,7 @@ def page(
         refusals=[(r.row.transcript, r.row.policy, text) for r in replays for text in r.refusals],
         failures=failures,
         overview=_overview(transcripts, main) if many else None,
-        details=[_detail(group) for group in largest],
+        details=[detail_of(group) for group in largest],
         words=TERMS,
         kinds=KIND_NAMES,
     )
@@ -136,8 +142,8 @@ def _table(rows: Sequence[Row]) -> dict[str, Any]:
     return {"policies": [row.policy for row in rows], "kinds": kinds}
 
 
-def _detail(group: Sequence[ReplayResult]) -> dict[str, Any]:
-    """Return one transcript, call by call."""
+def detail_of(group: Sequence[ReplayResult]) -> dict[str, Any]:
+    """Return the charts of one transcript under its policies, for `charts.html.j2`."""
     peak = max((call.tokens for replay in group for call in replay.calls), default=0)
     window = group[0].row.window
     near = bool(window) and peak * 1.7 >= window

@@ -360,7 +360,7 @@ def spending_of_conversation(
         entries, stamp = walk.entries(), call.reply.stamp
         if progress is not None:
             progress(walk.projection.position, walk.head.position)
-        if stamp.estimate and all(entry.tokens == entry.stamp.tokens for entry in entries):
+        if stamp.estimate and all(map(_is_as_appended, entries)):
             outside = max(0, stamp.estimate - sum([entry.tokens for entry in entries]))
         if stamp.model not in rates:
             cost = cost_of(stamp.model) if cost_of and stamp.model else None
@@ -369,6 +369,11 @@ def spending_of_conversation(
         meter.bill(request, walk.projection.position)
         ledger.call(meter.kept, request[meter.kept :], outside=outside, rates=rates[stamp.model])
     return ledger.spending()
+
+
+def _is_as_appended(entry: Entry) -> bool:
+    """Return whether an entry shows its whole message, with the size that its stamp has."""
+    return entry.kind == "message" and not entry.shrunk and entry.tokens == entry.stamp.tokens
 
 
 def main_argument(arguments: str) -> str:

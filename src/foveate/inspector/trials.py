@@ -85,7 +85,6 @@ def try_policy(
 
     Raises DoesNotFit if a system prompt and a pending request are larger than the window.
     """
-    views = ViewLog()
     result = replay(
         recording,
         policy=check_policy(policy),
@@ -93,7 +92,8 @@ def try_policy(
         provider=provider,
         prices=prices,
         transcript=recording.name,
-        views=views,
+        views=True,
         progress=progress,
     )
-    return Trial(result, views)
+    assert result.views is not None
+    return Trial(result, result.views)

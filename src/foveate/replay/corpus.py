@@ -68,14 +68,15 @@ def replay_files(
     format: str | None = None,
     lenient: bool = False,
     jobs: int | None = None,
+    views: bool = False,
     progress: Progress | None = None,
 ) -> Corpus:
     """Replay every file under every policy.
 
     `jobs` is the number of processes: by default one for each processor, but only one for a single file or if all write
     to one store. With several processes, `check` and policies that are callables must be importable functions. `format`
-    and `lenient` go to the reader. Problems of a recording are returned in `Corpus.failures`. Raises BadSetting for a
-    setting that applies to all recordings.
+    and `lenient` go to the reader. `views` keeps the view of each call in the results, for a single file only. Problems
+    of a recording are returned in `Corpus.failures`. Raises BadSetting for a setting that applies to all recordings.
     """
     files = [os.fspath(path) for path in paths]
     settings: dict[str, Any] = {
@@ -84,6 +85,7 @@ def replay_files(
         "prices": prices,
         "check": check,
         "store": store,
+        "views": views and len(files) == 1,
     }
     tasks = [
         _Task(file, label, tuple(policies), format, lenient, settings)

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .numbers import count, decimals, dollars, percent
+from .views import ViewLog
 
 __all__ = [
     "COLUMNS",
@@ -129,6 +130,8 @@ class ReplayResult(Struct, frozen=True):
     edits: tuple[EditFigures, ...]
     refusals: tuple[str, ...] = ()
     """The second checker's first findings."""
+    views: ViewLog | None = None
+    """The view of each call, if the replay recorded them."""
 
 
 GROUPS = ("Cost", "Readable content", "Activity", "Checks")

@@ -185,7 +185,7 @@ def replay(
     name: str = "",
     transcript: str = "",
     summarizer: Summarizer | None = None,
-    views: ViewLog | None = None,
+    views: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> ReplayResult:
     """Replay a recording, or the messages of a conversation, under one policy.
@@ -195,9 +195,9 @@ def replay(
     `name` select where the conversation is stored; if the name exists, the next free one is used. `transcript` is the
     recording's name in the row. `summarizer` writes the summaries that a policy requests; the default, for policies
     that require summaries, takes the first characters of each message. Summaries are billed as if a model had written
-    them. `views` records the view of each call. `progress` is called before each message, with the number of messages
-    taken and the number of all; an error that it raises stops the replay. Raises DoesNotFit if a system prompt and a
-    pending request are larger than the window.
+    them. `views` keeps the view of each call in the result. `progress` is called before each message, with the number
+    of messages taken and the number of all; an error that it raises stops the replay. Raises DoesNotFit if a system
+    prompt and a pending request are larger than the window.
     """
     recorded, path, model, notes = _parts_of(recording)
     label = transcript or PurePath(path).stem or "conversation"
@@ -217,7 +217,7 @@ def replay(
         billed_summarizer,
     )
     with chat:
-        run = _Run(chat, clock, provider, prices, check, billed_summarizer, views)
+        run = _Run(chat, clock, provider, prices, check, billed_summarizer, ViewLog() if views else None)
         for taken, entry in enumerate(recorded):
             if progress:
                 progress(taken, len(recorded))
@@ -383,7 +383,9 @@ class _Run:
             money_unmanaged=dollars(model, self._unmanaged.requests),
             kept_apart=dict(notes),
         )
-        return ReplayResult(row, calls, edits, tuple(self._refusals))
+        if self._views is not None:
+            self._views.records = self._chat.journal.records()
+        return ReplayResult(row, calls, edits, tuple(self._refusals), self._views)
 
     def _lost(self) -> int:
         """Return how many messages differ when they are read back from the history."""

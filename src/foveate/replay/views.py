@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from ..core.edits import Record
 from ..core.view import Entry
 
 __all__ = ["ViewChange", "ViewLog"]
@@ -31,6 +32,8 @@ class ViewLog:
     def __init__(self) -> None:
         self.changes: list[ViewChange] = []
         """For each call, the change of its view from the view before it; the first changes the empty view."""
+        self.records: Sequence[Record] = ()
+        """The commits that shaped the views."""
         self._wholes: list[tuple[Entry, ...]] = []
         self._newest: Sequence[Entry] = ()
 
