@@ -245,6 +245,22 @@ def test_form_without_the_token_or_of_another_site_is_refused(client, url):
         assert not any(entry.pins for entry in chat.view)
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "null", "sec-fetch-site": "same-origin"}, 303),  # A browser sends this with our own forms.
+        ({"origin": "null"}, 403),
+        ({"origin": "null", "sec-fetch-site": "cross-site"}, 403),
+        ({"origin": "null", "sec-fetch-site": "none"}, 403),
+        ({"sec-fetch-site": "same-origin"}, 303),
+        ({"origin": "http://localhost:8788", "sec-fetch-site": "cross-site"}, 403),
+    ],
+)
+def test_origin_without_a_name_counts_with_the_word_of_the_browser(client, headers, status):
+    data = {"m": "m3", "token": token(client)}
+    assert client.post(f"{PATH}/act/pin", data=data, headers=headers).status_code == status
+
+
 def test_unknown_action_is_not_found(client):
     answered = client.post(f"{PATH}/act/explode", data={"token": token(client)}, headers=ORIGIN)
     assert answered.status_code == 404

@@ -115,10 +115,10 @@ class Guard:
             return None
         if scope["method"] != "POST":
             return 405, "The inspector answers GET and POST."
-        if values.get("sec-fetch-site", "same-origin") != "same-origin":
-            return 403, "Another site sent this form."
-        origin = values.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        site, origin = values.get("sec-fetch-site"), values.get("origin")
+        # A browser sends the origin `null` with forms of these pages, because they send no referrer.
+        is_own = urlsplit(origin).netloc.lower() == host.lower() if origin not in (None, "null") else origin is None
+        if site not in (None, "same-origin") or not (is_own or (origin == "null" and site == "same-origin")):
             return 403, "Another site sent this form."
         return None
 

@@ -268,5 +268,5 @@ chart?.addEventListener("click", (event) => {
   event.preventDefault();
   zoom(null, null);
 });
-chart?.addEventListener("chart-replaced", drawChart); // By live.js, when the conversation has grown.
+chart?.addEventListener("chart-stale", refreshChart); // By live.js, when the conversation has grown.
 if (chart) drawChart();

@@ -60,7 +60,7 @@ function search() {
 }
 
 /** Show the keys in a dialog, which Escape closes. */
-export function help() {
+function help() {
   const known = document.getElementById("keys");
   if (known) {
     known.showModal();
@@ -94,6 +94,7 @@ const ACTIONS = {
   "[": () => follow("a[rel=prev]"), "]": () => follow("a[rel=next]"),
 };
 
+document.addEventListener("show-keys", help);
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping(event)) return;
   if (document.querySelector("dialog[open]")) return;

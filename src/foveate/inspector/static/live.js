@@ -2,6 +2,7 @@
 import { elementsOf, fetchPart } from "./page.js";
 
 const GATHER = 250; // Milliseconds in which events are gathered before rows are fetched.
+const MOST_ROWS = 150; // Rows that are fetched at once.
 const NEAR = 120; // Pixels from the end of the page within which a person follows the newest row.
 
 const place = document.querySelector("[data-events-url]");
@@ -22,6 +23,7 @@ function start() {
   let waiting = [];
   let timer = 0;
   let busy = Promise.resolve();
+  let missing = Infinity; // The first position that came while the end of the list was not loaded.
 
   function tell(text, kind = "") {
     state.textContent = text;
@@ -35,7 +37,7 @@ function start() {
       seen = event.lastEventId || seen;
       waiting.push(...JSON.parse(event.data));
       clearTimeout(timer);
-      timer = setTimeout(() => { busy = busy.then(work, work); }, GATHER);
+      timer = setTimeout(() => { busy = busy.then(work).catch((error) => tell(error.message, "failed")); }, GATHER);
     });
     source.addEventListener("error", () => {
       if (source?.readyState === EventSource.CLOSED) disconnect(); // The browser does not try again by itself.
@@ -64,7 +66,7 @@ function start() {
     }
     const wanted = [...new Set(updates.flatMap((update) => update.rows ?? []))].sort((a, b) => a - b);
     for (const [first, last] of runs(wanted)) await fetchRows(first, last);
-    if (wanted.length > 0) await fetchChart();
+    if (wanted.length > 0) document.getElementById("chart")?.dispatchEvent(new Event("chart-stale"));
   }
 
   /** Say the newest and most important thing; a count stands for the others. */
@@ -84,55 +86,59 @@ function start() {
     state.append(link);
   }
 
-  /** Put the rows of these positions in their places, new ones at the end. What a person reads does not move. */
+  /** Put the rows of these positions in their places. What a person reads does not move. */
   async function fetchRows(first, last) {
     if (rows === null || !rows.dataset.rowsUrl) return;
-    const ends = rows.dataset.complete !== "no"; // Whether the newest row is loaded already.
-    const end = document.documentElement;
-    const follows = end.scrollHeight - end.scrollTop - end.clientHeight < NEAR;
     const url = new URL(rows.dataset.rowsUrl, location.href);
     url.searchParams.set("from", first);
     url.searchParams.set("to", last);
     const found = [...elementsOf(await fetchPart(url)).querySelectorAll("[data-row]")];
-    const anchor = topRow();
+    const end = document.documentElement;
+    const follows = end.scrollHeight - end.scrollTop - end.clientHeight < NEAR;
+    const spans = [...found.map(spanOf), [first, last]];
+    const old = shown().filter((row) => spans.some(([from, to]) => overlaps(spanOf(row), from, to)));
+    const anchor = shown().find((row) => !old.includes(row) && row.getBoundingClientRect().bottom > 0) ?? null;
     const top = anchor?.getBoundingClientRect().top;
-    const known = new Map(found.map((row) => [row.id, row]));
-    for (let position = first; position <= last; position += 1) { // Rows that the view shows no more.
-      const id = `m${position}`;
-      if (!known.has(id)) rows.querySelector(`#${id}`)?.remove();
-    }
+    const focused = document.activeElement?.closest?.("[data-row]")?.id;
+    const hadFocus = old.some((row) => row.id === focused);
+    const wasOpen = new Set(old.filter((row) => row.querySelector("details[open]")).map((row) => row.id));
+    const isAtEnd = rows.dataset.complete !== "no";
+    const newest = Math.max(0, ...shown().map((row) => spanOf(row)[1]));
     for (const row of found) {
-      const old = rows.querySelector(`#${CSS.escape(row.id)}`);
+      if (spanOf(row)[0] > newest && !isAtEnd) { // Its place is not loaded yet; it is fetched with its neighbours.
+        missing = Math.min(missing, spanOf(row)[0]);
+        continue;
+      }
+      if (wasOpen.has(row.id)) row.querySelector("details")?.setAttribute("open", "");
       row.classList.add("fresh");
-      if (old !== null) {
-        const hadFocus = old.contains(document.activeElement);
-        old.replaceWith(row);
-        if (hadFocus) row.focus({ preventScroll: true });
-      } else if (ends || rows.children.length === 0) insert(row);
+      insert(row, old);
     }
-    if (anchor?.isConnected) window.scrollBy(0, anchor.getBoundingClientRect().top - top);
-    if (follows) window.scrollTo(0, end.scrollHeight);
+    for (const row of old) row.remove();
+    if (hadFocus) document.getElementById(focused)?.focus({ preventScroll: true });
+    if (follows && last > newest) window.scrollTo(0, end.scrollHeight);
+    else if (anchor?.isConnected) window.scrollBy(0, anchor.getBoundingClientRect().top - top);
   }
 
-  /** Insert a row at its position. */
-  function insert(row) {
-    const position = Number(row.id.slice(1));
-    const after = [...rows.querySelectorAll("[data-row]")].reverse().find((one) => Number(one.id.slice(1)) < position);
-    if (after) after.after(row);
-    else rows.prepend(row);
+  /** Insert a row after the rows before it, but not after those that it replaces. */
+  function insert(row, old) {
+    const position = spanOf(row)[0];
+    const others = shown().filter((one) => !old.includes(one));
+    const before = others.findLast((one) => spanOf(one)[0] < position);
+    const after = others.find((one) => spanOf(one)[0] > position);
+    if (before) before.after(row);
+    else if (after) after.before(row);
+    else (rows.querySelector(".chunk:not(.empty)") ?? rows).append(row);
   }
 
-  function topRow() {
-    return [...(rows?.querySelectorAll("[data-row]") ?? [])].find((row) => row.getBoundingClientRect().bottom > 0) ?? null;
-  }
+  const shown = () => [...(rows?.querySelectorAll("[data-row][data-position]") ?? [])];
 
-  async function fetchChart() {
-    const chart = document.getElementById("chart");
-    if (!chart?.dataset.url) return;
-    const html = await fetchPart(chart.dataset.url);
-    chart.replaceChildren(elementsOf(html));
-    chart.dispatchEvent(new CustomEvent("chart-replaced", { bubbles: true }));
-  }
+  /** Fetch what came while the end of the list was not loaded. */
+  rows?.addEventListener("rows", () => {
+    if (missing === Infinity || rows.dataset.complete === "no") return;
+    const first = missing;
+    missing = Infinity;
+    busy = busy.then(() => fetchRows(first, first + MOST_ROWS)).catch(() => {});
+  });
 
   document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
   window.addEventListener("pagehide", disconnect);
@@ -140,12 +146,20 @@ function start() {
   connect();
 }
 
+/** Return the first and the last position of the messages that a row stands for. */
+function spanOf(row) {
+  const first = Number(row.dataset.position);
+  return [first, Math.max(first, Number(row.dataset.last) || 0)];
+}
+
+const overlaps = ([first, last], from, to) => first <= to && from <= last;
+
 /** Return ascending numbers as runs [first, last]. */
 function runs(numbers) {
   const found = [];
   for (const number of numbers) {
     const run = found.at(-1);
-    if (run && number <= run[1] + 1) run[1] = number;
+    if (run && number <= run[1] + 1 && number - run[0] < MOST_ROWS) run[1] = number;
     else found.push([number, number]);
   }
   return found;

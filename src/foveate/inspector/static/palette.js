@@ -1,6 +1,5 @@
 // The command palette (Ctrl-K): all actions of the page, and conversations by name.
 import { fetchPart } from "./page.js";
-import { help } from "./keys.js";
 
 const MOST = 40;
 const PAUSE = 120; // Milliseconds after the last key before conversations are looked for.
@@ -25,7 +24,7 @@ function actions() {
   }
   const root = document.body.dataset.root ?? "";
   found.push({ label: "All conversations", hint: "g l", run: () => location.assign(`${root}/`) });
-  found.push({ label: "Keys", hint: "?", run: help });
+  found.push({ label: "Keys", hint: "?", run: () => document.dispatchEvent(new Event("show-keys")) });
   return found;
 }
 
