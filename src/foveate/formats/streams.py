@@ -18,6 +18,9 @@ from .blocks import as_dict
 __all__ = ["BytesReader", "EventGatherer", "EventReader", "StreamGatherer"]
 
 
+_JSON = msgspec.json.Decoder()
+
+
 class EventGatherer(Protocol):
     """Gathers the events of one provider's stream."""
 
@@ -58,6 +61,9 @@ class EventReader:
             piece, self._after_return = piece.removeprefix(b"\n"), False
         for line in piece.splitlines(keepends=True):
             text = line.rstrip(b"\r\n")
+            if not (self._line or self._is_first) and len(text) + 1 == len(line) and line[-1] == 10:  # As most lines.
+                yield from self._read(text)
+                continue
             self._line.append(text)
             if len(text) == len(line):
                 return  # The line goes on in the next piece.
@@ -132,7 +138,9 @@ def _fields(event: object) -> dict[str, Any]:
 
 def _decoded(name: str, data: bytes) -> dict[str, Any]:
     try:
-        event = msgspec.json.decode(data.decode(errors="replace"))
+        event = _JSON.decode(data)
+    except UnicodeDecodeError:
+        return _decoded(name, data.decode(errors="replace").encode())
     except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict):

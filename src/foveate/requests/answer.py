@@ -68,6 +68,7 @@ class Answer:
         self._format = format
         self._splice = _splice(format, is_ours) if is_ours is not None else None
         self._gatherer: Gatherer | None = None
+        self._pieces: list[bytes] = []  # of a stream, not gathered yet
         self._splitter: EventSplitter | None = None
         self._reply: dict[str, Any] | None = None
         self._is_unreadable = False
@@ -79,6 +80,7 @@ class Answer:
 
     def reply(self) -> dict[str, Any] | None:
         """Return the newest answer, whole, for `Conversation.record`; None if it is not complete."""
+        self._gather()
         if self._gatherer is not None:
             try:
                 return self._gatherer.whole()
@@ -112,19 +114,25 @@ class Answer:
 
     def feed(self, piece: bytes) -> bytes:
         """Return what the client gets for a piece of a stream."""
-        if self._gatherer is None and not self._is_unreadable:
-            self._gatherer = gather(self._format)
-        if self._gatherer is not None:
-            try:
-                self._gatherer.feed(piece)
-            except FoveateError as error:
-                self._gatherer, self._is_unreadable = None, True
-                _log.warning("A streamed reply was not recorded: %s", error)
+        self._pieces.append(piece)
         if self._splice is None:
             return piece
         if self._splitter is None:
             self._splitter = EventSplitter()
         return b"".join([self._passed(self._splice, event) for event in self._splitter.feed(piece)])
+
+    def _gather(self) -> None:
+        """Read the pieces that arrived since the last time, at once: each piece alone takes longer."""
+        content, self._pieces = b"".join(self._pieces), []
+        if not content or self._is_unreadable:
+            return
+        if self._gatherer is None:
+            self._gatherer = gather(self._format)
+        try:
+            self._gatherer.feed(content)
+        except FoveateError as error:
+            self._gatherer, self._is_unreadable = None, True
+            _log.warning("A streamed reply was not recorded: %s", error)
 
     def _passed(self, splice: Splice, event: StreamEvent) -> bytes:
         try:
@@ -144,7 +152,7 @@ class Answer:
     def continue_with_next(self) -> None:
         """Take the next answer of the provider as the continuation of this one."""
         self._gatherer = self._splitter = self._reply = None
-        self._is_unreadable = False
+        self._pieces, self._is_unreadable = [], False
         if self._splice is not None:
             self._splice.continue_with_next()
 

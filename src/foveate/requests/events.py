@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import msgspec
 
 __all__ = ["EventSplitter", "StreamEvent", "write_event"]
 
 _EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
+_USUAL = re.compile(rb"(?:event: ([^\r\n]*)\n)?data: ([^\r\n]*)\n\n")
+"""An event with at most a name and one line of data, as providers write it."""
+_JSON = msgspec.json.Decoder()
 
 
-class StreamEvent(NamedTuple):
+class StreamEvent:
     """One event of a stream."""
 
-    raw: bytes
-    """Its bytes, with the blank line at its end."""
-    name: str
-    """Its name; "" if it has none."""
-    data: dict[str, Any] | None
-    """Its data; None if it is no JSON object, as in a comment or in `[DONE]`."""
-    content: bytes = b""
-    """The bytes of its data."""
+    def __init__(self, raw: bytes, name: str, content: bytes) -> None:
+        self.raw = raw
+        """Its bytes, with the blank line at its end."""
+        self.name = name
+        """Its name; "" if it has none."""
+        self.content = content
+        """The bytes of its data."""
+
+    @cached_property
+    def data(self) -> dict[str, Any] | None:
+        """Its data; None if it is no JSON object, as in a comment or in `[DONE]`."""
+        try:
+            data = _JSON.decode(self.content)
+        except (ValueError, RecursionError):
+            return None
+        return data if isinstance(data, dict) else None
 
     @property
     def is_done(self) -> bool:
         """Return whether it is the `[DONE]` at the end of a stream of OpenAI."""
-        return self.data is None and self.raw.strip().endswith(b"data: [DONE]")
+        return self.raw.strip().endswith(b"data: [DONE]") and self.data is None
 
 
 class EventSplitter:
@@ -66,6 +78,9 @@ def write_event(data: dict[str, Any], name: str = "") -> bytes:
 
 
 def _event(raw: bytes) -> StreamEvent:
+    if usual := _USUAL.fullmatch(raw):
+        name, content = usual.groups()
+        return StreamEvent(raw, name.decode(errors="replace") if name else "", content)
     name, lines = b"", []
     for line in raw.splitlines():
         field, _, value = line.partition(b":")
@@ -74,11 +89,4 @@ def _event(raw: bytes) -> StreamEvent:
             lines.append(value)
         elif field == b"event":
             name = value
-    data: Any = None
-    content = b"\n".join(lines)
-    if lines:
-        try:
-            data = msgspec.json.decode(content)
-        except (ValueError, RecursionError):
-            data = None
-    return StreamEvent(raw, name.decode(errors="replace"), data if isinstance(data, dict) else None, content)
+    return StreamEvent(raw, name.decode(errors="replace"), b"\n".join(lines))

@@ -29,6 +29,7 @@ class AnthropicSplice:
 
     def _begin(self) -> None:
         self._places: dict[int, int | None] = {}  # numbers of the blocks at the client; None: ours
+        self._is_renumbered = False  # whether a block has another number at the client
         self._has_others = False  # whether the client has a call of this answer
         self._usage: dict[str, Any] = {}
         self._end: dict[str, Any] | None = None  # the event that ends the message, if it waits
@@ -45,6 +46,8 @@ class AnthropicSplice:
 
     def add(self, event: StreamEvent) -> bytes:
         """See `Splice`."""
+        if event.name == "content_block_delta" and not (self.is_changed or self._is_renumbered):
+            return event.raw  # Most events are such.
         data = event.data or {}
         match data.get("type"):
             case "message_start":
@@ -58,6 +61,7 @@ class AnthropicSplice:
                     return b""
                 self._has_others |= is_call
                 self._places[index] = self._shown
+                self._is_renumbered |= index != self._shown
                 self._shown += 1
                 return self._numbered(event, index)
             case "content_block_delta" | "content_block_stop":

@@ -23,6 +23,10 @@ _ENDS = ("tool_calls", "stop", "function_call")
 """Reasons of a completion with whole calls. Some servers name `stop` although there are calls."""
 
 
+_READ = (b'"tool_calls"', b'"usage"')
+"""Keys of the pieces that are read before a call of ours begins."""
+
+
 class ChatSplice:
     """See `Splice`."""
 
@@ -57,6 +61,8 @@ class ChatSplice:
         if event.is_done:
             self._has_done = True
             return b"" if self.asks_only_us else self._ending() + event.raw
+        if self._head and not self.is_changed and not any(key in event.content for key in _READ):
+            return event.raw  # Most events are such.
         data = event.data
         if data is None or "choices" not in data:
             return event.raw

@@ -115,7 +115,7 @@ class ResponsesSplice:
         name, data = self._end
         self._end = None
         data = {**data, "response": self._whole(data["response"])}
-        return self._numbered(StreamEvent(b"", name, None), data)
+        return self._numbered(StreamEvent(b"", name, b""), data)
 
     def _whole(self, response: dict[str, Any]) -> dict[str, Any]:
         """Return the response for the client: all its items, and the usage of all responses."""
