@@ -160,7 +160,7 @@ def served(path: Path) -> Iterator[int]:
 def browser() -> Iterator[Any]:
     """Start Chromium for the block. Yields None without one."""
     names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    path = os.environ.get("FOVEATE_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    path = os.environ.get("FOVEATE_TEST_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     try:
         from playwright.sync_api import sync_playwright
     except ModuleNotFoundError:
