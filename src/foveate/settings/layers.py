@@ -29,10 +29,11 @@ MOST = 2**63 - 1
 """The largest whole number that every store can keep."""
 
 _IGNORED = (
-    *("FOVEATE_MCP_TOKEN", "FOVEATE_PROXY_"),
+    *("FOVEATE_MCP_TOKEN", "FOVEATE_PROXY_", "FOVEATE_INSPECT_TOKEN"),
     *("FOVEATE_THOROUGH", "FOVEATE_TRANSCRIPTS", "FOVEATE_WIRE", "FOVEATE_TEST_"),
 )
-"""Beginnings of variables that are no settings: those of `foveate mcp` and `foveate proxy`, and those of foveate's own
+"""Beginnings of variables that are no settings: those of `foveate mcp`, `foveate proxy` and
+`foveate inspect`, and those of foveate's own
 tests."""
 
 

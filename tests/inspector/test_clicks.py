@@ -1,0 +1,220 @@
+"""A person's way through the inspector, in a real browser: the mouse, the keys, forms, and pages without a script."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from browsing import WIDE, Look, screenshot
+
+from foveate import open_conversation
+from foveate.open import open_store
+
+pytestmark = pytest.mark.slow
+
+GRANARY = "/c/store/granary"
+
+
+def rows(page: Any) -> Any:
+    """Return the locator of the messages that the page shows."""
+    return page.locator("#rows [data-row]")
+
+
+def title(page: Any) -> str:
+    return str(page.locator("h1").inner_text())
+
+
+def test_the_search_leads_to_a_conversation_and_back(pages, sample_site):
+    page = pages.open(sample_site)
+    page.keyboard.press("/")
+    page.keyboard.type("weekly report")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=weekly*")
+    links = page.locator('main a[href^="/c/store/"]')
+    assert links.all_inner_texts() == ["team/weekly report"]
+    links.first.click()
+    page.wait_for_url("**/c/store/*")
+    assert title(page) == "team/weekly report"
+    page.keyboard.press("g")
+    page.keyboard.press("l")
+    page.wait_for_url(f"{sample_site}/")
+
+
+def test_a_turn_is_reached_by_its_number_and_by_keys(pages, sample_site):
+    page = pages.open(sample_site + GRANARY)
+    page.get_by_label("Turn", exact=True).fill("40")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**turn=40*")
+    assert page.get_by_role("heading", name="What the model saw in turn 40").count() == 1
+    page.locator("h1").click()
+    page.keyboard.press("]")
+    page.wait_for_url("**turn=41*")
+    page.keyboard.press("[")
+    page.wait_for_url("**turn=40*")
+
+
+def test_a_click_on_the_chart_shows_that_turn(pages, sample_site):
+    page = pages.open(sample_site + GRANARY)
+    chart = page.locator("#chart svg").last
+    box = chart.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
+    page.wait_for_url("**turn=*")
+    turn = int(re.search(r"turn=(\d+)", page.url)[1])
+    assert 60 < turn < 130
+    assert f"turn {turn}" in page.locator("#seen").inner_text()
+
+
+def test_a_summary_opens_into_the_messages_it_stands_for(pages, sample_site):
+    page = pages.open(sample_site + GRANARY)
+    link = page.locator("[data-covered]").first
+    first, last = (
+        re.match(r"m(\d+)-m(\d+)", page.locator("[data-row]:has([data-covered])").first.get_attribute("id") or "")
+        or (0, 0),
+        0,
+    )
+    link.click()
+    page.wait_for_load_state("networkidle")
+    assert page.locator("[data-row]").count() > 2
+    screenshot(page, "covered")
+    del first, last
+
+
+def test_keys_move_over_the_messages_and_open_them(pages, sample_site):
+    page = pages.open(sample_site + GRANARY)
+    page.locator("h1").click()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    focused = page.evaluate("document.activeElement.dataset.row")
+    page.keyboard.press("k")
+    assert page.evaluate("document.activeElement.dataset.row") != focused
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog").count() == 1
+    screenshot(page, "keys")
+    page.keyboard.press("Escape")
+    assert page.get_by_role("dialog").count() == 0
+
+
+@pytest.mark.parametrize("look", [WIDE, Look("dark", 390)], ids=str)
+def test_the_command_palette_finds_actions_and_conversations(pages, sample_site, look):
+    page = pages.open(sample_site + GRANARY, look)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("receipts")
+    screenshot(page, f"palette-{look}")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/journal*")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("fix-login")
+    page.get_by_role("option", name=re.compile("fix-login")).first.wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/c/store/fix-login*")
+
+
+def test_long_conversations_load_their_rows_while_one_scrolls(pages, sample_site):
+    page = pages.open(sample_site + GRANARY + "?turn=120")
+    total = int(page.locator("#rows").get_attribute("data-total") or 0)
+    for _ in range(40):
+        page.mouse.wheel(0, 5_000)
+        page.wait_for_timeout(50)
+        if rows(page).count() >= total:
+            break
+    assert rows(page).count() >= min(total, 20)
+    screenshot(page, "scrolled")
+
+
+def test_expanding_and_undoing_change_the_view(pages, changing_site):
+    page = pages.open(changing_site + GRANARY)
+    button = page.get_by_role("button", name="Expand").first
+    handle = button.locator("xpath=ancestor::*[@data-row]").first.get_attribute("data-row")
+    before = page.locator("#seen + p").inner_text()
+    button.click()
+    page.wait_for_url("**notice=*")
+    notice = page.locator(".notice")
+    screenshot(page, "expanded")
+    assert page.locator("#seen + p").inner_text() != before, handle
+    notice.get_by_role("button", name="Undo").click()
+    page.wait_for_load_state()
+    assert page.locator("#seen + p").inner_text() == before
+
+
+def test_pinning_marks_a_message_until_it_is_unpinned(pages, changing_site):
+    page = pages.open(changing_site + GRANARY)
+    rows(page).nth(1).focus()
+    page.keyboard.press("p")
+    page.wait_for_url("**notice=*")
+    assert page.locator(".kind.pin").count() == 1
+    page.get_by_role("button", name="Unpin").first.click()
+    page.wait_for_load_state()
+    page.locator(".kind.pin").first.wait_for(state="detached")
+
+
+def test_a_plan_is_shown_applied_and_undone(pages, changing_site):
+    page = pages.open(changing_site + GRANARY)
+    page.get_by_role("link", name="Plan").first.click()
+    page.get_by_label("Policy").select_option("frugal")
+    page.get_by_label("Window").fill("20000")
+    page.get_by_role("button", name="Plan again").click()
+    page.wait_for_url("**window=20000*")
+    page.get_by_role("button", name=re.compile("Apply")).click()
+    page.wait_for_url("**notice=*")
+    screenshot(page, "applied")
+    page.goto(changing_site + GRANARY + "/journal")
+    count = page.get_by_role("button", name="Undo").count()
+    page.get_by_role("button", name="Undo").first.click()
+    page.wait_for_url("**notice=*")
+    assert page.get_by_role("button", name="Undo").count() == count + 1
+
+
+def test_erasing_needs_the_word_and_removes_the_text(pages, changing_site):
+    page = pages.open(changing_site + GRANARY + "/erase?m=m8")
+    page.get_by_label(re.compile("to confirm")).fill("yes")
+    page.get_by_role("button", name="Erase for good").click()
+    page.locator(".notice.problem").wait_for()
+    page.get_by_label(re.compile("to confirm")).fill("erase")
+    page.get_by_role("button", name="Erase for good").click()
+    page.locator(".notice:not(.problem)").wait_for()
+    screenshot(page, "erased")
+    page.goto(changing_site + GRANARY + "/content?m=8&part=0")
+    assert "nightly run" not in page.locator("main").inner_text()
+
+
+def test_a_fork_opens_as_a_conversation_of_its_own(pages, changing_site):
+    page = pages.open(changing_site + GRANARY + "/more?m=m20")
+    page.get_by_label("Name of the fork").fill("granary / second try")
+    page.get_by_role("button", name="Fork").click()
+    page.wait_for_url("**second*")
+    assert title(page) == "granary / second try"
+    assert "20 messages" in page.locator("main").inner_text()
+
+
+def test_a_running_conversation_updates_by_itself(pages, tmp_path):
+    from serving import served
+
+    from foveate.inspector import build_app
+
+    with open_store(f"sqlite:///{tmp_path / 'chats.db'}") as store:
+        with open_conversation("live", store=store, window=100_000) as chat:
+            chat.append("First question")
+            with served(build_app(store)) as site:
+                page = pages.open(f"{site}/c/store/live")
+                assert rows(page).count() == 1
+                chat.prepare()
+                chat.record({"role": "assistant", "content": "An answer that comes later"})
+                page.get_by_text("An answer that comes later").wait_for()
+                screenshot(page, "live")
+                pages.close()
+
+
+@pytest.mark.parametrize("path", ["/", GRANARY, f"{GRANARY}?turn=40", f"{GRANARY}/journal", f"{GRANARY}/plan"])
+def test_pages_work_without_a_script(pages, sample_site, path):
+    page = pages.open(sample_site + path, java_script_enabled=False)
+    assert page.locator("h1").count() == 1
+    for link in page.locator("main a[href]").all()[:5]:
+        assert (link.get_attribute("href") or "").startswith(("/", "#"))
+
+
+def test_a_form_works_without_a_script(pages, changing_site):
+    page = pages.open(changing_site + GRANARY, java_script_enabled=False)
+    page.get_by_role("button", name="Expand").first.click()
+    page.wait_for_url("**notice=*")
+    assert page.locator(".notice").count() == 1
