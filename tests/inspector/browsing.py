@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SCREENSHOTS = Path(os.environ.get("FOVEATE_TEST_SCREENSHOTS", ROOT / "build" / "screenshots"))
 """The folder of screenshots. Each run writes them again."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_TIME_LIMIT_MS = 60_000
+_TIME_LIMIT_MS = 30_000
 """Of each step in the browser. A busy machine is not a fault."""
 
 

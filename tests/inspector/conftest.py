@@ -56,7 +56,10 @@ def sample_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def changing_site(tmp_path) -> Iterator[str]:
-    """The URL of an inspector of a store of the test's own, with the sample conversations."""
+    """The URL of an inspector of a store of the test's own, with the sample conversations.
+
+    Named before `pages` by a test, so that the pages are closed before the server.
+    """
     url = f"sqlite:///{tmp_path / 'chats.db'}"
     fill_sample(url)
     with served(build_app(url)) as site:

@@ -155,7 +155,7 @@ def test_every_answer_has_the_content_security_policy(site):
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';"), target
         assert "unsafe" not in policy, target
         assert answer.headers["x-content-type-options"] == "nosniff", target
-        assert answer.headers["referrer-policy"] == "no-referrer", target
+        assert answer.headers["referrer-policy"] == "same-origin", target
 
 
 def test_another_site_cannot_read_a_page_by_a_script(site):
@@ -220,3 +220,8 @@ def test_hostile_names_lead_to_their_own_conversation(tmp_path):
             assert answer.status == 200, link
             titles.update(re.findall(rb"<title>.*?</title>", answer.body, re.DOTALL))
         assert len(titles) == len(HOSTILE_NAMES)
+
+
+def test_the_variable_of_the_token_is_no_setting(monkeypatch, tmp_path):
+    monkeypatch.setenv("FOVEATE_INSPECT_TOKEN", "right")
+    play(f"sqlite:///{tmp_path / 'chats.db'}", NAME, [user("Hello"), say("Good day")])

@@ -14,13 +14,17 @@ pytestmark = pytest.mark.slow
 CONVERSATIONS = ("hostile", "hostile~2C~20shrunk")
 UNSAFE = """() => [...document.querySelectorAll('*')].flatMap(element =>
   [...element.attributes]
+    .filter(one => !(one.name === 'style' && /^height: [0-9.]+px;$/.test(one.value)))
     .filter(one => one.name.startsWith('on') || one.name === 'style' || /^\\s*(javascript|data):/i.test(one.value))
     .filter(one => !(element.localName === 'img' && one.value.startsWith('data:image/')))
     .map(one => `${element.localName} ${one.name}=${one.value.slice(0, 80)}`)
     .concat(element.matches('iframe, object, embed, base, style, script:not([src^="/"])')
       ? [element.outerHTML.slice(0, 80)] : []))
 """
-"""A script that returns all event handlers, styles, foreign elements and addresses that run a script."""
+"""A script that returns all event handlers, styles, foreign elements and addresses that run a script.
+
+Heights are allowed: a script of the page sets them.
+"""
 
 
 def check_harmless(page: Any) -> None:

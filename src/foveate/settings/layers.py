@@ -32,9 +32,8 @@ _IGNORED = (
     *("FOVEATE_MCP_TOKEN", "FOVEATE_PROXY_", "FOVEATE_INSPECT_TOKEN"),
     *("FOVEATE_THOROUGH", "FOVEATE_TRANSCRIPTS", "FOVEATE_WIRE", "FOVEATE_TEST_"),
 )
-"""Beginnings of variables that are no settings: those of `foveate mcp`, `foveate proxy` and
-`foveate inspect`, and those of foveate's own
-tests."""
+"""Beginnings of variables that are no settings: those of `foveate mcp`, `foveate proxy` and `foveate inspect`, and of
+foveate's own tests."""
 
 
 class General(Struct, frozen=True, kw_only=True):
