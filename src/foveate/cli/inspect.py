@@ -69,7 +69,7 @@ def inspect(
     export
         Write one self-contained HTML file for each conversation into this folder, and serve nothing.
     name
-        Export this conversation only.
+        Export only this conversation.
     """
     try:
         from ..inspector.access import Access

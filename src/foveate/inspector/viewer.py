@@ -155,7 +155,8 @@ def _drawing(limits: Limits | None) -> Any:
     def draw(row: EntryRow, part: Part, path: str) -> Markup:
         if limits is None:
             return Markup('<p class="soft">The file has no room for this content.</p>')
-        return render(part, path=path, call=row.call, limits=limits)
+        form = "plain" if row.kind in ("digest", "fold", "placeholder") else ""
+        return render(part, path=path, call=row.call, limits=limits, form=form)
 
     return draw
 

@@ -1,0 +1,52 @@
+"""`foveate inspect --export`: files of stored and recorded conversations."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate import open_conversation
+
+pytest.importorskip("starlette", reason="starlette is not installed (the extra `inspect`)")
+
+
+@pytest.fixture
+def chats(tmp_path):
+    path = tmp_path / "chats.db"
+    for name in ("a", "A", "team/b"):
+        with open_conversation(name, store=f"sqlite:///{path}", window=20_000) as chat:
+            chat.append(f"Hello from {name}")
+            chat.prepare()
+            chat.record({"role": "assistant", "content": "Good day."})
+    return path
+
+
+def test_export_writes_a_file_for_each_conversation(run, chats, tmp_path):
+    code, out, err = run("inspect", chats, "--export", tmp_path / "out")
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert code == 0
+    assert names == ["A.html", "a~.html", "team~2Fb.html"] or names == ["A~.html", "a.html", "team~2Fb.html"]
+    assert sorted(out.splitlines()) == sorted(str(path) for path in (tmp_path / "out").iterdir())
+    assert "3 files in" in err
+    assert "Hello from team/b" in (tmp_path / "out" / "team~2Fb.html").read_text("utf-8")
+
+
+def test_export_of_one_conversation_writes_one_file(run, chats, tmp_path):
+    assert run("inspect", chats, "--export", tmp_path / "out", "--name", "team/b")[0] == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["team~2Fb.html"]
+    code, _, err = run("inspect", chats, "--export", tmp_path / "out", "--name", "missing")
+    assert (code, err) == (1, "foveate: no conversation 'missing'.\n")
+
+
+def test_export_of_a_recording_replays_it(run, recording, tmp_path):
+    assert run("inspect", recording, "--export", tmp_path / "out", "--policy", "keep-last-5")[0] == 0
+    (file,) = (tmp_path / "out").iterdir()
+    text = file.read_text("utf-8")
+    assert "part_0" in text
+    assert "is-placeholder" in text
+
+
+def test_export_refuses_what_it_cannot_do(run, chats, tmp_path):
+    code, _, err = run("inspect", "--export", tmp_path / "out")
+    assert (code, "--export needs a store or a recording" in err) == (2, True)
+    assert run("inspect", chats, "--name", "a")[0] == 2
+    assert run("inspect", chats, "--export", chats)[0] == 2
