@@ -422,6 +422,16 @@ def test_numbers_of_a_viewer_stand_next_to_the_code():
     assert '<span class="c-key">def</span>' in html
 
 
+def test_facts_before_a_file_or_output_stand_above_it():
+    file = "<path>/x/a.sql</path>\n<type>file</type>\n<content>1: SELECT 1;\n2: SELECT 2;\n3: SELECT 3;\n</content>"
+    html = render(ToolResult("1", (Text(file),)), call=ToolCall("1", "read", '{"path": "a.sql"}'))
+    assert '<pre class="c-wrapper">&lt;path&gt;/x/a.sql' in html
+    assert re.findall(r'data-n="(\d+)"', html) == ["1", "2", "3"]
+    output = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n" + '{"a": 1}'
+    html = render(ToolResult("1", (Text(output),)))
+    assert text_in(html) == "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:a1"
+
+
 def test_a_table_has_columns_and_numbers_to_the_right():
     html = render(ToolResult("1", (Text('name,size,note\na.txt,12,"x; y"\nb.txt,340,\nc.txt,5,z'),)))
     assert '<th>name</th><th class="c-number">size</th>' in html

@@ -25,6 +25,7 @@ _CODEX = re.compile(
     r"(?:Process (?:exited with code (\d+)|running with session ID (\d+))[^\n]*\n)?"
     r"(?:Original token count: [^\n]*\n)?Output:\n"
 )
+_OPENCODE = re.compile(r"<path>[^\n]{1,500}\n(?:<type>[^\n]{1,40}\n)?<content>")
 _BREAK = re.compile(r"[,;{}\[\]()>|&\s]")
 
 
@@ -108,8 +109,11 @@ def _add(rows: list[tuple[int, str]], number: int, line: str) -> None:
 
 
 def wrapper_end(text: str) -> int:
-    """Return the index after the exit code and times that Codex writes before output; 0 if there are none."""
-    wrapped = _CODEX.match(text)
+    """Return the index after the facts that a tool writes before its output or before a file; 0 if there are none.
+
+    Codex writes an exit code and times, OpenCode the path of a file.
+    """
+    wrapped = _CODEX.match(text) or _OPENCODE.match(text)
     return wrapped.end() if wrapped else 0
 
 

@@ -6,6 +6,7 @@ page of a long part is asked for by this path.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from markupsafe import Markup
@@ -172,8 +173,11 @@ def _answer_kind(text: str, call: ToolCall | None) -> tuple[str, str]:
 
 
 def _is_numbered(text: str) -> bool:
-    begin = text[:200].lstrip()
-    return begin[:1].isdigit() and begin.lstrip("0123456789")[:1] in ("→", "\t", "|", ":")
+    """Return whether a file viewer printed numbers before the first lines."""
+    return _NUMBERED.search(text[:400]) is not None
+
+
+_NUMBERED = re.compile(r"^ {0,8}\d{1,9}(?:→|\t|\||: )", re.MULTILINE)
 
 
 def _page_text(part: Part, message: Message, path: str, call: ToolCall | None) -> tuple[str, str, str]:

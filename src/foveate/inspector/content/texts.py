@@ -197,14 +197,14 @@ def _table(window: Window, text: str) -> Markup | None:
 
 
 def _prose(window: Window, text: str, is_markdown: bool) -> Markup:
-    """Return Markdown as it is meant; other prose as lines that wrap."""
+    """Return Markdown as it is meant; other prose, the words of a program, as lines."""
     rows = [row for _, row, _ in window.rows]
     begin = ""
     if window.first > 1 and window.rows:
         before = window_of(text, Limits(window.first - 1, 200, 5_000_000))
         begin = open_fence([row for _, row, _ in before.rows])
     if not (is_markdown or begin or looks_like_markdown(window.text)):
-        return _lines(window, map(visible, rows), "c-text")
+        return _lines(window, map(visible, rows))
     if not window.is_whole and rows and open_fence(rows) == rows[-1]:
         rows.pop()  # A code block without its first line.
     shown = render_markdown("\n".join([begin, *rows] if begin else rows))

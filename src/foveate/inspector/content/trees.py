@@ -144,7 +144,7 @@ def _add_children(
             if not value.pairs:
                 pieces.append(f'<div class="c-leaf">{label}<span class="c-size">{_size(value)}</span></div>')
                 continue
-            is_open = " open" if depth < limits.open_levels else ""
+            is_open = " open" if depth < limits.open_levels and budget.nodes > 0 else ""
             pieces.append(
                 f'<details class="c-node"{is_open}><summary class="c-key">{label}'
                 f'<span class="c-size">{_size(value)}</span></summary>'
