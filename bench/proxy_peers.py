@@ -26,6 +26,7 @@ from databases import FigureRow
 from proxy import history, provider, request, turn
 
 _BYTES = 400_000
+_HEADERS = "x-api-key: none\r\nanthropic-version: 2023-06-01\r\nContent-Type: application/json\r\n"
 _START = 120.0
 """Seconds that a proxy may take to start: some load models."""
 
@@ -48,18 +49,19 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
     count = 3 if quick else 40
     with ExitStack() as stack:
         upstream = stack.enter_context(provider())
-        peers = [stack.enter_context(_running(*found)) for found in _found(folder, upstream)]
+        peers = [stack.enter_context(running_command(*found)) for found in commands(folder, upstream)]
         ours = peers[0]
         peers.append(_Peer("passed on by foveate", "/v1/other", ours.process, ours.port))
         messages = history(_BYTES - count // 2 * 4_200, "Which log has an error?")
         spent, firsts = dict.fromkeys(peers, 0.0), {peer: list[float]() for peer in peers}
         for peer in peers:
-            _ask(peer, messages)
+            ask(peer.port, request(peer.path, messages, _HEADERS))
         for _ in range(count):
             messages += turn(len(messages))
             for peer in peers:
-                before = _cpu(peer.process)
-                firsts[peer].append(_ask(peer, messages))
+                content, before = request(peer.path, messages, _HEADERS), _cpu(peer.process)
+                firsts[peer].append(ask(peer.port, content))
+                sleep(0.05)  # A reply is recorded behind its last byte.
                 spent[peer] += _cpu(peer.process) - before
         floor = spent[peers[-1]] / count
         for peer in peers:
@@ -68,7 +70,7 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
             yield f"proxies, request of 400 kB, {peer.name}, first byte, p50", first, "ms", None, None, ""
 
 
-def _found(folder: Path, upstream: str) -> Iterator[tuple[str, list[str], dict[str, str]]]:
+def commands(folder: Path, upstream: str) -> Iterator[tuple[str, list[str], dict[str, str]]]:
     """Yield name, command and environment of each proxy that is installed. `{port}` stands for its port."""
     ours = [sys.executable, "-m", "foveate", "proxy", "--upstream", upstream, "--port", "{port}"]
     yield "foveate", [*ours, "--store", f"sqlite:///{folder / 'peers.db'}"], {}
@@ -94,7 +96,7 @@ def _command(name: str) -> str | None:
 
 
 @contextmanager
-def _running(name: str, command: list[str], environment: dict[str, str]) -> Iterator[_Peer]:
+def running_command(name: str, command: list[str], environment: dict[str, str]) -> Iterator[_Peer]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = [word.replace("{port}", str(port)) for word in command]
@@ -122,19 +124,16 @@ def _listens(port: int) -> bool:
     return False
 
 
-def _ask(peer: _Peer, messages: list[dict[str, object]]) -> float:
-    """Send a request; return the milliseconds to the first byte of the answer."""
-    key = "x-api-key: none\r\nanthropic-version: 2023-06-01\r\nContent-Type: application/json\r\n"
-    content = request(peer.path, messages, key)
+def ask(port: int, content: bytes) -> float:
+    """Send the bytes of a request; return the milliseconds to the first byte of the answer."""
     began = perf_counter()
-    with socket.create_connection(("127.0.0.1", peer.port)) as client:
+    with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(content)
         answer = client.recv(65_536)
         first = perf_counter() - began
         while piece := client.recv(65_536):
             answer += piece
-    sleep(0.05)  # A reply is recorded behind its last byte.
-    assert answer.startswith(b"HTTP/1.1 200"), (peer.name, answer[:500])
+    assert answer.startswith(b"HTTP/1.1 200"), answer[:500]
     return first * 1000
 
 

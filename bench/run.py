@@ -305,6 +305,13 @@ def proxy_load(folder: Path, quick: bool) -> Iterator[Figure]:
     yield from starmap(Figure, figures(folder, quick))
 
 
+def proxy_pace(folder: Path, quick: bool) -> Iterator[Figure]:
+    """Time to the first byte at 50 requests a second; only by its name (`proxy_pace.py`)."""
+    from proxy_pace import figures
+
+    yield from starmap(Figure, figures(folder, quick))
+
+
 def proxy_peers(folder: Path, quick: bool) -> Iterator[Figure]:
     """A request through other proxies as well; only by its name (`proxy_peers.py`)."""
     from proxy_peers import figures
@@ -328,14 +335,12 @@ EVERY = (
     proxy,
     inspector,
 )
-BENCHES = {bench.__name__: bench for bench in (*EVERY, proxy_load, proxy_peers)}
+BENCHES = {bench.__name__: bench for bench in (*EVERY, proxy_load, proxy_pace, proxy_peers)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", help=f"which of {', '.join(BENCHES)} (default: all but proxy_load and proxy_peers)"
-    )
+    parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHES)} (default: those up to inspector)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
     arguments = parser.parse_args()

@@ -12,7 +12,8 @@ import pytest
 
 RUN = Path(__file__).resolve().parent.parent / "bench" / "run.py"
 FIRST = ("turn", "append", "search", "digesting", "prompt", "importing")
-NAMES = (*FIRST, "long", "sizes", "databases", "many", "archives", "depth", "proxy", "inspector", "proxy_load")
+LATER = ("long", "sizes", "databases", "many", "archives", "depth", "proxy", "inspector")
+NAMES = (*FIRST, *LATER, "proxy_load", "proxy_pace", "proxy_peers")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

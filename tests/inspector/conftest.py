@@ -11,6 +11,7 @@ pytest.importorskip("starlette", reason="starlette is not installed (the extra `
 pytest.importorskip("jinja2", reason="Jinja2 is not installed (the extra `inspect`)")
 
 from browsing import Pages, chromium_path
+from clients import client_of
 from hostile import fill_hostile
 from prepared import fill_sample
 from serving import served
@@ -83,11 +84,6 @@ def store(tmp_path) -> Iterator[Store]:
             chat.append("Hello <script>alert(1)</script>")
             chat.record({"role": "assistant", "content": "Good day"})
         yield opened
-
-
-def client_of(app: Any) -> TestClient:
-    """Return a client of an application under a local name."""
-    return TestClient(app, base_url="http://localhost:8788", follow_redirects=False)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import client_of
+from clients import client_of
 from prepared import play
 from starlette.testclient import TestClient
 

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 
 from foveate.inspector import build_app
 from foveate.inspector.access import Access
-from foveate.proxy.settings import token_key
+from foveate.requests.access import token_key
 from foveate.testing.builders import say, user
 
 NAME = "a/b"

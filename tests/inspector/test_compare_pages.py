@@ -6,7 +6,7 @@ import re
 import threading
 
 import pytest
-from conftest import client_of
+from clients import client_of
 from prepared import demo_messages, play
 
 from foveate.inspector import Access, build_app

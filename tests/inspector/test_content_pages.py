@@ -8,7 +8,7 @@ import re
 from html import unescape
 
 import pytest
-from conftest import client_of
+from clients import client_of
 from prepared import pixel
 
 from foveate import open_conversation

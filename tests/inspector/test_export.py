@@ -8,7 +8,7 @@ from base64 import b64encode
 from hashlib import sha256
 
 import pytest
-from conftest import client_of
+from clients import client_of
 from hostile import fill_hostile
 from hypothesis import given
 from hypothesis import strategies as st

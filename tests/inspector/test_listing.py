@@ -7,7 +7,7 @@ import sqlite3
 import time
 
 import pytest
-from conftest import client_of
+from clients import client_of
 
 from foveate import open_conversation
 from foveate.inspector import build_app

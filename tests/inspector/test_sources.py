@@ -7,7 +7,7 @@ import os
 import shutil
 
 import pytest
-from conftest import client_of
+from clients import client_of
 
 from foveate import open_conversation
 from foveate.errors import NoSuchConversation, StoreError

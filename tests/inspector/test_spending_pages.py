@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import client_of
+from clients import client_of
 from prepared import demo_messages, play
 from test_compare_pages import finished
 

@@ -20,7 +20,8 @@ import foveate.proxy.server
 from foveate.cli.app import main
 from foveate.errors import BadSetting
 from foveate.open import open_store
-from foveate.proxy.settings import read_tokens, token_key, upstreams_of
+from foveate.proxy.settings import read_tokens, upstreams_of
+from foveate.requests.access import token_key
 from foveate.testing import ScriptedModel, say
 from foveate.testing.server import StubServer
 

@@ -26,7 +26,7 @@ from websockets.sync.client import ClientConnection, connect
 import foveate
 from foveate.open import open_store
 from foveate.proxy.frames import ResponseLists, read_frame, request_headers
-from foveate.proxy.settings import token_key
+from foveate.requests.access import token_key
 from foveate.testing import Failure, ScriptedModel, call, say
 from foveate.testing.server import StubServer
 

@@ -77,8 +77,8 @@ def inspect(
         from ..inspector.recorded import ClientSource, RecordingSource
         from ..inspector.server import serve
         from ..inspector.sources import StoreSource
-        from ..proxy.settings import is_loopback, token_key
         from ..replay.recordings.session_folders import CLIENTS
+        from ..requests.access import is_loopback, token_key
     except ModuleNotFoundError as error:
         raise MissingExtra("The inspector", "inspect") from error
     if not 0 <= (port or 0) < 65_536:

@@ -89,9 +89,10 @@ def proxy(
         raise BadSetting("--workers and --max-body must be at least 1, and --port must be a port.")
     try:
         from ..proxy.server import serve
-        from ..proxy.settings import TOKEN, ProxySettings, is_loopback, read_tokens, upstreams_of
+        from ..proxy.settings import TOKEN, ProxySettings, read_tokens, upstreams_of
         from ..proxy.wrap import upstream_of
         from ..proxy.wrap import wrap as run_wrapped
+        from ..requests.access import is_loopback
     except ModuleNotFoundError as error:
         raise MissingExtra("A proxy", "proxy") from error
     from ..open.pool import Conversations

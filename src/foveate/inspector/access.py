@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from msgspec import Struct, field
 
-from ..proxy.settings import is_loopback, token_key
+from ..requests.access import is_local_name, is_loopback, token_key
 
 __all__ = ["COOKIE", "HEADERS", "Access", "Guard"]
 
@@ -104,7 +104,7 @@ class Guard:
             return 414, "The address is too long."
         host = values.get("host", "")
         if not self._access.tokens:
-            if not _is_local(host):
+            if not is_local_name(host):
                 return 421, "The inspector serves localhost. Open it as http://127.0.0.1 or http://localhost."
             client = scope.get("client")
             if client and not is_loopback(client[0]) and client[0] != "testclient":
@@ -159,11 +159,3 @@ async def _answer_text(send: Any, status: int, text: str, headers: list[tuple[by
     fields = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(content)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": [*fields, *(headers or [])]})
     await send({"type": "http.response.body", "body": content})
-
-
-def _is_local(authority: str) -> bool:
-    try:
-        host = urlsplit(f"//{authority}").hostname or ""
-    except ValueError:
-        return False
-    return is_loopback(host) or host.endswith(".localhost")

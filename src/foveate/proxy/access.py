@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
+from ..requests.access import is_local_name, is_loopback, token_key
 from .client import ClientRequest
-from .settings import ProxySettings, is_loopback, token_key
+from .settings import ProxySettings
 
 __all__ = ["HEADER", "Refusal", "tenant_of"]
 
@@ -32,17 +32,8 @@ def tenant_of(client: ClientRequest, settings: ProxySettings) -> str | Refusal:
         return Refusal(401, "The proxy has no tokens, so it serves programs on its own computer only.")
     else:
         tenant = settings.tenant
-        if not _is_local(client.values.get("host", "")):
-            # A name of another site may point to this computer (DNS rebinding).
+        if not is_local_name(client.values.get("host", "")):
             return Refusal(421, "The proxy serves localhost. Use http://127.0.0.1 or http://localhost in the base URL.")
     if "origin" in client.values:
         return Refusal(403, "The proxy serves no web pages. Send requests without the header Origin.")
     return tenant
-
-
-def _is_local(authority: str) -> bool:
-    try:
-        host = urlsplit(f"//{authority}").hostname or ""
-    except ValueError:
-        return False
-    return is_loopback(host) or host.endswith(".localhost")

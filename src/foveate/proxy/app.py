@@ -9,9 +9,11 @@ from typing import Any
 
 import aiohttp
 from starlette.applications import Starlette
-from starlette.routing import Route, WebSocketRoute
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount, Route, WebSocketRoute
 
 from ..open import open_store
+from ..ports import Store
 from ..requests import api_of
 from .access import Refusal, tenant_of
 from .client import BodyTooLarge, ClientGone, ClientRequest, SlowBody
@@ -30,7 +32,7 @@ _JSON = (b"content-type", b"application/json")
 
 def build_app(settings: ProxySettings) -> Starlette:
     """Return the ASGI application. Its lifespan opens and closes the store."""
-    proxy = _Proxy(settings)
+    proxy, pages = _Proxy(settings), _Pages(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -38,6 +40,7 @@ def build_app(settings: ProxySettings) -> Starlette:
         store = open_store(settings.store, synchronous="normal")
         upstream = Upstream(settings)
         proxy.upstream, proxy.turns = upstream, Turns(settings, store, upstream)
+        pages.store = store
         try:
             yield
         finally:
@@ -45,7 +48,12 @@ def build_app(settings: ProxySettings) -> Starlette:
             proxy.turns.close()
             store.close()
 
-    routes = [Route("/{path:path}", proxy), WebSocketRoute("/{path:path}", _Sockets(settings, proxy))]
+    routes = [
+        Route("/foveate/status", proxy),
+        Mount("/foveate", pages),
+        Route("/{path:path}", proxy),
+        WebSocketRoute("/{path:path}", _Sockets(settings, proxy)),
+    ]
     return Starlette(routes=routes, lifespan=lifespan)
 
 
@@ -162,6 +170,33 @@ class _Proxy:
         if status == 503:
             headers.append((b"retry-after", b"5"))
         await client.answer(status, headers, json.dumps(body).encode())
+
+
+class _Pages:
+    """The inspector's pages of the stored conversations. It is an ASGI application."""
+
+    store: Store
+
+    def __init__(self, settings: ProxySettings) -> None:
+        self._settings = settings
+        self._app: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if self._app is None:
+            self._app = self._built()
+        await self._app(scope, receive, send)
+
+    def _built(self) -> Any:
+        """Build the pages at the first request, because most proxies never show one."""
+        from ..errors import MissingExtra
+        from ..inspector import Access, build_app
+
+        settings = self._settings
+        access = Access(tokens=settings.tokens, tenant=settings.tenant, secret=settings.secret)
+        try:
+            return build_app(self.store, access=access)
+        except MissingExtra as error:
+            return PlainTextResponse(f"foveate: {error}", 501)
 
 
 class _Sockets:

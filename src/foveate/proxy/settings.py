@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
-from ipaddress import ip_address
 from pathlib import Path
+from secrets import token_hex
 from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
 
 from ..errors import BadSetting
+from ..requests.access import token_key
 
-__all__ = ["TOKEN", "ProxySettings", "is_loopback", "read_tokens", "token_key", "upstreams_of"]
+__all__ = ["TOKEN", "ProxySettings", "read_tokens", "upstreams_of"]
 
 TOKEN: Final = "FOVEATE_PROXY_TOKEN"
 """The environment variable with the token that clients of other computers send."""
@@ -56,6 +56,8 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     """Longest pause in seconds in a request's body or in a provider's answer."""
     is_log_json: bool = False
     """Whether each line of the log is a JSON object."""
+    secret: str = msgspec.field(default_factory=lambda: token_hex(32))
+    """Key of the forms in the pages under `/foveate/`, the same for all workers."""
     counters: str = ""
     """Folder in which several workers count. "": the only worker counts in its memory."""
 
@@ -83,19 +85,6 @@ def upstreams_of(upstream: str | None) -> tuple[str, str]:
             f"--upstream takes anthropic, openai, or a URL such as https://gateway.example, not {upstream!r}."
         )
     return url, url
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only programs on this computer reach a server at this address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def token_key(token: str) -> str:
-    """Return a hash of a token. Settings hold the hash alone."""
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def read_tokens(file: Path | None, token: str, tenant: str) -> dict[str, str]:
