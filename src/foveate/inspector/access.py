@@ -45,7 +45,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 class Access(Struct, frozen=True, kw_only=True):
-    """Who may use an inspector, and which conversations a request sees."""
+    """The programs and people that an inspector serves, and the conversations that a request sees."""
 
     tokens: Mapping[str, str] = {}
     """Tenants by the keys of their tokens (`token_key`). Empty: programs on this computer are served, for `tenant`."""
@@ -99,7 +99,7 @@ class Guard:
             await self._log_in(scope, values, answer)
 
     def _refusal(self, scope: Any, values: Mapping[str, str]) -> tuple[int, str] | None:
-        """Return status and message for a request that is refused whoever sends it."""
+        """Return status and message for a request that is refused, from any sender."""
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > _MAX_TARGET:
             return 414, "The address is too long."
         host = values.get("host", "")

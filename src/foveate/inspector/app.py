@@ -103,7 +103,7 @@ async def _static(request: Request) -> Response:
 async def _show_progress(request: Request, error: Exception) -> Response:
     """Show how far a replay is. The browser asks again after a second."""
     assert isinstance(error, Preparing)
-    answer = page(request, "preparing.html.j2", 503, title=error.name, name=error.name, share=error.share)
+    answer = page(request, "preparing.html.j2", 202, title=error.name, name=error.name, share=error.share)
     answer.headers["refresh"] = "1"
     return answer
 

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from ..conversation import Conversation
 from ..core.budget import measure_excess
+from ..core.edits import INTERRUPTED, NOT_OFFERED
 from ..errors import Damaged, FoveateError
 from ..open import cost_of
 from .pages import fragment, in_thread, number, page, sources_of
@@ -29,6 +30,10 @@ _SECONDS: Final = 0.4
 """Time in which one request measures conversations. The script asks again for the rest."""
 _MAX_READ: Final = 20_000
 """Messages up to which a conversation is read for the savings in a list."""
+
+
+_NOTES: Final = (INTERRUPTED, NOT_OFFERED)
+"""Tasks that only note something about a call."""
 
 
 class Shown(Struct, frozen=True):
@@ -56,7 +61,7 @@ class Figures(Struct, frozen=True):
     model: str = ""
     """The model that answered last; "" if it is not known."""
     health: str = ""
-    """What is wrong or under way; "" for nothing."""
+    """A fault, or work that is under way; "" for neither."""
     is_problem: bool = False
     """Whether that is a fault."""
 
@@ -140,7 +145,7 @@ def figures_of(chat: Conversation) -> Figures:
         turns=totals.calls,
         shown=view.tokens,
         whole=totals.tokens_history,
-        saved=totals.tokens_saved,
+        saved=max(0, totals.tokens_saved),
         dollars=context.dollars_saved,
         model=model,
         health=health,
@@ -153,6 +158,9 @@ def _health(chat: Conversation) -> tuple[str, bool]:
     view = chat.view
     if view.budget.has_window and measure_excess(view):
         return "over the window", True
-    if any(entry.legalized for entry in view):
-        return "changed for the provider", False
+    tasks = [task for task in chat._session.state.projection.tasks.values() if task.policy not in _NOTES]
+    if any(task.state == "failed" for task in tasks):
+        return "summary failed", True
+    if any(task.state == "pending" for task in tasks):
+        return "summary waiting", False
     return "", False

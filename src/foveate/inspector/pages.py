@@ -1,4 +1,4 @@
-"""What all pages share: templates, links, forms, and the conversation that a request names."""
+"""Templates, links and forms of all pages, and the conversation that a request names."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ register_url_convertor("name", _Name())
 
 
 class Page:
-    """What a request needs besides itself: `request.app.state.page`."""
+    """The values that every request needs: `request.app.state.page`."""
 
     def __init__(self, router: Router, access: Access, sources: Callable[[str], Sources]) -> None:
         self.router, self.access, self.sources = router, access, sources

@@ -212,6 +212,7 @@ def replayed(
         store=store,
         name=name,
         progress=progress,
+        names_model=bool(model) and format_of_model(model) in (None, provider),
     )
     return open_conversation(
         name,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -14,7 +16,7 @@ from ..conversation import Conversation
 from ..core.profiles import window_of
 from ..models.known import format_of_model
 from ..open import Options, open_conversation, open_store
-from ..ports import Database, Head, Store, complete
+from ..ports import Database, Head, Store, StoredMessage, complete
 from ..stores import place_of, readable, without_password
 
 __all__ = ["Item", "Listing", "Preparing", "Source", "Sources", "StoreSource", "by_key", "open_stored"]
@@ -33,7 +35,7 @@ class Item(Struct, frozen=True):
     title: str = ""
     """Text to show in place of the name."""
     group: str = ""
-    """What it belongs to, such as a project; "" for nothing."""
+    """The project or folder that it belongs to; "" for none."""
     time: int = 0
     """Last activity in milliseconds since 1970; 0 if it is not known."""
     messages: int | None = None
@@ -156,14 +158,15 @@ class StoreSource:
 
 def open_stored(store: Database, head: Head) -> Conversation:
     """Open a stored conversation to read it: with the format and the window of its model, and without a policy."""
-    model = _model_of(store, head)
+    rows = store.messages(head, max(1, head.position - _NEWEST + 1), head.position)
+    model = next((row.stamp.model for row in reversed(rows) if row.stamp.model), "")
     facts: dict[str, Any] = {}
     if window := window_of(model) if model else None:
         facts["window"] = window
     return open_conversation(
         head.name,
         store=store,
-        format=(format_of_model(model) if model else None) or "anthropic",
+        format=(format_of_model(model) if model else None) or _format_of(rows),
         policy="off",
         expand=True,  # The texts name handles, as in the newest request.
         options=Options(tenant=head.tenant),
@@ -171,15 +174,18 @@ def open_stored(store: Database, head: Head) -> Conversation:
     )
 
 
-def _model_of(store: Database, head: Head) -> str:
-    """Return the model of the newest reply that names one; "" if none of the newest messages does."""
-    rows = store.messages(head, max(1, head.position - _NEWEST + 1), head.position)
-    return next((row.stamp.model for row in reversed(rows) if row.stamp.model), "")
+def _format_of(rows: Sequence[StoredMessage]) -> str:
+    """Return the format of messages without a known model, by what only Anthropic's have; else the usual one."""
+    own = (b'"toolu_', b'"signature"', b'"cache_control"')
+    return "anthropic" if any(mark in row.body for row in rows for mark in own) else "openai"
 
 
 def _title(url: str) -> str:
     place = place_of(url)
-    return place.path if place.kind == "sqlite" else without_password(url)
+    if place.kind != "sqlite":
+        return without_password(url)
+    home = f"{Path.home()}{os.sep}"
+    return f"~{os.sep}{place.path.removeprefix(home)}" if place.path.startswith(home) else place.path
 
 
 def by_key(sources: Sequence[Source]) -> Sources:

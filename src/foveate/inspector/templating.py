@@ -22,7 +22,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters.update(ago=ago, bytes=in_bytes, utc=utc)
+    environment.filters.update(ago=ago, bytes=in_bytes, end_of=end_of, utc=utc)
     environment.filters.update(
         brief=brief, count=count, decimals=decimals, dollars=dollars, percent=_unbroken_percent, plural=plural
     )
@@ -48,6 +48,14 @@ def ago(milliseconds: int, now: float) -> str:
         if seconds >= size:
             return f"{plural(int(seconds // size), noun)} ago"
     return "just now"
+
+
+def end_of(path: str, most: int = 32) -> str:
+    """Return the last folders of a path, in about this many characters: `…/work/shop`."""
+    if len(path) <= most:
+        return path
+    shown = path[-most:]
+    return f"…{shown[shown.find('/') if '/' in shown else 0 :]}"
 
 
 def in_bytes(size: int | None) -> str:

@@ -187,6 +187,7 @@ def replay(
     summarizer: Summarizer | None = None,
     views: bool = False,
     progress: Callable[[int, int], object] | None = None,
+    names_model: bool = False,
 ) -> ReplayResult:
     """Replay a recording, or the messages of a conversation, under one policy.
 
@@ -196,7 +197,8 @@ def replay(
     recording's name in the row. `summarizer` writes the summaries that a policy requests; the default, for policies
     that require summaries, takes the first characters of each message. Summaries are billed as if a model had written
     them. `views` keeps the view of each call in the result. `progress` is called before each message, with the number
-    of messages taken and the number of all; an error that it raises stops the replay. Raises DoesNotFit if a system
+    of messages taken and the number of all; an error that it raises stops the replay. `names_model`: the requests name
+    the recording's model, so that the stored replies do; the format must be the model's. Raises DoesNotFit if a system
     prompt and a pending request are larger than the window.
     """
     recorded, path, model, notes = _parts_of(recording)
@@ -217,7 +219,8 @@ def replay(
         billed_summarizer,
     )
     with chat:
-        run = _Run(chat, clock, provider, prices, check, billed_summarizer, ViewLog() if views else None)
+        log = ViewLog() if views else None
+        run = _Run(chat, clock, provider, prices, check, billed_summarizer, log, model if names_model else "")
         for taken, entry in enumerate(recorded):
             if progress:
                 progress(taken, len(recorded))
@@ -265,10 +268,11 @@ class _Run:
         check: Check | None,
         summarizer: BilledSummarizer | None,
         views: ViewLog | None,
+        model: str,
     ) -> None:
         self._chat, self._clock, self._provider, self._prices, self._check = chat, clock, provider, prices, check
         self._summarizer = summarizer
-        self._views = views
+        self._views, self._model = views, model or None
         self._messages: list[Message] = []
         self._positions: dict[str, int] = {}  # id -> position
         self._lookup = Lookup(chat.originals, prices)
@@ -303,7 +307,7 @@ class _Run:
     def _ask(self, used: UsedReferences) -> None:
         """Render the request of the next model call, and measure it."""
         began = process_time()
-        view = self._chat.prepare()
+        view = self._chat.prepare(model=self._model, window=self._chat.budget.window if self._model else None)
         request = self._chat.format.rendered(view, profile=self._chat._agent.profile)
         milliseconds = (self._seconds + process_time() - began) * 1000
         self._seconds = 0.0

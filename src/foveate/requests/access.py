@@ -1,4 +1,4 @@
-"""Who may send requests to a server of foveate: programs on this computer, and those that know a token."""
+"""Access to a server of foveate: from this computer, or with a token."""
 
 from __future__ import annotations
 

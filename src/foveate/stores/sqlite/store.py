@@ -74,8 +74,8 @@ class SqliteFile:
     def require(self) -> None:
         """Find out how the file can be read where nothing can be written next to it. Raises StoreError.
 
-        SQLite shares a log through a file that it writes. Without a log, a file that nobody can write does not change,
-        so it is read as it is.
+        SQLite shares a log through a file that it writes. Without a log, a file that this process cannot write is
+        read as if it never changed.
         """
         if not self._path.is_file():
             raise StoreError(f"There is no database {self.place}.")
