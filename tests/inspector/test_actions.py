@@ -212,6 +212,7 @@ def test_erase_page_names_forks_that_share_the_messages(client, url):
     [
         ("expand", {"m": "m1"}, "m1 cannot be expanded: it is shown whole."),
         ("expand", {"m": "m999"}, "Nothing here is called 'm999'."),
+        ("pin", {"m": "m2-m5"}, "m2-m5 stands for several messages"),
         ("expand", {}, "The form names no message."),
         ("undo", {"first": 9_999}, "The journal has edits 1 to"),
         ("undo", {"first": 1, "last": 9_999}, "The journal has no receipt of edits 1 to 9999."),

@@ -68,14 +68,29 @@ def test_keys_move_over_rows_and_act_on_them(site, pages, url):
     page.locator(f"#{handle}").focus()
     press(page, "e")
     page.locator(NOTICE).wait_for()
+    page.wait_for_load_state()
     assert page.locator(NOTICE).inner_text().startswith(f"{handle} is shown whole again")
     assert handle not in shrunk(url)
     press(page, "u")  # Undoes what was just done.
     page.get_by_text("is undone.").wait_for()
+    page.wait_for_load_state()  # Keys count once the scripts have run.
     assert handle in shrunk(url)
     page.locator("#m3").focus()
     press(page, "p")
     page.get_by_text("m3 is pinned: no policy may shrink or hide it.").wait_for()
+
+
+def test_message_about_an_action_is_in_sight_and_can_be_closed(site, pages, url):
+    page = pages.open(f"{site}{PATH}")
+    page.locator("#m30").get_by_role("button", name="Pin").click()
+    notice = page.locator(NOTICE)
+    notice.wait_for()
+    box = notice.bounding_box()
+    assert page.evaluate("window.scrollY") > 0  # At the message, far below the top of the page.
+    assert 0 <= box["y"] < 300
+    assert "notice=" not in page.url
+    page.get_by_role("button", name="Close").click()
+    notice.wait_for(state="hidden")
 
 
 def test_keys_are_text_while_a_person_types(site, pages, url):
@@ -259,3 +274,30 @@ def test_live_page_offers_to_load_again_after_an_erasure(site, pages, url):
     page.get_by_role("link", name="Load the page again").click()
     page.wait_for_load_state()
     page.locator("#m5").wait_for()
+
+
+def test_receipt_of_one_message_is_undone_from_its_details(site, pages, url):
+    handle = shrunk(url)[0]
+    page = pages.open(f"{site}{PATH}")
+    page.locator(f"#{handle}").focus()
+    press(page, "Enter")
+    page.locator(f"#{handle} .detail summary").first.click()
+    page.locator(f"#{handle} .detail").get_by_role("button", name="Undo").click()
+    page.locator(NOTICE).get_by_text("undone").wait_for()
+    assert handle not in shrunk(url)
+
+
+def test_brackets_lead_to_the_turns_before_and_after(site, pages):
+    page = pages.open(f"{site}{PATH}?turn=7")
+    page.get_by_role("link", name="Turn 6").wait_for()
+    press(page, "[")
+    page.wait_for_url("**turn=6*")
+    page.get_by_role("link", name="Turn 7").wait_for()
+    press(page, "]")
+    page.wait_for_url("**turn=7*")
+
+
+def test_button_in_the_bar_opens_the_palette(site, pages):
+    page = pages.open(f"{site}/")
+    page.get_by_role("button", name="Commands").click()
+    page.get_by_role("combobox", name="Action or conversation").wait_for()

@@ -68,6 +68,8 @@ def _expand(chat: Conversation, fields: Fields) -> Outcome:
 
 def _pin(chat: Conversation, fields: Fields) -> Outcome:
     handle = _handle(fields)
+    if "-" in handle:
+        raise BadInput(f"{handle} stands for several messages, and single messages are pinned. Expand it first.")
     receipt = chat.pin(handle)
     if receipt is None:
         return Outcome(f"{handle} is pinned already. Nothing changed.")

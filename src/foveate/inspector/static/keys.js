@@ -89,15 +89,29 @@ function help() {
   return true;
 }
 
+/** Let a person close the message about an action, and do not show it again on a reload. */
+function closeable(notice) {
+  const here = new URL(location.href);
+  here.searchParams.delete("notice");
+  history.replaceState(history.state, "", here);
+  const close = Object.assign(document.createElement("button"), { type: "button", textContent: "Close" });
+  close.addEventListener("click", () => notice.remove());
+  (notice.querySelector("form") ?? notice).append(close);
+}
+
+const notice = document.querySelector("main > .notice");
+if (notice) closeable(notice);
+
 const ACTIONS = {
   j: () => move(1), k: () => move(-1), Enter: open, "/": search, "?": help,
-  "[": () => follow("a[rel=prev]"), "]": () => follow("a[rel=next]"),
+  "[": () => click("[") || follow("a[rel=prev]"), "]": () => click("]") || follow("a[rel=next]"),
 };
 
 document.addEventListener("show-keys", help);
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping(event)) return;
   if (document.querySelector("dialog[open]")) return;
+  if (event.key === "Escape") document.querySelector("main > .notice")?.remove();
   const pair = before && `${before} ${event.key}`;
   before = "";
   clearTimeout(timer);

@@ -146,4 +146,7 @@ document.addEventListener("keydown", (event) => {
   if (dialog?.open) dialog.close();
   else if (!document.querySelector("dialog[open]")) open();
 });
-for (const button of document.querySelectorAll("[data-opens=palette]")) button.addEventListener("click", open);
+for (const button of document.querySelectorAll("[data-opens=palette]")) {
+  button.hidden = false; // It does nothing without this script.
+  button.addEventListener("click", open);
+}
