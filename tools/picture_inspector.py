@@ -18,17 +18,18 @@ from playwright.sync_api import sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "inspector"))
 
-from browsing import chromium_path
+from browsing import chromium_path, wait_for_jobs
 from prepared import fill_sample
 from serving import served
 
 from foveate.inspector import build_app
+from foveate.inspector.sources import StoreSource
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "images"
 PAGES = {
     "conversation": "/c/store/granary?turn=76",
-    "plan": "/c/store/granary/plan?policy=frugal",
+    "plan": "/c/store/granary/plan?policy=frugal&window=24000",
     "spending": "/c/store/granary/spending",
 }
 WIDTH, HEIGHT = 1180, 820
@@ -41,7 +42,7 @@ def main() -> None:
         store = f"sqlite:///{folder}/chats.db"
         fill_sample(store)
         browser = playwright.chromium.launch(executable_path=chromium_path())
-        with served(build_app(store)) as site:
+        with served(build_app(sources=[StoreSource(store, title="chats.db")])) as site:
             for scheme in ("light", "dark"):
                 page = browser.new_page(
                     viewport={"width": WIDTH, "height": HEIGHT},
@@ -51,7 +52,8 @@ def main() -> None:
                 )
                 for name, target in PAGES.items():
                     page.goto(site + target)
-                    page.wait_for_timeout(3_000)  # The figures of a conversation are computed in the background.
+                    wait_for_jobs(page)
+                    page.wait_for_timeout(2_000)  # The figures of a conversation are computed in the background.
                     path = FOLDER / f"inspector-{name}-{scheme}.webp"
                     Image.open(io.BytesIO(page.screenshot())).save(path, quality=QUALITY, method=6)
                     print(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes")
