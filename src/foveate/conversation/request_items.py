@@ -81,18 +81,19 @@ def _in_order(view: View, format: Format, profile: Profile) -> Iterator[RequestI
         if not places:
             run += entries
             continue
-        yield from _written(view, before, run, format, profile)
-        run, before = [], entries[-1]
+        if run:
+            yield from _written(view, before, run, format, profile)
+            run = []
+        before = entries[-1]
         yield RequestItem(places, entries=entries, last=places[-1])
-    yield from _written(view, before, run, format, profile)
+    if run:
+        yield from _written(view, before, run, format, profile)
 
 
 def _written(
     view: View, before: Entry | None, run: list[Entry], format: Format, profile: Profile
 ) -> Iterator[RequestItem]:
     """Write entries that follow each other. `before`: the entry before them."""
-    if not run:
-        return
     memo: _Written | None = run[-1].recall("request")
     entries = tuple(run)
     if memo is None or memo.before != entries[:-1] or memo.profile is not profile:

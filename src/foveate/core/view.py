@@ -353,7 +353,12 @@ class View(Struct, frozen=True, eq=False):
         at = 0
         while at < len(entries):
             place = self.given(entries[at])
-            if place is not None and place.part == 0 and self._shows_rest(place, run := entries[at : at + place.parts]):
+            if place is not None and place.parts == 1:  # As most items.
+                yield place.items, entries[at : at + 1]
+                at += 1
+            elif (
+                place is not None and place.part == 0 and self._shows_rest(place, run := entries[at : at + place.parts])
+            ):
                 yield place.items, run
                 at += place.parts
             else:

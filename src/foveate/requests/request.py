@@ -139,7 +139,9 @@ class WireRequest:
             if not needs and not self._adds_marks:
                 self.content, self.betas = self._own, ()
                 return
-        items = [part for item in request.items for part in _parts(item)]
+        items: list[RequestItem] = []
+        for item in request.items:
+            items += (item,) if len(item.places) < 2 else _parts(item)
         bodies = [self._raws[item.places[0]] if item.places else item.body for item in items]
         if self._api.format == "anthropic":
             keep_marks(items, bodies, self._raws)
@@ -264,9 +266,7 @@ def _messages(api: Api, body: RequestBody) -> tuple[list[bytes], list[Any]]:
 
 
 def _parts(item: RequestItem) -> list[RequestItem]:
-    """Return one item for each message that is sent."""
-    if len(item.places) < 2:
-        return [item]
+    """Return one item for each of the client's items that an item stands for."""
     return [RequestItem(range(place, place + 1), entries=item.entries, last=place) for place in item.places]
 
 
