@@ -7,9 +7,11 @@ import json
 import pytest
 from list_clients import ANTHROPIC, CHAT, RESPONSES, Proxy, Served, Wire, assistant, chat_body, result, user
 
+from foveate.core.messages import Message
 from foveate.errors import BadMessage
 from foveate.open import open_store
 from foveate.ports import Store
+from foveate.proxy import sent_lists
 from foveate.proxy.recognition import Recognizer
 from foveate.requests import RequestBody
 
@@ -53,6 +55,22 @@ def test_a_growing_list_stays_in_one_conversation(proxy: Proxy):
     assert len(names) == 1
     assert proxy.names() == sorted(names)
     assert proxy.forks == []
+
+
+def test_items_that_come_again_are_not_read_again(proxy: Proxy, monkeypatch: pytest.MonkeyPatch):
+    messages, read, made = [user("Which log has an error?")], list[str](), sent_lists._key_of
+
+    def key_of(message: Message) -> sent_lists.Key:
+        read.append(message.role)
+        return made(message)
+
+    monkeypatch.setattr(sent_lists, "_key_of", key_of)
+    for number in range(8):
+        reply = assistant(None, f"call_{number}")
+        read.clear()
+        serve(proxy, messages, reply)
+        messages += [reply, result(f"call_{number}", f"log {number}: all is well")]
+    assert sorted(read) == ["assistant", "assistant", "tool", "tool"]  # The new items, and the new stored messages.
 
 
 def test_equal_first_messages_of_two_clients_get_two_conversations(proxy: Proxy):

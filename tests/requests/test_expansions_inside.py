@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from foveate import Message, ToolCall
 from foveate.conversation.request_items import _Written
 from foveate.core.edits import CALLER
-from foveate.requests.events import EventSplitter
+from foveate.requests.events import EventSplitter, StreamEvent, write_event
 from foveate.requests.request import MAX_EXPANSIONS
+from foveate.requests.splice_anthropic import AnthropicSplice
 from foveate.testing import say
 from foveate.testing.responses import events
 
@@ -107,6 +108,22 @@ def test_events_are_split_at_blank_lines_alone(end: str, size: int):
     shown = [(event.name, event.data) for event in found if event.raw.strip()]
     assert shown == [("ping", {"number": 1}), ("", {"number": 2})]
     assert b"".join(event.raw for event in found) + bytes(splitter._rest) == sent
+
+
+def test_blocks_of_a_server_that_begins_at_one_get_their_numbers():
+    splice = AnthropicSplice(lambda name: name == "expand")
+    block = {"type": "text", "text": ""}
+    sent = [
+        {"type": "content_block_start", "index": 1, "content_block": block},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Well."}},
+    ]
+    shown = [event for data in sent for event in EventSplitter().feed(splice.add(_event_of(data)))]
+    assert [event.data for event in shown] == [{**data, "index": 0} for data in sent]
+
+
+def _event_of(data: dict[str, Any]) -> StreamEvent:
+    (event,) = EventSplitter().feed(write_event(data, data["type"]))
+    return event
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -24,7 +24,7 @@ from ..errors import NoSuchConversation
 from ..ports import Head, Store
 from ..requests import SERVER_STATE, Api, RequestBody
 from .client_ids import ClientIds, read_ids
-from .sent_lists import START, Key, Match, SentList, StoredKey, digest_of, match, pair_key, stored_keys
+from .sent_lists import START, Key, KeyMemory, Match, SentList, StoredKey, digest_of, match, pair_key, stored_keys
 
 __all__ = ["Recognized", "Recognizer"]
 
@@ -80,6 +80,7 @@ class Recognizer:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
+        self._keys = KeyMemory()
         self._known: OrderedDict[tuple[str, str, bytes], str] = OrderedDict()
         """Names of conversations by tenant, scope and the last two messages of a list."""
         self._served: WeakValueDictionary[tuple[str, str], Recognized] = WeakValueDictionary()
@@ -96,7 +97,7 @@ class Recognizer:
         if api.messages not in fields or any(_is_set(fields.get(key)) for key in SERVER_STATE):
             return None
         ids = read_ids(headers, fields)
-        sent = SentList(api, body)
+        sent = SentList(api, body, self._keys)
         last = sent.end(_LOOKS[0][0])
         has_reply = any(key.is_reply for key in last) or (
             len(sent) > _LOOKS[0][0] and any(key.is_reply for key in sent.end(_LOOKS[-1][0]))
@@ -148,7 +149,7 @@ class Recognizer:
         return found
 
     def _stored(self, head: Head, first: int, last: int) -> list[StoredKey]:
-        return stored_keys(self._store.messages(head, first, last))
+        return stored_keys(self._store.messages(head, first, last), self._keys)
 
     def _begin(self, request: _Request) -> tuple[str, str]:
         """Return the name for a list that continues no conversation, and why."""

@@ -6,7 +6,8 @@ certain: no other conversation has it, but for a copy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -21,8 +22,10 @@ from ..formats import get_format
 from ..ports import StoredMessage
 from ..requests import Api, RequestBody
 
-__all__ = ["Key", "Match", "SentList", "StoredKey", "match", "pair_key", "stored_keys"]
+__all__ = ["Key", "KeyMemory", "Match", "SentList", "StoredKey", "match", "pair_key", "stored_keys"]
 
+_REMEMBERED_MAX = 20_000
+"""Items whose keys are remembered: about 10 MB."""
 START = b""
 """The key before the first message."""
 
@@ -35,14 +38,36 @@ class Key(NamedTuple):
     is_result: bool
 
 
+class KeyMemory:
+    """Keys that were made lately: most items of a list come again with the next one. Several threads may use it."""
+
+    def __init__(self) -> None:
+        self._keys: dict[object, tuple[Key, ...]] = {}
+
+    def keys(self, name: object, make: Callable[[], Iterable[Key]]) -> tuple[Key, ...]:
+        """Return the keys of what has this name; `make` makes them the first time."""
+        known = self._keys.get(name)
+        if known is None:
+            known = tuple(make())
+            if len(self._keys) >= _REMEMBERED_MAX:
+                self._keys.clear()
+            self._keys[name] = known
+        return known
+
+
 class StoredKey(NamedTuple):
     """A stored message, for comparisons."""
 
     key: Key
     is_recorded: bool
     """Whether a model wrote it in this conversation."""
-    text: str
-    """The text of a reply."""
+    body: bytes
+    """The message, as it is stored."""
+
+    @property
+    def text(self) -> str:
+        """The text of a reply; "" for other messages."""
+        return _text_of(wire.decode_message(self.body)) if self.key.is_reply else ""
 
 
 class Match(NamedTuple):
@@ -71,9 +96,9 @@ def pair_key(before: bytes, key: bytes) -> bytes:
 class SentList:
     """The list of messages in a request. Its ends are read first, and the rest only if that is necessary."""
 
-    def __init__(self, api: Api, body: RequestBody) -> None:
+    def __init__(self, api: Api, body: RequestBody, memory: KeyMemory) -> None:
         """Raises MsgspecError if the messages are neither a list nor a text."""
-        self._format = get_format(api.format)
+        self._format, self._memory = get_format(api.format), memory
         self._items = [body.fields[api.messages]] if body.items is None else body.items
 
     def __len__(self) -> int:
@@ -107,6 +132,14 @@ class SentList:
         return ""
 
     def _read(self, items: Sequence[Raw]) -> list[Key]:
+        if self._format.name == "openai_responses":  # Several items form one message.
+            return self._keys(items)
+        return [key for item in items for key in self._memory.keys(self._name(item), partial(self._keys, [item]))]
+
+    def _name(self, item: Raw) -> tuple[str, bytes]:
+        return self._format.name, blake2b(item, digest_size=16).digest()
+
+    def _keys(self, items: Sequence[Raw]) -> list[Key]:
         return [_key_of(message) for message in self._messages(items) if message.role != "system"]
 
     def _messages(self, items: Sequence[Raw]) -> list[Message]:
@@ -114,16 +147,21 @@ class SentList:
         return [message for value in values for message in self._format.parse(value)]
 
 
-def stored_keys(rows: Sequence[StoredMessage]) -> list[StoredKey]:
+def stored_keys(rows: Sequence[StoredMessage], memory: KeyMemory) -> list[StoredKey]:
     """Return the keys of stored messages that are neither the system's nor erased."""
     keys: list[StoredKey] = []
     for row in rows:
-        message = wire.decode_message(row.body) if row.body else None
-        if message is not None and message.role != "system":
-            is_recorded = row.stamp.usage is not None or row.stamp.stop is not None
-            text = _text_of(message) if message.role == "assistant" else ""
-            keys.append(StoredKey(_key_of(message), is_recorded, text))
+        if not row.body:
+            continue
+        is_recorded = row.stamp.usage is not None or row.stamp.stop is not None
+        for key in memory.keys((row.id, row.is_released), partial(_keys_of_body, row.body)):
+            keys.append(StoredKey(key, is_recorded, row.body))
     return keys
+
+
+def _keys_of_body(body: bytes) -> list[Key]:
+    message = wire.decode_message(body)
+    return [_key_of(message)] if message.role != "system" else []
 
 
 def _text_of(message: Message) -> str:
