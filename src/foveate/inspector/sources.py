@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ..conversation import Conversation
 from ..core.profiles import window_of
+from ..errors import BadSetting
 from ..models.known import format_of_model
 from ..open import Options, open_conversation, open_store
 from ..ports import Database, Head, Store, StoredMessage, complete
@@ -157,20 +158,26 @@ class StoreSource:
 
 
 def open_stored(store: Database, head: Head) -> Conversation:
-    """Open a stored conversation to read it: with the format and the window of its model, and without a policy."""
+    """Open a stored conversation to read it, without a policy.
+
+    Format, window, counter and prices are those of the model of the newest replies, if they name one.
+    """
     rows = store.messages(head, max(1, head.position - _NEWEST + 1), head.position)
     model = next((row.stamp.model for row in reversed(rows) if row.stamp.model), "")
-    facts: dict[str, Any] = {}
-    if window := window_of(model) if model else None:
-        facts["window"] = window
+    spoken = format_of_model(model) if model else None
+    settings: dict[str, Any] = {"format": spoken or _format_of(rows), "model": model or None}
+    if model and (window := window_of(model)) is not None:
+        settings["window"] = window
+    try:
+        return _open_to_read(store, head, settings)
+    except BadSetting:  # The model does not speak this format, or does not have this window, any more.
+        return _open_to_read(store, head, {"format": _format_of(rows)})
+
+
+def _open_to_read(store: Database, head: Head, settings: dict[str, Any]) -> Conversation:
+    # The texts name handles, as in the newest request.
     return open_conversation(
-        head.name,
-        store=store,
-        format=(format_of_model(model) if model else None) or _format_of(rows),
-        policy="off",
-        expand=True,  # The texts name handles, as in the newest request.
-        options=Options(tenant=head.tenant),
-        **facts,
+        head.name, store=store, policy="off", expand=True, options=Options(tenant=head.tenant), **settings
     )
 
 
