@@ -247,6 +247,8 @@ class Appender:
         self._state = state
         self.rows: Sequence[StoredMessage] = ()
         """The rows that were added last."""
+        self.messages: Sequence[Message] = ()
+        """The messages of these rows."""
 
     def append(
         self,
@@ -279,6 +281,7 @@ class Appender:
             before = state.head.position
             try:
                 self.rows = self._extend(batch, facts.owner) if after is None else self._add(batch, facts.owner)
+                self.messages = batch.messages
             except ConflictError:
                 state.refresh()
                 if facts.step and (stored := self._rows_of_step(facts.step, batch.bodies, before)):

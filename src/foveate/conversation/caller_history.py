@@ -29,6 +29,7 @@ _COMPARED = dict, list, tuple, str, bytes, Message, Struct
 """Types of items that are compared by value. Other objects are recognised by their identity."""
 _ERASED_ROLES: Mapping[str, Role] = {"system": "system", "assistant": "assistant", "tool": "tool"}
 """Roles of erased messages, by their origin; all others are of the user."""
+_NO_TRAITS: Mapping[int, Traits] = {}
 
 
 class ReadMessage(NamedTuple):
@@ -243,8 +244,13 @@ class CallerHistory:
         """The text of the newest reply; "" if there is none."""
         return self._reply.message.text if self._reply else ""
 
-    def add_rows(self, rows: Iterable[tuple[StoredMessage, Message]]) -> list[int]:
-        """Add stored messages after the known ones; return the indices of those that lists show."""
+    def add_rows(
+        self, rows: Iterable[tuple[StoredMessage, Message]], read: Mapping[int, Traits] = _NO_TRAITS
+    ) -> list[int]:
+        """Add stored messages after the known ones; return the indices of those that lists show.
+
+        `read`: the traits of messages that were just read from a list, by identity.
+        """
         added: list[int] = []
         for row, body in rows:
             self.position, self.tip = row.position, row.id
@@ -259,7 +265,7 @@ class CallerHistory:
                 if body.result is not None and row.stamp.expanded:
                     self._answer(body.result.call_id)
                 continue
-            traits, is_erased = _traits(own, row.stamp.key), not row.body
+            traits, is_erased = read.get(id(own)) or _traits(own, row.stamp.key), not row.body
             if is_erased:
                 role = _ERASED_ROLES.get(row.stamp.origin, "user")
                 traits = traits._replace(key=b"erased" + row.body_hash.encode(), role=role)

@@ -8,7 +8,7 @@ name.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -252,10 +252,7 @@ class CallerList:
         if history is None or branch != self._branch or history.position > head.position:
             history = CallerHistory(self._stored)
         if history.position < head.position:
-            rows = self._appender.rows
-            if not (rows and rows[0].position == history.position + 1 and rows[-1].id == head.tip):
-                rows = state.store.messages(head, history.position + 1, head.position)
-            history.add_rows(self._with_bodies(rows))
+            history.add_rows(self._rows_after(history.position))
         if history.number < head.number:
             records = [record for _, record in state.store.records(head, history.number)]
             if True in [history.add_record(record) for record in records]:
@@ -263,10 +260,15 @@ class CallerList:
         self._branch = branch
         return history
 
-    def _with_bodies(self, rows: Iterable[StoredMessage]) -> list[tuple[StoredMessage, Message]]:
-        pairs = [(row, decoded(row)) for row in rows]
+    def _rows_after(self, position: int) -> list[tuple[StoredMessage, Message]]:
+        """Return the rows after this position, and their messages."""
+        state, own = self._state, self._appender
+        if own.rows and own.rows[0].position == position + 1 and own.rows[-1].id == state.head.tip:
+            pairs = list(zip(own.rows, own.messages, strict=True))
+        else:
+            pairs = [(row, decoded(row)) for row in state.store.messages(state.head, position + 1, state.head.position)]
         for _, message in pairs:
-            self._state.format.learn(message)
+            state.format.learn(message)
         return pairs
 
     # ------------------------------------------------------------------------------------------------------- applying
@@ -288,12 +290,10 @@ class CallerList:
         is_alone = True
         if changes.tail:
             position = state.head.position
-            added = self._add([new.message(spot.item, spot.part) for spot in changes.tail])
-            rows = self._appender.rows
-            if not (rows and rows[0].position == position + 1 and rows[-1].id == state.head.tip):
-                rows = state.store.messages(state.head, position + 1, state.head.position)
-            added = tuple(id for id in added if not history.has(id))
-            indices = iter(history.add_rows(self._with_bodies(rows)))
+            messages = [new.message(spot.item, spot.part) for spot in changes.tail]
+            added = tuple(id for id in self._add(messages) if not history.has(id))
+            read = {id(message): spot.traits for (message, _), spot in zip(messages, changes.tail, strict=True)}
+            indices = iter(history.add_rows(self._rows_after(position), read))
             index = next(indices, None)
             for spot in changes.tail:  # An answer to a call that was answered before is not added.
                 if index is not None and history.known[index].says(spot):

@@ -18,6 +18,7 @@ from .messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, T
 __all__ = ["message_key"]
 
 _encode = msgspec.json.Encoder().encode
+_sorted_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 _MARKS = frozenset({"cache_control", "cachePoint", "id", "status"})
 """Fields of a provider's block that say nothing: marks for its cache, and what it assigns."""
 
@@ -80,4 +81,4 @@ def _plain(text: str, marks: frozenset[str] = frozenset()) -> str:
         return text
     if isinstance(value, dict):
         value = {key: value[key] for key in value if key not in marks}
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return _sorted_json(value)

@@ -135,11 +135,12 @@ def _table(sample: Sequence[str]) -> bool:
         return False
     if _CAPITALS.match(sample[0].strip()) and sum([1 for line in sample if len(line.split()) > 2]) > 0.85 * len(sample):
         return True
+    first = sample[0].strip()
     for mark in ("\t", "|", ",", ";"):
-        counts = [line.strip().count(mark) for line in sample]
-        usual = max(set(counts), key=counts.count)
-        if usual >= 2 and counts.count(usual) > 0.85 * len(counts) and counts[0] == usual:
-            return True
+        if (columns := first.count(mark)) >= 2:
+            rows = sum([1 for line in sample if line.strip().count(mark) == columns])
+            if rows > 0.85 * len(sample):
+                return True
     return False
 
 
@@ -148,10 +149,10 @@ _COUNTED = 200_000
 _GIST = 80
 
 _DEFINITIONS = re.compile(
-    r"^[ \d→\t|:]*(?:(?:export|default|async|pub|public|private|protected|static|abstract|final)[ ]+){0,4}"
-    r"(?:func|function|def|class|interface|struct|enum|impl|fn|type|trait)[ ]+[\w(*]",
-    re.MULTILINE,
+    r"\n[ \d→\t|:]*(?:(?:export|default|async|pub|public|private|protected|static|abstract|final)[ ]+){0,4}"
+    r"(?:func|function|def|class|interface|struct|enum|impl|fn|type|trait)[ ]+[\w(*]"
 )
+"""It begins with a line break, so that the search skips all other characters."""
 _FILES_CHANGED = re.compile(r"^(?:diff --git |\+\+\+ (?=b/|[^b]))", re.MULTILINE)
 _HEADINGS = re.compile(r"^#{1,6} ", re.MULTILINE)
 _TITLE = re.compile(r"<title>([^<]{1,200})", re.IGNORECASE)
@@ -178,7 +179,7 @@ def _items(kind: str, text: str, lines: int) -> tuple[int, str]:
     counted = text if len(text) <= _COUNTED else ""
     match kind:
         case "code":
-            return len(_DEFINITIONS.findall(counted)), "definitions"
+            return len(_DEFINITIONS.findall(f"\n{counted}")), "definitions"
         case "diff":
             return counted.count("\ndiff --git ") + counted.startswith("diff --git "), "files"
         case "matches":

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from ..core.caches import cached
 
-__all__ = ["CALLED_RUN", "RUN_CHARACTER", "is_name", "names_in", "rate"]
+__all__ = ["CALLED_RUN", "RUN_CHARACTER", "is_name", "names_in", "rate", "worth_of"]
 
 _WHOLE_RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,}")
 CALLED_RUN = re.compile(r"([A-Za-z0-9_./\-#@]{6,120})(\(?)")
@@ -60,10 +60,11 @@ def rate(run: str) -> tuple[str, int, float]:
     name = run.strip(_EDGES)
     if not is_name(name):
         return "", 0, 0.0
-    return name, run.index(name), _worth(name)
+    return name, run.index(name), worth_of(name)
 
 
-def _worth(name: str) -> float:
+def worth_of(name: str) -> float:
+    """Return the worth of an identifier."""
     if len(name) > 40 and _LONG_HASH.match(name) and "." not in name:
         return 0.4
     if "/" in name:

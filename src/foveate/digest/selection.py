@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
-from .names import CALLED_RUN, names_in, rate
+from .names import CALLED_RUN, names_in, rate, worth_of
 from .values import Line
 
 __all__ = ["clip", "floor_for", "room_for", "room_for_musts", "room_for_texts", "select_lines", "select_names"]
@@ -110,7 +110,7 @@ def select_names(names: Iterable[str], room: int, *, floor: float = 0.0) -> list
     density: dict[str, float] = {}
     alike: dict[str, int] = {}
     for name in names:
-        each = rate(name)[2] / (len(name) + 1)
+        each = worth_of(name) / (len(name) + 1)
         if _DIGIT.search(name):
             series = _DIGIT.sub("0", name)
             seen = alike[series] = alike.get(series, 0) + 1

@@ -140,14 +140,14 @@ def _unwrap(source: Source, text: str) -> None:
 def remove_numbers(source: Source) -> None:
     """Replace the numbers of the rows by those that a file viewer printed before the lines, and remove these."""
     rows = source.rows
-    matches = [(index, _VIEWED.match(line)) for index, (_, line) in enumerate(rows[:40]) if line]
-    if len(matches) < 3 or sum(1 for _, match in matches if match) < 0.6 * len(matches):
+    begin = [_VIEWED.match(line) for _, line in rows[:40] if line]
+    if len(begin) < 3 or len(list(filter(None, begin))) < 0.6 * len(begin):
         return
+    matches = [_VIEWED.match(line) for _, line in rows]
     first = last = 0
     expected = -1
     steady = 0
-    for index, (_, line) in enumerate(rows):
-        match = _VIEWED.match(line)
+    for index, match in enumerate(matches):
         if not match:
             continue
         shown = int(match[1][:12])
@@ -161,8 +161,7 @@ def remove_numbers(source: Source) -> None:
         return
     begins = rows[0][0]
     shown = first
-    for index, (_, line) in enumerate(rows):
-        match = _VIEWED.match(line)
+    for index, (match, (_, line)) in enumerate(zip(matches, rows, strict=True)):
         if match:
             shown = int(match[1][:12])
             line = line[match.end() :]
