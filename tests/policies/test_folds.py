@@ -167,10 +167,16 @@ def entries_of(*text: Message):
     return plan_of(Story(*text), lambda view: ()).after.entries
 
 
+def text_of_fold(*given, **options) -> str:
+    text, names = fold_steps(*given, **options)
+    assert names_of(text) <= names | options.get("named", set())
+    return text
+
+
 def test_a_name_is_written_once():
     listing = "\n".join(f"src/part_{n}.py" for n in range(200))
-    short = fold_steps(entries_of(call("a", "ls"), answer("a", listing), call("b", "ls"), answer("b", listing)))
-    again = fold_steps(entries_of(call("a", "ls"), answer("a", listing)), named=names_of(listing))
+    short = text_of_fold(entries_of(call("a", "ls"), answer("a", listing), call("b", "ls"), answer("b", listing)))
+    again = text_of_fold(entries_of(call("a", "ls"), answer("a", listing)), named=names_of(listing))
     kept = names_of(short)
     assert len(kept) > 20
     assert all(short.count(f"{name}\n") <= 2 for name in kept)  # Once, in the line that describes the result.
@@ -183,7 +189,7 @@ def test_a_fold_lists_the_new_names_of_results():
         for n in range(40)
     )
     assert {"load_part_2", "part_9"} <= set(select_names(unique_names(code), 2_000))
-    short = fold_steps(
+    short = text_of_fold(
         entries_of(call("a", "Read"), answer("a", code)), named=names_of(code) - {"load_part_2", "part_9"}
     )
     assert short.split("\n")[2:] == ["    … load_part_2 part_9"]
@@ -193,7 +199,7 @@ def test_a_fold_lists_the_names_of_long_texts_and_arguments():
     plan = "I change things in order. " * 12 + "First comes run_all in src/main.py."
     code = "x = 1\n" * 60 + "def run_all(): return load_rows(run_all)\n"
     text = Message("assistant", (Text(plan), ToolCall("a", "write", json.dumps({"path": "b.txt", "content": code}))))
-    first, names, called, *_ = fold_steps(entries_of(text, answer("a"))).split("\n")
+    first, names, called, *_ = text_of_fold(entries_of(text, answer("a"))).split("\n")
     assert first.startswith("m1 I change things in order.")
     assert names == "    … run_all src/main.py"
     assert called.startswith("  write(path=b.txt, content=x = 1")
@@ -215,19 +221,19 @@ def test_short_texts_are_whole_and_failures_are_marked():
         answer("a", "ok"),
         answer("b", "no", state="error"),
     ]
-    assert fold_steps(entries_of(*text)) == ("m1 I look.\n  tool()\n  → m2 ok\n  tool()\n  → m3 failed no")
+    assert text_of_fold(entries_of(*text)) == ("m1 I look.\n  tool()\n  → m2 ok\n  tool()\n  → m3 failed no")
 
 
 def test_a_long_text_keeps_its_beginning():
     long = "The parser fails on empty input. " + "It then goes on as if nothing were wrong. " * 40
-    assert fold_steps(entries_of(say(long))).startswith("m1 ")
-    assert "The parser fails on empty input." in fold_steps(entries_of(say(long)))
+    assert text_of_fold(entries_of(say(long))).startswith("m1 ")
+    assert "The parser fails on empty input." in text_of_fold(entries_of(say(long)))
 
 
 @pytest.mark.parametrize("arguments", ["[1, 2]", "not JSON", '{"a": ' * 3_000, '{"text": "\\ud800 lone"}', ""])
 def test_any_arguments_are_written(arguments):
     text = Message("assistant", (ToolCall("a", "tool", arguments),))
-    assert fold_steps(entries_of(text, answer("a"))).startswith("m1 tool(")
+    assert text_of_fold(entries_of(text, answer("a"))).startswith("m1 tool(")
 
 
 # -------------------------------------------------------------------------------------------------- with other policies

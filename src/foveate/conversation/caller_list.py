@@ -291,13 +291,14 @@ class CallerList:
         if changes.tail:
             position = state.head.position
             messages = [new.message(spot.item, spot.part) for spot in changes.tail]
+            state.is_taken_over = not position
             added = tuple(id for id in self._add(messages) if not history.has(id))
             read = {id(message): spot.traits for (message, _), spot in zip(messages, changes.tail, strict=True)}
             indices = iter(history.add_rows(self._rows_after(position), read))
             index = next(indices, None)
             for spot in changes.tail:  # An answer to a call that was answered before is not added.
                 if index is not None and history.known[index].says(spot):
-                    shown.append((index, spot._replace(is_cut=False)))
+                    shown.append((index, spot._replace(is_cut=False) if spot.is_cut else spot))
                     index = next(indices, None)
             is_alone = index is None
         history.accept(new, shown, changes.absent)

@@ -87,6 +87,8 @@ class State:
         self._pending: tuple[str, int] | None = None  # tip and newest edit that the last, unanswered call saw
         self._calls: dict[int, tuple[str, int]] = {}  # model and estimate of the newest calls, by number
         self._requested: dict[str, int] = {}  # time of the last request of each model
+        self.is_taken_over = False
+        """Whether the history is a list that the caller already had, and no request was sent since."""
         self._prepared: tuple[Entry, ...] | None = None  # entries of the view that was prepared last
         self._branch: int | None = None  # branch that the projection shows
         self._erased = 0  # newest erasure that the projection reflects
@@ -306,6 +308,7 @@ class State:
         """Note that a request with this view is about to be sent."""
         self._turn, self._pending = view.turn, (self.head.tip, self.head.number)
         self._requested[self.model.name] = view.call.now
+        self.is_taken_over = False
         self._prepared = view.entries
         self._calls[view.turn] = self.model.name, self.limits.estimated(view)
         self._calls.pop(view.turn - _CALLS, None)
@@ -331,8 +334,9 @@ class State:
         """Return entries as a view with these tasks."""
         now, turn, facts = self.clock(), self.next_turn(), self.projection.facts
         model, profile = self.model, self.model.profile
-        # Each model has a cache of its own.
-        last = self._requested.get(model.name) or (facts.replied if facts.model in ("", model.name) else 0)
+        # Each model has a cache of its own. None holds a request that begins with other tools, as the first one does.
+        is_known = facts.model in ("", model.name) and not self.is_taken_over
+        last = self._requested.get(model.name) or (facts.replied if is_known else 0)
         # If the clock was set back, the elapsed time is unknown, and 0 is assumed.
         idle = max(now - last, 0) / 1000 if last else None
         call = CallContext(now, idle, model.prices, model.name, profile.binds_reasoning)

@@ -176,12 +176,12 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
         """Return the readable text of the message and its tool result, parts joined by newlines, without reasoning and
         calls.
         """
-        return "\n".join(part.text for part in self.parts if isinstance(part, Text | ToolResult))
+        return "\n".join([part.text for part in self.parts if isinstance(part, (Text, ToolResult))])
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """Return the tool calls of the message."""
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
     @property
     def result(self) -> ToolResult | None:

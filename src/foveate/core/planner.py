@@ -9,7 +9,7 @@ unknown content, and edits without an effect.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -38,10 +38,22 @@ from .rendering import can_apply
 from .summaries import Answer, NeedsSummary, SummaryRequest
 from .view import Entry, View
 
-__all__ = ["OpenRequest", "Plan", "Policy", "Stage", "answer_edits", "make_plan"]
+__all__ = ["CostlyPolicy", "OpenRequest", "Plan", "Policy", "Stage", "answer_edits", "make_plan"]
 
 Policy = Callable[[View], Iterable[Edit | NeedsSummary]]
 """A function that reads a view and returns edits with reasons. Equal views must give equal edits."""
+
+
+class CostlyPolicy:
+    """A policy that can leave out the edits of messages that other policies edit: their texts would be made in vain."""
+
+    def __init__(self, edits: Callable[[View, Set[str]], Iterable[Edit | NeedsSummary]]) -> None:
+        """`edits`: returns the edits for a view, but for those of messages with these ids."""
+        self.edits_besides = edits
+
+    def __call__(self, view: View) -> Iterable[Edit | NeedsSummary]:
+        """Return all edits for a view."""
+        return self.edits_besides(view, frozenset())
 
 
 class Stage(Struct, frozen=True):

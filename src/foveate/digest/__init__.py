@@ -7,7 +7,7 @@ text in bounded time.
 from __future__ import annotations
 
 from ..core.caches import cached_by_text
-from .description import describe_text
+from .description import LOOKED_AT, describe_text
 from .listings import unfold_paths
 from .names import names_in
 from .readers import read_lines
@@ -34,9 +34,9 @@ _LARGE = 8_000
 
 
 @cached_by_text(128)
-def describe(text: str) -> Description:
-    """Return the kind, size and topic of a text."""
-    return describe_text(text)[0]
+def describe(text: str, looked_at: int = LOOKED_AT) -> Description:
+    """Return the kind, size and topic of a text. Its first `looked_at` characters decide the kind."""
+    return describe_text(text, looked_at)[0]
 
 
 @cached_by_text(128)

@@ -144,7 +144,8 @@ def _table(sample: Sequence[str]) -> bool:
     return False
 
 
-_LOOKED_AT = 3_000
+LOOKED_AT = 3_000
+"""Characters of the beginning that decide the kind and the topic."""
 _COUNTED = 200_000
 _GIST = 80
 
@@ -163,10 +164,10 @@ _EDITED = re.compile(
 )
 
 
-def describe_text(text: str) -> tuple[Description, Source]:
+def describe_text(text: str, looked_at: int = LOOKED_AT) -> tuple[Description, Source]:
     """Return the description of a text, and its beginning as lines."""
-    source = read_source(text[:_LOOKED_AT])
-    begins = text[:_LOOKED_AT]
+    source = read_source(text[:looked_at])
+    begins = text[:looked_at]
     lines = text.count("\n") + (not text.endswith("\n") if text else 0)
     binary = len(_CONTROL.findall(begins)) > len(begins) // 20
     kind = "edit" if _EDITED.match(begins) else detect_kind(source.rows, begins, binary)

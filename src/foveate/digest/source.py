@@ -70,9 +70,12 @@ def read_source(text: str) -> Source:
                     _add(rows, here, part.rstrip())
                 here += 1
         else:
-            for line in piece.split("\n"):
-                _add(rows, here, line.rstrip())
-                here += 1
+            numbered = list(enumerate([line.rstrip() for line in piece.split("\n")], here))
+            if max([len(line) for _, line in numbered]) <= _LONG_LINE:
+                rows += numbered
+            else:
+                for here, line in numbered:
+                    _add(rows, here, line)
     source = Source(rows, lines, sampled=len(stretches) > 1, escaped=escaped)
     _unwrap(source, text)
     return source

@@ -98,13 +98,16 @@ class _WhenItPays:
 
     def __call__(self, view: View) -> list[Edit | NeedsSummary]:
         edits = _collect_edits(self._policies, view)
+        prices = self._prices or view.call.prices
+        if is_cold(view, prices):
+            return edits
         waiting = _WaitingEdits(view, edits)
         if not waiting.saved or measure_excess(view) or view.tokens > self._threshold * view.budget.usable:
             return edits
-        prices, bound = self._prices or view.call.prices, self._max_deferred
+        bound = self._max_deferred
         if bound <= 1:
             bound *= view.budget.usable
-        if is_cold(view, prices) or waiting.total > bound or self._pays(waiting, prices):
+        if waiting.total > bound or self._pays(waiting, prices):
             return edits
         newer_parts = waiting.newer_parts() if self._partly else ()
         paying = next((part.saved for part in newer_parts if self._pays(part, prices)), {})

@@ -7,11 +7,11 @@ Texts and call arguments of the model shrink too. User inputs and system prompts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Set
+from collections.abc import Collection, Iterator, Set
 
 from ..core.edits import Edit, Path
 from ..core.messages import Part, Text, ToolCall
-from ..core.planner import Policy
+from ..core.planner import CostlyPolicy, Policy
 from ..core.results import read_actions
 from ..core.view import Entry, View
 from ..digest import digest
@@ -114,21 +114,7 @@ def shrink_to_digest(
                 for path, text in forms:
                     yield replacement(entry, text, _NAME, f"older than the newest {passed:,} tokens", path)
 
-    return _ShrinkToDigest(edits)
-
-
-class _ShrinkToDigest:
-    """The policy of `shrink_to_digest`."""
-
-    def __init__(self, edits: Callable[[View, Set[str]], Iterator[Edit]]) -> None:
-        self._edits = edits
-
-    def __call__(self, view: View) -> Iterator[Edit]:
-        return self._edits(view, frozenset())
-
-    def edits_besides(self, view: View, taken: Set[str]) -> Iterator[Edit]:
-        """Return the edits, but for those of messages that another policy edits: their digests would be in vain."""
-        return self._edits(view, taken)
+    return CostlyPolicy(edits)
 
 
 class _Shortener:

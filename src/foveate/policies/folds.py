@@ -53,6 +53,8 @@ _ARGUMENT_MAX = 100
 _ARGUMENT_SHARE = 0.3
 _RESULT_MAX = 120
 """Characters of a result that is kept whole."""
+_LOOKED_AT = 1_000
+"""Characters of a result that decide its kind: enough for a line about it."""
 _NAMES_MAX = 400_000
 """Characters of a text that are searched for names."""
 _FLOOR = 0.7
@@ -134,10 +136,10 @@ class _Memo:
         """
 
         def make() -> tuple[int, str, frozenset[str]]:
-            names = frozenset[str]().union(*(names_of(entry.message.text) for entry in between))
-            steps = fold_steps(entries, named, names)
+            further = frozenset[str]().union(*(names_of(entry.message.text) for entry in between))
+            steps, names = fold_steps(entries, named, further)
             self._newest += 1
-            return self._newest, steps, (names | names_of(steps)) - named
+            return self._newest, steps, names - named
 
         return newest_forms(entries[-1], self, (node, between, entries[:-1]), make)
 
@@ -162,9 +164,9 @@ def _closed_stretches(view: View, old: int, least: int) -> Iterator[tuple[int, i
 
 
 def _may_fold(entry: Entry, turn: int) -> bool:
-    is_step = entry.is_result or entry.message.role == "assistant" or is_step_note(entry.message, entry.stamp)
-    is_message = entry.kind == "message" and entry.outline is not None
-    return is_step and is_message and not entry.is_pinned() and entry.renewed < turn
+    if entry.kind != "message" or entry.outline is None or entry.renewed >= turn or entry.is_pinned():
+        return False
+    return entry.message.role == "assistant" or entry.is_result or is_step_note(entry.message, entry.stamp)
 
 
 def _is_scattered(entries: Sequence[Entry], start: int, end: int) -> bool:
@@ -175,12 +177,14 @@ def _is_scattered(entries: Sequence[Entry], start: int, end: int) -> bool:
 # --------------------------------------------------------------------------------------------------- the text of a fold
 
 
-def fold_steps(entries: Sequence[Entry], named: Set[str] = frozenset(), further: Iterable[str] = ()) -> str:
-    """Return the text for the messages of whole units, one paragraph for each message of the model.
+def fold_steps(
+    entries: Sequence[Entry], named: Set[str] = frozenset(), further: Iterable[str] = ()
+) -> tuple[str, frozenset[str]]:
+    """Return the text for the messages of whole units, one paragraph for each message of the model, and its names.
 
-    Made from the appended messages, so the same steps give the same text. Each name (a path, an id, an identifier)
-    appears on one line only. `named`, `further`: names that need no line, since earlier messages hold them. `named` may
-    be large: it is neither copied nor iterated over.
+    Made from the appended messages, so the same steps give the same text. Each name (a path, an id, an identifier) is
+    listed once only. `named`, `further`: names that are not listed, since earlier messages hold them. `named` may be
+    large: it is neither copied nor iterated over. The returned names include `further`.
     """
     writer = _StepWriter(named, set(further))
     entries = native_steps(entries)
@@ -200,17 +204,16 @@ def fold_steps(entries: Sequence[Entry], named: Set[str] = frozenset(), further:
             lines += writer.result_lines(entry, entry.result or ToolResult("", (Text(source.text),)))
         else:
             lines += writer.step_lines(entry, source, answers)
-    return "\n".join(lines)
+    return "\n".join(lines), frozenset(writer.written)
 
 
 class _StepWriter:
-    """Writes the lines of steps, and remembers the names in them.
-
-    `named`: names that need no line. `written`: further ones, to which the names in the lines are added.
-    """
+    """Writes the lines of steps. `named`: names that are not listed. `written`: further ones."""
 
     def __init__(self, named: Set[str], written: set[str]) -> None:
-        self._named, self._written = named, written
+        self._named = named
+        self.written = written
+        """These names, and those in the lines."""
 
     def step_lines(self, entry: Entry, message: Message, answers: Mapping[str, Entry]) -> Iterator[str]:
         """Yield the lines of one message of the model, and of the results of its calls."""
@@ -228,7 +231,7 @@ class _StepWriter:
                 yield from self.result_lines(answer, result)
 
     def _write(self, line: str) -> str:
-        self._written.update(names_in(line))
+        self.written.update(names_in(line))
         return line
 
     def _text_lines(self, text: str) -> Iterator[str]:
@@ -269,7 +272,7 @@ class _StepWriter:
         if len(flat) <= _RESULT_MAX:
             yield self._write(f"  → {entry.handle}{mark} {flat}".rstrip())
             return
-        about = describe(text)
+        about = describe(text, _LOOKED_AT)
         yield self._write(f"  → {entry.handle}{mark} {about.kind}, {about.counted_items}: {about.gist}")
         room = room_for(len(text))
         if names := self._list_names(text, room, _FLOOR * floor_for(about.kind, len(text), room)):
@@ -280,9 +283,9 @@ class _StepWriter:
 
         `room`: characters. `floor`: the least worth of a name per character.
         """
-        new = [name for name in unique_names(text[:_NAMES_MAX]) if not (name in self._named or name in self._written)]
+        new = [name for name in unique_names(text[:_NAMES_MAX]) if not (name in self._named or name in self.written)]
         names = select_names(new, room, floor=floor)
-        self._written.update(names)
+        self.written.update(names)
         return f"… {' '.join(names)}" if names else ""
 
 

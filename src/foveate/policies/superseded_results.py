@@ -6,12 +6,12 @@ again, and a page or screenshot that a newer one replaced.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from posixpath import basename
 from typing import NamedTuple
 
 from ..core.edits import Edit
-from ..core.planner import Policy
+from ..core.planner import CostlyPolicy, Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .placeholders import is_longer, is_whole, replacement
@@ -70,7 +70,7 @@ def supersede(
         )
     classifier = create_classifier(reads, writes, looks, asks)
 
-    def policy(view: View) -> Iterator[Edit]:
+    def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
         tracker = ResultTracker(keep)
         for entry, state, call in classify_results(view, classifier):
             if call.kind != "other":
@@ -78,12 +78,12 @@ def supersede(
         if grace is not None:
             tracker.outdate_reads(view.turn - grace)
         for old, newer, reason in sorted(tracker.superseded, key=lambda item: item.old.position):
-            if is_whole(old) and not old.is_pinned() and old.renewed < view.turn:
+            if old.id not in taken and is_whole(old) and not old.is_pinned() and old.renewed < view.turn:
                 text = fill(placeholder.replace("{by}", newer.handle), old)
                 if is_longer(old, text):
                     yield replacement(old, text, _NAME, reason)
 
-    return policy
+    return CostlyPolicy(edits)
 
 
 class Superseded(NamedTuple):
