@@ -22,9 +22,12 @@ from foveate import (
     tool_result,
     user,
 )
-from foveate.conversation import caller_list
+from foveate.conversation import caller_history, caller_list
+from foveate.core import wire
 from foveate.core.message_keys import message_key
 from foveate.core.messages import Reasoning
+from foveate.core.view import View
+from foveate.core.wire import decode_message
 from foveate.errors import NotExpandable
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, say
@@ -581,6 +584,38 @@ def test_taking_over_a_cold_list_is_quick():
         chat.follow(mine)
         times.append(process_time() - start)
     assert min(times) < 0.12  # 15 ms on a computer of its own
+
+
+def test_taking_over_a_list_reads_each_message_once(monkeypatch: pytest.MonkeyPatch):
+    """Each message gets one key, and none is decoded from the bytes that were just made of it."""
+    keys: list[Message] = []
+    decoded: list[bytes] = []
+    monkeypatch.setattr(caller_history, "message_key", lambda message: keys.append(message) or message_key(message))
+    monkeypatch.setattr(wire, "decode_message", lambda body: decoded.append(body) or decode_message(body))
+    mine = conversation_of(20)
+    opened().follow(mine)
+    assert keys == mine
+    assert decoded == []
+
+
+def test_no_cache_holds_a_list_that_is_taken_over():
+    """Its first request has other tools than the caller's own ones, so edits need not wait."""
+    waited: list[float | None] = []
+
+    def policy(view: View) -> tuple[()]:
+        waited.append(view.call.idle)
+        return ()
+
+    chat = opened(policy=(policy,))
+    mine = conversation_of(3)
+    chat.follow(mine[:5])
+    chat.follow(mine)
+    for question in ("And?", "Why?"):
+        mine = [*mine, user(question)]
+        chat.prepare(messages=mine)
+        mine = [*mine, say("Because.")]
+    assert waited[0] is None
+    assert waited[-1] is not None
 
 
 # ------------------------------------------------------------------------------------------------------ real clients

@@ -17,6 +17,7 @@ from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Media, Message, Part, ToolCall
 from foveate.core.planner import Plan, Policy, make_plan
 from foveate.errors import BadSetting
+from foveate.policies import superseded_results
 from foveate.policies.pruning import prune_tool_outputs
 from foveate.policies.superseded_results import supersede
 from foveate.policies.tool_kinds import ASKS, LOOKS, READS, WRITES, CallKind, create_classifier, is_same_file
@@ -293,6 +294,18 @@ def test_wrong_numbers_are_refused(wrong: dict[str, int]):
 )
 def test_a_call_is_classified_by_name_and_arguments(tool: str, arguments: dict[str, object], deed: CallKind):
     assert create_classifier()(tool, json.dumps(arguments)) == deed
+
+
+def test_no_text_is_made_for_a_message_that_another_policy_edits(monkeypatch: pytest.MonkeyPatch):
+    """Of a cold list most superseded results are folded in the same plan."""
+    story, made = Story(*Run().read().read().read("/src/b.py").read("/src/b.py").said), list[str]()
+    view = plan_of(story, lambda view: ()).after
+    monkeypatch.setattr(superseded_results, "fill", lambda template, entry: made.append(entry.handle) or "[x]")
+    assert [edit.target.message for edit in AT_ONCE(view)] == [view.entries[2].id, view.entries[6].id]
+    made.clear()
+    (edit,) = AT_ONCE.edits_besides(view, {view.entries[2].id})
+    assert edit.target.message == view.entries[6].id
+    assert made == [view.entries[6].handle]
 
 
 @given(st.sampled_from([*READS, *WRITES, *LOOKS, *ASKS, "x"]), st.text() | st.from_type(dict).map(repr))
