@@ -48,7 +48,7 @@ class Mark(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """What the templates and scripts draw."""
+    """The geometry and the figures that the templates and scripts draw."""
 
     first: int
     """Index of the first call that is shown, from 0."""

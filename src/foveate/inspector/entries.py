@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 RowKind = Literal["whole", "digest", "placeholder", "fold", "summary", "expanded", "stand-in", "note", "continuation"]
-"""What a row shows, see `KINDS`."""
+"""The form in which a row shows its message, see `KINDS`."""
 
 KINDS: Mapping[RowKind, str] = {
     "whole": "shown as it was appended",
@@ -80,7 +80,7 @@ class EntryRow(Struct, frozen=True):
     last: int
     """Position of the last message that it stands for."""
     kind: RowKind
-    """What it shows."""
+    """The form in which it is shown."""
     content: ContentKind
     """The kind of content, as in the chart."""
     role: Role
@@ -108,7 +108,7 @@ class EntryRow(Struct, frozen=True):
     reason: str = ""
     """The reason of the newest edit."""
     author: str = ""
-    """Who wrote a summary, if it is known."""
+    """The author of a summary, if it is known."""
     sentences: tuple[str, ...] = ()
     """Why it looks as it does: a sentence for each edit, rule and pin."""
     receipts: tuple[tuple[int, int, str], ...] = ()

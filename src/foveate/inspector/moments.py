@@ -29,7 +29,7 @@ _CALL_IS_NEAR = 60
 
 
 class Moment(Struct, frozen=True):
-    """What the model saw at one call."""
+    """The view of one call."""
 
     turn: int
     """The number of the call."""
