@@ -207,7 +207,10 @@ def _drawing(request: Request, turn: int | None) -> dict[str, Any]:
         own = row.key.startswith("m")
         links = links_to(request, row.position, turn=(turn or 0) if own else None) if _is_addressable(row) else None
         form = "plain" if row.kind in ("digest", "fold", "placeholder") else ""
-        return render(part, path=path, call=row.call, links=links, limits=FOLDED, form=form)
+        content = render(part, path=path, call=row.call, links=links, limits=FOLDED, form=form)
+        if isinstance(part, ToolCall):
+            return Markup('<p class="calls">calls <b>{}</b></p>').format(part.name) + content
+        return content
 
     return {"draw": draw, "headline": _headline, "urls": Urls(request, turn)}
 

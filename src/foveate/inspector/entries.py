@@ -43,7 +43,7 @@ RowKind = Literal["whole", "digest", "placeholder", "fold", "summary", "expanded
 
 KINDS: Mapping[RowKind, str] = {
     "whole": "shown as it was appended",
-    "digest": "shown in a short form, made without a model",
+    "digest": "shown in a short form",
     "placeholder": "a short text stands for it",
     "fold": "finished steps in a few lines, made without a model",
     "summary": "one text stands for several messages",
@@ -59,8 +59,6 @@ _FOLDING = frozenset({"fold", "recap"})
 _FLOOR = "floor"
 """The policy whose text for a span is a placeholder."""
 _PLACEHOLDER = re.compile(r"\[[^\n]{0,600}\]")
-_PLACEHOLDER_TOKENS = 40
-"""A short form of at most this many tokens has room for a sentence and a handle only, as `content_kind` counts."""
 _CALL_IS_NEAR = 60
 """Entries before a result among which its call is looked for."""
 
@@ -74,7 +72,7 @@ class EntryRow(Struct, frozen=True):
     key: str
     """Its name on the page: the handle, and a number where several entries share one."""
     handle: str
-    """Its handle, `m12`, or that of a range, `m3-m17`."""
+    """Its handle, `m12`, or that of a range, `m3-m17`; "" for a text that no message has."""
     position: int
     """Position of the message, or of the first of a span."""
     last: int
@@ -155,11 +153,16 @@ def row_kind(entry: Entry, edit: Summarize | None = None) -> RowKind:
             return "fold" if policy in _FOLDING else "placeholder" if policy == _FLOOR else "summary"
         case "stand-in" | "note" | "continuation" as kind:
             return kind
-        case _ if entry.shrunk:
+        case _ if entry.shrunk and not _is_marked_only(entry):
             return "placeholder" if _is_placeholder(entry) else "digest"
         case _:
             copy = entry.stamp.expanded
             return "expanded" if entry.renewed or (copy is not None and copy.shows_original) else "whole"
+
+
+def _is_marked_only(entry: Entry) -> bool:
+    """Return whether the edits of a message left its content as it was: policies mark short results."""
+    return entry.tokens == entry.stamp.tokens and entry.message == entry.source
 
 
 def _is_placeholder(entry: Entry) -> bool:
@@ -174,7 +177,7 @@ def _is_placeholder(entry: Entry) -> bool:
     text = message.text
     if entry.stamp.origin == "tool" and (first := headline_of(message)):
         text = text[len(first) :]
-    return entry.tokens <= _PLACEHOLDER_TOKENS or _PLACEHOLDER.fullmatch(text.strip()) is not None
+    return not text.strip() or _PLACEHOLDER.fullmatch(text.strip()) is not None
 
 
 def places_of(view: View) -> list[RowPlace]:
@@ -219,10 +222,13 @@ def _entry_row(entry: Entry, records: Mapping[int, Record], calls: Mapping[str, 
     summary = edit if isinstance(edit, Summarize) else None
     sentences = explain(entry, records).split("\n")[1:] if entry.edits or entry.legalized or entry.pins else []
     result = entry.message.result
-    original = summary.tokens_before if summary else entry.stamp.tokens if entry.outline is not None else entry.tokens
+    original = entry.stamp.tokens if entry.outline is not None else entry.tokens
+    if summary is not None and record is not None:  # Edits by hand do not count what they replace.
+        freed = record.tokens_before - record.tokens_after if len(record.edits) == 1 else 0
+        original = summary.tokens_before or entry.tokens + max(0, freed)
     return EntryRow(
         key=_key(entry.handle, keys),
-        handle=f"{entry.handle}-m{entry.last}" if entry.span else entry.handle,
+        handle=f"{entry.handle}-m{entry.last}" if entry.span else entry.handle if entry.position else "",
         position=entry.position,
         last=max(entry.last, entry.position),
         kind=row_kind(entry, summary),
@@ -236,7 +242,9 @@ def _entry_row(entry: Entry, records: Mapping[int, Record], calls: Mapping[str, 
         turn=entry.stamp.turn,
         time=entry.stamp.time,
         is_pinned=bool(entry.pins),
-        is_changed=bool(entry.shrunk) or entry.span is not None or bool(entry.legalized),
+        is_changed=(bool(entry.shrunk) and not _is_marked_only(entry))
+        or entry.span is not None
+        or bool(entry.legalized),
         policy=(edit.policy or "by hand") if edit else "",
         reason=edit.reason if edit else entry.legalized,
         author=getattr(edit, "by", ""),

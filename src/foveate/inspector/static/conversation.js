@@ -133,15 +133,15 @@ function useTimeline(figure) {
   const names = JSON.parse(figure.dataset.names);
   const width = Number(figure.dataset.width);
   const plot = figure.querySelector(".plot.tokens");
-  const box = figure.appendChild(element("div", "tip"));
-  const hair = figure.appendChild(element("div", "hair"));
-  const brush = figure.appendChild(element("div", "brush"));
+  const plots = figure.querySelector(".plots");
+  const box = plots.appendChild(element("div", "tip"));
+  const hair = plots.appendChild(element("div", "hair"));
+  const brush = plots.appendChild(element("div", "brush"));
   box.setAttribute("role", "status");
   let start = null;
-  let chosen = data.turn.indexOf(Number(new URLSearchParams(location.search).get("turn")));
+  let chosen = data.turn.indexOf(Number(new URLSearchParams(location.search).get("turn") ?? 0));
 
   const money = (value) => (data.unit === "dollars" ? `$${value >= 1 ? value.toFixed(2) : value.toPrecision(3)}` : count(value));
-  const offset = () => plot.getBoundingClientRect().left - figure.getBoundingClientRect().left;
   const callAt = (x) => {
     const bounds = plot.getBoundingClientRect();
     return Math.min(width - 1e-6, Math.max(0, ((x - bounds.left) / bounds.width) * width));
@@ -164,10 +164,10 @@ function useTimeline(figure) {
     const head = element("div", "head");
     head.append(element("b", "", `Turn ${count(data.turn[at])}`), element("span", "muted", `before m${data.message[at]}`));
     box.replaceChildren(head, ...lines);
-    const x = offset() + (((left + data.right[at]) / 2) / width) * plot.clientWidth;
+    const x = (((left + data.right[at]) / 2) / width) * plot.clientWidth;
     hair.style.left = `${x}px`;
     figure.classList.add("pointed");
-    box.style.left = `${x + 16 + box.offsetWidth > figure.clientWidth ? Math.max(0, x - box.offsetWidth - 14) : x + 14}px`;
+    box.style.left = `${x + 16 + box.offsetWidth > plots.clientWidth + 150 ? Math.max(0, x - box.offsetWidth - 14) : x + 14}px`;
   };
   const leave = () => figure.classList.remove("pointed");
   const open = (turn) => {
@@ -184,10 +184,9 @@ function useTimeline(figure) {
 
   figure.addEventListener("pointermove", (event) => {
     if (start !== null) {
-      const from = plot.getBoundingClientRect().left - figure.getBoundingClientRect().left;
       const [a, b] = [start.x, event.clientX].map((x) => (callAt(x) / width) * plot.clientWidth).sort((x, y) => x - y);
       start.moved ||= b - a > 6;
-      brush.style.left = `${from + a}px`;
+      brush.style.left = `${a}px`;
       brush.style.width = `${b - a}px`;
       figure.classList.toggle("brushing", start.moved);
     }
