@@ -103,8 +103,7 @@ def chart_of(
     first = max(0, min(first, last - 1))
     if last <= first:
         return None
-    known = [amount >= 0 for amount in figures.amounts("dollars")[first:last]]
-    unit = "dollars" if all(known) else "tokens"
+    unit = "dollars" if figures.is_known("dollars", first, last) else "tokens"
     names = ("dollars", "dollars_unmanaged") if unit == "dollars" else ("cost", "cost_unmanaged")
     width = -(-(last - first) // _STEPS) or 1
     bounds = [*range(first, last, width), last]

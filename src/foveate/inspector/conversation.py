@@ -325,7 +325,7 @@ def _chart_values(request: Request, chat: Conversation, timeline: Timeline, *, w
         "turn": turn,
         "newest": newest,
         "calls": len(figures),
-        "neighbours": _neighbours(figures, turn),
+        "neighbours": _neighbours(figures, turn, timeline.is_complete),
         "call": _call_values(figures, turn),
         "sums": _sums(figures, chart),
         "urls": Urls(request, turn),
@@ -342,9 +342,11 @@ def _range(request: Request, figures: Figures) -> tuple[int, int]:
     return (low, high) if high > low else (0, len(figures))
 
 
-def _neighbours(figures: Figures, turn: int | None) -> tuple[int | None, int | None]:
+def _neighbours(figures: Figures, turn: int | None, is_complete: bool) -> tuple[int | None, int | None]:
     """Return the calls before and after a call; 0 stands for the coming one, None for none."""
     turns, total = figures.column("turn"), len(figures)
+    if turn is not None and not is_complete and (not total or turn >= turns[total - 1]):
+        return turn - 1 or None, turn + 1  # Calls without a reply are not known so far.
     if not total:
         return None, None
     if turn is None:

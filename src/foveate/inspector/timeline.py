@@ -150,7 +150,13 @@ class Figures:
     def total(self, name: str, first: int = 0, last: int | None = None) -> float:
         """Return the sum of an amount over the calls with index `first` to `last` - 1; unknown ones count as 0."""
         amounts = self._amounts[name][first : self.count if last is None else last]
-        return sum(amount for amount in amounts if amount > 0)
+        if not amounts or min(amounts) >= 0:
+            return sum(amounts)
+        return sum([amount for amount in amounts if amount > 0])
+
+    def is_known(self, name: str, first: int, last: int) -> bool:
+        """Return whether an amount of all calls with index `first` to `last` - 1 is known."""
+        return min(self._amounts[name][first:last], default=0.0) >= 0
 
     def commits_between(self, first: int, last: int) -> list[CommitFigures]:
         """Return the commits that the calls with index `first` to `last` - 1 saw first."""

@@ -249,13 +249,17 @@ export async function refreshChart() {
   }
 }
 
+let pause = 500; // milliseconds until the figures are asked for again
+
 function drawChart() {
   const figure = chart.querySelector("#timeline");
   if (figure) useTimeline(figure);
   const figures = chart.querySelector("#figures");
   const isUnread = document.getElementById("unread");
-  if (figures?.dataset.complete === "no" && !figures.querySelector(".bad")) setTimeout(refreshChart, 700);
-  else if (isUnread && figures?.dataset.complete === "yes" && !drawChart.reloaded) {
+  if (figures?.dataset.complete === "no" && !figures.querySelector(".bad")) {
+    setTimeout(refreshChart, pause);
+    pause = Math.min(8_000, pause * 1.5); // A long history takes minutes.
+  } else if (isUnread && figures?.dataset.complete === "yes" && !drawChart.reloaded) {
     drawChart.reloaded = true;
     location.reload();
   }
