@@ -87,7 +87,7 @@ _Key = tuple[str, bool, str, int]
 
 
 def _keys(entries: Sequence[Entry]) -> list[_Key]:
-    """Return a key for each entry. Several entries of one message are told apart by their kind and their order."""
+    """Return a key for each entry. Several entries of one message differ by their kind and their order."""
     seen: dict[tuple[str, bool, str], int] = {}
     keys: list[_Key] = []
     for entry in entries:

@@ -1,7 +1,7 @@
 """Self-contained HTML files: styles and scripts inside, and a policy that allows nothing else.
 
 A file opens without a server and requests nothing. Its content security policy names the hashes of its own style and
-script, so that nothing else in it runs, whatever a recording holds.
+script, so that no text of a recording runs.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ..errors import FoveateError
 __all__ = ["Cancelled", "Job", "Jobs", "Progress"]
 
 Progress = Callable[[int, int], object]
-"""Takes what is done and what there is to do. Raises Cancelled if nobody wants the result any more."""
+"""Takes what is done and what there is to do. Raises Cancelled if a person cancelled the job."""
 
 _WAITING_MAX = 16
 """Jobs that may wait; the oldest of more is cancelled."""

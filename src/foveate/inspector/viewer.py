@@ -1,6 +1,6 @@
 """Views of all calls for a saved file: every form of every message once, and the rows of each call as numbers.
 
-A file has a limited size. The rows of the newest views come first; what has no room is counted, and the file says so.
+A file has a limited size. The rows of the newest views come first; the file counts the others and says so.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_BUDGET = Budget(NO_WINDOW, 0, 10**15, 10**9)
 
 
 class Viewer(Struct, frozen=True):
-    """What the part of a file with the views needs."""
+    """The views of all calls as HTML, and the numbers that the script needs."""
 
     shown: Markup
     """The rows of the last view of the first replay."""
@@ -41,7 +41,7 @@ class Viewer(Struct, frozen=True):
     titles: tuple[str, ...]
     """The names of the replays."""
     notes: tuple[str, ...]
-    """What the file leaves out, in sentences."""
+    """Sentences about the content that the file leaves out."""
 
 
 class _Form(Struct):
