@@ -183,7 +183,8 @@ def _notes(
     size = f"{limit / 1_000_000:g} MB"
     for replay, each in zip(replays, changes, strict=True):
         if missing := len(replay.calls) - len(each):
-            yield f"The views of calls 1 to {missing:,} of {replay.row.policy} are left out: the file holds the newest."
+            under = f" under {replay.row.policy}" if len(replays) > 1 else ""
+            yield f"The views of calls 1 to {missing:,}{under} are left out: the file holds the newest."
     if cut:
         yield f"{cut:,} messages stand without their content: rows have {size} of room."
     if left_out:

@@ -281,5 +281,6 @@ def show_more(url: str | None, text: str, way: str = "here") -> Markup:
     `way`: what a script replaces by the page: the whole `block`, the line below it (`after`), or the link (`here`).
     """
     if url is None:
-        return element("span", "c-cut", text)
+        whole = text.removeprefix("Show all ")
+        return element("span", "c-cut", f"{whole} in all" if whole != text else text)
     return Markup('<a class="c-more" data-way="{}" href="{}">{}</a>').format(way, url, text)
