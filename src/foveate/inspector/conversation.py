@@ -350,7 +350,7 @@ def _neighbours(figures: Figures, turn: int | None, is_complete: bool) -> tuple[
     if not total:
         return None, None
     if turn is None:
-        return turns[total - 1], None
+        return (turns[total - 1] if is_complete else None), None
     at = figures.place_of(turn)
     after = at + 1 if at < total and turns[at] == turn else at
     return (turns[at - 1] if at else None), (turns[after] if after < total else 0)

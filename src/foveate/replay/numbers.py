@@ -21,7 +21,7 @@ def count(value: float | None) -> str:
 
 def brief(value: float) -> str:
     """Format a number for an axis, in at most five characters: `950`, `2.5k`, `150k`, `1.2M`."""
-    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+    for size, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if abs(value) >= size:
             return f"{value / size:.3g}{letter}"
     return f"{value:g}"
