@@ -29,6 +29,7 @@ from .instrumentation import Reporter
 from .journal_search import number_at
 from .list_comparison import Changes, Comparison
 from .state import State
+from .weak_methods import weakly
 
 __all__ = ["CallerList", "Followed", "ListItem"]
 
@@ -250,7 +251,7 @@ class CallerList:
         head = state.head
         branch = head.root, head.branch, head.erased
         if history is None or branch != self._branch or history.position > head.position:
-            history = CallerHistory(self._stored)
+            history = CallerHistory(weakly(self._stored))
         if history.position < head.position:
             history.add_rows(self._rows_after(history.position))
         if history.number < head.number:

@@ -39,6 +39,7 @@ from .plugins import Plugin, PluginRunner
 from .replies import Replies
 from .request_items import RequestItems, items_of
 from .state import State
+from .weak_methods import weakly
 
 __all__ = ["Exchange", "ModelChoice"]
 
@@ -70,9 +71,9 @@ class Exchange:
         plugins: Sequence[Plugin],
     ) -> None:
         self._state, self._appender, self._planner, self._reporter = state, appender, planner, reporter
-        self._plugins = PluginRunner(plugins, caller, self._report_failure) if plugins else None
+        self._plugins = PluginRunner(plugins, caller, weakly(self._report_failure)) if plugins else None
         self._owner = ""
-        self.caller_list = CallerList(state, editor, appender, reporter, self._read, self._append_new)
+        self.caller_list = CallerList(state, editor, appender, reporter, weakly(self._read), weakly(self._append_new))
         """The list of messages that the caller keeps."""
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
         self._may_expand = True  # Whether the last request may offer the tool `expand`

@@ -26,6 +26,7 @@ from .compaction import ROUNDS, Compactor
 from .prefetch import PendingSummary, SummaryPrefetch
 from .state import PLANS, State
 from .summary_fetcher import Attempts, SummaryFetcher
+from .weak_methods import weakly
 
 __all__ = ["Planner"]
 
@@ -54,7 +55,7 @@ class Planner:
         floor: Sequence[Stage],
     ) -> None:
         self.policies, self.floor = tuple(policies), tuple(floor)
-        self.compactor = Compactor(state, fetcher, self.policies, self._needed)
+        self.compactor = Compactor(state, fetcher, self.policies, weakly(self._needed))
         self._state, self._fetcher, self._prefetch, self._caller = state, fetcher, prefetch, caller
         self._checker = Checker(state.profile)
 

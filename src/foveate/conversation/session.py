@@ -38,6 +38,7 @@ from .plugins import Plugin
 from .prefetch import SummaryPrefetch
 from .replies import Replies
 from .state import State
+from .weak_methods import weakly
 
 if TYPE_CHECKING:
     from ..core.context import Context
@@ -115,9 +116,8 @@ class Session:
         self.past = Past(state)
         self.reporter = Reporter(state, on_event)
         self.exchange = Exchange(state, self.appender, self.editor, planner, self.reporter, caller, plugins)
-        self.expander = Expander(
-            state, self.editor, expand, add=self.exchange.say, expand=self.show_again, has_floor=bool(planner.floor)
-        )
+        say, show_again = weakly(self.exchange.say), weakly(self.show_again)
+        self.expander = Expander(state, self.editor, expand, add=say, expand=show_again, has_floor=bool(planner.floor))
         self.exchange.expander = self.expander
         self.replies = self.exchange.replies = Replies(state, self.editor)
         state.offers_expand = expand.offer is not False
