@@ -129,6 +129,7 @@ def proxy(
         return run_wrapped(made, [wrap, *arguments], os.environ, data_folder() / "proxy.log")
     local = f"http://{host}:{made.port}"
     print(f"Serving {local}. Set ANTHROPIC_BASE_URL={local} or OPENAI_BASE_URL={local}/v1.", file=sys.stderr)
+    print(f"{local}/foveate/ shows the conversations.", file=sys.stderr)
     serve(made, workers=workers)
     return 0
 

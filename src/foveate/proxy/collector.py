@@ -9,8 +9,7 @@ __all__ = ["spare_collector"]
 
 _THRESHOLDS: Final = (20_000, 5, 2)
 """A pass for every 20,000 new containers, and a full one for about every 400,000. Python's default of 700 for the first
-takes a tenth of the time of a request. Without full passes, the memory grows by each conversation that is dropped: its
-objects refer to each other."""
+takes a tenth of the time of a request, and the objects of a request, and of a conversation, form few cycles."""
 
 
 def spare_collector() -> None:
