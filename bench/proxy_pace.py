@@ -1,7 +1,7 @@
 """The proxy at a steady pace: 50 requests of 400 kB a second, and what it adds to the time of their first bytes.
 
-Proxy, provider and clients run in a process each. Ten conversations grow by a turn with each request. The same requests
-are only passed on before, at the same pace.
+Proxy, provider and clients run in a process each. Ten conversations of 200 to 600 kB grow by a turn with each request.
+The same requests are only passed on before, at the same pace.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
 
 def _requests(turns: int) -> tuple[list[bytes], list[bytes]]:
     """Return the first request of each conversation, and the later ones in the order in which they are sent."""
-    lists = [history(_BYTES - turns // 2 * 4_200, f"Question {number}?") for number in range(_CONVERSATIONS)]
-    first = [request("/v1/messages", messages) for messages in lists]
+    sizes = range(_BYTES // 2, _BYTES * 3 // 2, _BYTES // _CONVERSATIONS)  # So that they are not edited all at once.
+    lists = {f"service {size}": history(size - turns // 2 * 4_200, f"service {size}") for size in sizes}
+    first = [request("/v1/messages", messages) for messages in lists.values()]
     later = []
     for _ in range(turns):
-        for messages in lists:
-            messages += turn(len(messages))
+        for service, messages in lists.items():
+            messages += turn(len(messages), service)
             later.append(request("/v1/messages", messages))
     return first, later
 

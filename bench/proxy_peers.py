@@ -52,12 +52,12 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
         peers = [stack.enter_context(running_command(*found)) for found in commands(folder, upstream)]
         ours = peers[0]
         peers.append(_Peer("passed on by foveate", "/v1/other", ours.process, ours.port))
-        messages = history(_BYTES - count // 2 * 4_200, "Which log has an error?")
+        messages = history(_BYTES - count // 2 * 4_200, "the worker")
         spent, firsts = dict.fromkeys(peers, 0.0), {peer: list[float]() for peer in peers}
         for peer in peers:
             ask(peer.port, request(peer.path, messages, _HEADERS))
         for _ in range(count):
-            messages += turn(len(messages))
+            messages += turn(len(messages), "the worker")
             for peer in peers:
                 content, before = request(peer.path, messages, _HEADERS), _cpu(peer.process)
                 firsts[peer].append(ask(peer.port, content))
