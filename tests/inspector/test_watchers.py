@@ -337,7 +337,7 @@ def test_stopping_the_server_ends_all_streams():
 def test_stream_ends_when_its_page_is_gone():
     async def test(story: Story, steps: Steps, watchers: Watchers) -> None:
         gone = asyncio.Event()
-        page = watchers.watch(("a",), story.read, story.now, gone=gone.wait())
+        page = watchers.watch(("a",), story.read, story.now, gone=gone.wait)
         await anext(page)
         gone.set()
         assert [news async for news in page] == []

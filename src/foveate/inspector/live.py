@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -38,7 +39,7 @@ async def show_events(request: Request) -> Response:
 
     key = (tenant_of(request), request.path_params["source"], head.name)
     watchers = page_of(request).watchers
-    news = watchers.watch(key, read, Place.of(head), Place.read(text), _disconnected(request))
+    news = watchers.watch(key, read, Place.of(head), Place.read(text), partial(_disconnected, request))
     return StreamingResponse(stream(news), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 

@@ -249,11 +249,11 @@ class Watchers:
         read: Read,
         now: Place,
         seen: Place | None = None,
-        gone: Awaitable[object] | None = None,
+        gone: Callable[[], Awaitable[object]] | None = None,
     ) -> AsyncIterator[News]:
         """Yield what happens in the conversation with this key, until `stop`, or until it exists no more.
 
-        `now`: the newest place. `seen`: what the page has seen; None for `now`. `gone`: ends when the page is gone.
+        `now`: the newest place. `seen`: what the page has seen; None for `now`. `gone`: returns when the page is gone.
         """
         if self._is_stopped:
             return
@@ -291,8 +291,8 @@ class Watchers:
             watcher.stop()
 
 
-async def _end_after(gone: Awaitable[object], queue: asyncio.Queue[News | None]) -> None:
-    await gone
+async def _end_after(gone: Callable[[], Awaitable[object]], queue: asyncio.Queue[News | None]) -> None:
+    await gone()
     queue.put_nowait(None)
 
 
