@@ -66,6 +66,14 @@ def test_every_answer_has_the_headers(client, path):
     assert headers["cache-control"] in ("no-store", "private, max-age=86400")
 
 
+def test_browsers_keep_a_script_only_under_the_link_with_its_version(client):
+    named = re.findall(r'(?:src|href)="([^"]*/static/[^"]*)"', client.get("/").text)
+    assert any("palette.js?v=" in link for link in named)
+    assert {client.get(link).headers["cache-control"] for link in named} == {"private, max-age=86400"}
+    for link in ("/static/page.js", "/static/page.js?v=older"):
+        assert client.get(link).headers["cache-control"] == "no-store"
+
+
 def test_refusals_have_the_headers_too(client):
     answer = client.get("/", headers={"host": "evil.example"})
     assert answer.headers["content-security-policy"] == HEADERS["content-security-policy"]

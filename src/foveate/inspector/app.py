@@ -29,7 +29,7 @@ from . import (
 )
 from .access import Access, Guard
 from .jobs import Jobs
-from .pages import STATIC, Page, page
+from .pages import STATIC, VERSION, Page, page
 from .sources import Preparing, Source, Sources, StoreSource, by_key
 
 __all__ = ["build_app"]
@@ -97,7 +97,10 @@ async def _static(request: Request) -> Response:
     if name not in STATIC:
         raise HTTPException(404, f"There is no file {name[:80]!r}.")
     kind = guess_type(name)[0] or "application/octet-stream"
-    return Response(STATIC[name], media_type=kind, headers={"cache-control": "private, max-age=86400"})
+    # Scripts import one another without the version. Browsers ask for these each time.
+    is_current = request.query_params.get("v") == VERSION
+    headers = {"cache-control": "private, max-age=86400"} if is_current else {}
+    return Response(STATIC[name], media_type=kind, headers=headers)
 
 
 async def _show_progress(request: Request, error: Exception) -> Response:

@@ -28,6 +28,7 @@ from .watchers import Watchers
 
 __all__ = [
     "STATIC",
+    "VERSION",
     "Page",
     "form",
     "fragment",
@@ -50,7 +51,8 @@ STATIC: Final[dict[str, bytes]] = {
     path.name: path.read_bytes() for path in sorted((Path(__file__).parent / "static").iterdir()) if path.is_file()
 }
 """Scripts and styles by name. No other file can be requested."""
-_VERSION: Final = sha256(b"".join(STATIC.values())).hexdigest()[:12]
+VERSION: Final = sha256(b"".join(STATIC.values())).hexdigest()[:12]
+"""In the links to scripts and styles, so that browsers keep none of an older version."""
 
 
 class _Name(Convertor[str]):
@@ -115,7 +117,7 @@ def fragment(request: Request, template: str, status: int = 200, /, **values: An
     shared = {
         "link": partial(link, request),
         "form_token": lambda: access.form_token(tenant_of(request)),
-        "static": lambda name: link(request, "static", file=name, v=_VERSION),
+        "static": lambda name: link(request, "static", file=name, v=VERSION),
         "root": request.scope.get("root_path", "").rstrip("/"),
         "is_read_only": access.is_read_only,
         "notice": notices.get(tenant_of(request), request.query_params.get("notice", "")),
