@@ -28,12 +28,14 @@ HOSTS = sorted(
 SDKS = ("openai", "anthropic")
 _NO_NETWORK = re.compile(r"error sending request|failed to fetch|dns error|connection|timed out|offline", re.IGNORECASE)
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("uv") is None, reason="uv is not installed")]
+UV = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+"""The command of this environment, which need not be on the path."""
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(UV is None, reason="uv is not installed")]
 
 
 def uv(*arguments: str) -> None:
     """Run a command of uv. Fails if it fails, and skips if the index cannot be reached."""
-    done = subprocess.run(["uv", *arguments], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([str(UV), *arguments], capture_output=True, text=True, timeout=600)
     if done.returncode and _NO_NETWORK.search(done.stderr):
         pytest.skip(f"the package index cannot be reached: {done.stderr.strip()[-200:]}")
     assert done.returncode == 0, done.stderr
