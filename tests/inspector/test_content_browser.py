@@ -25,7 +25,27 @@ DIFF = (
     "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,3 @@\n def f():\n-    return 1\n+    return 2\n # end"
 )
 JSON = json.dumps({"rows": [{"n": n, "tags": ["a", "b"], "long": "x" * 3_000} for n in range(700)], "ok": True})
-PROSE = "# Plan\n\nSee [this](https://example.com/x) and `f`:\n\n- one\n- two\n\n```python\ndef f(): return 'x'\n```\n\n> quoted\n\n1. **bold**\n2. ~~old~~\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"  # noqa: E501
+PROSE = """\
+# Plan
+
+See [this](https://example.com/x) and `f`:
+
+- one
+- two
+
+```python
+def f(): return 'x'
+```
+
+> quoted
+
+1. **bold**
+2. ~~old~~
+
+| a | b |
+|---|---|
+| 1 | 2 |
+"""
 LOG = "\n".join([*(f"2026-01-01 10:00:{n:02} INFO step {n}" for n in range(40)), "2026-01-01 10:01:00 ERROR failed"])
 PAGE = "<!doctype html><html><head><title>Shop</title></head><body><h1>Hats</h1><p>Buy <a href='/hats/7'>this</a></p>"
 

@@ -159,7 +159,7 @@ class MessageLifecycleEvent(Struct, frozen=True):
     """One event in the life of a message of a loop agent."""
 
     type: LifecycleKind
-    """What happened."""
+    """The kind of the event."""
     turn: int
     """Number of the model call that it happened for."""
     message_index: int | None

@@ -106,7 +106,7 @@ class CostlyResult(Struct, frozen=True):
 
 
 class Spending(Struct, frozen=True):
-    """Where the input cost of a session went."""
+    """The input cost of a session, by kind of content and by result."""
 
     calls: int
     """Model calls."""

@@ -51,7 +51,7 @@ def ago(milliseconds: int, now: float) -> str:
 
 
 def end_of(path: str, most: int = 32) -> str:
-    """Return the last folders of a path, in about this many characters: `…/work/shop`."""
+    """Return the last folders of a path, in about this many characters: `…/projects/shop`."""
     if len(path) <= most:
         return path
     shown = path[-most:]

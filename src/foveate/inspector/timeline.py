@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from threading import Condition, Lock, Thread
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
@@ -120,9 +121,11 @@ class Figures:
 
     def call(self, index: int) -> CallFigures:
         """Return a call as a replay reports it. `turn` counts the calls with a reply, from 1."""
-        whole = {name: self._columns[name][index] for name in ("message", "tokens", "cached", *KINDS)}
-        costs = {name: self._amounts[name][index] for name in ("cost", "cost_unmanaged")}
-        return CallFigures(turn=index + 1, **whole, **costs)  # type: ignore[arg-type]
+        figures: dict[str, Any] = {
+            **{name: self._columns[name][index] for name in ("message", "tokens", "cached", *KINDS)},
+            **{name: self._amounts[name][index] for name in ("cost", "cost_unmanaged")},
+        }
+        return CallFigures(turn=index + 1, **figures)
 
     def model(self, index: int) -> str:
         """Return the model that answered a call; "" if it is not known."""

@@ -133,7 +133,7 @@ def _rendered(forms: Sequence[_Form], limit: int, is_folded: bool) -> tuple[list
     """Return the HTML of each form or None, and how many were left out, with their content or wholly."""
     characters = sum(sum(len(_text(part)) for part in form.row.parts) + _BARE for form in forms)
     limits = FOLDED.half if is_folded else FOLDED if characters * _HTML_RATIO > limit else _WHOLE
-    macro = environment().get_template("_rows.html.j2").module.entry_row  # type: ignore[attr-defined]
+    macro = environment().get_template("_rows.html.j2").module.entry_row  # type: ignore[attr-defined]  # A macro.
     html: list[Markup | None] = [None] * len(forms)
     left_out = cut = 0
     for number in sorted(range(len(forms)), key=lambda number: forms[number].rank):

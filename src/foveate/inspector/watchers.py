@@ -55,7 +55,7 @@ class Update(Struct, frozen=True, omit_defaults=True):
     """One event for a page."""
 
     kind: Kind
-    """What happened."""
+    """The kind of the event."""
     text: str = ""
     """The same in a few words, for people."""
     position: int = 0

@@ -31,6 +31,9 @@ _ALIKE = 0.3
 
 _CLASSES: dict[str, str] = {" ": "c-same", "+": "c-added", "-": "c-removed", "@": "c-hunk", "#": "c-file"}
 
+_MARKS: dict[str, Mark] = {"+": "+", "-": "-", " ": " "}
+"""Marks of the lines of a hunk, by their first character."""
+
 
 class DiffRow(Struct, frozen=True):
     """A line of a diff."""
@@ -94,9 +97,9 @@ def rows_of_patch(lines: Iterable[str]) -> list[DiffRow]:
             rows.append(DiffRow("@", line))
         elif line.startswith(("+++ ", "--- ")) and not inside:
             rows.append(DiffRow("#", line))
-        elif begin in ("+", "-", " "):
+        elif mark := _MARKS.get(begin):
             left, right = left - (begin != "+"), right - (begin != "-")
-            rows.append(DiffRow(begin, line[1:]))  # type: ignore[arg-type]
+            rows.append(DiffRow(mark, line[1:]))
         elif line.startswith("@@"):
             rows.append(DiffRow("@", line))
         else:

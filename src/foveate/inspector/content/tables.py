@@ -35,7 +35,7 @@ def split_table(lines: Sequence[str]) -> list[list[str]] | None:
         return None
     columns = len(cells[0])
     agree = sum([1 for row in cells if len(row) == columns])
-    # Where columns are separated by white space, an empty cell would move the others to the left.
+    # If white space separates the columns, an empty cell moves the later cells to the left.
     if not 2 <= columns <= _MOST_COLUMNS or agree < len(cells) * (0.9 if mark else 1.0):
         return None
     return cells

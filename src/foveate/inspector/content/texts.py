@@ -44,7 +44,7 @@ _SLACK = 1.3
 
 
 class Place(Struct, frozen=True):
-    """Where a text stands, and how a page of it is reached."""
+    """The place of a text: its path in a tree, and the addresses of its pages."""
 
     url: Callable[..., str] | None = None
     """Returns the URL of a page. Takes `first` (the number of a line or child), `form` and `at`. None: no pages."""

@@ -1,4 +1,4 @@
-"""Where Claude Code and Codex record their sessions on this computer, and in which project each session ran."""
+"""The folders in which Claude Code and Codex record sessions on this computer, and the project of each session."""
 
 from __future__ import annotations
 
