@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from foveate import assistant, tool_result, user
 from foveate.core.messages import Message, ToolCall
 from foveate.digest import names_in
+from foveate.digest.history.writing import Section, error_lines, fit_sections, read_sections
 from foveate.formats import get_format
 from foveate.summarizers import SummaryRequest, digest_history, first_characters
-from foveate.summarizers.history import Section, error_lines, fit_sections, read_sections
 from foveate.testing.strategies import histories
 
 

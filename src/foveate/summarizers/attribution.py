@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from ..core.summaries import SummaryRequest
-from .transcript import is_from_user, truncate_messages
+from ..digest.history.speakers import is_from_user, truncate_messages
 
 __all__ = ["Statements", "drop_inventions"]
 

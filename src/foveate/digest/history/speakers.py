@@ -1,0 +1,64 @@
+"""Speakers of messages: whether a user wrote them, and whether they are summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ...core.messages import Content, Message, Part, Text, ToolCall, ToolResult
+
+__all__ = ["is_from_user", "is_summary", "truncate_messages"]
+
+_OTHERS = frozenset(("system", "assistant", "tool", "plugin", "summary", "derived"))
+"""Origins of messages that no user typed."""
+_NOTE = "[Result for "
+"""Beginning of a tool result that became a note, because it can no longer answer its call."""
+
+
+def is_from_user(message: Message) -> bool:
+    """Whether a user wrote this message."""
+    return message.role == "user" and message.name not in _OTHERS and not message.text.startswith(_NOTE)
+
+
+def is_summary(message: Message) -> bool:
+    """Whether this message is a summary of several others."""
+    return message.role == "user" and message.name == "summary"
+
+
+def truncate_messages(messages: Sequence[Message], room: int) -> tuple[Message, ...]:
+    """Return the messages unchanged if they fit into `room` characters; else each gets an equal part of it."""
+    if sum(map(_length, messages)) <= room:
+        return tuple(messages)
+    each = room // len(messages)
+    return tuple(_truncate(message, each) if _length(message) > each else message for message in messages)
+
+
+def _length(message: Message) -> int:
+    return len(message.text) + sum(len(call.arguments) for call in message.calls)
+
+
+def _truncate(message: Message, room: int) -> Message:
+    return replace(message, parts=tuple(_part(part, room // len(message.parts)) for part in message.parts))
+
+
+def _part(part: Part, room: int) -> Part:
+    match part:
+        case ToolCall() if len(part.arguments) > room:
+            return replace(part, arguments=_ends(part.arguments, room))
+        case ToolResult():
+            each = room // max(1, len(part.content))
+            return replace(part, content=tuple(_content(content, each) for content in part.content))
+        case Text():
+            return Text(_ends(part.text, room))
+        case _:
+            return part
+
+
+def _content(part: Content, room: int) -> Content:
+    return Text(_ends(part.text, room)) if isinstance(part, Text) else part
+
+
+def _ends(text: str, room: int) -> str:
+    half = room // 2
+    return text if len(text) <= room else f"{text[:half]}\n{text[len(text) - half :]}"
