@@ -8,8 +8,8 @@ from hostile import MARK, fill_hostile
 from prepared import demo_messages, play
 
 from foveate import open_conversation
-from foveate.inspector.export import html_of
-from foveate.inspector.report import page as report_page
+from foveate.inspector.saved.export import html_of
+from foveate.inspector.saved.report import page as report_page
 from foveate.inspector.sources import StoreSource
 from foveate.replay.run import replay
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from foveate import open_conversation
 from foveate.errors import BadSetting
-from foveate.inspector.compare import compare
-from foveate.inspector.trials import SUGGESTED, check_policy, policy_choices, recording_of, try_policy, window_of
+from foveate.inspector.views.comparison import compare
+from foveate.inspector.views.trials import SUGGESTED, check_policy, policy_choices, recording_of, try_policy, window_of
 from foveate.replay.recordings.recording import RecordedMessage, Recording
 from foveate.testing import agent_run
 

@@ -16,8 +16,8 @@ from foveate.conversation.past import Past
 from foveate.core.stamps import Usage
 from foveate.edits import Hide, Replace, Span, Summarize, Target
 from foveate.inspector import build_app
-from foveate.inspector.chart import chart_of
-from foveate.inspector.timeline import timeline_of
+from foveate.inspector.views.chart import chart_of
+from foveate.inspector.views.timeline import timeline_of
 from foveate.open import open_store
 from foveate.ports import Store
 from foveate.replay.run import replay

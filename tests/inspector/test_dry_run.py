@@ -12,7 +12,7 @@ from foveate import Conversation, open_conversation
 from foveate.core.messages import Text
 from foveate.core.planner import Plan, make_plan
 from foveate.edits import Hide, Replace, Restore, Span, Summarize, Target
-from foveate.inspector.dry_run import DryRun, cached_tokens, measure_plan
+from foveate.inspector.changes.dry_run import DryRun, cached_tokens, measure_plan
 from foveate.open import Options
 from foveate.testing import agent_run, answer, call, say, text_of, user
 

@@ -12,8 +12,8 @@ from foveate.conversation.sync import Conversation
 from foveate.core.messages import Media, Message, ToolCall
 from foveate.core.stamps import Lease
 from foveate.edits import Hide, Replace, Span, Summarize, Target
-from foveate.inspector.entries import EntryRow, GapRow, index_at, places_of, readable, row_kind
-from foveate.inspector.moments import moments_of
+from foveate.inspector.views.entries import EntryRow, GapRow, index_at, places_of, readable, row_kind
+from foveate.inspector.views.moments import moments_of
 from foveate.open import Options, open_store
 from foveate.replay.lookup import content_kind
 from foveate.replay.recordings import read_recording

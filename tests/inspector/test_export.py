@@ -18,9 +18,9 @@ from test_report import read
 from foveate import open_conversation
 from foveate.core.messages import Message, Reasoning, Text, ToolCall, ToolResult
 from foveate.inspector import build_app
-from foveate.inspector.export import file_name, html_of
-from foveate.inspector.markdown import markdown_of
-from foveate.inspector.report import page
+from foveate.inspector.saved.export import file_name, html_of
+from foveate.inspector.saved.markdown import markdown_of
+from foveate.inspector.saved.report import page
 from foveate.inspector.sources import StoreSource
 from foveate.open import open_store
 from foveate.replay.run import replay
@@ -91,7 +91,7 @@ def test_file_keeps_its_limit_and_says_what_is_missing(url):
 
 
 def test_long_conversation_is_saved_with_its_newest_views(tmp_path, monkeypatch):
-    monkeypatch.setattr("foveate.inspector.export.CALLS", 25)
+    monkeypatch.setattr("foveate.inspector.saved.export.CALLS", 25)
     url = f"sqlite:///{tmp_path / 'long.db'}"
     play(url, "long", list(long_run(160)), window=10_000, policy="prune")
     with open_conversation("long", store=url, window=10_000, policy="off") as chat:

@@ -11,7 +11,7 @@ from clients import client_of
 
 from foveate import open_conversation
 from foveate.inspector import build_app
-from foveate.inspector.listing import figures_of
+from foveate.inspector.pages.listing import figures_of
 from foveate.open import open_store
 
 

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from foveate import open_conversation
 from foveate.inspector import Access, build_app
 from foveate.inspector.access import COOKIE, HEADERS
-from foveate.inspector.pages import form, page
+from foveate.inspector.pages.base import form, page
 from foveate.requests.access import token_key
 
 ANN, BEN = "ann-has-a-long-token", "ben-has-a-long-token"

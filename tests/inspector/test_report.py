@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from replay_samples import sample
 
-from foveate.inspector.report import page
+from foveate.inspector.saved.report import page
 from foveate.replay.corpus import sum_rows
 
 EMPTY = {"meta", "link", "br", "hr", "img", "input"}

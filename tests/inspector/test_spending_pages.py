@@ -10,8 +10,8 @@ from test_compare_pages import finished
 from foveate import open_conversation
 from foveate.core.stamps import Usage
 from foveate.inspector import build_app
-from foveate.inspector.spending import spending_of_conversation
-from foveate.inspector.timeline import timeline_of
+from foveate.inspector.views.spending import spending_of_conversation
+from foveate.inspector.views.timeline import timeline_of
 from foveate.open import open_store
 from foveate.replay.run import replay
 

@@ -12,7 +12,7 @@ from foveate import assistant, open_conversation, user
 from foveate.conversation.sync import Conversation
 from foveate.core.context import CostOf
 from foveate.core.stamps import Usage
-from foveate.inspector.timeline import Figures, Timeline, timeline_of
+from foveate.inspector.views.timeline import Figures, Timeline, timeline_of
 from foveate.open import Options, open_store
 from foveate.replay.recordings import read_recording
 from foveate.replay.result import ReplayResult

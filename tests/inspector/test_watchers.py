@@ -14,8 +14,8 @@ import pytest
 from foveate import Conversation, open_conversation
 from foveate.edits import Task
 from foveate.errors import StoreError
-from foveate.inspector.live import stream
-from foveate.inspector.places import Place
+from foveate.inspector.pages.live import stream
+from foveate.inspector.views.places import Place
 from foveate.inspector.watchers import HEARTBEAT, News, Update, Watchers, read_updates
 from foveate.policies import compact_on_overflow
 from foveate.testing import answer, call, say, text_of, user

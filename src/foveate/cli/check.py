@@ -21,7 +21,7 @@ from ..replay.recordings.recording import Recording
 from .options import Provider
 
 if TYPE_CHECKING:
-    from ..inspector.spending import Spending as Costs
+    from ..inspector.views.spending import Spending as Costs
 
 __all__ = ["body_of", "check", "positions_of"]
 
@@ -197,7 +197,7 @@ def _spending(messages: Sequence[Message]) -> Spending:
 def _costs(recording: Recording) -> Costs:
     """Return what the recorded calls cost if each sends everything before it."""
     from ..core.context import rates_of
-    from ..inspector.spending import spending_of_messages
+    from ..inspector.views.spending import spending_of_messages
     from ..open import cost_of
 
     cost = cost_of(recording.model) if recording.model else None
@@ -269,7 +269,7 @@ _RESULTS = 5
 
 def _print_costs(costs: Costs) -> None:
     """Print one short block: what the calls cost by kind of content, the results that cost most, and repetitions."""
-    from ..inspector.spending import SPENDING_NAMES
+    from ..inspector.views.spending import SPENDING_NAMES
     from ..replay.numbers import count, dollars, percent, plural
     from .output import heading, print_table, say
 

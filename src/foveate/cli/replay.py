@@ -210,7 +210,7 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, r
 
 
 def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices) -> str:
-    from ..inspector.report import page
+    from ..inspector.saved.report import page
 
     today = date.today()
     return page(

@@ -16,20 +16,10 @@ from starlette.routing import BaseRoute, Route
 
 from ..errors import BadInput, ConflictError, ConversationBusy, FoveateError, NoSuchConversation, UnknownHandle
 from ..ports import Store
-from . import (
-    action_pages,
-    compare_pages,
-    content_pages,
-    conversation,
-    export_pages,
-    job_pages,
-    listing,
-    live,
-    spending_pages,
-)
 from .access import Access, Guard
 from .jobs import Jobs
-from .pages import STATIC, VERSION, Page, page
+from .pages import actions, comparison, contents, conversation, exports, jobs, listing, live, spending
+from .pages.base import STATIC, VERSION, Page, page
 from .sources import Preparing, Source, Sources, StoreSource, by_key
 
 __all__ = ["build_app"]
@@ -40,13 +30,13 @@ def routes() -> list[BaseRoute]:
     return [
         *listing.routes(),
         *conversation.routes(),
-        *content_pages.routes(),
-        *action_pages.routes(),
+        *contents.routes(),
+        *actions.routes(),
         *live.routes(),
-        *spending_pages.routes(),
-        *compare_pages.routes(),
-        *export_pages.routes(),
-        *job_pages.routes(),
+        *spending.routes(),
+        *comparison.routes(),
+        *exports.routes(),
+        *jobs.routes(),
         Route("/static/{file}", _static, name="static"),
     ]
 

@@ -31,7 +31,7 @@ from ..core.edits import (
 from ..core.stamps import Stamp
 from ..errors import FoveateError, NoSuchConversation
 from ..ports import Database
-from .places import Place
+from .views.places import Place
 
 __all__ = ["Update", "Watcher", "Watchers", "read_updates"]
 

@@ -12,20 +12,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from ..conversation import Conversation
-from ..core.messages import Message, Part, ToolCall
-from ..core.view import Budget
-from ..errors import BadInput
-from ..open import cost_of
-from ..replay.result import KIND_NAMES
-from .chart import Chart, chart_of
-from .content import FOLDED, Limits, headline, render, render_diff
-from .content_pages import links_to
-from .entries import KINDS, EntryRow, index_at, readable
-from .moments import Moment, moments_of
-from .pages import fragment, in_thread, link, number, opened, page, source_of
-from .places import Place
-from .timeline import Figures, Timeline, timeline_of
+from ...conversation import Conversation
+from ...core.messages import Message, Part, ToolCall
+from ...core.view import Budget
+from ...errors import BadInput
+from ...open import cost_of
+from ...replay.result import KIND_NAMES
+from ..content import FOLDED, Limits, headline, render, render_diff
+from ..views.chart import Chart, chart_of
+from ..views.entries import KINDS, EntryRow, index_at, readable
+from ..views.moments import Moment, moments_of
+from ..views.places import Place
+from ..views.timeline import Figures, Timeline, timeline_of
+from .base import fragment, in_thread, link, number, opened, page, source_of
+from .contents import links_to
 
 __all__ = ["routes"]
 

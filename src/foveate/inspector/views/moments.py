@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from ..conversation import Conversation
-from ..conversation.journal_search import records_between
-from ..core.edits import Record
-from ..core.messages import ToolCall
-from ..core.snapshots import Cover
-from ..core.view import View
+from ...conversation import Conversation
+from ...conversation.journal_search import records_between
+from ...core.edits import Record
+from ...core.messages import ToolCall
+from ...core.snapshots import Cover
+from ...core.view import View
 from .entries import EntryRow, GapRow, RowPlace, appended_row, edit_numbers, places_of, rows_of
 from .places import Place
 

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from .export import file_name, html_of
-from .markdown import markdown_of
-from .pages import in_thread, opened
+from ..saved.export import file_name, html_of
+from ..saved.markdown import markdown_of
+from .base import in_thread, opened
 
 __all__ = ["routes"]
 

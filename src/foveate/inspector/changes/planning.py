@@ -13,20 +13,20 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from ..conversation import Conversation
-from ..core.context import Rates, rates_of
-from ..core.profiles import window_of
-from ..core.receipts import Receipt
-from ..core.stamps import Stamp
-from ..core.view import Entry
-from ..errors import BadInput, BadSetting, ConflictError
-from ..models.known import format_of_model
-from ..open import Options, cost_of, open_conversation
-from ..policies import PRESET_NAMES
-from ..policies.presets.mechanisms import registered
-from ..settings import Settings, load
+from ...conversation import Conversation
+from ...core.context import Rates, rates_of
+from ...core.profiles import window_of
+from ...core.receipts import Receipt
+from ...core.stamps import Stamp
+from ...core.view import Entry
+from ...errors import BadInput, BadSetting, ConflictError
+from ...models.known import format_of_model
+from ...open import Options, cost_of, open_conversation
+from ...policies import PRESET_NAMES
+from ...policies.presets.mechanisms import registered
+from ...settings import Settings, load
+from ..views.places import Place
 from .dry_run import DryRun, measure_plan
-from .places import Place
 
 __all__ = ["Choice", "PlanSettings", "apply_plan", "compact", "dry_run", "read_settings"]
 

@@ -11,12 +11,12 @@ from typing import Any
 from markupsafe import Markup
 from msgspec import Struct
 
-from ..core.messages import Message, Part
-from ..core.view import NO_WINDOW, Budget, Entry, View
-from ..replay.result import ReplayResult
-from .content import FOLDED, Limits, headline, render
-from .entries import EntryRow, readable, rows_of
-from .templating import environment
+from ...core.messages import Message, Part
+from ...core.view import NO_WINDOW, Budget, Entry, View
+from ...replay.result import ReplayResult
+from ..content import FOLDED, Limits, headline, render
+from ..templating import environment
+from ..views.entries import EntryRow, readable, rows_of
 
 __all__ = ["Viewer", "viewer_of"]
 

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from .jobs import Job, Jobs, Progress
-from .pages import form, in_thread, tenant_of
+from ..jobs import Job, Jobs, Progress
+from .base import form, in_thread, tenant_of
 
 __all__ = ["routes", "started"]
 

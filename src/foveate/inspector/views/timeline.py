@@ -16,22 +16,22 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from ..conversation import Conversation
-from ..conversation.past import LateChange, PastCall, Walk
-from ..core.context import Rates, rates_of
-from ..core.edits import Bill, Record, Summarize, Task
-from ..core.profiles import Profile
-from ..core.receipts import receipt_of
-from ..core.sizes import estimate
-from ..core.snapshots import Row
-from ..core.stamps import Usage, is_interrupted
-from ..core.view import NO_WINDOW, Budget, Prices, View
-from ..errors import StoreError
-from ..formats import get_format
-from ..ports import CostOf, Format, Head
-from ..replay.lookup import KINDS, ContentKind, content_kind
-from ..replay.measure import Meter, ViewChanges
-from ..replay.result import CallFigures
+from ...conversation import Conversation
+from ...conversation.past import LateChange, PastCall, Walk
+from ...core.context import Rates, rates_of
+from ...core.edits import Bill, Record, Summarize, Task
+from ...core.profiles import Profile
+from ...core.receipts import receipt_of
+from ...core.sizes import estimate
+from ...core.snapshots import Row
+from ...core.stamps import Usage, is_interrupted
+from ...core.view import NO_WINDOW, Budget, Prices, View
+from ...errors import StoreError
+from ...formats import get_format
+from ...ports import CostOf, Format, Head
+from ...replay.lookup import KINDS, ContentKind, content_kind
+from ...replay.measure import Meter, ViewChanges
+from ...replay.result import CallFigures
 
 __all__ = ["CommitFigures", "Figures", "Timeline", "timeline_of"]
 

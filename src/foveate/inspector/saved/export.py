@@ -7,17 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from ..conversation import Conversation
-from ..core.view import NO_WINDOW
-from ..open import cost_of
-from ..replay.numbers import count, dollars, percent, plural
-from ..replay.report import join_words
-from ..replay.result import KIND_NAMES, EditFigures, ReplayResult, Row
-from ..replay.views import ViewLog
+from ...conversation import Conversation
+from ...core.view import NO_WINDOW
+from ...open import cost_of
+from ...replay.numbers import count, dollars, percent, plural
+from ...replay.report import join_words
+from ...replay.result import KIND_NAMES, EditFigures, ReplayResult, Row
+from ...replay.views import ViewLog
+from ..sources import Item, Preparing, Source
+from ..views.timeline import Figures, timeline_of
 from .files import self_contained
 from .report import detail_of
-from .sources import Item, Preparing, Source
-from .timeline import Figures, timeline_of
 from .viewer import viewer_of
 
 __all__ = ["LIMIT", "file_name", "html_of", "saved_replay", "write_files"]

@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from ..ports import Database, Head
-from .pages import in_thread, opened, page_of, tenant_of
-from .places import Place
-from .watchers import News, read_updates
+from ...ports import Database, Head
+from ..views.places import Place
+from ..watchers import News, read_updates
+from .base import in_thread, opened, page_of, tenant_of
 
 __all__ = ["routes", "stream"]
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..replay import charts
-from ..replay.charts import HEIGHT, Label
-from ..replay.numbers import brief, count, dollars, ticks
-from ..replay.result import CallFigures
+from ...replay import charts
+from ...replay.charts import HEIGHT, Label
+from ...replay.numbers import brief, count, dollars, ticks
+from ...replay.result import CallFigures
 from .timeline import CommitFigures, Figures
 
 __all__ = ["Chart", "chart_of"]

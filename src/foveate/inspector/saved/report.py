@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..replay import charts
-from ..replay.numbers import count, percent, plural
-from ..replay.report import closing_sentence, group_by_transcript, idle_sentence, notes_of_rows
-from ..replay.result import GROUPS, KIND_NAMES, TERMS, ReplayResult, Row, columns_for
+from ...replay import charts
+from ...replay.numbers import count, percent, plural
+from ...replay.report import closing_sentence, group_by_transcript, idle_sentence, notes_of_rows
+from ...replay.result import GROUPS, KIND_NAMES, TERMS, ReplayResult, Row, columns_for
 from .files import self_contained
 from .viewer import viewer_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ..ports import Head
+from ...ports import Head
 
 __all__ = ["Place"]
 

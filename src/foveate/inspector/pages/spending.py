@@ -11,14 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from ..conversation import Conversation
-from ..errors import BadSetting
-from ..open import cost_of
-from .job_pages import started
-from .jobs import Job, Progress
-from .pages import in_thread, link, number, opened, page, source_of
-from .spending import SPENDING_NAMES, Spending, spending_of_conversation
-from .trials import SUGGESTED, Trial, check_policy, policy_choices, recording_of, try_policy, window_of
+from ...conversation import Conversation
+from ...errors import BadSetting
+from ...open import cost_of
+from ..jobs import Job, Progress
+from ..views.spending import SPENDING_NAMES, Spending, spending_of_conversation
+from ..views.trials import SUGGESTED, Trial, check_policy, policy_choices, recording_of, try_policy, window_of
+from .base import in_thread, link, number, opened, page, source_of
+from .jobs import started
 
 __all__ = ["Subject", "policies_in", "routes", "subject_of", "trial_of"]
 

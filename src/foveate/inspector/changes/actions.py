@@ -7,12 +7,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from ..conversation import Conversation
-from ..core.receipts import Receipt, receipt_of
-from ..errors import BadInput, ConflictError, FoveateError, StoreError
-from ..ports import StoredMessage
-from ..replay.numbers import count, plural
-from .places import Place
+from ...conversation import Conversation
+from ...core.receipts import Receipt, receipt_of
+from ...errors import BadInput, ConflictError, FoveateError, StoreError
+from ...ports import StoredMessage
+from ...replay.numbers import count, plural
+from ..views.places import Place
 from .planning import Choice, PlanSettings, apply_plan, compact, read_settings
 
 __all__ = ["ACTIONS", "CONFIRM", "ErasePreview", "Fields", "Outcome", "perform", "preview_erasure", "problem_of"]

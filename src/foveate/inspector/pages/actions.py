@@ -12,17 +12,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from ..conversation import Conversation
-from ..core.edits import Bill, Record, Task
-from ..core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from ..core.receipts import Receipt, receipt_of
-from ..errors import FoveateError
-from .actions import ACTIONS, CONFIRM, perform, preview_erasure, problem_of
-from .content import FOLDED, render_diff
-from .content.characters import visible
-from .notices import Notice
-from .pages import form, in_thread, link, number, opened, page, page_of, source_of, sources_of, tenant_of
-from .planning import dry_run, read_settings
+from ...conversation import Conversation
+from ...core.edits import Bill, Record, Task
+from ...core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ...core.receipts import Receipt, receipt_of
+from ...errors import FoveateError
+from ..changes.actions import ACTIONS, CONFIRM, perform, preview_erasure, problem_of
+from ..changes.planning import dry_run, read_settings
+from ..content import FOLDED, render_diff
+from ..content.characters import visible
+from ..notices import Notice
+from .base import form, in_thread, link, number, opened, page, page_of, source_of, sources_of, tenant_of
 
 __all__ = ["RECEIPTS", "routes"]
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from .templating import environment
+from ..templating import environment
 
 __all__ = ["self_contained"]
 
-_STATIC = Path(__file__).parent / "static"
+_STATIC = Path(__file__).parents[1] / "static"
 
 
 def self_contained(template: str, /, *, css: Sequence[str], js: Sequence[str], **values: Any) -> str:

@@ -12,19 +12,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from ..conversation import Conversation
-from ..core.messages import Message, Text, ToolCall, ToolResult
-from ..core.view import Entry, View
-from ..errors import BadInput, BadSetting, NoSuchConversation
-from ..replay.lookup import content_kind
-from ..replay.result import columns_for
-from .compare import PairStatus, ViewPair, compare
-from .content import FOLDED, headline, render, render_diff
-from .content_pages import links_to
-from .jobs import Job
-from .pages import in_thread, link, number, opened, page, source_of
-from .spending_pages import Subject, subject_of, trial_of
-from .trials import Trial, check_policy, policy_choices
+from ...conversation import Conversation
+from ...core.messages import Message, Text, ToolCall, ToolResult
+from ...core.view import Entry, View
+from ...errors import BadInput, BadSetting, NoSuchConversation
+from ...replay.lookup import content_kind
+from ...replay.result import columns_for
+from ..content import FOLDED, headline, render, render_diff
+from ..jobs import Job
+from ..views.comparison import PairStatus, ViewPair, compare
+from ..views.trials import Trial, check_policy, policy_choices
+from .base import in_thread, link, number, opened, page, source_of
+from .contents import links_to
+from .spending import Subject, subject_of, trial_of
 
 __all__ = ["routes"]
 

@@ -12,16 +12,16 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..conversation.session import HistoryEntry
-from ..core.edits import Hide, Record, Summarize
-from ..core.explain import RELEASED, explain
-from ..core.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
-from ..core.receipts import receipt_of
-from ..core.results import headline_of
-from ..core.snapshots import Cover
-from ..core.stamps import Stamp, is_interrupted
-from ..core.view import Entry, View
-from ..replay.lookup import ContentKind, content_kind
+from ...conversation.session import HistoryEntry
+from ...core.edits import Hide, Record, Summarize
+from ...core.explain import RELEASED, explain
+from ...core.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from ...core.receipts import receipt_of
+from ...core.results import headline_of
+from ...core.snapshots import Cover
+from ...core.stamps import Stamp, is_interrupted
+from ...core.view import Entry, View
+from ...replay.lookup import ContentKind, content_kind
 
 __all__ = [
     "KINDS",

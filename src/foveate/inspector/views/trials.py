@@ -7,16 +7,16 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from ..conversation import Conversation
-from ..core.view import Prices
-from ..errors import BadSetting
-from ..policies.presets import SHIPPED, load_preset
-from ..replay.measure import DEFAULT_PRICES
-from ..replay.recordings.recording import RecordedMessage, Recording
-from ..replay.result import ReplayResult
-from ..replay.run import replay
-from ..replay.views import ViewLog
-from .jobs import Progress
+from ...conversation import Conversation
+from ...core.view import Prices
+from ...errors import BadSetting
+from ...policies.presets import SHIPPED, load_preset
+from ...replay.measure import DEFAULT_PRICES
+from ...replay.recordings.recording import RecordedMessage, Recording
+from ...replay.result import ReplayResult
+from ...replay.run import replay
+from ...replay.views import ViewLog
+from ..jobs import Progress
 
 __all__ = ["SUGGESTED", "Trial", "check_policy", "policy_choices", "recording_of", "try_policy"]
 

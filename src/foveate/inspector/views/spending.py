@@ -14,20 +14,20 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ..conversation import Conversation
-from ..core.context import Rates, rates_of
-from ..core.messages import Media, Message
-from ..core.sizes import estimate, tokens_of
-from ..core.snapshots import Row
-from ..core.stamps import Stamp
-from ..core.view import NO_WINDOW, Budget, Entry, Prices, View
-from ..formats import get_format
-from ..policies.superseded_results import ResultTracker, Superseded
-from ..policies.tool_kinds import CallKind, create_classifier
-from ..ports import CostOf, Rendered
-from ..replay.lookup import ContentKind, content_kind
-from ..replay.measure import DEFAULT_PRICES, Meter
-from ..replay.result import KIND_NAMES
+from ...conversation import Conversation
+from ...core.context import Rates, rates_of
+from ...core.messages import Media, Message
+from ...core.sizes import estimate, tokens_of
+from ...core.snapshots import Row
+from ...core.stamps import Stamp
+from ...core.view import NO_WINDOW, Budget, Entry, Prices, View
+from ...formats import get_format
+from ...policies.superseded_results import ResultTracker, Superseded
+from ...policies.tool_kinds import CallKind, create_classifier
+from ...ports import CostOf, Rendered
+from ...replay.lookup import ContentKind, content_kind
+from ...replay.measure import DEFAULT_PRICES, Meter
+from ...replay.result import KIND_NAMES
 
 __all__ = [
     "SPENDING_NAMES",

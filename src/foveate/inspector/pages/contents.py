@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from ..conversation import Conversation
-from ..core.messages import Media, Message, ToolCall, ToolResult
-from ..errors import BadInput
-from .content import Links, file_of, part_at, render_page, text_of
-from .moments import moments_of
-from .pages import fragment, in_thread, link, number, opened, page, source_of
+from ...conversation import Conversation
+from ...core.messages import Media, Message, ToolCall, ToolResult
+from ...errors import BadInput
+from ..content import Links, file_of, part_at, render_page, text_of
+from ..views.moments import moments_of
+from .base import fragment, in_thread, link, number, opened, page, source_of
 
 __all__ = ["call_of", "links_to", "message_at", "routes"]
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..core.view import Entry
+from ...core.view import Entry
 
 __all__ = ["Comparison", "PairStatus", "Sum", "ViewPair", "compare"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..conversation import Conversation
-from ..conversation.session import HistoryEntry
-from ..core.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from ..replay.numbers import plural
+from ...conversation import Conversation
+from ...conversation.session import HistoryEntry
+from ...core.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ...replay.numbers import plural
 
 __all__ = ["markdown_of"]
 

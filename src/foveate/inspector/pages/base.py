@@ -18,13 +18,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Router
 
-from ..conversation import Conversation
-from ..errors import NoSuchConversation
-from .access import Access
-from .notices import Notices
-from .sources import Source, Sources
-from .templating import environment
-from .watchers import Watchers
+from ...conversation import Conversation
+from ...errors import NoSuchConversation
+from ..access import Access
+from ..notices import Notices
+from ..sources import Source, Sources
+from ..templating import environment
+from ..watchers import Watchers
 
 __all__ = [
     "STATIC",
@@ -48,7 +48,7 @@ MAX_PAGE: Final = 500_000
 """Bytes of the largest page."""
 
 STATIC: Final[dict[str, bytes]] = {
-    path.name: path.read_bytes() for path in sorted((Path(__file__).parent / "static").iterdir()) if path.is_file()
+    path.name: path.read_bytes() for path in sorted((Path(__file__).parents[1] / "static").iterdir()) if path.is_file()
 }
 """Scripts and styles by name. No other file can be requested."""
 VERSION: Final = sha256(b"".join(STATIC.values())).hexdigest()[:12]

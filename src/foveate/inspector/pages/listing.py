@@ -12,13 +12,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from ..conversation import Conversation
-from ..core.budget import measure_excess
-from ..core.edits import INTERRUPTED, NOT_OFFERED
-from ..errors import Damaged, FoveateError
-from ..open import cost_of
-from .pages import fragment, in_thread, number, page, sources_of
-from .sources import Listing, Source
+from ...conversation import Conversation
+from ...core.budget import measure_excess
+from ...core.edits import INTERRUPTED, NOT_OFFERED
+from ...errors import Damaged, FoveateError
+from ...open import cost_of
+from ..sources import Listing, Source
+from .base import fragment, in_thread, number, page, sources_of
 
 __all__ = ["PAGE", "Figures", "figures_of", "routes"]
 

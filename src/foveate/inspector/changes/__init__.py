@@ -1,0 +1,1 @@
+"""What pages change: plans and their dry runs, and actions on a conversation."""

@@ -1,0 +1,1 @@
+"""Conversations and replays as files: self-contained HTML, and Markdown."""
