@@ -291,6 +291,13 @@ def proxy(folder: Path, quick: bool) -> Iterator[Figure]:
     yield from starmap(Figure, figures(folder, quick))
 
 
+def retention(folder: Path, quick: bool) -> Iterator[Figure]:
+    """Facts that digests of generated conversations lose (`retention/`)."""
+    from retention.report import figures
+
+    yield from starmap(Figure, figures(quick))
+
+
 def inspector(folder: Path, quick: bool) -> Iterator[Figure]:
     """The inspector's pages: time of an answer and to the first paint, and sizes (`inspector.py`)."""
     from inspector import figures
@@ -334,13 +341,14 @@ EVERY = (
     depth,
     proxy,
     inspector,
+    retention,
 )
 BENCHES = {bench.__name__: bench for bench in (*EVERY, proxy_load, proxy_pace, proxy_peers)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHES)} (default: those up to inspector)")
+    parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHES)} (default: those up to retention)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
     arguments = parser.parse_args()
