@@ -10,7 +10,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 
 from retention.conversations import Sample, length_of, samples, text_of
-from retention.report import SHAPES
+from retention.foreign import foreign_samples, parse_script
+from retention.report import FOREIGN, SHAPES
 from retention.scoring import Score, Verdict, count_cut_lines, judge
 from retention.shapes import KINDS, NOT, Fact, split_shapes
 
@@ -63,6 +64,12 @@ def test_a_rule_is_kept_only_with_its_negation(text: str, is_kept: bool):
 )
 def test_an_old_value_is_stale_unless_marked(text: str, is_stale: bool):
     assert verdict(PORT, text).stale is is_stale
+
+
+def test_the_words_of_a_correction_are_not_stale():
+    fact = PORT._replace(says=("Port 8437.", "Take port 9120, since 8437 is in use."))
+    assert not verdict(fact, "- Take port 9120, since 8437 is in use.").stale
+    assert verdict(fact, "- 8437 is in use by port 9120.").stale
 
 
 def test_a_change_is_resolved_by_the_new_value_without_the_old():
@@ -140,6 +147,30 @@ def test_every_fact_is_kept_by_its_own_conversation(drawn: list[Sample]):
         text = "\n".join(map(text_of, sample.messages))
         lost = [v.fact for v in judge(sample.facts, text) if not v.kept or (v.fact.other and not v.other_kept)]
         assert lost == []
+
+
+def test_every_foreign_fact_is_kept_by_its_own_conversation():
+    for sample in foreign_samples(FOREIGN, [1, 2]):
+        text = "\n".join(map(text_of, sample.messages))
+        lost = [v.fact for v in judge(sample.facts, text) if not v.kept or (v.fact.other and not v.other_kept)]
+        assert lost == []
+
+
+def test_foreign_changes_are_resolved_by_their_last_statement():
+    """Each old statement is stale in its own conversation, and none is stale in the last statements alone."""
+    assert len(FOREIGN) >= 20
+    for sample in foreign_samples(FOREIGN, [1, 2]):
+        changes = [fact for fact in sample.facts if fact.old]
+        text = "\n".join(fact.says[-1] for fact in changes)
+        assert [v.fact for v in judge(changes, text) if not v.is_resolved] == []
+        whole = "\n".join(map(text_of, sample.messages))
+        assert [v.fact for v in judge(changes, whole) if not v.stale] == []
+
+
+@pytest.mark.parametrize("line", ["x hello", "= wish keep", "hello"])
+def test_a_script_with_an_unknown_line_is_refused(line: str):
+    with pytest.raises(ValueError, match="Use"):
+        parse_script(f"name\nu hello\n{line}")
 
 
 def test_no_conversation_without_its_facts_keeps_one(drawn: list[Sample]):

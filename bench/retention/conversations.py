@@ -13,7 +13,7 @@ from retention.filler import endless, padding
 from retention.shapes import Fact, Shape
 from retention.vocabulary import Words
 
-__all__ = ["FACTS", "Sample", "length_of", "prose_of", "samples", "text_of"]
+__all__ = ["FACTS", "Sample", "add_group", "length_of", "prose_of", "samples", "text_of"]
 
 FACTS = 12
 """Shapes in one conversation."""
@@ -100,13 +100,13 @@ def _build(shapes: Sequence[Shape], random: Random, share_of_steps: float, round
         while written < time * rest:
             filler = next(source)
             written += sum(map(length_of, filler))
-            _add(groups, filler)
+            add_group(groups, filler)
         if group:
-            _add(groups, group)
+            add_group(groups, group)
     return Sample(tuple(groups), tuple(facts))
 
 
-def _add(groups: list[tuple[Message, ...]], group: list[Message]) -> None:
+def add_group(groups: list[tuple[Message, ...]], group: list[Message]) -> None:
     """Add a group; a user speaks before an assistant that has nothing to answer."""
     last = groups[-1][-1] if groups else None
     if group[0].role == "assistant" and (last is None or last.role in ("assistant", "system")):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from retention.conversations import Sample, samples
+from retention.foreign import foreign_samples
 from retention.scoring import Verdict
 from retention.shapes import KINDS, SPLIT_SEED, Shape, split_shapes
 from retention.templates_changes import CHANGES
 from retention.templates_facts import FACTS
+from retention.templates_foreign_people import PEOPLE
+from retention.templates_foreign_work import WORK
 from retention.templates_languages import LANGUAGES
 from retention.templates_rules import RULES
 from retention.ways import (
@@ -26,9 +29,10 @@ from retention.ways import (
     measure_views,
 )
 
-__all__ = ["SHAPES", "figures", "main"]
+__all__ = ["FOREIGN", "SHAPES", "figures", "main"]
 
 SHAPES: tuple[Shape, ...] = (*RULES, *FACTS, *CHANGES, *LANGUAGES)
+FOREIGN = (*WORK, *PEOPLE)
 
 
 class Aim(NamedTuple):
@@ -79,6 +83,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--split-seed", type=int, default=SPLIT_SEED, help="draws the held-out third of the shapes")
     parser.add_argument("--held-out", action="store_true", help="measure the held-out third only")
+    parser.add_argument("--foreign", action="store_true", help="measure whole conversations in other registers")
     parser.add_argument("--ways", choices=("summarizer", "views", "all"), default="all")
     parser.add_argument("--rounds", type=int, nargs="+", default=ROUNDS)
     parser.add_argument("--budgets", type=float, nargs="+", default=BUDGETS)
@@ -91,15 +96,24 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     arguments = parser.parse_args()
     development, held_out = split_shapes(SHAPES, arguments.split_seed)
-    if arguments.held_out and (arguments.losses or arguments.kinds or arguments.show):
-        parser.error("The held-out shapes give totals only. Leave out --losses, --kinds and --show.")
+    if (arguments.held_out or arguments.foreign) and (arguments.losses or arguments.kinds or arguments.show):
+        parser.error("The parts that nobody tunes on give totals only. Leave out --losses, --kinds and --show.")
     shapes = held_out if arguments.held_out else development
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+
+    def draw(rounds: int = 1, characters: int = 0) -> list[Sample]:
+        few = seeds[:1] if characters else seeds
+        if arguments.foreign:
+            return list(foreign_samples(FOREIGN, few, rounds=rounds, characters=characters))
+        return list(samples(shapes, few, rounds=rounds, characters=characters))
+
     if not arguments.json:
-        part = "held out" if arguments.held_out else "development"
-        print(f"{len(shapes)} of {len(SHAPES)} shapes ({part}), {arguments.seeds} seeds")
+        part = f"{len(shapes)} of {len(SHAPES)} shapes ({'held out' if arguments.held_out else 'development'})"
+        print(
+            f"{len(FOREIGN)} foreign conversations" if arguments.foreign else part, f"{arguments.seeds} seeds", sep=", "
+        )
         print(_heading())
-    for row in rows(arguments, shapes, seeds):
+    for row in rows(arguments, draw):
         print(json.dumps(as_json(row)) if arguments.json else line(row), flush=True)
         if arguments.kinds:
             print(by_kind(row))
@@ -109,17 +123,17 @@ def main() -> None:
             print(text)
 
 
-def rows(arguments: argparse.Namespace, shapes: Sequence[Shape], seeds: Sequence[int]) -> Iterator[Row]:
+def rows(arguments: argparse.Namespace, draw: Callable[..., list[Sample]]) -> Iterator[Row]:
     """Yield all rows that the arguments select."""
     for rounds in arguments.rounds if arguments.ways != "views" else ():
-        drawn = list(samples(shapes, seeds, rounds=rounds))
+        drawn = draw(rounds)
         for way in SUMMARIZERS:
             if way == "digest" or not arguments.no_baselines:
                 for budget in arguments.budgets:
                     yield measure_summarizer(way, drawn, budget, rounds)
     if arguments.ways != "summarizer":
         for window in arguments.windows:
-            long = list[Sample](samples(shapes, seeds[:1], characters=characters_for(window)))
+            long = draw(characters=characters_for(window))
             for policy in arguments.policies:
                 yield measure_views(policy, window, long)
 

@@ -9,7 +9,7 @@ line. The rules are strict, and the same for every way that is measured:
 - A replaced statement is **stale** if a sentence still holds all its tokens as if they were current. It is not stale if
   the sentence stands under a heading or after a label that says "replaced", if a word such as "not", "no longer" or
   "instead of" stands right before the old value, if "is replaced" or "no longer" follows it, or if the sentence says
-  "from the old value to the new one".
+  "from the old value to the new one". The words of the correction itself are never stale.
 - Two facts that look alike are **merged** if exactly one of them is kept: a reader would take it for both.
 - A claim is **bare** if a statement holds it, and no statement holds it together with its hedge or negation.
 - A line is **cut** if it stands in the source word for word, but begins or ends inside a sentence, and not at a comma.
@@ -176,6 +176,7 @@ _TO = re.compile(r"^[\w\s%\"'`]{0,30}?\bto\b")
 
 def _is_stale(fact: Fact, text: str) -> bool:
     """Return whether any sentence shows the replaced statement as current."""
+    newest = " ".join(fact.says[-1].casefold().split())
     under_replaced = False
     for line in text.casefold().splitlines():
         if heading := _HEADING.match(line):
@@ -185,7 +186,8 @@ def _is_stale(fact: Fact, text: str) -> bool:
         if under_replaced or (colon and len(label) < 40 and _REPLACED.search(label)):
             continue
         for sentence in sentences_of(line):
-            if _has_all(fact.old, sentence) and not _is_marked(fact, sentence):
+            sentence = " ".join(_BULLET.sub("", sentence).split())
+            if _has_all(fact.old, sentence) and sentence not in newest and not _is_marked(fact, sentence):
                 return True
     return False
 
