@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
+import subprocess
+import sys
+import tarfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from retention.conversations import Sample, samples
@@ -93,11 +100,14 @@ def main() -> None:
     parser.add_argument("--losses", type=int, default=0, metavar="N", help="show N facts that are lost, with reasons")
     parser.add_argument("--kinds", action="store_true", help="show the share kept of each kind and place")
     parser.add_argument("--show", action="store_true", help="show the last summary of each row")
+    parser.add_argument("--compare", metavar="COMMIT", help="measure the package of this commit before the present one")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     arguments = parser.parse_args()
     development, held_out = split_shapes(SHAPES, arguments.split_seed)
     if (arguments.held_out or arguments.foreign) and (arguments.losses or arguments.kinds or arguments.show):
         parser.error("The parts that nobody tunes on give totals only. Leave out --losses, --kinds and --show.")
+    if arguments.compare:
+        measure_commit(arguments.compare)
     shapes = held_out if arguments.held_out else development
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
 
@@ -136,6 +146,20 @@ def rows(arguments: argparse.Namespace, draw: Callable[..., list[Sample]]) -> It
             long = draw(characters=characters_for(window))
             for policy in arguments.policies:
                 yield measure_views(policy, window, long)
+
+
+def measure_commit(commit: str) -> None:
+    """Run the same benchmark with the package of another commit, in a process of its own."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--compare")
+    _, arguments = parser.parse_known_args()
+    here = Path(__file__).resolve().parent
+    packed = subprocess.run(["git", "archive", commit, "src"], cwd=here.parent.parent, check=True, capture_output=True)
+    with TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+        environment = os.environ | {"PYTHONPATH": str(Path(folder, "src"))}
+        subprocess.run([sys.executable, here, *arguments], env=environment, check=True)
 
 
 def figures(quick: bool) -> Iterator[tuple[str, float, str, None, float | None]]:
