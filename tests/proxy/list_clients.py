@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from foveate.conversation import Conversation
@@ -36,6 +37,8 @@ class Served(NamedTuple):
     body: Wire
     """The request with the view."""
     api: Api
+    note: Callable[[str, Message], None]
+    """Notes the id of the recorded reply, as a proxy does."""
 
     @property
     def name(self) -> str:
@@ -47,7 +50,7 @@ class Served(NamedTuple):
         value: Any = list(wire)
         (message,) = (message for item in format.group(value) for message in format.parse(item))
         assert isinstance(message, Message)
-        self.chat.record(message, usage=USAGE, call=self.turn)
+        self.note(self.chat.record(message, usage=USAGE, call=self.turn), message)
 
 
 class Proxy:
@@ -70,7 +73,8 @@ class Proxy:
             return None
         chat = self.pool(tenant, api.format).get(recognized.name)
         wire = WireRequest(chat, api, content)
-        return Served(recognized, chat, wire.view.turn, json.loads(wire.content), api)
+        note = partial(self.recognizer.note_reply, tenant, recognized.name, recognized.end)
+        return Served(recognized, chat, wire.view.turn, json.loads(wire.content), api, note)
 
     def pool(self, tenant: str, format: str) -> Conversations:
         key = tenant, format

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from list_clients import ANTHROPIC, CHAT, RESPONSES, Proxy, Served, Wire, assistant, chat_body, result, user
@@ -58,19 +60,51 @@ def test_a_growing_list_stays_in_one_conversation(proxy: Proxy):
 
 
 def test_items_that_come_again_are_not_read_again(proxy: Proxy, monkeypatch: pytest.MonkeyPatch):
-    messages, read, made = [user("Which log has an error?")], list[str](), sent_lists._key_of
+    messages, read, made = [user("Which log has an error?")], list[str](), sent_lists.key_of
 
     def key_of(message: Message) -> sent_lists.Key:
         read.append(message.role)
         return made(message)
 
-    monkeypatch.setattr(sent_lists, "_key_of", key_of)
+    monkeypatch.setattr(sent_lists, "key_of", key_of)
     for number in range(8):
         reply = assistant(None, f"call_{number}")
         read.clear()
         serve(proxy, messages, reply)
         messages += [reply, result(f"call_{number}", f"log {number}: all is well")]
-    assert sorted(read) == ["assistant", "assistant", "tool", "tool"]  # The new items, and the new stored messages.
+    assert sorted(read) == ["assistant", "tool"]  # The new items. No stored message is read.
+
+
+def test_a_list_behind_the_newest_reply_is_recognized_without_reading(proxy: Proxy, monkeypatch: pytest.MonkeyPatch):
+    messages, reads = [user("Which log has an error?")], list[int]()
+    read = proxy.store.messages
+
+    def counted(*arguments: Any) -> Any:
+        reads.append(1)
+        return read(*arguments)
+
+    recognizer = vars(proxy.recognizer)
+    monkeypatch.setitem(recognizer, "_store", SimpleNamespace(open=proxy.store.open, messages=counted))
+    names = set()
+    for number in range(5):
+        reply = assistant("Done.")
+        names.add(serve(proxy, messages, reply))
+        messages += [reply, user(f"Go on, {number}.")]
+    assert (len(names), reads) == (1, [])
+    serve(proxy, messages[:3], assistant("Something else."))  # Back to an older place.
+    assert reads
+
+
+def test_a_reply_that_others_went_on_from_is_compared_in_the_store(store: Store):
+    first, second = Proxy(store), Proxy(store)
+    messages = [user("Fix the tests.")]
+    name = serve(first, messages, assistant("Which?"))
+    messages += [assistant("Which?"), user("All.")]
+    assert serve(second, messages, assistant("Done.")) == name
+    assert serve(first, [*messages[:2], user("The fast ones.")], assistant("Done too.")) == name
+    text = shown(second.send(CHAT, chat_body([*messages, assistant("Done."), user("Thanks.")]), KEY))
+    assert "Done." in text
+    assert "The fast ones." not in text
 
 
 def test_equal_first_messages_of_two_clients_get_two_conversations(proxy: Proxy):

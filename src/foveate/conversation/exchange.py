@@ -37,7 +37,7 @@ from .instrumentation import Reporter
 from .plan import Planner
 from .plugins import Plugin, PluginRunner
 from .replies import Replies
-from .request_items import RequestItems, items_of
+from .request_items import ItemWriter, RequestItems
 from .state import State
 from .weak_methods import weakly
 
@@ -75,6 +75,7 @@ class Exchange:
         self._owner = ""
         self.caller_list = CallerList(state, editor, appender, reporter, weakly(self._read), weakly(self._append_new))
         """The list of messages that the caller keeps."""
+        self._items = ItemWriter(state.format)
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
         self._may_expand = True  # Whether the last request may offer the tool `expand`
         self._choice: ModelChoice = (None, None)  # model and window of the last request
@@ -347,7 +348,7 @@ class Exchange:
         """Return the messages of a request with this view: the caller's own items, and JSON for the rest."""
         state = self._state
         own = self.caller_list
-        return RequestItems(items_of(view, state.format, state.profile), own.is_edited(), own.tokens())
+        return RequestItems(self._items.items(view, state.profile), own.is_edited(), own.tokens())
 
     def retry_smaller(self, error: BaseException) -> View:
         """Learn the limit from a refused prompt, and prepare a smaller one."""
@@ -449,6 +450,7 @@ class Exchange:
     def forget(self) -> None:
         """Drop what is kept of erased content only for speed."""
         self.caller_list.forget()
+        self._items.forget()
         self._state.format.rendered(self._state.view(), profile=self._state.profile)
 
 

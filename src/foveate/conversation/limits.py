@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -46,6 +47,7 @@ class Limits:
         self._given, self._learned, self._reserve, self._doubt = window, _NO_LIMIT, reserve, doubt
         self._bytes, self._images = profile.max_bytes, profile.max_images
         self._overhead = (0, 0)  # tokens and bytes of system prompt and tools of the last prompt
+        self._weighed: tuple[bytes, TokenCounter] | None = None  # their hash, and the counter of these tokens
         self._estimate = 0  # of the last prompt, by the counter
         self._measured = (0, 0)  # tokens of a prompt by the provider, and by the counter
         self._refusals = 0
@@ -88,10 +90,13 @@ class Limits:
     def weigh(self, system: object, tools: Sequence[Mapping[str, Any]], count: TokenCounter) -> None:
         """Note the size of system prompt and tools. Raises BadInput if they cannot be written as JSON."""
         if system is None and not tools:
-            self._overhead = (0, 0)
+            self._overhead, self._weighed = (0, 0), None
             return
         body = _encoded([system, list(tools)])
-        self._overhead = (count(body.decode()) + _added_by(tools, count), len(body))
+        weighed = blake2b(body, digest_size=16).digest(), count
+        if weighed != self._weighed:  # They are the same in most requests, and often as long as a file.
+            self._overhead = (count(body.decode()) + _added_by(tools, count), len(body))
+            self._weighed = weighed
 
     def tool_tokens(self, tools: Sequence[Mapping[str, Any]], count: TokenCounter) -> int:
         """Return the tokens of the tools, with those that the provider adds. Raises BadInput as `weigh` does."""

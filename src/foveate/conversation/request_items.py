@@ -6,17 +6,17 @@ fields and the order of keys survive.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.profiles import Profile
-from ..core.view import Entry, View
+from ..core.view import Entry, ListPlace, View
 from ..ports import Format
 
-__all__ = ["RequestItem", "RequestItems", "items_of"]
+__all__ = ["ItemWriter", "RequestItem", "RequestItems"]
 
 
 class RequestItem(Struct, frozen=True):
@@ -55,39 +55,92 @@ class _Written(NamedTuple):
     """The JSON of each message, and the indices of its entries."""
 
 
-def items_of(view: View, format: Format, profile: Profile) -> tuple[RequestItem, ...]:
-    """Return the messages that a request with this view has.
+class _Known(NamedTuple):
+    """The list of the last request, and what it was made of."""
 
-    Entries that show no item of the caller's list unchanged are written in the format, those that follow each other
-    together. Messages without entries show the media of tool results: they wait until the last result of their call.
-    """
-    items: list[RequestItem] = []
-    waiting: list[RequestItem] = []
-    for item in _in_order(view, format, profile):
-        if not item.places and not item.entries:
-            waiting.append(item)
-            continue
-        if waiting and item.entries[0].message.role != "tool":
-            items += waiting
-            waiting = []
-        items.append(item)
-    return (*items, *waiting)
+    entries: tuple[Entry, ...]
+    places: Mapping[int, ListPlace]
+    profile: Profile
+    items: tuple[RequestItem, ...]
+    ends: list[tuple[int, int]]
+    """Places at which later entries change nothing of the list before: how many entries, and how many items."""
 
 
-def _in_order(view: View, format: Format, profile: Profile) -> Iterator[RequestItem]:
-    run: list[Entry] = []
-    before: Entry | None = None  # the entry before the run
-    for places, entries in view.by_item():
-        if not places:
-            run += entries
-            continue
+class ItemWriter:
+    """Writes the lists of one conversation's requests. Most lists begin as the one before, and that part is kept."""
+
+    def __init__(self, format: Format) -> None:
+        self._format = format
+        self._known: _Known | None = None
+
+    def forget(self) -> None:
+        """Drop what is kept for speed."""
+        self._known = None
+
+    def items(self, view: View, profile: Profile) -> tuple[RequestItem, ...]:
+        """Return the messages that a request with this view has.
+
+        Entries that show no item of the caller's list unchanged are written in the format, those that follow each other
+        together. Messages without entries show the media of tool results: they wait until the last result of their
+        call.
+        """
+        known, ends = self._known, [(0, 0)]
+        items: list[RequestItem] = []
+        if known is not None and known.profile is profile:
+            same, ends = _same_entries(known, view), known.ends
+            while ends[-1][0] > same:
+                ends.pop()
+            items += known.items[: ends[-1][1]]
+        count = ends[-1][0]
+        before = view.entries[count - 1] if count else None  # the entry before the run
+        waiting: list[RequestItem] = []
+        run: list[Entry] = []
+
+        def write_run() -> None:
+            nonlocal waiting
+            for item in _written(view, before, run, self._format, profile):
+                if not item.entries:
+                    waiting.append(item)
+                    continue
+                if waiting and item.entries[0].message.role != "tool":
+                    items.extend(waiting)
+                    waiting = []
+                items.append(item)
+            run.clear()
+
+        for places, entries in replace(view, entries=view.entries[count:]).by_item():
+            count += len(entries)
+            if not places:
+                run += entries
+                continue
+            if run:
+                write_run()
+            if waiting and entries[0].message.role != "tool":
+                items += waiting
+                waiting = []
+            before = entries[-1]
+            items.append(RequestItem(places, entries=entries, last=places[-1]))
+            if not waiting:
+                ends.append((count, len(items)))
         if run:
-            yield from _written(view, before, run, format, profile)
-            run = []
-        before = entries[-1]
-        yield RequestItem(places, entries=entries, last=places[-1])
-    if run:
-        yield from _written(view, before, run, format, profile)
+            write_run()
+        written = (*items, *waiting)
+        self._known = _Known(view.entries, view.list_places, profile, written, ends)
+        return written
+
+
+def _same_entries(known: _Known, view: View) -> int:
+    """Return how many entries at the beginning are the same, and have the same places in the caller's list."""
+    pairs = enumerate(zip(known.entries, view.entries, strict=False))
+    same = next((at for at, (old, new) in pairs if old is not new), min(len(known.entries), len(view.entries)))
+    before, places = known.places, view.list_places
+    if places is not before:
+        changed = [position for position, place in places.items() if before.get(position) is not place]
+        changed += before.keys() - places.keys()
+        first = min(changed, default=0)
+        while changed and same and max(view.entries[same - 1].last, view.entries[same - 1].position) >= first:
+            same -= 1
+    return same
 
 
 def _written(

@@ -38,7 +38,7 @@ from .edits import (
 from .effective_edits import EffectiveEdits, remaining_pins
 from .ids import is_erased
 from .legalize import Legalizer
-from .messages import Message, Text
+from .messages import Message, Text, ToolCall
 from .originals import ReadOriginal
 from .profiles import Profile
 from .rendering import Counter, Slot, apply_edits
@@ -210,6 +210,11 @@ class Projection:
             if slot.stamp.origin == "assistant" or slot.span is not None:
                 return
             yield slot.message, slot.stamp
+
+    def newest_calls(self) -> Sequence[ToolCall]:
+        """Return the calls of the newest visible reply, answered or not."""
+        newest = (slot for slot in reversed(self._slots) if slot.message.role == "assistant" and slot.span is None)
+        return next((slot.message.calls for slot in newest), ())
 
     def _mark_dirty(self, index: int) -> None:
         self._dirty, self._current = min(self._dirty, index), False

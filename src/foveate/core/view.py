@@ -349,12 +349,25 @@ class View(Struct, frozen=True, eq=False):
         The entries of an item come together if the view shows all of the item, unchanged. Any other entry comes alone,
         with an empty range: the program makes a message of it.
         """
-        entries = self.entries
+        entries, places = self.entries, self.list_places
         at = 0
         while at < len(entries):
-            place = self.given(entries[at])
-            if place is not None and place.parts == 1:  # As most items.
-                yield place.items, entries[at : at + 1]
+            entry = entries[at]
+            place = places.get(entry.position)
+            if (  # As most items.
+                place is not None
+                and entry.message is entry.appended
+                and place.parts == 1
+                and not place.is_edited
+                and entry.kind == "message"
+                and not entry.stamp.retention
+            ):
+                yield place.items, (entry,)
+                at += 1
+                continue
+            place = self.given(entry)
+            if place is not None and place.parts == 1:
+                yield place.items, (entry,)
                 at += 1
             elif (
                 place is not None and place.part == 0 and self._shows_rest(place, run := entries[at : at + place.parts])

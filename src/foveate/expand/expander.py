@@ -177,6 +177,8 @@ class Expander:
         `refusal`: the answer to all of them, in place of an original.
         """
         self._state.follow_head()
+        if not any(call.name in NAMES for call in self._state.projection.newest_calls()):
+            return  # As after most replies.
         for call in self.open_calls():
             if call.name in NAMES and not has_tool(call.name, tools):
                 self.answer(call, refusal)

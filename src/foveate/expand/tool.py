@@ -7,7 +7,6 @@ numbers as text, blank for absent, names that other systems use.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -32,6 +31,7 @@ __all__ = [
     "ViewIndex",
     "Whole",
     "expand_tool",
+    "expand_tool_json",
     "has_tool",
     "offers_expand",
     "read_arguments",
@@ -137,19 +137,13 @@ def expand_tool(format: str = "openai") -> dict[str, Any]:
     tool has the argument `pattern` only if the package `regex` (extra `expand`) is installed. Raises BadSetting for
     another format.
     """
-    description, schema = copy.deepcopy(_definition(has_patterns=_has_patterns()))
-    function = {"name": TOOL, "description": description}
-    match format:
-        case "openai" | "openai_chat":
-            return {"type": "function", "function": {**function, "parameters": schema}}
-        case "openai_responses":  # This API makes a schema strict by default: every argument would be required.
-            return {"type": "function", **function, "parameters": schema, "strict": False}
-        case "anthropic":
-            return {**function, "input_schema": schema}
-        case "gemini":
-            return {"functionDeclarations": [{**function, "parametersJsonSchema": schema}]}
-        case _:
-            raise BadSetting(f"The tool exists for openai, openai_responses, anthropic and gemini, not {format!r:.60}.")
+    tool: dict[str, Any] = msgspec.json.decode(expand_tool_json(format))
+    return tool
+
+
+def expand_tool_json(format: str) -> bytes:
+    """Return the definition of the tool as JSON. Raises BadSetting as `expand_tool` does."""
+    return _encoded(format, has_patterns=_has_patterns())
 
 
 @cache
@@ -167,6 +161,25 @@ def _definition(*, has_patterns: bool) -> tuple[str, dict[str, Any]]:
         "properties": properties,
         "additionalProperties": False,
     }
+
+
+@cache
+def _encoded(format: str, *, has_patterns: bool) -> bytes:
+    description, schema = _definition(has_patterns=has_patterns)
+    function = {"name": TOOL, "description": description}
+    tool: dict[str, Any]
+    match format:
+        case "openai" | "openai_chat":
+            tool = {"type": "function", "function": {**function, "parameters": schema}}
+        case "openai_responses":  # This API makes a schema strict by default: every argument would be required.
+            tool = {"type": "function", **function, "parameters": schema, "strict": False}
+        case "anthropic":
+            tool = {**function, "input_schema": schema}
+        case "gemini":
+            tool = {"functionDeclarations": [{**function, "parametersJsonSchema": schema}]}
+        case _:
+            raise BadSetting(f"The tool exists for openai, openai_responses, anthropic and gemini, not {format!r:.60}.")
+    return msgspec.json.encode(tool)
 
 
 def with_tool(tools: Sequence[Any], format: str) -> list[Any]:

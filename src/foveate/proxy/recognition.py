@@ -20,11 +20,24 @@ from msgspec import Raw, Struct
 
 from ..conversation.caller_history import quotes
 from ..core.conversation_names import child_name
+from ..core.messages import Message
 from ..errors import NoSuchConversation
 from ..ports import Head, Store
 from ..requests import SERVER_STATE, Api, RequestBody
 from .client_ids import ClientIds, read_ids
-from .sent_lists import START, Key, KeyMemory, Match, SentList, StoredKey, digest_of, match, pair_key, stored_keys
+from .sent_lists import (
+    START,
+    Key,
+    KeyMemory,
+    Match,
+    SentList,
+    StoredKey,
+    digest_of,
+    key_of,
+    match,
+    pair_key,
+    stored_keys,
+)
 
 __all__ = ["Recognized", "Recognizer"]
 
@@ -52,6 +65,16 @@ class Recognized(Struct, frozen=True, weakref=True):
     """Name of the conversation whose child it is; "" if it has none."""
     reason: str
     """How it was recognized, in one sentence."""
+    end: bytes = START
+    """The key of the last message of the list."""
+
+
+class _Tip(NamedTuple):
+    """The newest message of a conversation, if it is a reply that was recorded here."""
+
+    id: str
+    pair: bytes
+    """The key of the message before it and its own."""
 
 
 class _Found(NamedTuple):
@@ -83,6 +106,8 @@ class Recognizer:
         self._keys = KeyMemory()
         self._known: OrderedDict[tuple[str, str, bytes], str] = OrderedDict()
         """Names of conversations by tenant, scope and the last two messages of a list."""
+        self._tips: OrderedDict[tuple[str, str], _Tip] = OrderedDict()
+        """The replies recorded last, by tenant and name of the conversation."""
         self._served: WeakValueDictionary[tuple[str, str], Recognized] = WeakValueDictionary()
         """The requests that are being served and began a conversation, by tenant and name."""
 
@@ -112,14 +137,25 @@ class Recognizer:
         self._remember(request, recognized.name)
         return recognized
 
+    def note_reply(self, tenant: str, name: str, end: bytes, id: str, reply: Message) -> None:
+        """Note that the reply to a request was recorded under this id. The next list goes on behind it.
+
+        `end`: as in what `recognize` returned.
+        """
+        with self._lock:
+            self._tips[tenant, name] = _Tip(id, pair_key(end, key_of(reply).key))
+            self._tips.move_to_end((tenant, name))
+            if len(self._tips) > _KNOWN_MAX:
+                self._tips.popitem(last=False)
+
     # ------------------------------------------------------------------------------------------------------- the choice
 
     def _find(self, request: _Request) -> Recognized:
         if found := self._best(request):
             course = "goes on from" if found.match.is_certain else "shares its past with"
-            return _recognized(found.name, f"The list {course} the conversation.")
+            return _recognized(request, found.name, f"The list {course} the conversation.")
         with self._lock:  # Two requests that begin the same at the same time get two names.
-            recognized = _recognized(*self._begin(request))
+            recognized = _recognized(request, *self._begin(request))
             self._served[request.tenant, recognized.name] = recognized
         return recognized
 
@@ -130,7 +166,8 @@ class Recognizer:
             is_whole = items >= len(request.sent)
             best: _Found | None = None
             for head in self._candidates(request, sent, is_whole=is_whole):
-                found = self._compare(head, sent, rows, is_whole=is_whole, with_first=items == _LOOKS[-1][0])
+                found = self._at_tip(request, head, sent, is_whole=is_whole)
+                found = found or self._compare(head, sent, rows, is_whole=is_whole, with_first=items == _LOOKS[-1][0])
                 if found is not None and (best is None or found.after < best.match.after):
                     best = _Found(head.name, found)
                     if found.is_certain:
@@ -138,6 +175,18 @@ class Recognizer:
             if best is not None:
                 return best
         return None
+
+    def _at_tip(self, request: _Request, head: Head, sent: list[Key], *, is_whole: bool) -> Match | None:
+        """Return the match of the newest reply in the list with the newest message of a conversation, without reading
+        it; None if it is another one, or was not recorded here."""
+        tip = self._tips.get((request.tenant, head.name))
+        if tip is None or tip.id != head.tip:
+            return None
+        at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].is_reply), -1)
+        if at < 0 or (at == 0 and not is_whole):
+            return None
+        pair = pair_key(sent[at - 1].key if at else START, sent[at].key)
+        return Match(len(sent) - 1 - at, True) if pair == tip.pair else None
 
     def _compare(self, head: Head, sent: list[Key], rows: int, *, is_whole: bool, with_first: bool) -> Match | None:
         first = max(1, head.position - rows + 1)
@@ -255,8 +304,9 @@ class Recognizer:
         return ""
 
 
-def _recognized(name: str, reason: str) -> Recognized:
-    return Recognized(name, name.rpartition("/")[0], reason)
+def _recognized(request: _Request, name: str, reason: str) -> Recognized:
+    end = request.last[-1].key if request.last else START
+    return Recognized(name, name.rpartition("/")[0], reason, end)
 
 
 def _name_of_beginning(ids: ClientIds, beginning: list[Key]) -> str:

@@ -22,7 +22,7 @@ from ..formats import get_format
 from ..ports import StoredMessage
 from ..requests import Api, RequestBody
 
-__all__ = ["Key", "KeyMemory", "Match", "SentList", "StoredKey", "match", "pair_key", "stored_keys"]
+__all__ = ["Key", "KeyMemory", "Match", "SentList", "StoredKey", "key_of", "match", "pair_key", "stored_keys"]
 
 _REMEMBERED_MAX = 20_000
 """Items whose keys are remembered: about 10 MB."""
@@ -79,7 +79,7 @@ class Match(NamedTuple):
     """Whether the list has no newer reply."""
 
 
-def _key_of(message: Message) -> Key:
+def key_of(message: Message) -> Key:
     """Return the key. Clients trim the texts of replies, so white space does not count in them."""
     is_reply = message.role == "assistant"
     if is_reply:
@@ -140,7 +140,7 @@ class SentList:
         return self._format.name, blake2b(item, digest_size=16).digest()
 
     def _keys(self, items: Sequence[Raw]) -> list[Key]:
-        return [_key_of(message) for message in self._messages(items) if message.role != "system"]
+        return [key_of(message) for message in self._messages(items) if message.role != "system"]
 
     def _messages(self, items: Sequence[Raw]) -> list[Message]:
         values = self._format.group([msgspec.json.decode(item) for item in items])
@@ -161,7 +161,7 @@ def stored_keys(rows: Sequence[StoredMessage], memory: KeyMemory) -> list[Stored
 
 def _keys_of_body(body: bytes) -> list[Key]:
     message = wire.decode_message(body)
-    return [_key_of(message)] if message.role != "system" else []
+    return [key_of(message)] if message.role != "system" else []
 
 
 def _text_of(message: Message) -> str:

@@ -48,8 +48,9 @@ class Refused(Exception):
 
 class _Turn(NamedTuple):
     wire: WireRequest
-    recognized: Recognized
-    """Marks the conversation as being served, as long as it exists."""
+    tenant: str
+    end: bytes
+    """The key of the last message of the list (`Recognized`)."""
 
 
 class Turns:
@@ -78,19 +79,19 @@ class Turns:
         """Answer a request. Raises aiohttp.ClientError and TimeoutError of the provider, and Refused."""
         raw = await client.read(self._settings.max_body)
         began = perf_counter()
-        turn = await self._prepare(client, api, tenant, raw, record)
+        turn, recognized = await self._prepare(client, api, tenant, raw, record)
         record.seconds = perf_counter() - began
         try:
-            await client.while_connected(self._exchange(client, raw, api, turn and turn.wire, record))
-        finally:  # The traceback of an error would keep the turn.
-            del turn
+            await client.while_connected(self._exchange(client, raw, api, turn, record))
+        finally:  # The traceback of an error would keep it, and it marks the conversation as being served.
+            del recognized
 
     # ----------------------------------------------------------------------------------------------------- the request
 
     async def _prepare(
         self, client: ClientRequest, api: Api, tenant: str, raw: bytes, record: RequestRecord
-    ) -> _Turn | None:
-        """Return the request with its view; None for one that is sent as it came."""
+    ) -> tuple[_Turn | None, Recognized | None]:
+        """Return the request with its view, and its conversation; None for one that is sent as it came."""
         record.bytes_before = record.bytes_after = len(raw)
         try:
             return await self._in_thread(self._with_view, client, api, tenant, raw, record)
@@ -98,24 +99,24 @@ class Turns:
             self._warn(error, record)
             if self._settings.is_strict:
                 raise Refused(record.reason) from error
-            return None
+            return None, None
 
     def _with_view(
         self, client: ClientRequest, api: Api, tenant: str, raw: bytes, record: RequestRecord
-    ) -> _Turn | None:
+    ) -> tuple[_Turn | None, Recognized | None]:
         encoding = client.values.get("content-encoding", "")
         content = decompressed(raw, encoding, self._settings.max_body) if encoding else raw
         body = RequestBody(api, content)
         recognized = self._recognizer.recognize(tenant, client.values, api, body)
         if recognized is None:
-            return None
+            return None, None
         record.conversation = recognized.name
         pool = self._pool(tenant, api.format)
         with pool.use(recognized.name) as chat:  # Until the request is made, not while it is answered.
             wire = WireRequest(chat, api, body)
             record.tokens_before, record.tokens_after = wire.tokens_history, wire.view.tokens
         record.outcome, record.bytes_after = "managed", len(wire.content)
-        return _Turn(wire, recognized)
+        return _Turn(wire, tenant, recognized.end), recognized
 
     def _pool(self, tenant: str, format: str) -> Conversations:
         with self._lock:
@@ -146,9 +147,10 @@ class Turns:
     # ---------------------------------------------------------------------------------------------------- the exchange
 
     async def _exchange(
-        self, client: ClientRequest, raw: bytes, api: Api, wire: WireRequest | None, record: RequestRecord
+        self, client: ClientRequest, raw: bytes, api: Api, turn: _Turn | None, record: RequestRecord
     ) -> None:
         """Send the request, and again for each expansion and each refusal as too long. Answer the client."""
+        wire = turn and turn.wire
         while True:
             if wire is None:
                 body, changes = unchanged(client, api, raw)
@@ -157,13 +159,13 @@ class Turns:
             changes.append((b"content-length", str(len(body)).encode()))
             async with self._upstream.send(client, body, changes=changes) as answer:
                 record.answered(answer.status)
-                if wire is None or (is_encoded(answer) and not client.status):
+                if turn is None or wire is None or (is_encoded(answer) and not client.status):
                     return await copy(client, answer, record)
                 if answer.status != 200:
                     is_smaller = await self._failed(client, answer, wire, record)
                 else:
                     is_stream = answer.content_type == "text/event-stream"
-                    await (self._stream if is_stream else self._whole)(client, answer, wire, record)
+                    await (self._stream if is_stream else self._whole)(client, answer, turn, record)
                     is_smaller = False
             if is_smaller:
                 record.retries += 1
@@ -173,9 +175,10 @@ class Turns:
                 return None
 
     async def _stream(
-        self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: WireRequest, record: RequestRecord
+        self, client: ClientRequest, answer: aiohttp.ClientResponse, turn: _Turn, record: RequestRecord
     ) -> None:
         """Send a stream on. Its end stays open if there is a follow-up."""
+        wire = turn.wire
         if not client.status:
             await client.start(answer.status, self._headers(answer, record))
         try:
@@ -184,25 +187,25 @@ class Turns:
                 if shown := wire.feed(piece):
                     await client.write(shown)
         except (aiohttp.ClientError, TimeoutError):
-            await client.write(await self._in_thread(self._ended, wire, record))
+            await client.write(await self._in_thread(self._ended, turn, record))
             raise
         except asyncio.CancelledError:  # Clients close the connection behind the last event, before the stream ends.
             record.is_complete = wire.is_complete
-            await self._in_thread(self._ended, wire, record)
+            await self._in_thread(self._ended, turn, record)
             raise
         record.is_complete = True
-        rest = await self._in_thread(self._ended, wire, record)
+        rest = await self._in_thread(self._ended, turn, record)
         if wire.follow_up is None:
             await client.finish(rest)
         elif rest:
             await client.write(rest)
 
     async def _whole(
-        self, client: ClientRequest, answer: aiohttp.ClientResponse, wire: WireRequest, record: RequestRecord
+        self, client: ClientRequest, answer: aiohttp.ClientResponse, turn: _Turn, record: RequestRecord
     ) -> None:
         content = await answer.read()
         record.piece(len(content))
-        shown = await self._in_thread(self._received, wire, content, record)
+        shown = await self._in_thread(self._received, turn, content, record)
         if shown is not None:
             await client.answer(answer.status, self._headers(answer, record), shown)
 
@@ -223,22 +226,26 @@ class Turns:
             await client.answer(answer.status, self._headers(answer, record), content)
         return False
 
-    def _ended(self, wire: WireRequest, record: RequestRecord) -> bytes:
+    def _ended(self, turn: _Turn, record: RequestRecord) -> bytes:
         """Record the reply of a stream that ended, and return what the client still gets."""
-        rest = wire.ended()
-        self._count(wire, record)
+        rest = turn.wire.ended()
+        self._count(turn, record)
         return rest
 
-    def _received(self, wire: WireRequest, content: bytes, record: RequestRecord) -> bytes | None:
+    def _received(self, turn: _Turn, content: bytes, record: RequestRecord) -> bytes | None:
         """Record a whole reply, and return what the client gets; None if the request goes on."""
-        shown = wire.received(content)
-        self._count(wire, record)
+        shown = turn.wire.received(content)
+        self._count(turn, record)
         return shown
 
-    def _count(self, wire: WireRequest, record: RequestRecord) -> None:
-        """Note what the request cost. No price and no fault of the count changes the answer."""
+    def _count(self, turn: _Turn, record: RequestRecord) -> None:
+        """Note the recorded replies, and what they cost. No price and no fault of the count changes the answer."""
+        wire = turn.wire
         try:
-            record.add_money(self._savings.count(wire.chat, wire.model, wire.take_answered()))
+            answered = wire.take_answered()
+            for call in answered[-1:]:
+                self._recognizer.note_reply(turn.tenant, record.conversation, turn.end, call.id, call.reply)
+            record.add_money(self._savings.count(wire.chat, wire.model, answered))
         except Exception as error:
             _log.warning("The cost of a request is not counted. %s: %s", type(error).__name__, error)
 

@@ -27,14 +27,10 @@ def keep_marks(items: Sequence[RequestItem], bodies: list[bytes], own: Sequence[
 
     `items` and `bodies`: the messages of the request, one body for each item. `own`: the client's own items.
     """
-    marked = [place for place, raw in enumerate(own) if _KEY in raw]
-    if not marked:
-        return
     sent = {place for item in items for place in item.places}
-    for place in marked:
-        if place in sent:
+    for place, raw in enumerate(own):
+        if place in sent or _KEY not in raw:
             continue
-        raw = own[place]
         value = next(iter(_marks(msgspec.json.decode(raw))), None)
         target = max((at for at, item in enumerate(items) if -1 < item.last <= place), default=-1)
         if value is None or target < 0:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from ..conversation import Conversation
 from ..conversation.request_items import RequestItem, RequestItems
+from ..core.messages import Message
 from ..core.needs import Needs
 from ..core.stamps import Usage
 from ..core.view import View
 from ..errors import BadInput, FoveateError
-from ..expand.tool import EXPAND_INSTRUCTION, NAMES, TOOL, expand_tool, offers_expand
+from ..expand.tool import EXPAND_INSTRUCTION, NAMES, TOOL, expand_tool_json, offers_expand
 from .answer import Answer
 from .apis import SERVER_STATE, Api, model_name
 from .body import RequestBody
@@ -51,6 +52,9 @@ class ApiError(Exception):
 class AnsweredCall(NamedTuple):
     """A request to the provider whose reply was recorded."""
 
+    id: str
+    """The id of the reply."""
+    reply: Message
     view: View
     """The view that it showed."""
     tokens_history: int
@@ -139,12 +143,13 @@ class WireRequest:
             if not needs and not self._adds_marks:
                 self.content, self.betas = self._own, ()
                 return
-        items: list[RequestItem] = []
-        for item in request.items:
-            items += (item,) if len(item.places) < 2 else _parts(item)
-        bodies = [self._raws[item.places[0]] if item.places else item.body for item in items]
+        raws, items = self._raws, list(request.items)
+        if any(len(item.places) > 1 for item in items):
+            items = [part for item in items for part in (_parts(item) if item.places else (item,))]
+        lists: dict[str, list[bytes]] = {}
+        bodies = [item.body or raws[item.places[0]] for item in items]
         if self._api.format == "anthropic":
-            keep_marks(items, bodies, self._raws)
+            keep_marks(items, bodies, raws)
             while items and not items[0].places and items[0].entries and items[0].entries[0].is_system:
                 items.pop(0)  # A system prompt of ours stands first: the API takes it only in `system`.
                 fields["system"] = _with_blocks(fields.get("system"), bodies.pop(0))
@@ -153,22 +158,23 @@ class WireRequest:
         if self._adds_marks and self._api.format == "anthropic" and b'"cache_control"' not in self._own:
             _mark(fields, bodies)
         if not is_own or offers or self._adds_marks:
-            fields[self._api.messages] = b"[" + b",".join(bodies) + b"]"
+            lists = {self._api.messages: bodies}
         for key, value in needs.options.items():
             own = {key: _value(fields[key])} if key in fields else {}
             fields[key] = msgspec.json.encode(Needs(options={key: value}).added_to(own)[key])
         self.betas = needs.betas
-        self.content = _object(fields)
+        self.content = _object(fields, lists)
 
     def _is_own(self, request: RequestItems) -> bool:
         """Return whether the request shows the client's list, as it is."""
-        places = [place for item in request.items for place in item.places]
-        return all(item.places for item in request.items) and places == list(range(len(self._raws)))
+        if any(item.body for item in request.items):
+            return False
+        return [place for item in request.items for place in item.places] == list(range(len(self._raws)))
 
     def _offer_expand(self, fields: dict[str, bytes], bodies: list[bytes]) -> None:
         """Add the tool `expand` and its instruction. They are the same bytes in every request of a conversation."""
         if not offers_expand(self._tools):
-            fields["tools"] = _with_item(fields.get("tools"), expand_tool(self._api.format))
+            fields["tools"] = _with_item(fields.get("tools"), expand_tool_json(self._api.format))
         if self._api.system:
             fields[self._api.system] = _with_instruction(fields.get(self._api.system))
             return
@@ -233,9 +239,9 @@ class WireRequest:
         self._expansions += more
         refusal = _REFUSAL if more and self._expansions > MAX_EXPANSIONS else ""
         try:
-            self.chat.record(reply, call=self.view.turn, refusal=refusal)
-            _, usage = self.chat.format.parse_reply(reply)
-            self._answered.append(AnsweredCall(self.view, self.tokens_history, usage))
+            id = self.chat.record(reply, call=self.view.turn, refusal=refusal)
+            message, usage = self.chat.format.parse_reply(reply)
+            self._answered.append(AnsweredCall(id, message, self.view, self.tokens_history, usage))
             if not more or self._expansions > MAX_EXPANSIONS + 1:
                 return False
             self._prepare()
@@ -270,14 +276,18 @@ def _parts(item: RequestItem) -> list[RequestItem]:
     return [RequestItem(range(place, place + 1), entries=item.entries, last=place) for place in item.places]
 
 
-def _object(fields: Mapping[str, bytes | msgspec.Raw]) -> bytes:
-    return b"{" + b",".join(msgspec.json.encode(key) + b":" + bytes(raw) for key, raw in fields.items()) + b"}"
+def _object(fields: Mapping[str, bytes | msgspec.Raw], lists: Mapping[str, Sequence[bytes]] = {}) -> bytes:
+    """Return a JSON object. `lists`: the items of those fields that are lists."""
+    pieces: list[bytes | msgspec.Raw] = []  # Joined at once: each copy of a long request takes time.
+    for key, raw in fields.items():
+        pieces += (b"," if pieces else b"{", msgspec.json.encode(key), b":")
+        pieces += (b"[", b",".join(lists[key]), b"]") if key in lists else (raw,)
+    return b"".join([*pieces, b"}"])
 
 
-def _with_item(raw: bytes | None, *values: Any) -> bytes:
-    """Return a JSON list with these values at its end."""
-    items = [bytes(item) for item in _LIST.decode(raw or b"[]")]
-    return b"[" + b",".join([*items, *map(msgspec.json.encode, values)]) + b"]"
+def _with_item(raw: bytes | None, *values: bytes) -> bytes:
+    """Return a JSON list with these values, in JSON, at its end."""
+    return b"[" + b",".join([*_LIST.decode(raw or b"[]"), *values]) + b"]"
 
 
 def _with_blocks(raw: bytes | None, message: bytes) -> bytes:
@@ -285,7 +295,7 @@ def _with_blocks(raw: bytes | None, message: bytes) -> bytes:
     blocks = msgspec.json.decode(message)["content"]
     prompt = _value(raw)
     if isinstance(prompt, list):
-        return _with_item(raw, *blocks)
+        return _with_item(raw, *map(msgspec.json.encode, blocks))
     return msgspec.json.encode([*([{"type": "text", "text": prompt}] if prompt else []), *blocks])
 
 
@@ -296,7 +306,7 @@ def _with_instruction(raw: bytes | None) -> bytes:
     if text in raw:
         return raw
     if raw.startswith(b"["):
-        return _with_item(raw, {"type": "text", "text": EXPAND_INSTRUCTION})
+        return _with_item(raw, b'{"type":"text","text":' + _INSTRUCTION + b"}")
     return raw[:-1] + (b"\\n\\n" if raw != b'""' else b"") + text + b'"' if raw != b"null" else _INSTRUCTION
 
 
