@@ -90,7 +90,9 @@ def _build(shapes: Sequence[Shape], random: Random, share_of_steps: float, round
         times = [last] if len(says) == 1 else sorted([*(random.uniform(0, last * 0.9) for _ in says[1:]), last])
         for time, text in zip(times, says, strict=True):
             number += 1
-            planned.append((time, _messages(text, random, number)))
+            if text.startswith("next:"):
+                time = planned[-1][0] + 1e-9
+            planned.append((time, _messages(text.removeprefix("next:"), random, number)))
     planned.sort(key=lambda pair: pair[0])
     said = sum(len(text) for fact in facts for text in fact.says)
     wanted = characters or rounds * int(said / _SHARE)

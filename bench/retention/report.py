@@ -19,6 +19,7 @@ from retention.foreign import foreign_samples
 from retention.scoring import Verdict
 from retention.shapes import KINDS, SPLIT_SEED, Shape, split_shapes
 from retention.templates_changes import CHANGES
+from retention.templates_corrections import CORRECTIONS
 from retention.templates_facts import FACTS
 from retention.templates_foreign_people import PEOPLE
 from retention.templates_foreign_work import WORK
@@ -38,7 +39,7 @@ from retention.ways import (
 
 __all__ = ["FOREIGN", "SHAPES", "figures", "main"]
 
-SHAPES: tuple[Shape, ...] = (*RULES, *FACTS, *CHANGES, *LANGUAGES)
+SHAPES: tuple[Shape, ...] = (*RULES, *FACTS, *CHANGES, *CORRECTIONS, *LANGUAGES)
 FOREIGN = (*WORK, *PEOPLE)
 
 

@@ -1,7 +1,8 @@
 """Shapes of facts: how one is said, and the words that a summary must show of it.
 
 A shape is a template. Its texts have slots such as `{person}` or `{port2}`, which `vocabulary.py` fills. A text that
-begins with `system:`, `assistant:` or `tool:` belongs to that role, every other to the user.
+begins with `system:`, `assistant:` or `tool:` belongs to that role, every other to the user. One that begins with
+`next:` follows at once. `<long>` stands for some sentences of background.
 """
 
 from __future__ import annotations
