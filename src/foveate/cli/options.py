@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 __all__ = [
+    "EngineOption",
     "Provider",
     "description",
     "handle_of",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 Provider = Literal["anthropic", "openai", "openai_responses", "gemini"]
+EngineOption = Literal["local", "ray"]
 
 _URL = re.compile(r"memory:|sqlite:|postgres(ql)?[:+]|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from ..errors import BadSetting
 from .files import folder_of, remove_database, write_whole
-from .options import Provider, policies_of, prices_of, store_file, store_url
+from .options import EngineOption, Provider, policies_of, prices_of, store_file, store_url
 from .text import complain
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def replay(
     reader: Annotated[str | None, Parameter(name="--format")] = None,
     lenient: bool = False,
     jobs: int | None = None,
+    engine: EngineOption = "local",
 ) -> int:
     """Replay recorded conversations under policies, and compare their cost and what the model would have missed.
 
@@ -82,6 +83,8 @@ def replay(
         Skip damaged lines and count them.
     jobs
         Number of processes (default: the number of processors).
+    engine
+        Where the replays run: local (default), or ray for a Ray cluster.
     """
     paths = _paths_of(files, last)
     names, billed = policies_of(policy, compare), prices_of(prices)
@@ -99,6 +102,7 @@ def replay(
         format=reader,
         lenient=lenient,
         jobs=jobs,
+        engine=engine,
         views=html is not None,
     )
     if new_file is not None and not corpus.replayed:

@@ -1,4 +1,4 @@
-"""Replay of many recordings under several policies, in parallel processes.
+"""Replay of many recordings under several policies, in parallel processes or on a cluster.
 
 A recording that cannot be read or replayed is reported; the others continue. Results have the order of the files and
 policies, however the work was distributed.
@@ -7,11 +7,7 @@ policies, however the work was distributed.
 from __future__ import annotations
 
 import os
-import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +16,7 @@ from msgspec import Struct
 from ..core.view import Prices
 from ..errors import BadSetting, FoveateError, IllegalView
 from ..policies import DEFAULT_PRESET
+from .engines import Engine, EngineName, WorkerLost, open_engine
 from .measure import DEFAULT_PRICES, share
 from .recordings import read_recording
 from .recordings.session_folders import CLIENTS, session_files, session_folder
@@ -68,14 +65,16 @@ def replay_files(
     format: str | None = None,
     lenient: bool = False,
     jobs: int | None = None,
+    engine: Engine | EngineName = "local",
     views: bool = False,
     progress: Progress | None = None,
 ) -> Corpus:
     """Replay every file under every policy.
 
     `jobs` is the number of processes: by default one for each processor, but only one for a single file or if all write
-    to one store. With several processes, `check` and policies that are callables must be importable functions. `format`
-    and `lenient` go to the reader. `views` keeps the view of each call in the results, for a single file only. Problems
+    to one store. `engine`: `ray` runs the work on a Ray cluster instead; it has no store but `memory:`. With several
+    processes, `check` and policies that are callables must be importable functions. `format` and `lenient` go to the
+    reader. `views` keeps the view of each call in the results, for a single file only. Problems
     of a recording are returned in `Corpus.failures`. Raises BadSetting for a setting that applies to all recordings.
     """
     files = [os.fspath(path) for path in paths]
@@ -91,12 +90,23 @@ def replay_files(
         _Task(file, label, tuple(policies), format, lenient, settings)
         for file, label in zip(files, _labels(files), strict=True)
     ]
-    workers = 1 if store != "memory:" else min(len(tasks), jobs or os.cpu_count() or 1)
+    if store != "memory:" and engine != "local":
+        raise BadSetting(f"The store {store!r} is on this computer. Use the engine local, or the store memory:.")
+    workers = jobs if store == "memory:" else 1
+    order = list(range(len(tasks)))
+    if workers != 1:  # The longest first, so that no process starts a long one at the end.
+        order.sort(key=lambda index: -_size(files[index]))
+    pool = open_engine(engine, workers)
     done: dict[int, _Outcome] = {}
-    for index, outcome in _in_processes(tasks, workers) if workers > 1 else _in_sequence(tasks):
-        done[index] = outcome
-        if progress:
-            progress(len(done), len(tasks), files[index])
+    try:
+        for place, outcome in pool.map(_work, [tasks[index] for index in order]):
+            file = files[order[place]]
+            done[order[place]] = _lost(file) if isinstance(outcome, WorkerLost) else outcome
+            if progress:
+                progress(len(done), len(tasks), file)
+    finally:
+        if pool is not engine:
+            pool.close()
     outcomes = [done[index] for index in range(len(tasks))]
     return Corpus(
         tuple(replayed for outcome in outcomes for replayed in outcome.replayed),
@@ -198,40 +208,9 @@ class _Outcome(Struct, frozen=True):
     failures: tuple[Failure, ...] = ()
 
 
-def _in_sequence(tasks: Sequence[_Task]) -> Iterator[tuple[int, _Outcome]]:
-    for index, task in enumerate(tasks):
-        yield index, _work(task)
-
-
-def _in_processes(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[int, _Outcome]]:
-    _check_pickling(tasks[0])
-    # The longest first, so that no process starts a long one at the end.
-    longest_first = sorted(range(len(tasks)), key=lambda index: -_size(tasks[index].path))
-    # Spawned, not forked: a caller with a progress bar has threads.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
-    try:
-        running: dict[Future[_Outcome], int] = {pool.submit(_work, tasks[index]): index for index in longest_first}
-        for future in as_completed(running):
-            index = running[future]
-            try:
-                yield index, future.result()
-            except BrokenProcessPool:
-                problem = (
-                    "The process that replayed it was killed from outside, or another one was (too little memory?)."
-                )
-                yield index, _Outcome((), (Failure(tasks[index].path, "", problem, True),))
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _check_pickling(task: _Task) -> None:
-    try:
-        pickle.dumps(task)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise BadSetting(
-            f"Policies and check functions of your own must be importable by name in other processes ({error}). "
-            "Define them at the top of a module, or pass jobs=1."
-        ) from error
+def _lost(path: str) -> _Outcome:
+    problem = "The process that replayed it was killed from outside, or another one was (too little memory?)."
+    return _Outcome((), (Failure(path, "", problem, True),))
 
 
 def _work(task: _Task) -> _Outcome:

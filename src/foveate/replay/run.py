@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from time import process_time
+from typing import Any
 
 import msgspec
 
@@ -188,6 +189,7 @@ def replay(
     views: bool = False,
     progress: Callable[[int, int], object] | None = None,
     names_model: bool = False,
+    settings: Mapping[str, Any] | None = None,
 ) -> ReplayResult:
     """Replay a recording, or the messages of a conversation, under one policy.
 
@@ -198,13 +200,14 @@ def replay(
     that require summaries, takes the first characters of each message. Summaries are billed as if a model had written
     them. `views` keeps the view of each call in the result. `progress` is called before each message, with the number
     of messages taken and the number of all; an error that it raises stops the replay. `names_model`: the requests name
-    the recording's model, so that the stored replies do; the format must be the model's. Raises DoesNotFit if a system
-    prompt and a pending request are larger than the window.
+    the recording's model, so that the stored replies do; the format must be the model's. `settings`: values of
+    mechanisms that take precedence over those of the policy, such as `{"prune": {"protect": 20_000}}`. Raises
+    DoesNotFit if a system prompt and a pending request are larger than the window.
     """
     recorded, path, model, notes = _parts_of(recording)
     label = transcript or PurePath(path).stem or "conversation"
     clock = _Clock()
-    if summarizer is None and _requires_summaries(policy):
+    if summarizer is None and _requires_summaries(policy, settings):
         summarizer = open_summarizer("first-characters")
     billed_summarizer = BilledSummarizer(summarizer, prices) if summarizer else None
     chat = _open(
@@ -217,6 +220,7 @@ def replay(
         prices,
         clock,
         billed_summarizer,
+        settings,
     )
     with chat:
         log = ViewLog() if views else None
@@ -237,9 +241,9 @@ def policy_name(policy: PolicyLike) -> str:
     return "+".join(getattr(function, "__name__", name) for function, name in zip(functions, types, strict=True))
 
 
-def _requires_summaries(policy: PolicyLike) -> bool:
+def _requires_summaries(policy: PolicyLike, settings: Mapping[str, Any] | None) -> bool:
     """Return whether this policy, with the effective settings, requires summaries."""
-    policies = load(policy=policy, environ=os.environ, folder=Path()).policies()
+    policies = load(policy=policy, environ=os.environ, folder=Path(), settings=settings).policies()
     return any(getattr(each, "needs_summarizer", False) for each in policies)
 
 
@@ -416,6 +420,7 @@ def _open(
     prices: Prices,
     clock: _Clock,
     summarizer: Summarizer | None,
+    settings: Mapping[str, Any] | None,
 ) -> Conversation:
     """Open a new conversation, under this name or the next free one."""
     number = 1
@@ -433,6 +438,7 @@ def _open(
                 profile=profile_for(provider, model),
                 prices=prices,
                 clock=clock,
+                settings=settings,
                 background=ImmediateCall,
                 tenant="",
                 counter="characters",  # One yardstick for all recordings, and for what no view shows.

@@ -1,0 +1,123 @@
+"""Engines: the same results in this process, in several processes and on Ray; lost workers and errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from foveate.errors import BadSetting
+from foveate.formats import get_format
+from foveate.replay.corpus import replay_files
+from foveate.replay.engines import LocalEngine, RayEngine, WorkerLost, open_engine
+from foveate.testing import agent_run
+
+# Ray's own libraries leave files and sockets to the garbage collector.
+of_ray = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
+
+
+@pytest.fixture(scope="module")
+def ray_engine():
+    """An engine on a Ray of this computer with two processors, for all tests of this module."""
+    ray = pytest.importorskip("ray", reason="ray is not installed (the extra `ray`)")
+    folder = Path(__file__).parent  # Workers import the functions of this module.
+    paths = os.pathsep.join([str(folder.parent.parent / "src"), str(folder)])
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        runtime_env={"env_vars": {"PYTHONPATH": paths}},
+    )
+    engine = RayEngine()
+    yield engine
+    engine.close()
+    assert ray.is_initialized()  # A connection that the program opened stays open.
+    ray.shutdown()
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def refuse(number: int) -> int:
+    raise BadSetting(f"{number} is refused.")
+
+
+def die_at_three(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_carry_the_index_of_their_task(workers):
+    engine = LocalEngine(workers)
+    assert sorted(engine.map(double, [5, 6, 7])) == [(0, 10), (1, 12), (2, 14)]
+    assert sorted(engine.map(double, [1, 2])) == [(0, 2), (1, 4)]
+    engine.close()
+
+
+def test_an_engine_goes_on_with_new_processes_after_a_lost_worker():
+    engine = LocalEngine(2)
+    lost = dict(engine.map(die_at_three, [3, 3]))
+    assert all(isinstance(result, WorkerLost) for result in lost.values())
+    assert dict(engine.map(die_at_three, [1, 2])) == {0: 1, 1: 2}
+    engine.close()
+
+
+def test_an_unknown_engine_is_refused_with_the_known_ones():
+    with pytest.raises(BadSetting, match=r"There is no engine 'spark'\. Use local or ray"):
+        open_engine("spark")  # type: ignore[arg-type]
+
+
+def test_a_missing_ray_names_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(BadSetting, match=r'pip install "foveate\[ray\]"'):
+        RayEngine()
+
+
+def test_an_engine_other_than_local_takes_no_store(tmp_path):
+    with pytest.raises(BadSetting, match="Use the engine local, or the store memory:"):
+        replay_files([tmp_path / "a.jsonl"], engine="ray", store=f"sqlite:///{tmp_path}/a.db")
+
+
+@of_ray
+@pytest.mark.slow
+def test_ray_runs_tasks_and_raises_their_errors(ray_engine):
+    assert sorted(ray_engine.map(double, list(range(5)))) == [(i, 2 * i) for i in range(5)]
+    assert list(ray_engine.map(double, [])) == []
+    with pytest.raises(BadSetting, match="7 is refused"):
+        list(ray_engine.map(refuse, [7]))
+    lost = dict(ray_engine.map(die_at_three, [1, 3]))
+    assert lost[0] == 1
+    assert isinstance(lost[1], WorkerLost)
+
+
+@of_ray
+@pytest.mark.slow
+def test_a_corpus_on_ray_has_the_figures_of_local_processes(ray_engine, tmp_path):
+    files = [write(tmp_path / f"{seed}.jsonl", seed) for seed in range(4)]
+    (tmp_path / "bad.jsonl").write_text("{")
+    files.append(tmp_path / "bad.jsonl")
+    local = replay_files(files, policies=["none", "keep-last-2"], window=8_000, jobs=1)
+    far = replay_files(files, policies=["none", "keep-last-2"], window=8_000, engine=ray_engine)
+    assert len(local.rows) == 8
+    assert timeless(far.rows) == timeless(local.rows)
+    assert far.failures == local.failures
+
+
+def write(path: Path, seed: int) -> Path:
+    """Write a generated run as a recording."""
+    messages = get_format("openai").render(agent_run(6, seed=seed))
+    path.write_text("\n".join(map(json.dumps, messages)))
+    return path
+
+
+def timeless(rows):
+    return [replace(row, ms_per_turn_p50=0.0, ms_per_turn_p99=0.0) for row in rows]
