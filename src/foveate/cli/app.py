@@ -28,6 +28,7 @@ from .repair import repair
 from .replay import replay
 from .show import show
 from .text import complain
+from .tune import tune
 from .worker import worker
 
 __all__ = ["app", "main"]
@@ -49,7 +50,7 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=False),
     suppress_keyboard_interrupt=False,
 )
-for command in (chat, replay, show, inspect, check, digest, repair, mcp, proxy):
+for command in (chat, replay, tune, show, inspect, check, digest, repair, mcp, proxy):
     app.command(command, help=description(command))
 policies = App(name="policy", help="List the presets, and show the effective settings.")
 policies.command(show_policy, name="show", help=description(show_policy))

@@ -28,6 +28,7 @@ __all__ = [
     "progress",
     "say",
     "status_line",
+    "time_bar",
 ]
 
 COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan")
@@ -103,6 +104,33 @@ def progress(title: str, total: int) -> Iterator[Callable[[int, int, str], None]
 
         def update(done: int, of: int, name: str) -> None:
             bar.update(task, completed=done, total=of, item=name[-40:].replace("[", "\\["))
+
+        yield update
+
+
+@contextmanager
+def time_bar(title: str) -> Iterator[Callable[[int, float, str], None] | None]:
+    """Show a bar of elapsed time on standard error. Yields a function to update it, or None without a terminal.
+
+    The function takes the number of replays done, the elapsed share of the time, and the present stage.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn(title),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[item]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=1.0, item="")
+
+        def update(done: int, elapsed: float, stage: str) -> None:
+            bar.update(task, completed=elapsed, item=f"{stage}, {done:,} replays")
 
         yield update
 

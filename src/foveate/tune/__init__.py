@@ -1,0 +1,12 @@
+"""Tuning of a preset on recorded conversations: search, cross-check and frontier.
+
+`tune` searches, and `preset_text` writes what it found as a preset.
+"""
+
+from __future__ import annotations
+
+from .preset import preset_text
+from .result import HeldOut, Trial, Tuned
+from .tuning import tune
+
+__all__ = ["HeldOut", "Trial", "Tuned", "preset_text", "tune"]

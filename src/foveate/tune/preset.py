@@ -1,0 +1,52 @@
+"""Writing of a preset as TOML: what it extends, the values that differ, and what was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from .report import saving_text, share_text
+from .result import Trial, Tuned
+from .space import Value
+
+__all__ = ["preset_text"]
+
+
+def preset_text(tuned: Tuned, trial: Trial | None = None, *, place: Path | None = None) -> str:
+    """Return a trial's settings as the text of a preset that extends the searched one.
+
+    `trial`: default the best one. `place`: the file to write, so that a preset in another file is named relative to it;
+    default: the current folder.
+    """
+    chosen = trial or tuned.best
+    base = tuned.policy
+    if base.endswith(".toml") or "/" in base or "\\" in base:
+        folder = (place.parent if place else Path()).resolve()
+        base = Path(os.path.relpath(Path(base).expanduser().resolve(), folder)).as_posix()
+    preset_values = {name: value for name, value, _ in chosen.changes}
+    cost, readable = share_text(tuned.preset.all_in), share_text(tuned.preset.readable)
+    lines = [
+        f"# Tuned on {tuned.recordings} recordings, window {tuned.window:,} tokens, seed {tuned.seed}.",
+        f"# Cost with fetching back what was missed: {share_text(chosen.all_in)} of sending everything, was {cost}.",
+        f"# Readable of what the calls used: {share_text(chosen.readable)}, was {readable}.",
+    ]
+    if tuned.held_out is not None:
+        lines.append(
+            f"# On recordings that the search did not see, it cost {saving_text(tuned.held_out.gain)} "
+            f"(standard error {share_text(tuned.held_out.error)})."
+        )
+    description = f"{Path(tuned.policy).stem} tuned on {tuned.recordings} recordings."
+    lines += [f"description = {_toml(description)}", f"extends = {_toml(base)}"]
+    for mechanism, table in chosen.settings.items():
+        lines += ["", f"[{mechanism}]"]
+        lines += [
+            f"{name} = {_toml(value)}  # was {_toml(preset_values[f'{mechanism}.{name}'])}"
+            for name, value in table.items()
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Value) -> str:
+    """Return a value as TOML; for texts and numbers JSON is TOML."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,65 @@
+"""Text of a search's result: sentences and figures, the same in the terminal and in the HTML report."""
+
+from __future__ import annotations
+
+import json
+
+from ..replay.numbers import plural
+from .result import Tuned
+from .space import Value
+
+__all__ = ["saving_text", "sentences", "share_text", "value_text"]
+
+_NEAR_LIMIT = 1.05
+"""A cost within this multiple of the limit leaves hardly anything to save."""
+
+
+def sentences(tuned: Tuned) -> list[str]:
+    """Return what the search found, how far the result can be trusted, and why the search ended."""
+    found = []
+    if tuned.is_better:
+        saved = 1 - tuned.best.all_in / tuned.preset.all_in if tuned.preset.all_in else 0.0
+        found.append(
+            f"Best settings: {saving_text(saved)} than {tuned.policy}, counting what must be fetched back, with "
+            f"{share_text(tuned.best.readable)} readable (was {share_text(tuned.preset.readable)})."
+        )
+    elif tuned.held_out is not None:
+        found.append(f"There is nothing to win here: no settings are clearly better than {tuned.policy} itself.")
+    else:
+        found.append("The search ended before it could check a result, so it recommends nothing.")
+    if tuned.held_out is not None and tuned.held_out.better + tuned.held_out.worse:
+        check = tuned.held_out
+        found.append(
+            f"Cross-check: on recordings that the search did not see, its settings cost "
+            f"{saving_text(check.gain)} (standard error {share_text(check.error)}): less on "
+            f"{plural(check.better, 'recording')}, more on {check.worse}."
+        )
+    limit = f"Clairvoyant limit: {share_text(tuned.limit)}, with everything readable and no edit ever paid for."
+    found.append(
+        limit + (" Hardly anything is left to save." if tuned.best.all_in <= tuned.limit * _NEAR_LIMIT else "")
+    )
+    if tuned.ending == "time":
+        found.append(
+            f"The time ended the search after {plural(tuned.rounds, 'round')}. Give it more minutes, or fewer "
+            "recordings, to search on."
+        )
+    if tuned.ending == "interrupted":
+        found.append(f"The search was stopped after {plural(tuned.rounds, 'round')}.")
+    if tuned.left_out:
+        found.append(f"There was no time for {plural(tuned.left_out, 'recording')}: they were left out.")
+    return found
+
+
+def saving_text(share: float) -> str:
+    """Format a saving: `4.1 % less`, or `0.3 % more` for a negative one."""
+    return f"{share_text(abs(share))} {'less' if share >= 0 else 'more'}"
+
+
+def share_text(share: float) -> str:
+    """Format a share with one decimal, because tuned settings often differ by less than a percent: `57.3 %`."""
+    return f"{share * 100:.1f} %"
+
+
+def value_text(value: Value) -> str:
+    """Format a value as TOML and JSON write it."""
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,82 @@
+"""`foveate tune`: output, files and wrong input."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tuning_samples import sessions
+
+from foveate.policies.presets import load_preset
+
+OPTIONS = ("--policy", "keep-last-5", "--window", "32000", "--prices", "1,1", "--jobs", "1")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return sessions(tmp_path_factory.mktemp("sessions"), back=6, number=4)
+
+
+def test_tune_prints_the_changes_and_writes_preset_and_report(run, files, tmp_path):
+    place, report = tmp_path / "mine.toml", tmp_path / "report.html"
+    code, out, err = run("tune", *files, *OPTIONS, "--write", place, "--html", report)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].startswith("policy keep-last-5  4 recordings, window 32\u202f000, 2 parameters, ")
+    assert "filter.keep" in out
+    assert "Cross-check: on recordings that the search did not see, its settings cost" in out
+    assert f"The preset is in {place}." in out
+    assert load_preset(str(place)).layer[("filter", "keep")].value >= 7
+    page = report.read_text("utf-8")
+    assert "clairvoyant limit" in page
+    assert "filter.keep" in page
+    assert "<script>\n" not in page
+
+
+def test_tune_prints_the_preset_if_no_file_is_named(run, files):
+    _, out, _ = run("tune", *files, *OPTIONS)
+    assert 'extends = "keep-last-5"' in out
+
+
+def test_tune_writes_nothing_if_there_is_nothing_to_win(run, tmp_path):
+    talk = ['{"role": "user", "content": "hello"}', '{"role": "assistant", "content": "hello too"}']
+    files = [tmp_path / f"{number}.jsonl" for number in range(4)]
+    for number, file in enumerate(files):
+        file.write_text("\n".join(talk * (number + 1)))
+    code, out, err = run("tune", *files, *OPTIONS, "--write", tmp_path / "mine.toml")
+    assert (code, err) == (0, "")
+    assert "There is nothing to win here" in out
+    assert "mine.toml was not written." in out
+    assert not (tmp_path / "mine.toml").exists()
+
+
+def test_tune_prints_one_json_object(run, files):
+    code, out, err = run("tune", *files, *OPTIONS, "--json", "--keep-readable", "1")
+    assert (code, err) == (0, "")
+    facts = json.loads(out)
+    assert facts["is_better"] is True
+    assert facts["best"]["settings"]["filter"]["keep"] == 7
+    assert facts["best"]["readable"] == 1.0
+    assert facts["held_out"]["gain"] > 0
+    assert facts["preset_text"].startswith("# Tuned on 4 recordings")
+    assert facts["trials"][0]["settings"] == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["one.jsonl"], "Tuning needs at least 4 recordings, not 1"),
+        ([], "Tuning needs at least 4 recordings, not 0"),
+        (["a", "b", "c", "d", "--write", "mine.txt"], "--write is mine.txt. Name a file that ends with .toml."),
+        (["a", "b", "c", "d", "--write", "nowhere/mine.toml"], "There is no folder nowhere"),
+        (["a", "b", "c", "d", "--minutes", "0"], "minutes is 0.0. Set it to a number above 0."),
+        (["a", "b", "c", "d", "--policy", "none"], "'none' has no parameters to search"),
+        (["a", "b", "c", "d", "--jobs", "0"], "--window and --jobs must be whole numbers above 0."),
+        (["a", "b", "c", "d"], "Only 0 of 4 recordings can be used"),
+    ],
+)
+def test_wrong_input_is_refused_in_a_sentence(run, arguments, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("tune", *arguments)
+    assert (code, out) == (2, "")
+    assert text in err
+    assert not list(tmp_path.iterdir())
