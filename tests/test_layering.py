@@ -38,7 +38,7 @@ PACKAGES: dict[str, set[str]] = {
     "models": {"anthropic", "openai", "genai_prices"},
     "telemetry": {"opentelemetry"},
     "agents": {"jinja2", "mcp"},
-    "replay": {"jinja2"},
+    "replay": {"jinja2", "ray"},
     "ops": {"zstandard", "procrastinate", "psycopg", "psycopg_pool"},
     "hosts": {
         "agent_framework",
