@@ -10,10 +10,11 @@ from typing import NamedTuple
 import foveate
 from foveate import Message
 from retention.filler import endless, padding
+from retention.scoring import sentences_of
 from retention.shapes import Fact, Shape
 from retention.vocabulary import Words
 
-__all__ = ["FACTS", "Sample", "add_group", "length_of", "prose_of", "samples", "text_of"]
+__all__ = ["FACTS", "Sample", "add_group", "distinct_characters", "length_of", "prose_of", "samples", "text_of"]
 
 FACTS = 12
 """Shapes in one conversation."""
@@ -55,6 +56,12 @@ def text_of(message: Message) -> str:
     return message.text or (message.result.text if message.result else "")
 
 
+def distinct_characters(sample: Sample) -> int:
+    """Return the characters of all different sentences of a conversation: nobody can say more without repetition."""
+    texts = map(text_of, sample.messages)
+    return sum(map(len, {sentence for text in texts for line in text.splitlines() for sentence in sentences_of(line)}))
+
+
 def prose_of(messages: Sequence[Message]) -> str:
     """Return everything that users, assistants and operators wrote, a line of a message a line."""
     lines = [line for message in messages if message.role != "tool" for line in message.text.splitlines()]
@@ -71,7 +78,8 @@ def samples(shapes: Sequence[Shape], seeds: Sequence[int], *, rounds: int = 1, c
         random = Random(f"sample {seed}")
         shuffled = list(shapes)
         random.shuffle(shuffled)
-        kinds = cycle((0.0, 0.5, 0.9))  # A chat, a chat with tools, an agent.
+        # A chat, a chat with tools, an agent. A long chat without any result would take thousands of turns.
+        kinds = cycle((0.0 if characters < 100_000 else 0.3, 0.5, 0.9))
         for start in range(0, len(shuffled), FACTS):
             group = shuffled[start : start + FACTS]
             yield _build(group, Random(f"{seed} {start}"), next(kinds), rounds, characters)

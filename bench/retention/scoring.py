@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from retention.shapes import Fact
 
-__all__ = ["Score", "Verdict", "count_cut_lines", "judge", "statements_of"]
+__all__ = ["Score", "Verdict", "count_cut_lines", "judge", "sentences_of", "statements_of"]
 
 
 class Verdict(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from foveate import Message, Options, open_conversation
 from foveate.summarizers import SummaryRequest, digest_history, first_characters
-from retention.conversations import Sample, length_of, prose_of, text_of
+from retention.conversations import Sample, distinct_characters, length_of, prose_of, text_of
 from retention.scoring import Score, Verdict, count_cut_lines, judge
 
 __all__ = ["BUDGETS", "POLICIES", "ROUNDS", "SUMMARIZERS", "WINDOWS", "Row", "measure_summarizer", "measure_views"]
@@ -32,7 +32,7 @@ class Row(NamedTuple):
     rounds: int
     score: Score
     room: float | None
-    """Share of the permitted room that the text takes."""
+    """Share of the permitted room that the text takes, or of all different sentences if those are fewer."""
     cut: float | None
     """Share of the lines copied from prose that are cut inside a sentence."""
     losses: tuple[tuple[Verdict, str], ...] = ()
@@ -81,7 +81,7 @@ def measure_summarizer(way: str, samples: Sequence[Sample], budget: float, round
         for part in sample.segments(rounds):
             text = SUMMARIZERS[way](part, text, room)
         found += [(verdict, text) for verdict in judge(sample.facts, text)]
-        used.append(len(text) / room)
+        used.append(min(1.0, len(text) / min(room, distinct_characters(sample))))
         cuts = [sum(pair) for pair in zip(cuts, count_cut_lines(text, prose_of(sample.messages)), strict=True)]
     return _row(way, f"{budget:.0%}", rounds, found, used, cuts)
 
