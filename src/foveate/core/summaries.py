@@ -34,7 +34,7 @@ class SummaryRequest(Struct, frozen=True):
     policy: str
     """The policy that needs the summary."""
     messages: tuple[Message, ...]
-    """The messages to summarize, as the model saw them, oldest first."""
+    """The messages to summarize, as the model saw them, oldest first, and so few and short that they fit a window."""
     target: int
     """Maximum length of the answer in characters."""
     previous: str = ""
@@ -49,6 +49,8 @@ class SummaryRequest(Struct, frozen=True):
     """Texts that the answer must contain word for word, such as identifiers that are still in use."""
     focus: str = ""
     """The topic that the summary should emphasize, if the caller of `compact` gave one; otherwise ""."""
+    covered: tuple[Message, ...] = ()
+    """All covered messages, whole, if `messages` had to be made smaller; otherwise ()."""
     by_code: bool = False
     """Whether to write it without a model, because the chosen summarizer failed."""
     conversation: str = ""
@@ -57,6 +59,11 @@ class SummaryRequest(Struct, frozen=True):
     """The owner of the conversation."""
     user: str = ""
     """The person for whom the program works, if it passed `user=` when opening."""
+
+    @property
+    def everything(self) -> tuple[Message, ...]:
+        """Return all covered messages, whole. Summarizers without a model read these: they have no window."""
+        return self.covered or self.messages
 
     @property
     def key(self) -> str:

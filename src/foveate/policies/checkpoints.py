@@ -186,14 +186,15 @@ class _Checkpoint(Struct, frozen=True):
         target = min(self.target, 4 * source)
         overhead = min(target // 4 + _PROMPT_TOKENS, view.budget.usable // 2)
         room = view.budget.usable - overhead - estimate(previous)
-        messages, _ = build_summary_input([_as_filtered(entry, filtered) for entry in span.to_read], room)
+        read = build_summary_input([_as_filtered(entry, filtered) for entry in span.to_read], room)
+        messages = read.messages
         if not messages:
             yield from fallback
             yield replace(task, state="failed", reason="nothing of it fits the window of a summarizer")
             return
         facts = _facts(span, numbers, messages)
         required = names_needed_later(span.covered, view.entries, target) if self.template == BACKGROUND else ()
-        request = SummaryRequest(_NAME, messages, target, previous, self.prompt, facts, task, required=required)
+        request = SummaryRequest(_NAME, messages, target, previous, self.prompt, facts, task, required, covered=read.covered)
         count = facts["original_message_count"]
         reason = f"{count} messages, and what was summarised before" if previous else f"the oldest {count} messages"
 

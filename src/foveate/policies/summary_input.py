@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ from ..core.view import Entry
 from ..errors import BadSetting
 from .placeholders import cut_text, shrink_arguments
 
-__all__ = ["build_summary_input", "check_role", "frame_summary", "unframe_summary"]
+__all__ = ["SummaryInput", "build_summary_input", "check_role", "frame_summary", "unframe_summary"]
 
 _CUTS = (
     (0, False),  # No cut.
@@ -38,12 +38,23 @@ _FIRST_CUTS = (0, 5, 8)
 _LEFT_OUT = "[{count} earlier messages left out]"
 
 
-def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) -> tuple[tuple[Message, ...], int]:
-    """Return the messages for a summarizer, and their size in tokens of the conversation's counter: at most `room`.
+class SummaryInput(NamedTuple):
+    """The messages that a summary covers, as summarizers read them."""
+
+    messages: tuple[Message, ...]
+    """The messages for a model. Empty if not even the newest unit fits its window."""
+    tokens: int
+    """Their size by the conversation's counter."""
+    covered: tuple[Message, ...] = ()
+    """All messages, whole, for a summarizer without a model; () if `messages` are these."""
+
+
+def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) -> SummaryInput:
+    """Return the messages for a summarizer, of at most `room` tokens by the conversation's counter.
 
     Steps of actions are shown as calls and tool results. If needed, media become their names and long results are
     cut, then other texts and arguments; finally the oldest units are left out, with a note. `level`: 0 to 2, the
-    first cut to try; higher for a further attempt. Returns no messages if not even the newest unit fits.
+    first cut to try; higher for a further attempt.
     """
     entries = native_steps(entries)
     sizes = [tokens_of(entry.message) for entry in entries]
@@ -55,6 +66,7 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
         size if message is entry.message else tokens_of(message)
         for size, message, entry in zip(sizes, messages, entries, strict=True)
     ]
+    whole = tuple([message for message in messages if message.parts])
     for keep, cuts_all in _CUTS[_FIRST_CUTS[min(level, len(_FIRST_CUTS) - 1)] :]:
         for index, entry in enumerate(entries if keep else ()):
             if longest[index] > keep or index in with_media:  # Others do not change.
@@ -63,8 +75,10 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
         with_media = frozenset() if keep else with_media
         size = scale * sum(sizes)
         if size <= room:
-            return tuple(message for message in messages if message.parts), int(size)
-    return _newest_units(messages, sizes, cut_points(entries), room, scale)
+            read = tuple([message for message in messages if message.parts])
+            return SummaryInput(read, int(size), whole if keep else ())
+    newest, tokens = _newest_units(messages, sizes, cut_points(entries), room, scale)
+    return SummaryInput(newest, tokens, whole)
 
 
 def check_role(mechanism: str, role: object) -> None:

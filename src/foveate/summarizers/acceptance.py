@@ -138,4 +138,4 @@ def _too_long(text: str, request: SummaryRequest) -> str:
 
 def length_of(request: SummaryRequest) -> int:
     """Return the characters of the messages that a summary replaces; images and calls count like text."""
-    return 4 * (sum(map(tokens_of, request.messages)) + estimate(request.previous))
+    return 4 * (sum(map(tokens_of, request.everything)) + estimate(request.previous))

@@ -48,7 +48,7 @@ class _FirstCharacters(Struct, frozen=True):
         keep = self.count
         while True:
             lines = [_shortened(line, keep) for line in before]
-            lines += [line for message in request.messages if (line := _line(message, keep))]
+            lines += [line for message in request.everything if (line := _line(message, keep))]
             if _length(lines) <= request.target or keep <= _LEAST:
                 break
             keep = max(_LEAST, keep * 2 // 3)
