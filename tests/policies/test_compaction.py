@@ -454,19 +454,20 @@ def test_the_input_names_images_and_leaves_reasoning_out():
     story = Story(
         user("Look.", Media("image/png", "base64", "AAAA", "cat.png")), thought("Hm.", say("A cat.")), user("So?")
     )
-    whole, _ = build_summary_input(story.projection.entries(), 10_000)
+    whole = build_summary_input(story.projection.entries(), 10_000).messages
     assert [len(message.parts) for message in whole] == [2, 1, 1]
-    small, size = build_summary_input(story.projection.entries(), 100)
+    small, size, _ = build_summary_input(story.projection.entries(), 100)
     assert small[0].parts[1] == Text("[Attached image/png: cat.png]")
     assert size <= 100
-    assert build_summary_input(story.projection.entries(), 5) == ((), 0)
+    none = build_summary_input(story.projection.entries(), 5)
+    assert (none.messages, none.tokens, [message.text for message in none.covered]) == ((), 0, ["Look.", "A cat.", "So?"])
 
 
 def test_input_texts_name_their_speaker():
     """F20."""
     story = Story(user("Go."), say("One."), say("Two."), user("So?"))
     story.edit(Summarize(Span(story.id(2), story.id(3)), "[Steps in short.]", "fold"))
-    messages, _ = build_summary_input(story.projection.entries(), 10_000)
+    messages = build_summary_input(story.projection.entries(), 10_000).messages
     assert [(message.role, message.name) for message in messages] == [("user", ""), ("user", "summary"), ("user", "")]
 
 
@@ -551,7 +552,9 @@ def test_an_empty_and_a_too_long_summary_are_refused(written: str, why: str):
     def refuses(request: object, text: str) -> str:
         return "it is too vague" if text.startswith("Nothing to speak of") else ""
 
-    policy = compact_on_overflow(keep_recent=0, framing="{summary}", refuses=refuses, digest=False)
+    policy = compact_on_overflow(
+        keep_recent=0, framing="{summary}", refuses=refuses, digest=False, summary_tokens=2_000
+    )
     conversation = opened(policy=(policy,), summarizer=ScriptedSummarizer([written]), **SMALL)
     conversation.append([*talk(10, 1_000), sized(user, 50)])
     conversation.prepare()

@@ -210,8 +210,8 @@ BAD = {
     "nothing": ("", "stub:model: it is empty"),
     "an error text": ("Error code: 529 - overloaded", "stub:model: it is an error text"),
     "longer text": (
-        "The cookie was never set. " * 1_300,
-        "stub:model: it is not shorter than what it stands for",
+        "The cookie was never set. " * 1_500,
+        "stub:model: it has 38,999 characters, and 8,864 were asked for",
     ),
     "a made-up quote": (
         'The user said: "Delete every test, I do not care." All of them were deleted.',

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.budget import occupied_tokens
+from ..core.budget import measure_excess, occupied_tokens
 from ..core.edits import Edit, Summarize, SummaryRole, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
@@ -30,7 +30,7 @@ from .span_selection import (
     open_inputs,
     select_oldest_before,
 )
-from .summary_input import build_summary_input, check_role, frame_summary, unframe_summary
+from .summary_input import build_summary_input, check_role, frame_summary, summary_tokens_max, unframe_summary
 
 __all__ = ["BACKGROUND", "compact_on_overflow"]
 
@@ -65,7 +65,7 @@ def compact_on_overflow(
     *,
     threshold: float = 1.0,
     keep_recent: int | float = 0.25,
-    summary_tokens: int = 2_000,
+    summary_tokens: int | None = None,
     max_attempts: int = 3,
     min_progress: float = 0.10,
     strict: bool = False,
@@ -87,8 +87,9 @@ def compact_on_overflow(
 
     Size: `keep_recent` newest tokens stay word for word, as a number (int) or as a share of the threshold (float). A
     number above half of the usable tokens counts as a quarter of them. Only whole units are covered, and messages that
-    the model has not answered always stay. `summary_tokens` is the requested length. `input_max` is the maximum number
-    of tokens for the summarizer to read (default: the conversation's window).
+    the model has not answered always stay. `summary_tokens` is the greatest requested length (default: it follows the
+    window, see `summary_tokens_max`); of new messages a third is requested at most. `input_max` is the maximum number
+    of tokens for a summarizer's model to read (default: the conversation's window).
 
     Text: `framing` must contain `{summary}` and may contain `{handle}`. `role` is the role of the summary: `user`,
     `assistant` or `system`; Anthropic and Gemini get a system summary as a user's message. `prompt` names the
@@ -133,7 +134,7 @@ class _Compact(Struct, frozen=True):
 
     threshold: float
     keep_recent: int | float
-    summary_tokens: int
+    summary_tokens: int | None
     max_attempts: int
     min_progress: float
     strict: bool
@@ -172,7 +173,7 @@ class _Compact(Struct, frozen=True):
                 f"keep_recent of compact_on_overflow is {self.keep_recent}. Set a number of tokens (0 or more), or a "
                 "share (a decimal below 1.0)."
             )
-        if min(self.summary_tokens, self.max_attempts, 1 if self.input_max is None else self.input_max) < 1:
+        if any(number is not None and number < 1 for number in (self.summary_tokens, self.max_attempts, self.input_max)):
             raise BadSetting(
                 f"summary_tokens, max_attempts and input_max of compact_on_overflow are {self.summary_tokens}, "
                 f"{self.max_attempts} and {self.input_max}. Set each to 1 or more."
@@ -211,8 +212,8 @@ class _Compact(Struct, frozen=True):
         trigger = window.usable * self.threshold
         is_due = window.occupied > trigger
         is_near = bool(self.ahead) and window.occupied > trigger * self.ahead and _NAME not in view.preparing
-        if not (is_due or is_near) or not awaits_reply(view):
-            return
+        if not (is_due or is_near) or not (awaits_reply(view) or measure_excess(view)):
+            return  # After an answer, only a view that does not fit is compacted.
         last = _last_attempt(view)
         if last and (self._is_final(last) or not (is_due or self._may_fail_ahead(last))):
             if self.strict and is_due:
@@ -268,21 +269,34 @@ class _Compact(Struct, frozen=True):
         """Return the request for the summary of `span`; None if the summary could not free enough."""
         covered = sum(entry.tokens for entry in span.covered)
         source = sum(tokens_of(entry.message) for entry in span.covered)
-        target = min(4 * self.summary_tokens, 4 * source // 3)
+        carried = sum(tokens_of(entry.message) for entry in span.earlier_summaries)
+        most = self.summary_tokens or summary_tokens_max(window.share(1.0))
+        # The new summary repeats the earlier ones, so these need their room again.
+        target = 4 * min(most, carried + (source - carried) // 3 + 1)
         previous = "\n\n".join(unframe_summary(entry.message.text, self.framing) for entry in span.earlier_summaries)
         room = self._input_room(window, last, len(previous))
-        messages, input_tokens = build_summary_input(span.to_read, room, level=last.attempt if last else 0)
-        carried = sum(entry.tokens for entry in span.earlier_summaries)  # The new summary repeats the earlier ones.
-        expected = min(covered - covered * target // (4 * source), covered - min(carried, self.summary_tokens))
-        if not messages or expected < self.min_progress * view.tokens:
+        read = build_summary_input(span.to_read, room, level=last.attempt if last else 0)
+        frame = tokens_of(Message("user", (Text(frame_summary(self.framing, span.handle, "")),)))
+        expected = covered - covered * (target // 4 + frame) // source
+        if not (read.messages or read.covered) or expected < self.min_progress * view.tokens:
             return None
         attempt = last.attempt + 1 if last else 1
-        task = Task(_NAME, "pending", attempt, view.turn, span.span, "", _newest_position(view), input_tokens)
-        facts = {"handle": span.handle, "request": last_request(view)[:_REQUEST_MAX]}
+        task = Task(_NAME, "pending", attempt, view.turn, span.span, "", _newest_position(view), read.tokens)
+        facts = {"handle": span.handle, "request": last_request(view)[:_REQUEST_MAX] if awaits_reply(view) else ""}
         is_bare = self.framing == "{summary}"  # A bare text shows only the summarizer's words, without added names.
         required = () if is_bare else names_needed_later(span.covered, view.entries, target)
         request = SummaryRequest(
-            _NAME, messages, target, previous, self.prompt, facts, task, required=required, focus=self.focus
+            _NAME,
+            read.messages,
+            target,
+            previous,
+            self.prompt,
+            facts,
+            task,
+            required=required,
+            focus=self.focus,
+            covered=read.covered,
+            by_code=not read.messages and self.digest,  # Not even the newest unit fits the window of a model.
         )
         reason = self._reason(window, when)
 

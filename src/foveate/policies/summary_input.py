@@ -25,7 +25,7 @@ from ..core.view import Entry
 from ..errors import BadSetting
 from .placeholders import cut_text, shrink_arguments
 
-__all__ = ["SummaryInput", "build_summary_input", "check_role", "frame_summary", "unframe_summary"]
+__all__ = ["SummaryInput", "build_summary_input", "check_role", "frame_summary", "summary_tokens_max", "unframe_summary"]
 
 _CUTS = (
     (0, False),  # No cut.
@@ -79,6 +79,15 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
             return SummaryInput(read, int(size), whole if keep else ())
     newest, tokens = _newest_units(messages, sizes, cut_points(entries), room, scale)
     return SummaryInput(newest, tokens, whole)
+
+
+def summary_tokens_max(usable: int) -> int:
+    """Return the greatest length of a summary, in tokens, for a window with this number of usable tokens.
+
+    It is 2,000 tokens and a fiftieth of the window: 2,576 in a window of 32,000 tokens and 5,600 in one of 200,000. It
+    is at most a quarter of a small window, and 8,000 in a large one, which is as much as a model writes in one answer.
+    """
+    return max(1, min(usable // 4, 2_000 + usable // 50, 8_000))
 
 
 def check_role(mechanism: str, role: object) -> None:

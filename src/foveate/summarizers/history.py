@@ -37,7 +37,7 @@ class _Digest(Struct, frozen=True):
         if len(request.messages) == 1 and "originalLength" in request.facts:
             return digest(request.messages[0].text, max(1, request.target)).text[: request.target]
         return digest_messages(
-            request.messages,
+            request.everything,
             request.target,
             previous=request.previous,
             required=request.required,
