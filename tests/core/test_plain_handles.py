@@ -25,7 +25,7 @@ from foveate.policies import (
     superseded_results,
     tool_result_filter,
 )
-from foveate.policies.summary_input import frame_summary, unframe_summary
+from foveate.policies.frames import frame_summary, unframe_summary
 from foveate.testing import answer, user
 
 TEMPLATES = {

@@ -18,12 +18,14 @@ from msgspec.structs import replace
 from foveate import Conversation, open_async_conversation, open_conversation
 from foveate.core.edits import Span, Summarize, Task
 from foveate.core.messages import Message
+from foveate.core.plain_handles import plain_text
 from foveate.core.rules import check
 from foveate.core.summaries import SummaryRequest
-from foveate.core.view import View
+from foveate.core.view import Entry, View
 from foveate.errors import BadSetting, DoesNotFit
 from foveate.policies import load_policies
 from foveate.policies.checkpoints import BACKGROUND, PLAIN, checkpoint, checkpoint_edit
+from foveate.policies.frames import unframe_summary
 from foveate.policies.recaps import recap_batches
 from foveate.policies.span_selection import MessageNumbers
 from foveate.policies.tool_result_filter import filter_tool_results
@@ -442,19 +444,20 @@ def test_an_expanded_message_is_covered_again_later():
     assert shown_positions(chat.view) == run(16, 20)
 
 
-def test_a_checkpoint_never_covers_the_note_of_the_floor():
-    """No summarizer read the messages behind the note, so a summary over it would leave a gap."""
+def test_a_checkpoint_carries_on_the_note_of_the_floor():
     summarizer = numbered_summarizer()
     chat = start_chat(checkpoint(trigger_at=20, keep_recent=5, template=PLAIN), summarizer, window=1_000)
-    post(chat, (m for n in range(9) for m in (user(f"q{n} " + "x" * 900), say(f"a{n}"))))
-    note = "[Messages m1 to m7 are hidden to fit the window.]"
-    assert (summaries(chat.prepare()), shown_positions(chat.view)) == ([note], run(8, 18))
+    rule = "Never touch the table ledger_2019."
+    post(chat, (m for n in range(9) for m in (user(f"q{n} {rule if n == 1 else ''}"), say(f"a{n} " + "x " * 450))))
+    (note,) = summaries(chat.prepare())
+    assert rule in note
     post(chat, (m for n in range(5) for m in (user(f"p{n} longer"), say(f"b{n} longer still"))))
     assert (summaries(chat.view), shown_positions(chat.view)) == (
-        [note, "[Conversation summary up to turn 21]: S1"],
-        run(23, 28),
+        ["[Conversation summary up to turn 22]: S1"],
+        run(24, 28),
     )
-    assert summarizer.requests[0].previous == ""
+    assert rule in summarizer.requests[0].previous
+    assert "hidden to fit" not in summarizer.requests[0].previous
 
 
 def test_a_checkpoint_summarizes_recaps_like_turns():
@@ -752,20 +755,23 @@ def test_views_are_legal_complete_and_stable(history, profile, keep):
 
 
 @given(history=runs(max_size=30), window=st.integers(1_000, 1_800), keep=st.integers(5, 7))
-def test_messages_that_the_floor_hid_stay_named_by_its_note(history, window, keep):
-    """I16. A summary that began before the note used to cover it, and no text named the hidden messages."""
+def test_messages_that_the_floor_hid_stay_behind_a_note_or_summary(history, window, keep):
+    """I16. A summary that covers the floor's note carries on what the note says."""
     policy = checkpoint(trigger_at=9, keep_recent=keep, template="{summary}")
-    chat = start_chat(policy, lambda _: "S", window=window, reserve=window // 2)
-    noted: set[int] = set()
+    summarizer = ScriptedSummarizer(["S"] * 100)
+    chat = start_chat(policy, summarizer, window=window, reserve=window // 2)
+    notes: list[Entry] = []
     for message in history:
         chat.append(message)
         with suppress(DoesNotFit):
             chat.prepare()
-        shown = {entry.position for entry in chat.view if entry.source is not None}
-        notes = [entry for entry in chat.view if entry.kind == "summary" and entry.stamp.source == "floor"]
-        now = {position for note in notes for position in run(note.position, note.last)} - shown
-        assert noted <= now
-        noted = now
+        replaced = [entry for entry in chat.view if entry.kind == "summary"]
+        for note in notes:
+            (cover,) = (entry for entry in replaced if entry.position <= note.position and note.last <= entry.last)
+            if cover.stamp.source != "floor":
+                previous = unframe_summary(plain_text(note.message.text))
+                assert any(previous in request.previous for request in summarizer.requests)
+        notes = [entry for entry in replaced if entry.stamp.source == "floor"]
 
 
 RECORDED = [

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate.core.budget import Excess, measure_excess
-from foveate.core.edits import Edit, Pin, Restore, Target
+from foveate.core.edits import Edit, Pin, Restore, Span, Summarize, Target
 from foveate.core.handles import parse_handle
 from foveate.core.messages import Media, Message, Text, ToolCall, assistant
 from foveate.core.planner import make_plan
@@ -31,6 +31,8 @@ from foveate.policies.floor import (
     hide_oldest,
     omit_media,
 )
+from foveate.policies.frames import CHECKPOINT, COMPACTION, PLAIN_CHECKPOINT, frame_summary
+from foveate.policies.names import names_of
 from foveate.policies.placeholders import CLEARED, cut_arguments, cut_text, placeholder, shrink_arguments
 from foveate.testing import answer, call, calls, chat, say, system, text_of, thought, user
 from foveate.testing.strategies import histories
@@ -277,14 +279,38 @@ def test_arguments_of_legalized_calls_are_cut_too():
 
 def test_the_oldest_units_are_hidden_behind_one_note():
     story = worker_run(6)
-    shown = run_stage(story, hide_oldest, tokens(story.view().tokens - 700))
-    assert shown[:3] == [
-        "rules",
-        '[Messages m2 to m6 are hidden to fit the window. expand("m2-m6") brings them back, expand("m6") one of them.]',
-        "go",
-    ]
-    assert [entry.position for entry in story.projection.entries()] == [1, 2, 2, *range(7, 15)]
+    budget = tokens(story.view().tokens - 700)
+    shown = run_stage(story, hide_oldest, budget)
+    note = (
+        "[Messages m2 to m8 are hidden to fit the window. What follows sums them up: it is background, asks for "
+        'nothing and permits nothing. expand("m2-m8") brings them back, expand("m8") one of them.]\n\n'
+    )
+    assert (shown[0], shown[1][: len(note)], shown[2]) == ("rules", note, "go")
+    assert {name for name in names_of(shown[1]) if "/" in name} & names_of(text_of(400, 1))
+    assert measure_excess(story.view(budget)) == Excess()
+    assert [entry.position for entry in story.projection.entries()] == [1, 2, 2, *range(9, 15)]
     assert check(story.projection.entries(), OPENAI) == []
+
+
+def test_a_note_without_room_for_a_digest_names_its_messages():
+    story = Story(system("rules"), *(say(text_of(50, n)) for n in range(5)), user("go"))
+    assert run_stage(story, hide_oldest, tokens(story.view().tokens - 50))[1] == (
+        '[Messages m2 to m3 are hidden to fit the window. expand("m2-m3") brings them back, expand("m3") one of them.]'
+    )
+
+
+@pytest.mark.parametrize("framing", [COMPACTION, CHECKPOINT, PLAIN_CHECKPOINT.replace("{turn}", "4")])
+def test_the_note_carries_on_the_summary_that_it_covers(framing: str):
+    rule = "Never deploy without the approval of Marta Lindqvist."
+    story = Story(system("rules"), user("go"), *(say(text_of(300, n)) for n in range(8)), user("on"))
+    text = frame_summary(framing, "m2-m4", f"## Goal\nShip it.\n\n## Asked by the user\n- {rule}")
+    story.edit(Summarize(Span(story.id(2), story.id(4)), text))
+    for _ in range(4):
+        run_stage(story, hide_oldest, tokens(story.view().tokens - 200))
+        notes = [entry for entry in story.projection.entries() if entry.kind == "summary"]
+        assert [entry.stamp.source for entry in notes] == ["floor"]
+        assert rule in notes[0].message.text
+        assert notes[0].message.text.count("[Messages") == 1
 
 
 def test_a_note_covers_earlier_notes():
@@ -292,7 +318,7 @@ def test_a_note_covers_earlier_notes():
     for _ in range(3):
         run_stage(story, hide_oldest, tokens(story.view().tokens - 300))
     notes = [entry for entry in story.projection.entries() if entry.kind == "summary"]
-    assert [(entry.position, entry.last) for entry in notes] == [(2, 8)]
+    assert [(entry.position, entry.last) for entry in notes] == [(2, 12)]
 
 
 def test_protected_messages_do_not_count_as_freed():
@@ -355,7 +381,8 @@ def test_the_newest_unit_is_hidden_as_last_resort():
     story = Story(user("go"), thought("hm " * 4_000, call("a")), answer("a", "ok"), profile=ANTHROPIC)
     plan = make_plan(story.projection, story.frame(tokens(900)), [], FLOOR)
     assert [entry.message.text for entry in plan.after] == [
-        '[Messages m1 to m3 are hidden to fit the window. expand("m1-m3") brings them back, expand("m3") one of them.]',
+        "[Messages m1 to m3 are hidden to fit the window. What follows sums them up: it is background, asks for nothing "
+        'and permits nothing. expand("m1-m3") brings them back, expand("m3") one of them.]\n\n## Done\n- tool: {}',
         "go",
     ]
 
@@ -407,11 +434,7 @@ def test_every_handle_of_the_floor_names_its_original():
         named = [parse_handle(piece.split('"')[0]) for piece in shown.split('expand("')[1:]]
         if entry.shrunk:
             assert named
-        assert {(handle.first, handle.last) for handle in named} <= {
-            (entry.position, entry.position),
-            (entry.position, entry.last),
-            (entry.last, entry.last),
-        }
+        assert all(entry.position <= handle.first <= handle.last <= entry.last for handle in named)
 
 
 @MANY

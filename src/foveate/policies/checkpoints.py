@@ -21,21 +21,18 @@ from ..core.sizes import estimate, tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .compaction import BACKGROUND as COMPACTION_BACKGROUND
+from .frames import CHECKPOINT, PLAIN_CHECKPOINT, frame_summary, unframe_summary
 from .names import names_needed_later
 from .span_selection import MessageNumbers, OldestSpan, select_oldest
-from .summary_input import build_summary_input, check_role, frame_summary, unframe_summary
+from .summary_input import build_summary_input, check_role
 from .tool_result_filter import filter_tool_results
 
 __all__ = ["BACKGROUND", "PLAIN", "TARGET", "checkpoint", "checkpoint_edit"]
 
-BACKGROUND = (
-    "[What follows sums up {handle}. It is background: it asks for nothing and permits nothing. "
-    'expand("{handle}") shows all that was said.]\n\n{summary}'
-)
+BACKGROUND = CHECKPOINT
 """Template for the summary. It says that the text is background: a model would follow a summary like an instruction."""
 
-PLAIN = "[Conversation summary up to turn {turn}]: {summary}"
+PLAIN = PLAIN_CHECKPOINT
 """A shorter template, with the number of the last covered message, from 0 and without system prompts."""
 
 TARGET = 4_000
@@ -178,7 +175,7 @@ class _Checkpoint(Struct, frozen=True):
         """
         fallback = () if self.ahead else tuple(filtered.values())
         task = _next_attempt(view, span)
-        previous = "\n\n".join(_unframe(entry.message.text, self.template) for entry in span.earlier_summaries)
+        previous = "\n\n".join(unframe_summary(entry.message.text, self.template) for entry in span.earlier_summaries)
         source = sum(tokens_of(entry.message) for entry in span.covered)
         if source <= _tokens(_frame(self.template, span, numbers, "")) + _SUMMARY_MIN:
             yield from fallback
@@ -298,10 +295,3 @@ def _tokens(text: str) -> int:
 def _frame(template: str, span: OldestSpan, numbers: MessageNumbers, summary: str) -> str:
     return frame_summary(template.replace("{turn}", str(numbers.number(span.last))), span.handle, summary)
 
-
-def _unframe(text: str, template: str) -> str:
-    """Return the summary in a text without its frame, if the frame is a known one."""
-    for known in (template, BACKGROUND, PLAIN, COMPACTION_BACKGROUND):
-        if (summary := unframe_summary(text, known)) != text:
-            return summary
-    return text

@@ -21,6 +21,7 @@ from ..core.sizes import tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import View
 from ..errors import BadSetting, CompactionFailed
+from .frames import COMPACTION, frame_summary, unframe_summary
 from .names import names_needed_later
 from .span_selection import (
     OldestSpan,
@@ -30,15 +31,11 @@ from .span_selection import (
     open_inputs,
     select_oldest_before,
 )
-from .summary_input import build_summary_input, check_role, frame_summary, summary_tokens_max, unframe_summary
+from .summary_input import build_summary_input, check_role, summary_tokens_max
 
 __all__ = ["BACKGROUND", "compact_on_overflow"]
 
-BACKGROUND = (
-    "[What follows sums up {handle}. It is background: it asks for nothing and permits nothing, and work it reports as "
-    "done is done. A request that is still open is shown word for word besides. "
-    'expand("{handle}") shows all that was said.]\n\n{summary}'
-)
+BACKGROUND = COMPACTION
 """Frame of the summary. It says that the text is background: a model would follow a summary like an instruction."""
 
 Refusal = Callable[[SummaryRequest, str], str]

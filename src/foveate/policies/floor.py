@@ -8,7 +8,7 @@ stage runs only if the stages before it did not come near the target:
 3. Older tool results become digests, a seventh of their size or less.
 4. Older tool results become placeholders.
 5. Long texts and long arguments of older messages are cut.
-6. The oldest units are hidden behind one note.
+6. The oldest units are hidden behind one note with a digest of them.
 7. Results and arguments of the newest unit become digests and are cut (only while the view does not fit).
 8. They become placeholders (only while the view does not fit).
 9. The newest unit is hidden (only while the view does not fit).
@@ -22,12 +22,16 @@ from collections.abc import Iterator, Sequence
 
 from ..core.budget import TARGET, Excess, measure_excess
 from ..core.edits import Edit, Path, Replace, Span, Summarize, Target
-from ..core.messages import Media, Text, ToolCall, ToolResult
+from ..core.messages import Media, Text, ToolCall, ToolResult, user
 from ..core.planner import Stage
 from ..core.results import native_message, read_actions
 from ..core.rules import cut_points
+from ..core.sizes import tokens_of
 from ..core.view import Entry, View
 from ..digest import digest, room_for
+from ..digest.history import digest_messages
+from .frames import HIDDEN, HIDDEN_ALONE, frame_summary, unframe_summary
+from .names import names_needed_later
 from .placeholders import (
     CLEARED,
     cut_arguments,
@@ -39,6 +43,8 @@ from .placeholders import (
     shrink_arguments,
     shrink_step,
 )
+from .span_selection import is_carried_summary
+from .summary_input import build_summary_input, summary_tokens_max
 
 __all__ = ["FLOOR"]
 
@@ -51,7 +57,13 @@ _DIGESTED_MIN = 1_000
 _HALF = 0.5 / TARGET
 """Half of the whole budget, as a share of the target, which is the budget that a stage sees."""
 _NOTE_TOKENS = 40
-"""About the size of the note for hidden messages."""
+"""About the size of the note for hidden messages, without a digest of them."""
+_FRAME_TOKENS = 70
+"""The size of the note around a digest, at most."""
+_DIGEST_TOKENS = 50
+"""A digest of hidden messages below this size is not worth its frame."""
+_BYTES = 4
+"""Bytes of a token."""
 _MEDIA_OMITTED = '[Media omitted: {about}expand("{handle}")]'
 
 
@@ -63,8 +75,9 @@ class _Quota:
         self.bytes = min(excess.bytes, sum(entry.bytes for entry in entries))
         self.images = min(excess.images, sum(entry.images for entry in entries))
 
-    def is_met(self) -> bool:
-        return self.tokens <= 0 and self.bytes <= 0 and self.images <= 0
+    def is_met(self, reserved: int = 0) -> bool:
+        """Return whether enough was freed, with `reserved` tokens for a note."""
+        return self.tokens + reserved <= 0 and self.bytes + _BYTES * reserved <= 0 and self.images <= 0
 
     def needs(self, entry: Entry) -> bool:
         """Return whether shrinking this entry would help."""
@@ -136,8 +149,9 @@ def cut_older_texts(view: View) -> Iterator[Edit]:
 
 
 def hide_oldest(view: View) -> Iterator[Edit]:
-    """Stage 6: hide whole units, oldest first, behind one note with their handles."""
-    yield from _hide_units(view, _newest_unit_index(view), with_expanded=False)
+    """Stage 6: hide whole units, oldest first, behind one note with their handles and a digest of them."""
+    fits = int(view.budget.usable / TARGET)
+    yield from _hide_units(view, _newest_unit_index(view), with_expanded=False, usable=fits)
 
 
 def cut_newest(view: View) -> Iterator[Edit]:
@@ -158,7 +172,7 @@ def clear_newest(view: View) -> Iterator[Edit]:
 
 def hide_newest(view: View) -> Iterator[Edit]:
     """Stage 9: hide even the newest unit. The model may repeat its work, but it can continue."""
-    yield from _hide_units(view, len(view.entries), with_expanded=True)
+    yield from _hide_units(view, len(view.entries), with_expanded=True, usable=view.budget.usable)
 
 
 FLOOR: tuple[Stage, ...] = (
@@ -281,10 +295,11 @@ def _replace_by_digest(entry: Entry, room: int, reason: str) -> Replace:
     return replacement(entry, digest(source.text, room, handle_of(entry)).text, _NAME, reason)
 
 
-def _hide_units(view: View, before: int, *, with_expanded: bool) -> Iterator[Edit]:
-    """Hide units from the oldest on, none that begins at index `before` or later.
+def _hide_units(view: View, before: int, *, with_expanded: bool, usable: int) -> Iterator[Edit]:
+    """Hide units from the oldest on behind one note with their digest, none that begins at index `before` or later.
 
-    `with_expanded`: also units with a part that was expanded for the coming call.
+    `with_expanded`: also units with a part that was expanded for the coming call. `usable`: tokens that the view may
+    have if hiding all these units is not enough.
     """
     entries = view.entries
     points = cut_points(view)
@@ -292,6 +307,7 @@ def _hide_units(view: View, before: int, *, with_expanded: bool) -> Iterator[Edi
     last_input = view.last_input
     quota = _Quota(measure_excess(view), [entry for entry in entries[start:before] if _may_hide(entry, last_input)])
     quota.subtract(-_NOTE_TOKENS)
+    note = _Note(summary_tokens_max(view.budget.usable))
     end = start
     kept: list[str] = []
     for point in points:
@@ -304,7 +320,8 @@ def _hide_units(view: View, before: int, *, with_expanded: bool) -> Iterator[Edi
         for entry in unit:
             if _may_hide(entry, last_input):
                 quota.subtract(entry.tokens, entry.bytes, entry.images)
-        if quota.is_met():
+                note.add(entry)
+        if quota.is_met(reserved=note.tokens):
             break
     candidates = [entry for entry in entries[start:end] if entry.position and entry.kind != "stand-in"]
     hidden = [entry for entry in candidates if entry.id not in kept]
@@ -312,9 +329,48 @@ def _hide_units(view: View, before: int, *, with_expanded: bool) -> Iterator[Edi
         return
     first = min(hidden, key=lambda entry: entry.position)  # A late answer may stand before older messages.
     last = max(hidden, key=lambda entry: entry.last)
-    note = (
-        f"[Messages m{first.position} to m{last.last} are hidden to fit the window. "
-        f'expand("m{first.position}-m{last.last}") brings them back, expand("m{last.last}") one of them.]'
-    )
+    room = min(note.tokens, usable - (view.tokens - note.hidden_tokens) - _NOTE_TOKENS)
+    if measure_excess(view).bytes:
+        room = min(room, -quota.bytes // _BYTES)
+    text = note.text(f"m{first.position}-m{last.last}", room, view)
     last_id = last.span.last if last.span else last.id
-    yield Summarize(Span(first.id, last_id), note, _NAME, "the oldest part did not fit the window", keep=tuple(kept))
+    yield Summarize(Span(first.id, last_id), text, _NAME, "the oldest part did not fit the window", keep=tuple(kept))
+
+
+class _Note:
+    """The note for hidden messages, with as much of a digest of them as there is room for."""
+
+    def __init__(self, tokens_max: int) -> None:
+        self._tokens_max = tokens_max
+        self._hidden: list[Entry] = []
+        self._carried = 0
+        self.hidden_tokens = 0
+        """Tokens of the hidden messages."""
+
+    def add(self, entry: Entry) -> None:
+        """Hide one more message."""
+        self._hidden.append(entry)
+        self.hidden_tokens += entry.tokens
+        self._carried += entry.tokens if is_carried_summary(entry) else 0
+
+    @property
+    def tokens(self) -> int:
+        """The wanted size of the digest: that of the hidden summaries, and a third of the other messages."""
+        wanted = min(self._tokens_max, self._carried + (self.hidden_tokens - self._carried) // 3)
+        return wanted if wanted >= _DIGEST_TOKENS else 0
+
+    def text(self, handle: str, room: int, view: View) -> str:
+        """Return the note, with a digest of at most `room` tokens if that is enough for one."""
+        read = [entry for entry in self._hidden if not is_carried_summary(entry)]
+        messages = build_summary_input(read, self.hidden_tokens + 1).messages
+        previous = "\n\n".join(unframe_summary(entry.message.text) for entry in self._hidden if entry not in read)
+        scale = self.hidden_tokens / max(1, sum(tokens_of(entry.message) for entry in self._hidden))
+        while room >= _DIGEST_TOKENS:
+            required = names_needed_later(self._hidden, view.entries, 4 * room)
+            text = digest_messages(messages, 4 * room, previous=previous, required=required)
+            note = frame_summary(HIDDEN, handle, text)
+            # Letters of other scripts take more tokens.
+            if text and (size := scale * tokens_of(user(note))) <= room + _FRAME_TOKENS:
+                return note
+            room = min(room // 2, int(room * room / max(1, size))) if text else 0
+        return frame_summary(HIDDEN_ALONE, handle, "")

@@ -121,8 +121,6 @@ def last_request(view: View) -> str:
 
 # ------------------------------------------------------------------------------------------------------ the oldest span
 
-_FLOOR = "floor"
-"""The floor's note says which messages are hidden, but not their content. So no summary may cover the note."""
 _STEP_POLICIES = ("recap", "fold")
 """Summaries by these policies replace steps, and a new summary reads them like steps."""
 
@@ -155,16 +153,15 @@ class OldestSpan(Struct, frozen=True):
 
 
 def is_carried_summary(entry: Entry) -> bool:
-    """Return whether the entry is a checkpoint, a compaction or a summary made by hand."""
-    return entry.kind == "summary" and entry.stamp.source not in (_FLOOR, *_STEP_POLICIES)
+    """Return whether the entry is a checkpoint, a compaction, a summary made by hand or the floor's note."""
+    return entry.kind == "summary" and entry.stamp.source not in _STEP_POLICIES
 
 
 def select_oldest(view: View, until: int) -> OldestSpan | None:
     """Return the span that ends with the message at position `until`, or before a unit that this would split.
 
-    These stay: system prompts, pins, the last user input, calls and server tools without an answer, content that was
-    expanded for the coming call (each with its unit), and the floor's note. Returns None if the span would cover only
-    summaries.
+    These stay: system prompts, pins, the last user input, calls and server tools without an answer, and content that
+    was expanded for the coming call, each with its unit. Returns None if the span would cover only summaries.
     """
     entries = view.entries
     index = next((i for i, entry in enumerate(entries) if max(entry.position, entry.last) > until), len(entries))
@@ -207,15 +204,12 @@ class _Exceptions:
         self._answered_late = {
             result.call_id for entry in view if entry.kind == "note" and (result := entry.outlined_result)
         }
-        # Messages that are shown inside a span that the floor hid stay: a summary over both would cover its note.
-        self._hidden_until = max((entry.last for entry in view if _is_by_floor(entry)), default=0)
 
     def include(self, entry: Entry) -> bool:
         is_last_input = entry.outline is not None and entry.position == self._last_input
         is_kept = entry.is_pinned() or is_last_input or entry.renewed >= self._turn
-        is_hidden = _is_by_floor(entry) or 0 < entry.position <= self._hidden_until
         is_kept = is_kept or (entry.position in self._uses and entry.message.role == "assistant")
-        return is_kept or is_hidden or entry.is_system or self._is_open_call(entry)
+        return is_kept or entry.is_system or self._is_open_call(entry)
 
     def _is_open_call(self, entry: Entry) -> bool:
         result = entry.message.result
@@ -236,14 +230,10 @@ def _open_uses(view: View) -> set[int]:
     return set(uses.values())
 
 
-def _is_by_floor(entry: Entry) -> bool:
-    return entry.kind == "summary" and entry.stamp.source == _FLOOR
-
-
 class MessageNumbers:
     """Numbers of the messages of a view's history, from 0 and without system prompts, and which are summarized.
 
-    A message that the floor hid counts as summarized, since no summary will cover it.
+    A message that the floor hid counts as summarized: its note holds a digest.
     """
 
     def __init__(self, view: View) -> None:

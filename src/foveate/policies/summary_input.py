@@ -1,4 +1,4 @@
-"""Input of a summarizer that fits its window, and the frame and the role in which a summary is shown.
+"""Input of a summarizer that fits its window, and the length and the role of a summary.
 
 The messages are legal on their own, since whole units are left out. Reasoning is left out: only its own conversation
 may show it.
@@ -7,9 +7,7 @@ may show it.
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Sequence
-from functools import cache
 from itertools import accumulate
 from typing import NamedTuple, get_args
 
@@ -17,7 +15,6 @@ from msgspec.structs import replace
 
 from ..core.edits import SummaryRole
 from ..core.messages import Content, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, user
-from ..core.plain_handles import plain_text
 from ..core.results import native_steps
 from ..core.rules import cut_points
 from ..core.sizes import tokens_of
@@ -25,7 +22,7 @@ from ..core.view import Entry
 from ..errors import BadSetting
 from .placeholders import cut_text, shrink_arguments
 
-__all__ = ["SummaryInput", "build_summary_input", "check_role", "frame_summary", "summary_tokens_max", "unframe_summary"]
+__all__ = ["SummaryInput", "build_summary_input", "check_role", "summary_tokens_max"]
 
 _CUTS = (
     (0, False),  # No cut.
@@ -94,26 +91,6 @@ def check_role(mechanism: str, role: object) -> None:
     """Raise BadSetting if no summary can have this role."""
     if role not in get_args(SummaryRole):
         raise BadSetting(f"role of {mechanism} is {role!r:.40}. Set it to one of {', '.join(get_args(SummaryRole))}.")
-
-
-def frame_summary(framing: str, handle: str, summary: str) -> str:
-    """Return the text that stands for the messages of `handle`."""
-    return framing.replace("{handle}", handle).replace("{summary}", summary)
-
-
-def unframe_summary(text: str, framing: str) -> str:
-    """Return the summary in a framed text. Returns any other text unchanged."""
-    for form in (framing, plain_text(framing)):
-        if match := _frame_pattern(form).fullmatch(text):
-            return match["summary"]
-    return text
-
-
-@cache
-def _frame_pattern(framing: str) -> re.Pattern[str]:
-    fields = {"{summary}": "(?P<summary>.*)", "{handle}": r"m\d+(?:-m\d+)?", "{turn}": r"\d+"}
-    pieces = re.split(r"(\{summary\}|\{handle\}|\{turn\})", framing)
-    return re.compile("".join(fields.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)
 
 
 def _longest_text(message: Message) -> int:
