@@ -62,6 +62,8 @@ def talk(chat: Conversation, turns: int = 20) -> None:
         chat.prepare()
         chat.prompt()
     chat.search("part7")
+    for n in range(8):
+        chat.append([user(f"And where is rest{n}? " * 20), assistant(f"It is in rest{n}. " * 40)])
     chat.compact()
     chat.prepare()
 

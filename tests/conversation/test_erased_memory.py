@@ -33,12 +33,12 @@ def run_child(do: str, folder: Path, *how: str) -> tuple[int, list[str]]:
 @pytest.mark.parametrize("policy", ["balanced", "prune-and-compact", "browser", "expire"])
 def test_erased_text_remains_in_no_object(tmp_path: Path, policy: str) -> None:
     before, after = run_child("erased_here", tmp_path, policy)
-    assert (before > 2, after) == (True, [])
+    assert (before >= 2, after) == (True, [])
 
 
 def test_learning_of_an_erasure_empties_the_caches(tmp_path: Path) -> None:
     before, after = run_child("erased_elsewhere", tmp_path)
-    assert (before > 2, after) == (True, [])
+    assert (before >= 2, after) == (True, [])
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])

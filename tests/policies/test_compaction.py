@@ -460,7 +460,11 @@ def test_the_input_names_images_and_leaves_reasoning_out():
     assert small[0].parts[1] == Text("[Attached image/png: cat.png]")
     assert size <= 100
     none = build_summary_input(story.projection.entries(), 5)
-    assert (none.messages, none.tokens, [message.text for message in none.covered]) == ((), 0, ["Look.", "A cat.", "So?"])
+    assert (none.messages, none.tokens, [message.text for message in none.covered]) == (
+        (),
+        0,
+        ["Look.", "A cat.", "So?"],
+    )
 
 
 def test_input_texts_name_their_speaker():

@@ -38,7 +38,7 @@ MECHANISMS: Mapping[str, Callable[[], Policy]] = {
     "shrink": lambda: shrink_to_digest(protect=120, protect_reads=120, protect_said=120, least=240),
     "recap": lambda: recap_batches(min_preserved_assistant_messages=2, batch_size=2),
     "checkpoint": lambda: checkpoint(trigger_at=14, keep_recent=6),
-    "compact": lambda: compact_on_overflow(threshold=0.004),
+    "compact": lambda: compact_on_overflow(threshold=0.004, min_progress=0.02),
 }
 
 

@@ -191,7 +191,9 @@ class _Checkpoint(Struct, frozen=True):
             return
         facts = _facts(span, numbers, messages)
         required = names_needed_later(span.covered, view.entries, target) if self.template == BACKGROUND else ()
-        request = SummaryRequest(_NAME, messages, target, previous, self.prompt, facts, task, required, covered=read.covered)
+        request = SummaryRequest(
+            _NAME, messages, target, previous, self.prompt, facts, task, required, covered=read.covered
+        )
         count = facts["original_message_count"]
         reason = f"{count} messages, and what was summarised before" if previous else f"the oldest {count} messages"
 
@@ -294,4 +296,3 @@ def _tokens(text: str) -> int:
 
 def _frame(template: str, span: OldestSpan, numbers: MessageNumbers, summary: str) -> str:
     return frame_summary(template.replace("{turn}", str(numbers.number(span.last))), span.handle, summary)
-

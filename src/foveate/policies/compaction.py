@@ -13,16 +13,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.budget import measure_excess, occupied_tokens
-from ..core.edits import Edit, Summarize, SummaryRole, Task
+from ..core.edits import Edit, Replace, Summarize, SummaryRole, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
+from ..core.results import native_message
 from ..core.rules import cut_points
 from ..core.sizes import tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
-from ..core.view import View
+from ..core.view import Entry, View
+from ..digest import digest
 from ..errors import BadSetting, CompactionFailed
 from .frames import COMPACTION, frame_summary, unframe_summary
 from .names import names_needed_later
+from .placeholders import handle_of, is_whole, replacement
 from .span_selection import (
     OldestSpan,
     awaits_reply,
@@ -170,7 +173,9 @@ class _Compact(Struct, frozen=True):
                 f"keep_recent of compact_on_overflow is {self.keep_recent}. Set a number of tokens (0 or more), or a "
                 "share (a decimal below 1.0)."
             )
-        if any(number is not None and number < 1 for number in (self.summary_tokens, self.max_attempts, self.input_max)):
+        if any(
+            number is not None and number < 1 for number in (self.summary_tokens, self.max_attempts, self.input_max)
+        ):
             raise BadSetting(
                 f"summary_tokens, max_attempts and input_max of compact_on_overflow are {self.summary_tokens}, "
                 f"{self.max_attempts} and {self.input_max}. Set each to 1 or more."
@@ -207,9 +212,10 @@ class _Compact(Struct, frozen=True):
                 yield request
             return
         trigger = window.usable * self.threshold
-        is_due = window.occupied > trigger
+        overflows = measure_excess(view).tokens > 0  # By a stricter estimate than `occupied`: the floor would act.
+        is_due = window.occupied > trigger or overflows
         is_near = bool(self.ahead) and window.occupied > trigger * self.ahead and _NAME not in view.preparing
-        if not (is_due or is_near) or not (awaits_reply(view) or measure_excess(view)):
+        if not (is_due or is_near) or not (awaits_reply(view) or overflows):
             return  # After an answer, only a view that does not fit is compacted.
         last = _last_attempt(view)
         if last and (self._is_final(last) or not (is_due or self._may_fail_ahead(last))):
@@ -223,12 +229,26 @@ class _Compact(Struct, frozen=True):
         kept = open_inputs(view, window.share(_OPEN_SHARE))
         span = select_oldest_before(view, self._first_recent(view, window, coming), keep=kept)
         when: When = "ahead" if not is_due else "soon" if self.ahead else "now"
-        request = self._request(view, span, last, window, when) if span else None
-        if request:
-            yield request
+        if span and (single := _single_message(span)):
+            shorter, request = self._shorten(single, view) if is_due else None, None
+        else:
+            shorter, request = None, self._request(view, span, last, window, when) if span else None
+        if request or shorter:
+            yield from (item for item in (request, shorter) if item)
         elif is_due and not _is_known_futile(view):
             attempt = last.attempt + 1 if last else 1
             yield Task(_NAME, "skipped", attempt, view.turn, None, _NOTHING, _newest_position(view))
+
+    def _shorten(self, entry: Entry, view: View) -> Replace | None:
+        """Return the digest of the only message that a summary would replace: it needs no frame and no model."""
+        source = native_message(entry)
+        if source is None or entry.message.calls or not is_whole(entry):
+            return None
+        room = min(4 * (self.summary_tokens or summary_tokens_max(view.budget.usable)), len(source.text) // 3)
+        text = digest(source.text, max(1, room), handle_of(entry)).text
+        freed = entry.tokens - tokens_of(Message("user", (Text(text),)))
+        is_enough = freed > 0 and freed >= self.min_progress * view.tokens
+        return replacement(entry, text, _NAME, "it fills much of the window") if is_enough else None
 
     def _may_fail_ahead(self, last: Task) -> bool:
         """Return whether an attempt ahead is allowed: one attempt is left for when it is due."""
@@ -274,7 +294,8 @@ class _Compact(Struct, frozen=True):
         room = self._input_room(window, last, len(previous))
         read = build_summary_input(span.to_read, room, level=last.attempt if last else 0)
         frame = tokens_of(Message("user", (Text(frame_summary(self.framing, span.handle, "")),)))
-        expected = covered - covered * (target // 4 + frame) // source
+        least = frame + min(most, max(carried, source // 3))
+        expected = covered - covered * least // source
         if not (read.messages or read.covered) or expected < self.min_progress * view.tokens:
             return None
         attempt = last.attempt + 1 if last else 1
@@ -293,7 +314,9 @@ class _Compact(Struct, frozen=True):
             required=required,
             focus=self.focus,
             covered=read.covered,
-            by_code=not read.messages and self.digest,  # Not even the newest unit fits the window of a model.
+            by_code=not read.messages
+            and self.digest
+            and not self.strict,  # Not even the newest unit fits the window of a model.
         )
         reason = self._reason(window, when)
 
@@ -367,6 +390,11 @@ class _Compact(Struct, frozen=True):
         if len(summary) > _LENGTH_FACTOR * request.target:  # Each summary carries the last one on, and would grow.
             return f"the summary has {len(summary):,} characters, and {request.target:,} were asked for"
         return self.refuses(request, summary) if self.refuses else ""
+
+
+def _single_message(span: OldestSpan) -> Entry | None:
+    """Return the message that a span consists of, if it is only one and no summary."""
+    return span.covered[0] if len(span.covered) == 1 and span.covered[0].outline is not None else None
 
 
 # ------------------------------------------------------------------------------------------------- the window, attempts

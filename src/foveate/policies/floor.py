@@ -44,7 +44,7 @@ from .placeholders import (
     shrink_step,
 )
 from .span_selection import is_carried_summary
-from .summary_input import build_summary_input, summary_tokens_max
+from .summary_input import all_messages, summary_tokens_max
 
 __all__ = ["FLOOR"]
 
@@ -60,7 +60,7 @@ _NOTE_TOKENS = 40
 """About the size of the note for hidden messages, without a digest of them."""
 _FRAME_TOKENS = 70
 """The size of the note around a digest, at most."""
-_DIGEST_TOKENS = 50
+_DIGEST_TOKENS = 24
 """A digest of hidden messages below this size is not worth its frame."""
 _BYTES = 4
 """Bytes of a token."""
@@ -361,9 +361,9 @@ class _Note:
 
     def text(self, handle: str, room: int, view: View) -> str:
         """Return the note, with a digest of at most `room` tokens if that is enough for one."""
-        read = [entry for entry in self._hidden if not is_carried_summary(entry)]
-        messages = build_summary_input(read, self.hidden_tokens + 1).messages
-        previous = "\n\n".join(unframe_summary(entry.message.text) for entry in self._hidden if entry not in read)
+        summaries = [entry for entry in self._hidden if is_carried_summary(entry)]
+        previous = "\n\n".join(unframe_summary(entry.message.text) for entry in summaries)
+        messages = all_messages([entry for entry in self._hidden if not is_carried_summary(entry)])
         scale = self.hidden_tokens / max(1, sum(tokens_of(entry.message) for entry in self._hidden))
         while room >= _DIGEST_TOKENS:
             required = names_needed_later(self._hidden, view.entries, 4 * room)

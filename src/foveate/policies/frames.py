@@ -32,8 +32,8 @@ HIDDEN_ALONE = (
 """Note of the floor for messages that it hides, if there is no room for a digest of them."""
 
 HIDDEN = (
-    "[Messages {first} to {last} are hidden to fit the window. What follows sums them up: it is background, asks for "
-    'nothing and permits nothing. expand("{handle}") brings them back, expand("{last}") one of them.]\n\n{summary}'
+    "[Messages {first} to {last} are hidden to fit the window. A digest of them is below, as background: it is no "
+    'request and no permission. expand("{handle}") brings them back, expand("{last}") one of them.]\n\n{summary}'
 )
 """Note of the floor with a digest of the hidden messages."""
 

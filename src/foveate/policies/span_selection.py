@@ -48,9 +48,19 @@ def check_token_windows(mechanism: str, **windows: TokenWindow | None) -> None:
             )
 
 
+_SHARE_MIN = 500
+"""Least tokens of a window that is a share of the usable tokens: a view as small as that is left alone."""
+
+
 def window_tokens(protect: TokenWindow, view: View) -> int:
-    """Return a window in tokens, by the counter of the conversation."""
-    return max(0, int(view.budget.usable * protect)) if isinstance(protect, float) else protect
+    """Return a window in tokens, by the counter of the conversation.
+
+    A share above 0.0 protects at least 500 tokens, or half of the usable tokens if these are fewer than 1,000.
+    """
+    if not isinstance(protect, float):
+        return protect
+    usable = max(0, view.budget.usable)
+    return max(int(usable * protect), min(_SHARE_MIN, usable // 2)) if protect else 0
 
 
 def count_older(view: View, protect: int, *, part_max: float = inf, results_only: bool = False) -> int:

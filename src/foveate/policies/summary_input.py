@@ -22,7 +22,7 @@ from ..core.view import Entry
 from ..errors import BadSetting
 from .placeholders import cut_text, shrink_arguments
 
-__all__ = ["SummaryInput", "build_summary_input", "check_role", "summary_tokens_max"]
+__all__ = ["SummaryInput", "all_messages", "build_summary_input", "check_role", "summary_tokens_max"]
 
 _CUTS = (
     (0, False),  # No cut.
@@ -78,13 +78,19 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
     return SummaryInput(newest, tokens, whole)
 
 
+def all_messages(entries: Sequence[Entry]) -> tuple[Message, ...]:
+    """Return the messages of entries whole, for a summarizer without a model."""
+    messages = [_cut_message(entry, 0, False) for entry in native_steps(entries)]
+    return tuple([message for message in messages if message.parts])
+
+
 def summary_tokens_max(usable: int) -> int:
     """Return the greatest length of a summary, in tokens, for a window with this number of usable tokens.
 
-    It is 2,000 tokens and a fiftieth of the window: 2,576 in a window of 32,000 tokens and 5,600 in one of 200,000. It
-    is at most a quarter of a small window, and 8,000 in a large one, which is as much as a model writes in one answer.
+    It is 2,000 tokens, or a fortieth of a larger window: 4,500 tokens if the window has 200,000. It is at most a
+    quarter of a small window, and 8,000 in any, which is as much as a model writes in one answer.
     """
-    return max(1, min(usable // 4, 2_000 + usable // 50, 8_000))
+    return max(1, min(usable // 4, max(2_000, usable // 40), 8_000))
 
 
 def check_role(mechanism: str, role: object) -> None:
