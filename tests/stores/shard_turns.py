@@ -43,7 +43,7 @@ class Recording:
     def __init__(self, driver: Driver) -> None:
         self._driver, self._numbers, self._lock = driver, count(1), Lock()
         self.asked: list[Asked] = []
-        self.dialect, self.place, self.words = driver.dialect, driver.place, driver.words
+        self.dialect, self.place, self.has_index = driver.dialect, driver.place, driver.has_index
 
     def read(self, work: Callable[[Session], T]) -> T:
         return self._driver.read(self._heard(work))

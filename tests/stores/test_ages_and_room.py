@@ -13,8 +13,8 @@ import pytest
 import foveate
 from foveate.core.messages import ToolCall, assistant, tool_result, user
 from foveate.ports import Head, append
+from foveate.stores.sql import words as sql_words
 from foveate.stores.sqlite import SqliteStore
-from foveate.stores.sqlite import words as sqlite_words
 from foveate.testing.rows import chain
 
 SOURCES = Path(foveate.__file__).parent
@@ -177,21 +177,18 @@ def test_derived_data_added_meanwhile_is_erased_too(
             assert WORD not in everything(store, now)
 
 
-def test_writer_waits_for_one_index_batch_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No write of an erasure locks the file for longer than marking some messages or merging some pages takes."""
+def test_erasing_writes_each_run_of_the_index_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The writes of an erasure grow with the runs of the index, not with the erased messages."""
     with SqliteStore(tmp_path / "chat.db") as store:
         head = store.open("", "c")
         head = append(store, head, chain([user(text) for text in results(120)], head))
         store.search(head, "import")
-        monkeypatch.setattr(sqlite_words, "_SETTLED", 16)
-        writes: list[Any] = []
-        write = store._driver.write
-
-        def counted(work: Any) -> Any:
-            writes.append(work)
-            return write(work)
-
-        store._driver.write = counted  # type: ignore[method-assign]
+        with sqlite3.connect(tmp_path / "chat.db") as connection:
+            (runs,) = connection.execute("SELECT count(*) FROM said").fetchone()
+        connection.close()
+        packed: list[int] = []
+        pack = sql_words.pack_run
+        monkeypatch.setattr(sql_words, "pack_run", lambda run: packed.append(len(run)) or pack(run))
         store.erase(head, [(n, n) for n in range(1, 120, 3)])
-        assert len(writes) > 3
+        assert 0 < len(packed) <= runs
         assert store.find_residue(store.open("", "c")) == (40, [])

@@ -21,7 +21,6 @@ from foveate.ports import Head
 from foveate.stores.postgres import PostgresStore
 from foveate.stores.postgres.dialect import rewritten
 from foveate.stores.sql import statements as sql
-from foveate.stores.sql.driver import Section
 from foveate.testing.rows import chain
 
 
@@ -36,24 +35,24 @@ def test_rows_are_found_by_their_keys(postgres_url: str, is_counted: bool) -> No
     with psycopg.connect(postgres_url.partition("?")[0], autocommit=True) as connection:
         connection.execute(f"SET search_path = {postgres_url.partition('schema=')[2]}".encode())
         if is_counted:
-            connection.execute("ANALYZE message, body, branch, record")
+            connection.execute("ANALYZE message, body, branch, record, said")
         connection.execute("SET enable_seqscan = off")  # Which is right for tables as small as these.
         plans = {
             name: plan_of(connection, statement, values)
             for name, statement, values in (
                 ("link", sql.LINK, (*branch, 40, 40)),
                 ("messages", sql.MESSAGES, (*branch[:2], *branch, 40, 60)),
-                ("has body", sql.HAS_BODY, (*branch[:2], *branch, 40, 40)),
+                ("words", sql.WORDS, (*branch, 3, 40, 140)),
+                ("newest words", sql.NEWEST_WORDS, (*branch, -1)),
                 ("branch", sql.BRANCH, branch),
                 ("records", sql.RECORDS, (*branch, 1, 5)),
             )
         }
     for name, plan in plans.items():
-        table = {"branch": "branch", "records": "record"}.get(name, "message")
+        table = {"branch": "branch", "records": "record", "words": "said", "newest words": "said"}.get(name, "message")
         assert f"{table}_pkey" in plan, plan
         assert "message_by_id" not in plan, plan
-    for name in ("messages", "has body"):
-        assert "(hash = message.body_hash)" in plans[name].partition("body_pkey")[2], plans[name]
+    assert "(hash = message.body_hash)" in plans["messages"].partition("body_pkey")[2], plans["messages"]
 
 
 def tree(head: Head) -> tuple[str, int, int]:
@@ -63,34 +62,3 @@ def tree(head: Head) -> tuple[str, int, int]:
 def plan_of(connection: psycopg.Connection[Any], statement: str, values: tuple[Any, ...]) -> str:
     text = b"EXPLAIN (COSTS OFF) " + rewritten(statement).text
     return "\n".join(line for (line,) in connection.execute(text, values))
-
-
-@pytest.mark.parametrize("is_counted", [False, True])
-def test_search_reads_the_index_of_words_and_not_the_words_of_all(postgres_url: str, is_counted: bool) -> None:
-    with PostgresStore(postgres_url) as store:
-        head = store.open("acme", "one")
-        head = append(store, head, chain([user(f"rain {n}") for n in range(300)], head))
-        store.search(head, "rain")
-        if is_counted:
-            store._driver.write(lambda session: session.rows("ANALYZE said"))
-        seen: list[str] = []
-
-        class Explaining:
-            """A session that runs EXPLAIN instead of the statement."""
-
-            def __init__(self, session: Any) -> None:
-                self._session = session
-
-            def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-                if "SELECT" not in statement:
-                    return list(self._session.rows(statement))
-                # Rows are wanted, which the driver tells by the first word.
-                seen.extend(line for (line,) in self._session.rows(f"/* RETURNING */ EXPLAIN {statement}", values))
-                return []
-
-        words = store._driver.words
-        assert words is not None
-        section = Section(*tree(head), words.place(store, *tree(head)))  # type: ignore[arg-type]
-        store._driver.read(lambda session: words.find(Explaining(session), section, 1, 300, [("rain",)], 20))  # type: ignore[arg-type]
-    assert any("Bitmap Index Scan on said_words" in line for line in seen), seen
-    assert not any("said_key" in line for line in seen), seen

@@ -16,7 +16,6 @@ from postgres_schemas import emptied, execute
 
 from foveate.core.messages import user
 from foveate.stores.postgres import PostgresStore
-from foveate.stores.postgres.words import PostgresWords
 from foveate.stores.sql.migrate import TABLES
 from foveate.testing.rows import chain
 from foveate.testing.store_contract import DatabaseContract
@@ -70,22 +69,3 @@ class TestPostgresStoreInPartitions(TestPostgresStore):
         results = execute(self.url, "SELECT inhparent::regclass::text, count(*) FROM pg_inherits GROUP BY 1")
         parted = {name: number for name, number in results if name in TABLES}
         assert parted == dict.fromkeys(TABLES, 5)
-
-
-def test_conversations_with_equal_index_keys_stay_separate(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key is a hash: among very many branches some share one."""
-    monkeypatch.setattr(PostgresWords, "place", lambda *given: 7)
-    with PostgresStore(postgres_url) as store:
-        heads = {}
-        for tenant, name, text in (("acme", "one", "rain"), ("acme", "two", "rain and wind"), ("other", "one", "rain")):
-            head = store.open(tenant, name)
-            heads[tenant, name] = append(store, head, chain([user(text)] * (len(heads) + 1), head))
-        fork = store.fork(heads["acme", "two"], "three", 1, 0)
-        fork = append(store, fork, chain([user("rain, here")], fork))
-        results = [[one.position for one in store.search(head, "rain")] for head in (*heads.values(), fork)]
-        assert results == [[1], [2, 1], [3, 2, 1], [2, 1]]
-        assert execute(postgres_url, "SELECT DISTINCT place FROM said") == [(7,)]
-        store.erase(heads["acme", "one"], [(1, 1)])
-        assert store.find_residue(store.open("acme", "one")) == (1, [])
-        assert [one.position for one in store.search(store.open("acme", "one"), "rain")] == []
-        assert [one.position for one in store.search(store.open("other", "one"), "rain")] == [3, 2, 1]

@@ -14,8 +14,10 @@ from foveate.core.messages import user
 from foveate.errors import StoreError
 from foveate.ports import Finding, append
 from foveate.stores.codec import pack
+from foveate.stores.postings import PackedRun, gather, pack_run
+from foveate.stores.sql import search as sql_search
+from foveate.stores.sql import words as sql_words
 from foveate.stores.sqlite import SqliteStore
-from foveate.stores.sqlite import words as sqlite_words
 from foveate.testing.erase_contract import WORD, everything, told
 from foveate.testing.rows import chain
 
@@ -46,38 +48,45 @@ def test_vacuum_removes_every_erased_byte(store: SqliteStore, tmp_path: Path) ->
     assert kept in after
 
 
-def test_no_word_is_left_in_the_index_before_a_vacuum(store: SqliteStore, tmp_path: Path) -> None:
-    head, _, _ = told(store)
-    store.erase(head, [(3, 3)])
-    with sqlite3.connect(tmp_path / "chat.db") as connection:
-        connection.execute("CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, said, row)")
-        words = {word for (word,) in connection.execute("SELECT term FROM temp.held")}
+def keys_in(path: Path) -> set[str]:
+    """Return every key of the word index."""
+    connection = sqlite3.connect(path)
+    runs = [PackedRun(first, body) for first, body in connection.execute("SELECT first, body FROM said")]
     connection.close()
-    assert WORD not in words
-    assert {"bye", "apple"} <= words
+    return set().union(*(run.keys() for run in runs))
+
+
+@pytest.mark.parametrize("count", [0, 2 * sql_words.BLOCK])
+def test_no_word_is_left_in_the_index_before_a_vacuum(store: SqliteStore, tmp_path: Path, count: int) -> None:
+    head, _, _ = told(store)
+    head = append(store, head, chain([user(f"more {n}") for n in range(count)], head))
+    store.search(head, "bye")
+    assert WORD in keys_in(tmp_path / "chat.db")
+    store.erase(head, [(3, 3)])
+    keys = keys_in(tmp_path / "chat.db")
+    assert WORD not in keys
+    assert {"bye", "appl"} <= keys
+    assert store.find_residue(store.open("acme", "one")) == (3, [])
 
 
 def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Words that an earlier foveate indexed differently cannot be removed one by one; the index is rebuilt."""
+    """Words that were indexed differently cannot be removed one by one; the index is rebuilt."""
     head = store.open("acme", "one")
     head = append(store, head, chain([user(f"one {WORD}"), user("another")], head))
-    cut = sqlite_words.SqliteWords.add
+    add = sql_search.add_words
     with monkeypatch.context() as patched:
         patched.setattr(
-            sqlite_words.SqliteWords,
-            "add",
-            lambda self, session, place, rows: cut(
-                self,
-                session,
-                place,
-                [(at, text._replace(words=[word + "s" for word in text.words])) for at, text in rows],
+            sql_search,
+            "add_words",
+            lambda session, branch, rows: add(
+                session, branch, [(at, {f"{key}x" for key in keys}) for at, keys in rows]
             ),
         )
-        assert [found.position for found in store.search(head, f"{WORD}s")] == [1]
+        assert store.search(head, f"{WORD}x")[0].position == 1
     store.erase(head, [(1, 1)])
-    assert store.search(head, f"{WORD}s") == []
+    assert store.search(head, f"{WORD}x") == []
     assert [found.position for found in store.search(head, "another")] == [2]
     assert store.find_residue(head) == (1, [])
 
@@ -86,8 +95,8 @@ def test_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path: 
     head, _, _ = told(store)
     store.erase(head, [(3, 3)])
     with sqlite3.connect(tmp_path / "chat.db") as connection:
-        place = connection.execute("SELECT place FROM indexed WHERE branch = 1").fetchone()[0]
-        connection.execute("INSERT INTO said (rowid, words, humps) VALUES (?, ?, '')", (place * 2**28 + 3, WORD))
+        body = pack_run(gather(3, [(3, [WORD])]))
+        connection.execute("INSERT INTO said VALUES ('acme', ?, 1, 63, 3, 3, ?)", (head.root, body))
     connection.close()
     problem = "it was erased, and the index of words still has words of it"
     assert store.find_residue(head) == (3, [Finding("message 3", problem)])

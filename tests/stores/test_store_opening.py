@@ -36,12 +36,13 @@ SCHEMAS = {
     "0007_claims": "f3627129f1a41a153cc155450367af6484c7c55a",
     "0008_prompt_models": "2de95ae9797e8882fdbc296079903f37ec5fb092",
     "0009_last_activity": "acfd8331cedf6460f29b50b6a16d0b98ee2a20c5",
+    "0010_word_runs": "d6ecabdbacd81b33211e934bc5d5eda317dcf3a1",
 }
 """Every migration and its checksum."""
 IN_POSTGRES = {**SCHEMAS, "0006_words_by_tree": "455eea618b3b9d305c66891ebd8e66f4c8a0d866"}
 """The same where PostgreSQL has more to do."""
 NEXT = len(SCHEMAS) + 1
-NEXT_NAME = f"000{NEXT}_more"
+NEXT_NAME = f"{NEXT:04}_more"
 
 
 def test_missing_folder_is_named(tmp_path: Path) -> None:

@@ -1,31 +1,35 @@
-"""Words of messages and of queries, and the order of search results: the same for every store.
-
-Text is cut into words here and not in a database, so that every store finds the same.
+"""Words of messages and of queries: the same for every store, so that every store finds the same.
 
     a word            letters and digits, without case and without accents: `Café` is `cafe`
-    an identifier     several words in a row: `src/foo/bar_baz.py` is src, foo, bar, baz, py
+    a name            several words in a row: `src/foo/bar_baz.py` is src, foo, bar, baz, py
     a hump            `fooBar` is the word `foobar`, and also, in a second row, `foo` and `bar`
     no spaces         each character of Chinese, Japanese, Korean, Thai and similar scripts is a word, so that any part
                       of a sentence is found without a dictionary
+
+An index holds the keys of a message, each once: stems of its words and of the parts of its names, and the parts joined,
+so that `getUserId`, `get_user_id` and `GET-USER-ID` share the keys get, user, id, getuser, userid and getuserid. A stem
+of another language than English carries the language (`verbindung/de`): the same letters may be another word there.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from math import log1p
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ..core import wire
+from ..core.caches import register
 from ..core.messages import Message, Text, ToolCall, ToolResult
-from ..ports import SearchHit
+from .languages import ENGLISH, LANGUAGES, language_of, stem, stop_words
 
-__all__ = ["HITS_MAX", "TERMS_MAX", "TEXT_MAX", "Term", "Words", "best_hits", "contains", "cut", "terms", "words_of"]
+__all__ = ["KEYS_VERSION", "TERMS_MAX", "TEXT_MAX", "Term", "Words", "contains", "cut", "keys_of", "terms", "text_of"]
+
+KEYS_VERSION = 1
+"""The version of the keys. Increase it with every change of them: indexes of another version are built again."""
 
 TEXT_MAX = 65_536
 """Characters of a message that are searched: the first ones. A longer message is a file."""
@@ -39,11 +43,11 @@ ROW_MAX = 64
 _WORD_MAX = 64
 """Characters of a word that count, so that base64 does not fill the index."""
 
-_HUMPS_MAX = 8
-"""Humps of a name at most; a word with more is base64."""
+_PARTS_MAX = 8
+"""Parts of a name that are joined, at most; a name with more is base64 or a sentence."""
 
-Term = tuple[str, ...]
-"""Words in a row."""
+_KNOWN_MAX = 65_536
+"""Words whose keys are remembered."""
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -60,6 +64,13 @@ _OTHERS = re.compile(r"[^\x00-\x7f]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
 _HAS_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _QUOTED = re.compile(r'"([^"]*)"|([^\s"]+)')
+_PIECES = re.compile(rf"[\w{_MARKS}-]+")
+_ASCII_PIECES = re.compile(r"[A-Za-z0-9_-]+")
+"""Words, also several that are joined by `_` or `-`."""
+_JOINED = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_-]+[A-Za-z0-9]+)+")
+"""A name whose parts are joined by `_` or `-`."""
+_NUMBER = re.compile(r"[0-9]{4,}|[0-9]+[a-zA-Z]\w*")
+"""A part of a date or of a random id, which is not joined with others."""
 
 
 class Words(NamedTuple):
@@ -70,28 +81,46 @@ class Words(NamedTuple):
     """The parts of the words that have humps."""
 
 
-def words_of(body: bytes) -> Words:
-    """Return the words of a message with these canonical bytes; none if it is erased or unreadable.
+class Term(NamedTuple):
+    """One word, name or phrase of a query."""
+
+    row: tuple[str, ...]
+    """Its words. A message with several must contain them in a row."""
+    keys: tuple[tuple[str, ...], ...]
+    """For each word the keys that it may have in an index."""
+    joined: str = ""
+    """The key of a name whose parts are joined, if any: a message that has it contains the name."""
+    is_stop: bool = False
+    """Whether it says little about a text."""
+    is_exact: bool = False
+    """Whether it is quoted: its words stand as they are."""
+
+
+def text_of(body: bytes) -> str:
+    """Return the searched text of a message with these canonical bytes; "" if it is erased or unreadable.
 
     Texts, texts of tool results, names and arguments of calls are searched; reasoning, media and opaque parts are not.
     """
     if not body:
-        return Words([], [])
+        return ""
     try:
         message = wire.decode_message(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return Words([], [])
-    return cut(_text(message))
+        return ""
+    return "\n".join(_texts(message))[:TEXT_MAX]
+
+
+def keys_of(text: str) -> set[str]:
+    """Return the keys of the first TEXT_MAX characters of a text."""
+    text = text[:TEXT_MAX]
+    pieces = set(_ASCII_PIECES.findall(text) if text.isascii() else _PIECES.findall(_spaced(text)))
+    language = language_of(pieces)
+    return set().union(*map(_key_caches[language].__getitem__, pieces))
 
 
 def cut(text: str) -> Words:
     """Return the words of the first TEXT_MAX characters of a text."""
-    text = text[:TEXT_MAX]
-    if text.isascii():
-        words = _ASCII.findall(text)
-    else:
-        plain = _OTHERS.sub(_plain, text.replace("_", " "))
-        words = _ANY.findall(_UNSPACED_ONE.sub(r" \g<0> ", plain))
+    words = _found(text[:TEXT_MAX])
     humps = [hump for word in words if not (word.islower() or word.isdigit()) for hump in _humps(word)]
     return Words([word[:_WORD_MAX].casefold() for word in words], humps)
 
@@ -99,27 +128,119 @@ def cut(text: str) -> Words:
 def terms(query: str) -> list[Term]:
     """Return the terms of a query, each once and at most TERMS_MAX: quoted words in a row, all others word by word.
 
-    An identifier is one term of several words, since it must be found whole.
+    A name is one term of several words, since it must be found whole.
     """
-    asked: dict[Term, None] = {}
-    for phrase, word in _QUOTED.findall(query[:TEXT_MAX]):
-        if row := tuple(cut(phrase or word).words[:ROW_MAX]):
-            asked[row] = None
+    asked: dict[tuple[str, ...], Term] = {}
+    query = query[:TEXT_MAX]
+    language = language_of(cut(query).words[: TERMS_MAX * 4])
+    for phrase, word in _QUOTED.findall(query):
+        term = _term(phrase or word, language, is_exact=bool(phrase))
+        if term.row:
+            asked.setdefault(term.row, term)
         if len(asked) == TERMS_MAX:
             break
-    return list(asked)
+    return list(asked.values())
 
 
-def contains(text: Words, term: Term) -> bool:
-    """Whether a text contains the words of a term in a row, in one of its two rows."""
-    return _row_contains(term, text.words) or _row_contains(term, text.humps)
+def contains(text: Words, row: Sequence[str]) -> bool:
+    """Whether a text contains these words in a row, in one of its two rows."""
+    return _row_contains(tuple(row), text.words) or _row_contains(tuple(row), text.humps)
 
 
-def _row_contains(term: Term, row: Sequence[str]) -> bool:
-    if len(term) == 1:
-        return term[0] in row
-    size, first = len(term), term[0]
-    return any(word == first and tuple(row[at : at + size]) == term for at, word in enumerate(row))
+def _row_contains(wanted: tuple[str, ...], row: list[str]) -> bool:
+    size, first, at = len(wanted), wanted[0], -1
+    try:
+        while True:
+            at = row.index(first, at + 1)
+            if tuple(row[at : at + size]) == wanted:
+                return True
+    except ValueError:
+        return False
+
+
+def _term(text: str, language: str, *, is_exact: bool) -> Term:
+    words = cut(text).words[:ROW_MAX]
+    joined = ""
+    if not is_exact and len(words) == 1 and (humps := _humps(text.strip("".join(_EDGES)))):
+        joined, words = stem("".join(humps), ENGLISH), humps
+    elif not is_exact and 1 < len(words) <= _PARTS_MAX and _JOINED.fullmatch(text.strip("".join(_EDGES))):
+        joined = stem("".join(words), ENGLISH)
+    is_stop = not is_exact and len(words) == 1 and (words[0] in stop_words(language) or words[0] in stop_words(ENGLISH))
+    return Term(tuple(words), tuple(map(_possible_keys, words)), joined, is_stop, is_exact)
+
+
+_EDGES = tuple(".,:;!?()[]{}<>'`*")
+"""Signs around a name that do not belong to it."""
+
+
+def _possible_keys(word: str) -> tuple[str, ...]:
+    """Return the keys that a word of a query may have, whatever the language of the text."""
+    return tuple(dict.fromkeys(_key(word, language) for language in LANGUAGES))
+
+
+def _key(word: str, language: str) -> str:
+    stemmed = stem(word, language)
+    is_marked = language != ENGLISH and language != "ru" and len(word) > 3 and word.isalpha() and word < "\u0250"
+    return f"{stemmed}/{language}" if is_marked else stemmed
+
+
+def _keys(piece: str, language: str) -> tuple[str, ...]:
+    """Return the keys of the words of a piece of text, of their humps, and of its joined parts."""
+    if piece.islower() and piece.isalpha() and len(piece) <= _WORD_MAX:
+        return (_key(piece.casefold(), language),)
+    words = _found(piece)
+    keys: list[str] = []
+    parts: list[str] = []
+    for word in words:
+        humps = [] if word.islower() or word.isdigit() else _humps(word)
+        plain = word[:_WORD_MAX].casefold()
+        # A name is a name in every language.
+        keys += [stem(plain, ENGLISH), *(_key(hump, language) for hump in humps)] if humps else [_key(plain, language)]
+        parts += humps or [plain]
+    if 1 < len(parts) <= _PARTS_MAX and parts[0][0].isalpha() and not any(map(_NUMBER.fullmatch, parts)):
+        keys += [stem("".join(parts)[:_WORD_MAX], ENGLISH), *_joins(parts)]
+    return tuple(keys)
+
+
+class _KeyCache(dict[str, tuple[str, ...]]):
+    """The keys of pieces of texts in one language, worked out at the first use: most pieces come again."""
+
+    __slots__ = ("__weakref__", "_language")
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+        register(self)
+
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        keys = _keys(piece, self._language)
+        if len(piece) <= _WORD_MAX:
+            if len(self) >= _KNOWN_MAX:
+                self.clear()
+            self[piece] = keys
+        return keys
+
+    def cache_clear(self) -> None:
+        self.clear()
+
+
+_key_caches = {language: _KeyCache(language) for language in LANGUAGES}
+
+
+def _joins(parts: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys of two neighbours each, if there are more: `getUserId` is found by `userid`."""
+    if len(parts) == 2:
+        return ()
+    return tuple(stem(one + other, ENGLISH) for one, other in pairwise(parts))
+
+
+def _found(text: str) -> list[str]:
+    """Return the words of a text as they stand, without accents."""
+    return _ASCII.findall(text) if text.isascii() else _ANY.findall(_spaced(text).replace("_", " "))
+
+
+def _spaced(text: str) -> str:
+    """Return a text without accents, and with spaces around each character of a script without spaces."""
+    return _UNSPACED_ONE.sub(r" \g<0> ", _OTHERS.sub(_plain, text))
 
 
 def _plain(others: re.Match[str]) -> str:
@@ -133,14 +254,10 @@ def _is_accent(sign: str) -> bool:
 
 
 def _humps(word: str) -> list[str]:
-    if len(word) > _WORD_MAX or word[0].isdigit() or not _HAS_HUMP.search(word):
+    if len(word) > _WORD_MAX or not word or word[0].isdigit() or not _HAS_HUMP.search(word):
         return []
     pieces = _HUMP.findall(word)
-    return [piece.casefold() for piece in pieces] if 1 < len(pieces) <= _HUMPS_MAX else []
-
-
-def _text(message: Message) -> str:
-    return "\n".join(_texts(message))
+    return [piece.casefold() for piece in pieces] if 1 < len(pieces) <= _PARTS_MAX else []
 
 
 def _texts(message: Message) -> Iterator[str]:
@@ -174,70 +291,3 @@ def _strings(values: Iterable[Any]) -> Iterator[str]:
                 pass
             case _:
                 yield str(value)
-
-
-# ---------------------------------------------------------------------------------------------------------- ranking
-
-HITS_MAX = 1000
-"""Messages per term, the newest, if no message contains the whole query. It bounds the work; a term that so many
-contain is not significant.
-"""
-
-Holding = Callable[[Sequence[Term], int], list[int]]
-"""Returns the positions of messages that contain all these terms, newest first, at most so many."""
-WithBodies = Callable[[Sequence[int]], set[int]]
-"""Returns the positions whose messages still have a body. Called for many at once: a database answers slowly."""
-
-
-def best_hits(
-    terms: Sequence[Term], limit: int, size: int, holding: Holding, with_bodies: WithBodies
-) -> list[SearchHit]:
-    """Return at most `limit` messages of a conversation with `size` messages, best first.
-
-    Messages that contain all terms in a row come first, then others that contain every term, each newest first, then
-    those that contain some, by weight. A term has the more weight the fewer messages contain it. The score is 1 if
-    every term is contained, else the weight of the contained terms as a share of the weight of all.
-    """
-    if not terms or limit <= 0:
-        return []
-    in_a_row = tuple(word for term in terms for word in term)
-    first = _whole([in_a_row], limit, holding, with_bodies) if len(terms) > 1 and len(in_a_row) <= ROW_MAX else []
-    others = _whole(terms, limit + len(first), holding, with_bodies) if len(first) < limit else []
-    hits = [SearchHit(position, 1.0) for position in dict.fromkeys([*first, *others])][:limit]
-    if len(hits) < limit and len(terms) > 1:
-        known = {hit.position for hit in hits}
-        rest = (hit for hit in _some(terms, size, holding) if hit.position not in known)
-        hits += islice(_with_bodies(rest, limit, with_bodies), limit - len(hits))
-    return hits
-
-
-def _whole(terms: Sequence[Term], limit: int, holding: Holding, with_bodies: WithBodies) -> list[int]:
-    count = limit
-    while True:
-        positions = holding(terms, count)
-        here = with_bodies(positions)
-        if len(here) >= limit or len(positions) < count:
-            return [position for position in positions if position in here][:limit]
-        count *= 4  # Some of the newest are erased.
-
-
-def _with_bodies(rest: Iterable[SearchHit], most: int, with_bodies: WithBodies) -> Iterator[SearchHit]:
-    """Yield the hits whose messages still have a body, checked `most` at a time."""
-    hits = iter(rest)
-    while some := list(islice(hits, most)):
-        here = with_bodies([hit.position for hit in some])
-        yield from (hit for hit in some if hit.position in here)
-
-
-def _some(terms: Sequence[Term], size: int, holding: Holding) -> Iterator[SearchHit]:
-    """Yield the messages that contain at least one term, best first."""
-    weights: defaultdict[int, float] = defaultdict(float)
-    total = 0.0
-    for term in terms:
-        positions = holding([term], HITS_MAX)
-        weight = log1p(size / (1 + len(positions)))
-        total += weight
-        for position in positions:
-            weights[position] += weight
-    for position, weight in sorted(weights.items(), key=lambda item: (item[1], item[0]), reverse=True):
-        yield SearchHit(position, weight / total)

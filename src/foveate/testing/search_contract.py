@@ -67,7 +67,7 @@ class SearchContract:
             "bar_baz.py": [1],
             "BAZ": [2, 1],
             "bar_baz": [2, 1],
-            "fooBar": [3],
+            "fooBar": [3, 1],
             "foobar": [3],
             "foo_bar": [3, 1],
             "call foobar": [3],

@@ -5,8 +5,9 @@ A search brings the index of words up to date. Erased messages are not in it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -20,46 +21,48 @@ from ...ports import Head, SearchHit, StoredMessage
 from .. import lineage
 from ..checks import too_old_to_erase
 from ..derived_data import DerivedData, Ends, Place, Row
-from ..words import Term, Words, best_hits, contains, terms, words_of
+from ..ranking import find
+from ..words import keys_of, text_of
 
 __all__ = ["MemoryBranch", "MemoryTree", "MemoryWords"]
 
 
 class MemoryWords:
-    """The words of the messages that one branch shows."""
+    """The words of the messages that one branch shows, up to a position: a `ranking.Index`."""
 
     def __init__(self) -> None:
-        self._texts: list[Words] = []
-        """By position - 1."""
         self._positions: defaultdict[str, list[int]] = defaultdict(list)
-        """By word: the positions that contain it, in order."""
+        """By key: the positions of the messages that contain it, in order."""
+        self._rows: Sequence[StoredMessage] = ()
+        self._count = self._last = 0
+        """Messages that are indexed, and the last one that the search looks at."""
 
     def catch_up(self, rows: Sequence[StoredMessage]) -> None:
         """Add the new rows. `rows`: all rows of the branch."""
-        for row in rows[len(self._texts) :]:
-            text = words_of(row.body)
-            self._texts.append(text)
-            for word in {*text.words, *text.humps}:
-                self._positions[word].append(row.position)
+        for row in rows[self._count :]:
+            for key in keys_of(text_of(row.body)):
+                self._positions[key].append(row.position)
+        self._rows, self._count = rows, len(rows)
 
     def holds(self, position: int) -> bool:
-        """Whether the index has any word of a message."""
-        return position <= len(self._texts) and bool(self._texts[position - 1].words)
+        """Whether the index has any key of a message."""
+        return any(position in positions for positions in self._positions.values())
 
     def search(self, query: str, limit: int, last: int) -> list[SearchHit]:
         """Search positions 1..last: see `Searches.search`."""
+        self._last = last
+        return find(self, query, last, limit)
 
-        def holding(some: Sequence[Term], count: int) -> list[int]:
-            words = {word for term in some for word in term}
-            shared = set.intersection(*(set(self._positions.get(word, ())) for word in words))
-            positions = [
-                position
-                for position in sorted(shared, reverse=True)
-                if position <= last and all(contains(self._texts[position - 1], term) for term in some)
-            ]
-            return positions[:count]
+    def positions(self, keys: Collection[str]) -> dict[str, Sequence[int]]:
+        return {
+            key: found[: bisect_right(found, self._last)] if (found := self._positions.get(key)) else () for key in keys
+        }
 
-        return best_hits(terms(query), limit, last, holding, set)
+    def keys_from(self, beginnings: Collection[str]) -> Iterator[str]:
+        return (key for key in self._positions if key.startswith(tuple(beginnings)))
+
+    def texts(self, positions: Sequence[int]) -> dict[int, str]:
+        return {position: text for position in positions if (text := text_of(self._rows[position - 1].body))}
 
 
 class MemoryBranch(Struct):

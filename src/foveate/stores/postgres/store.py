@@ -18,7 +18,7 @@ from ...errors import BadSetting, Damaged, MissingExtra, StoreError
 from ...ports import Clock, Finding
 from ..codec import Codec
 from ..sql import SqlStore
-from ..sql.driver import Dialect, Row, Session, WordIndex
+from ..sql.driver import Dialect, Row, Session
 from ..sql.migrate import TABLES
 
 try:
@@ -31,7 +31,6 @@ from .dialect import check_partitions, count_partitions, laid_out, rewritten
 from .errors import explain, is_conflict, is_lost, is_worth_another, unknown_outcome, unreplicated
 from .pool import Connection, Connections, Patient
 from .url import SCHEMES, read_url
-from .words import PostgresWords
 
 __all__ = ["PostgresDriver", "PostgresStore"]
 
@@ -123,7 +122,7 @@ class PostgresDriver:
             raise BadSetting("The URL of a PostgreSQL store begins with postgresql://.")
         parsed = read_url(url)
         self.place = parsed.place
-        self.words: WordIndex | None = PostgresWords() if parsed.search else None
+        self.has_index = parsed.search
         self._pause = pause
         self._partitions = parsed.partitions
         self._connections = Connections(parsed, connection)

@@ -23,13 +23,14 @@ from ..codec import Codec, DamagedBody, pack
 from ..derived_data import DerivedData, Ends, Place, derived_data
 from ..erasures import check_seen, counted, handles_of, residue, whole_runs
 from ..lineage import position_ranges, root_of
-from ..words import Words, words_of
+from ..words import keys_of, text_of
 from . import statements as sql
-from .driver import Driver, Row, Section, Session
+from .driver import Driver, Row, Session
 from .erasure_tree import SqlTree, hash_of
 from .rows import body_of, key, read_branch, with_body
 from .runs import pack_text
 from .search import Search
+from .words import drop_words, holding_words, remove_words
 
 __all__ = ["Eraser", "body_or_empty", "indexed_places", "lock_tree"]
 
@@ -37,10 +38,22 @@ _TREES = 50
 """Trees of forks that one transaction of a vacuum reads; others write in between."""
 _ATTEMPTS = 3
 """Attempts of an erasure: all but the last collect the data before they lock the tree."""
-_TABLES = ("message", "body", "record", "snapshot", "indexed", "run", "step", "erasure", "claim", "branch", "tree")
+_TABLES = (
+    "message",
+    "body",
+    "record",
+    "snapshot",
+    "indexed",
+    "said",
+    "run",
+    "step",
+    "erasure",
+    "claim",
+    "branch",
+    "tree",
+)
 """Tables with rows of a tree."""
 _DISCARD = "DELETE FROM {} WHERE tenant = ? AND root = ?"
-_MARKED = "SELECT branch FROM indexed WHERE tenant = ? AND root = ?"
 
 
 class _Collected(NamedTuple):
@@ -56,8 +69,8 @@ class _Collected(NamedTuple):
     """Rows of `record` that replace others."""
     large: set[bytes]
     """Hashes of large bodies that no message has any more then."""
-    words: dict[Place, Words]
-    """The words of the erased bodies."""
+    words: dict[Place, set[str]]
+    """The keys of the erased bodies in the word index."""
     snapshots: dict[int, bytes]
     """By branch: hashes of the snapshots that may stay, some of them changed."""
 
@@ -101,7 +114,7 @@ class Eraser:
                 break
         assert erasure is not None  # The last attempt collects while the tree is locked.
         if erasure.number and not keep_shown:
-            self._settle_words(head, places)
+            self._prove_words(head, places)
         self._search.forget()
         if erasure.number:
             clear_caches()
@@ -137,7 +150,9 @@ class Eraser:
                     if not row.has_body:
                         erased[row.id] = Place(part.branch, row.position)
             findings = residue(derived_data(tree, erased, proves=True)) if erased else []
-            return len(erased), [*findings, *self._remaining_words(session, now, erased.values())]
+            problem = "it was erased, and the index of words still has words of it"
+            left = self._remaining_words(session, now, erased.values()) if self._driver.has_index else ()
+            return len(erased), [*findings, *(Finding(f"message {at.position}", problem) for at in left)]
 
         return self._driver.read(work)
 
@@ -145,7 +160,6 @@ class Eraser:
         trees = self._driver.read(lambda session: session.rows(sql.TREES_WITH_BODIES))
         for start in range(0, len(trees), _TREES):
             self._driver.write(partial(_drop_bodies, trees[start : start + _TREES]))
-        self._settle_words(Head("", "", 0, 0), ())
         self._driver.vacuum()
 
     def discard(self, head: Head, prefix: str) -> None:
@@ -156,8 +170,6 @@ class Eraser:
             read_branch(session, head, self._place)
             names = [name for _, name in session.rows(sql.TREE, tree)]
             check_prefix(prefix, names)
-            if session.rows(_MARKED, tree):
-                self._clear_words(session)
             for name in sorted(names):
                 session.rows(sql.DROP_NAME, (head.tenant, root_of(head.tenant, name), name))
             for table in _TABLES:
@@ -202,7 +214,7 @@ class Eraser:
                 raise too_old_to_erase(now, f"Record {record.first} of the journal was")
             records.append((*key(now, branch), record.first, id, pack(wire.encode_record(record), self._codec)))
         tombstones: dict[Place, Row] = {}
-        words: dict[Place, Words] = {}
+        words: dict[Place, set[str]] = {}
         large: set[bytes] = set()
         for place in data.bodies:
             (row,) = session.rows(sql.MESSAGES, (*with_body(now, place.branch), place.position, place.position))
@@ -211,8 +223,8 @@ class Eraser:
             tombstones[place] = (*key(now, place.branch), *row[:3], stamp, hash, b"")
             if row[4] is not None:
                 large.add(hash)
-            if self._driver.words is not None:
-                words[place] = words_of(body_or_empty(row[4], row[5]))
+            if self._driver.has_index:
+                words[place] = keys_of(text_of(body_or_empty(row[4], row[5])))
         if large:
             for place, hash in tree.large():
                 if place not in tombstones:
@@ -241,7 +253,7 @@ class Eraser:
             return Erasure(0)
         number = session.rows(sql.LAST_ERASURE, (head.tenant, head.root))[0][0] + 1
         erasure = counted(collected.data, structs.replace(request, number=number, name=now.name))
-        self._remove_words(session, collected.words, indexed_places(session, now, collected.data.bodies))
+        self._remove_words(session, now, collected.words, indexed_places(session, now, collected.data.bodies))
         self._write(session, now, collected)
         session.rows(sql.SET_ERASED, (number, head.tenant, head.root))
         session.rows(sql.ADD_ERASURE, (head.tenant, head.root, *structs.astuple(erasure)))
@@ -290,55 +302,47 @@ class Eraser:
     # ------------------------------------------------------------------------------------------------ the word index
 
     def _remove_words(
-        self, session: Session, words: Mapping[Place, Words], indexed: Sequence[tuple[Section, Place]]
+        self, session: Session, head: Head, words: Mapping[Place, set[str]], places: Sequence[Place]
     ) -> None:
-        if not indexed:
-            return
-        if self._driver.words is None:
+        """Remove the words of messages that are indexed."""
+        if places and not self._driver.has_index:
             raise StoreError(
                 f"{self._place} has an index with words of these messages, and was opened without it. Open it with "
                 f"search, then erase. Nothing was erased."
             )
-        self._driver.words.remove(session, [(section, at.position, words[at]) for section, at in indexed])
+        for branch in sorted({place.branch for place in places}):
+            gone = {place.position: words[place] for place in places if place.branch == branch}
+            try:
+                remove_words(session, key(head, branch), gone)
+            except DamagedBody:
+                drop_words(session, key(head, branch))
 
-    def _settle_words(self, head: Head, places: Collection[Place]) -> None:
-        """Remove every word of these messages from the index. With a large index this takes long, so others write in
-        between; if it is interrupted, `vacuum` continues.
+    def _prove_words(self, head: Head, places: Collection[Place]) -> None:
+        """Read the index again, and drop it where it still has words of these messages: they were indexed by another
+        version of the keys. A search builds it again.
         """
-        words = self._driver.words
-        if words is None:
+        if not self._driver.has_index:
             return
+        left = self._driver.read(lambda session: list(self._remaining_words(session, head, places)))
+        if left:
+            self._driver.write(lambda session: _drop_words(session, head, {place.branch for place in left}))
 
-        def settle(session: Session) -> bool:
-            session.scrub()
-            return words.settle(session)
+    def _remaining_words(self, session: Session, head: Head, places: Collection[Place]) -> Iterator[Place]:
+        """Yield the places of erased messages that have words in the index, or that a damaged index may hide."""
+        indexed = indexed_places(session, head, places)
+        for branch in sorted({place.branch for place in indexed}):
+            positions = {place.position for place in indexed if place.branch == branch}
+            try:
+                held = holding_words(session, key(head, branch), positions)
+            except DamagedBody:
+                held = positions
+            yield from (Place(branch, position) for position in sorted(held))
 
-        def clear(session: Session) -> None:
-            session.scrub()
-            words.clear(session)
-            session.rows(sql.DROP_MARKS)
 
-        while self._driver.write(settle):
-            pass
-        if self._driver.read(lambda session: any(True for _ in self._remaining_words(session, head, places))):
-            self._driver.write(clear)
-
-    def _remaining_words(self, session: Session, head: Head, places: Collection[Place]) -> Iterator[Finding]:
-        if self._driver.words is None:
-            return
-        indexed = {(section, at.position) for section, at in indexed_places(session, head, places)}
-        for _, position in sorted(self._driver.words.holding(session, sorted(indexed)) if indexed else ()):
-            yield Finding(f"message {position}", "it was erased, and the index of words still has words of it")
-
-    def _clear_words(self, session: Session) -> None:
-        """Empty the whole index: a later search builds it again."""
-        if self._driver.words is None:
-            raise StoreError(
-                f"{self._place} has an index with words of this tree, and was opened without it. Open it with search. "
-                f"Nothing was deleted."
-            )
-        self._driver.words.clear(session)
-        session.rows(sql.DROP_MARKS)
+def _drop_words(session: Session, head: Head, branches: Collection[int]) -> None:
+    session.scrub()
+    for branch in sorted(branches):
+        drop_words(session, key(head, branch))
 
 
 def lock_tree(session: Session, head: Head) -> None:
@@ -388,11 +392,10 @@ def body_or_empty(digest: object, stored: object) -> bytes:
         return b""
 
 
-def indexed_places(session: Session, head: Head, places: Collection[Place]) -> list[tuple[Section, Place]]:
-    """Return the messages among these that are in the word index, each with its section of the index."""
-    marks: dict[int, tuple[int, Section]] = {}
+def indexed_places(session: Session, head: Head, places: Collection[Place]) -> list[Place]:
+    """Return the messages among these that are in the word index."""
+    marks: dict[int, int] = {}
     for branch in {place.branch for place in places}:
-        for position, place in session.rows(sql.MARK, key(head, branch)):
-            marks[branch] = position, Section(*key(head, branch), place)
-    known = [(marks[at.branch], at) for at in places if at.branch in marks]
-    return [(section, at) for (position, section), at in known if at.position <= position]
+        for position, _ in session.rows(sql.MARK, key(head, branch)):
+            marks[branch] = position
+    return [at for at in places if at.position <= marks.get(at.branch, 0)]

@@ -15,7 +15,7 @@ from ...ports import Head
 from ..checks import check_release, step_released
 from ..codec import Codec, pack_outline
 from ..derived_data import Place
-from ..words import words_of
+from ..words import keys_of, text_of
 from . import statements as sql
 from .driver import Driver, Session
 from .eraser import body_or_empty, indexed_places, lock_tree
@@ -23,6 +23,7 @@ from .erasure_tree import SqlTree, hash_of
 from .journal import Journal
 from .rows import key, with_body
 from .runs import pack_text
+from .words import insert_words, remove_words
 
 __all__ = ["Releases"]
 
@@ -43,8 +44,8 @@ class Releases:
             now = commit(session)
             tree, large = SqlTree(session, now), set[bytes]()
             check_release(head, record, outlines, tree.branches())
-            indexed = {at.position: section for section, at in indexed_places(session, now, _places(head, outlines))}
-            if indexed and self._driver.words is None:
+            indexed = {at.position for at in indexed_places(session, now, _places(head, outlines))}
+            if indexed and not self._driver.has_index:
                 raise StoreError(
                     f"{self._driver.place} has an index with words of these messages, and was opened without it. Open "
                     f"it with search. Nothing was written."
@@ -52,11 +53,10 @@ class Releases:
             for position, outline in outlines.items():
                 rows = session.rows(sql.MESSAGES, (*with_body(now), position, position))
                 for at, id, seal, stamp, digest, stored in rows:
-                    if section := indexed.get(position):
-                        assert self._driver.words is not None
-                        old = words_of(body_or_empty(digest, stored))
-                        self._driver.words.remove(session, [(section, position, old)])
-                        self._driver.words.add(session, section, [(position, words_of(outline))])
+                    if position in indexed:
+                        old = keys_of(text_of(body_or_empty(digest, stored)))
+                        remove_words(session, key(now), {position: old})
+                        insert_words(session, key(now), position, keys_of(text_of(outline)))
                     hash = bytes.fromhex(hash_of(now, at, digest, stored))
                     session.rows(sql.DROP_MESSAGE, (*key(now), position))
                     session.each(sql.ADD_MESSAGE, [(*key(now), at, id, seal, stamp, hash, packed[position])])

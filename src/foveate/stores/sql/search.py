@@ -1,25 +1,30 @@
-"""Search in the SQL store, and the word index behind it.
+"""Search in the SQL store, which keeps its word index up to date.
 
-An append does not touch the index. For each branch a mark says up to which position it is indexed. Small steps, each a
-transaction, catch up after commits and before a search. A lost step is repeated: it costs time, never data. If the
-index cannot be written, for example because the disk is full, a search reads the rest of the messages itself.
+An append does not touch the index. For each branch a mark says up to which position it is indexed, and by which version
+of the keys. Small steps, each a transaction, catch up after commits and before a search. A lost step is repeated: it
+costs time, never data. If the index cannot be written, for example because the disk is full, a search reads the rest of
+the messages itself.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
+from typing import NamedTuple
 
 from ...errors import Damaged, StoreError
 from ...ports import Head, SearchHit
 from .. import lineage
 from ..codec import DamagedBody
 from ..lineage import Lineage, Range
-from ..words import TEXT_MAX, Term, Words, best_hits, contains, terms, words_of
+from ..postings import PackedRun, gather, pack_run
+from ..ranking import find
+from ..words import KEYS_VERSION, TEXT_MAX, keys_of, text_of
 from . import statements as sql
-from .driver import Driver, Section, Session, WordIndex
+from .driver import Driver, Session
 from .rows import body_of, key, read_branch, with_body
+from .words import WordReader, add_words, block_end, drop_words
 
 __all__ = ["Search"]
 
@@ -29,32 +34,48 @@ _ROWS = 64
 """Messages read at a time."""
 _BYTES_AT_COMMIT = 32_000
 """Bytes of messages, at most the searched part of each, after which a step ends: about five milliseconds."""
-_BYTES_AT_SEARCH = 256_000
-"""The same at a search, whose caller waits for all steps: some tens of milliseconds in which no other can write."""
+_BYTES_AT_SEARCH = 1_000_000
+"""The same at a search, whose caller waits for all steps. A step ends with its block too."""
 _BEHIND = 16
 """Messages that the index may be behind before a commit runs a step, so that a step does enough work."""
 _KNOWN_MAX = 10_000
 """Branches whose mark is remembered."""
 
 
-class Search:
-    """Finds messages by their words. `words`: the word index; None if the database has none."""
+class _Batch(NamedTuple):
+    """Messages of one branch that are to be indexed."""
 
-    def __init__(self, driver: Driver, words: WordIndex | None) -> None:
-        self._driver, self._words, self._place = driver, words, driver.place
+    part: Range
+    """Their branch, the first of them, and the last position to index in this branch."""
+    mark: tuple[int, int] | None
+    """The mark of the branch when they were read."""
+    rows: list[tuple[int, bytes]]
+    """Positions and bodies."""
+    state: tuple[int, int]
+    """The newest erasure and the newest edit of the branch when they were read."""
+
+
+class Search:
+    """Finds messages by their words."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver, self._place = driver, driver.place
         self._known: dict[tuple[str, int, int], int] = {}
         """Up to which position branches are indexed, at least."""
 
     def search(self, head: Head, query: str, limit: int) -> list[SearchHit]:
-        words = self._words
-        if words is None:
-            raise StoreError(
-                f"{self._place} has no word index: it was opened with search off, or its SQLite was built without "
-                f"FTS5. Read the history instead."
-            )
-        wanted, is_indexed = terms(query), True
+        self._require()
         try:
-            while wanted and self._step(head, words, _BYTES_AT_SEARCH):
+            return self._search_indexed(head, query, limit)
+        except DamagedBody:
+            _log.warning("the word index of %r is damaged, and is built again", head.name)
+            self._driver.write(lambda session: self._drop(session, head))
+        return self._search_indexed(head, query, limit)
+
+    def _search_indexed(self, head: Head, query: str, limit: int) -> list[SearchHit]:
+        is_indexed = True
+        try:
+            for _ in self.catch_up(head):
                 pass
         except Damaged:
             raise
@@ -63,125 +84,108 @@ class Search:
                 "the word index of %r cannot be updated, so its newest messages are read: %s", head.name, error
             )
             is_indexed = False
-        return self._driver.read(lambda session: self._search(session, words, head, wanted, limit, is_indexed))
+        return self._driver.read(lambda session: self._search(session, head, query, limit, is_indexed))
+
+    def catch_up(self, head: Head) -> Iterator[int]:
+        """Index the messages of a conversation up to `head`, in steps; yield the messages of each step.
+
+        Raises StoreError. It may be interrupted after any step, and continues there.
+        """
+        self._require()
+        while (done := self._step(head, _BYTES_AT_SEARCH)) is not None:
+            yield done
 
     def keep_up(self, head: Head) -> None:
         """Run one step after a commit if it is worth it. Errors are logged: the commit stays a success."""
-        if self._words is None or head.position - self._known.get(key(head), 0) < _BEHIND:
+        if not self._driver.has_index or head.position - self._known.get(key(head), 0) < _BEHIND:
             return
         try:
-            self._step(head, self._words, _BYTES_AT_COMMIT)
+            self._step(head, _BYTES_AT_COMMIT)
         except Exception:
             _log.debug("the word index of %r stays behind", head.name, exc_info=True)
 
     def forget(self) -> None:
-        """Forget the known marks, since the index was emptied."""
+        """Forget the known marks, since some were removed."""
         self._known.clear()
 
-    def _search(
-        self, session: Session, words: WordIndex, head: Head, wanted: Sequence[Term], limit: int, is_indexed: bool
-    ) -> list[SearchHit]:
+    def _require(self) -> None:
+        if not self._driver.has_index:
+            raise StoreError(
+                f"{self._place} has no word index: it was opened with search off. Open it with search, or read the "
+                f"history instead."
+            )
+
+    def _search(self, session: Session, head: Head, query: str, limit: int, is_indexed: bool) -> list[SearchHit]:
         ranges = self._ranges(session, head)
-        sections = [(part, mark[1]) for part in reversed(ranges) if (mark := _mark(session, head, part))]
-        unindexed = {} if is_indexed else self._read_unindexed(session, head, ranges, wanted)
+        parts = [
+            (part._replace(last=min(part.last, mark[0])), key(head, part.branch))
+            for part in ranges
+            if (mark := _mark(session, head, part)) and mark[1] == KEYS_VERSION
+        ]
+        more = () if is_indexed else self._read_unindexed(session, head, ranges)
+        return find(_Index(WordReader(session, parts, more), session, head, ranges), query, head.position, limit)
 
-        def holding(some: Sequence[Term], most: int) -> list[int]:
-            positions: list[int] = []
-            for part, section in sections:
-                if len(positions) < most:
-                    room = most - len(positions)
-                    positions += words.find(session, section, part.first, part.last, some, room)
-            if unindexed:
-                positions += [at for at, text in unindexed.items() if all(contains(text, term) for term in some)]
-                positions = sorted(set(positions), reverse=True)[:most]
-            return positions
-
-        def with_bodies(positions: Sequence[int]) -> set[int]:
-            branches = {
-                position: next(part.branch for part in ranges if part.first <= position <= part.last)
-                for position in positions
-            }
-            # One query each, by their key: for many positions at once a planner may read the whole tree.
-            queries = [(sql.HAS_BODY, (*with_body(head, branch), at, at)) for at, branch in branches.items()]
-            return {position for rows in session.ask(*queries) for (position,) in rows}
-
-        return best_hits(wanted, limit, head.position, holding, with_bodies)
-
-    def _read_unindexed(
-        self, session: Session, head: Head, ranges: Sequence[Range], wanted: Sequence[Term]
-    ) -> dict[int, Words]:
-        """Return the words of the messages that are not indexed and contain a word of the query, by position."""
-        query = {word for term in wanted for word in term}
-        texts: dict[int, Words] = {}
+    def _read_unindexed(self, session: Session, head: Head, ranges: Sequence[Range]) -> list[PackedRun]:
+        """Return runs of the messages that are not indexed."""
+        runs: list[PackedRun] = []
         for part in ranges:
             mark = _mark(session, head, part)
-            first = max(part.first, mark[0] + 1) if mark else part.first
+            first = max(part.first, mark[0] + 1) if mark and mark[1] == KEYS_VERSION else part.first
             while first <= part.last:
-                rows = _bodies(session, head, part, first, _BYTES_AT_SEARCH)
-                for position, body in rows:
-                    text = words_of(body)
-                    if not query.isdisjoint(text.words) or not query.isdisjoint(text.humps):
-                        texts[position] = text
+                last = min(part.last, block_end(first))
+                rows = _bodies(session, head, part._replace(last=last), first, _BYTES_AT_SEARCH)
+                texts = [(position, keys_of(text_of(body))) for position, body in rows]
+                runs.append(PackedRun(first, pack_run(gather(first, texts))))
                 first = rows[-1][0] + 1
-        return texts
+        return runs
 
-    def _step(self, head: Head, words: WordIndex, most: int) -> bool:
-        """Index some messages of this conversation. Return False if all are indexed."""
+    def _step(self, head: Head, most: int) -> int | None:
+        """Index some messages of this conversation. Return their number; None if all are indexed."""
         batch = self._driver.read(lambda session: self._next_batch(session, head, most))
         if batch is None:
             self._remember(key(head), head.position)
-            return False
-        part, is_new, rows, state = batch
-        texts = [(position, words_of(body)) for position, body in rows]
-        is_added = self._driver.write(lambda session: self._add(session, words, head, part, is_new, texts, state))
-        if part.branch == head.branch and is_added:
+            return None
+        texts = [(position, keys_of(text_of(body))) for position, body in batch.rows]
+        is_added = self._driver.write(lambda session: self._add(session, head, batch, texts))
+        if batch.part.branch == head.branch and is_added:
             self._remember(key(head), texts[-1][0])
-        return True
+        return len(texts) if is_added else 0
 
-    def _next_batch(
-        self, session: Session, head: Head, most: int
-    ) -> tuple[Range, bool, list[tuple[int, bytes]], tuple[int, int]] | None:
-        """Return the first range with unindexed messages, from the first of them; whether none of it is indexed; some
-        of these messages; and the newest erasure and the newest edit at that moment.
+    def _next_batch(self, session: Session, head: Head, most: int) -> _Batch | None:
+        """Return some messages of the first range with unindexed ones, from the first of them; None if there are none.
+
+        A batch ends with its block.
         """
         for part in self._ranges(session, head):
             mark = _mark(session, head, part)
-            indexed = mark[0] if mark else part.first - 1
-            if indexed < part.last:
+            first = mark[0] + 1 if mark and mark[1] == KEYS_VERSION else part.first
+            if first <= part.last:
                 lender = Head(head.tenant, head.name, head.root, part.branch)
                 now = read_branch(session, lender, self._place)[0]
-                rows = _bodies(session, head, part, indexed + 1, most)
-                return part._replace(first=indexed + 1), mark is None, rows, (now.erased, now.number)
+                part = part._replace(first=first, last=min(part.last, block_end(first)))
+                return _Batch(part, mark, _bodies(session, head, part, first, most), (now.erased, now.number))
         return None
 
-    def _add(
-        self,
-        session: Session,
-        words: WordIndex,
-        head: Head,
-        part: Range,
-        is_new: bool,
-        rows: Sequence[tuple[int, Words]],
-        state: tuple[int, int],
-    ) -> bool:
+    def _add(self, session: Session, head: Head, batch: _Batch, texts: Sequence[tuple[int, set[str]]]) -> bool:
         """Add these messages to the index; return whether they were added."""
-        last = rows[-1][0]
-        if session.rows(sql.LOCK_IF_NOT_ERASED, (*key(head, part.branch), state[0])) != [(state[1],)]:
+        branch = key(head, batch.part.branch)
+        if session.rows(sql.LOCK_IF_NOT_ERASED, (*branch, batch.state[0])) != [(batch.state[1],)]:
             return False  # Some of them may have been erased or released since they were read.
-        branch = key(head, part.branch)
-        mark = _mark(session, head, part)
-        if (mark is None) != is_new:
-            return False  # Another process was first, or emptied the index.
-        if mark is None:
-            section = Section(*branch, words.place(session, *branch))
-            session.rows(sql.ADD_MARK, (*branch, last, section.place))
-        else:
-            indexed, section = mark
-            if indexed != part.first - 1:
-                return False  # Another process was first.
+        if _mark(session, head, batch.part) != batch.mark:
+            return False  # Another process was first, or dropped the index.
+        last = texts[-1][0]
+        if batch.mark and batch.mark[1] == KEYS_VERSION:
             session.rows(sql.MOVE_MARK, (last, *branch))
-        words.add(session, section, rows)
+        else:
+            drop_words(session, branch)  # Of another version, if there are any.
+            session.rows(sql.ADD_MARK, (*branch, last, KEYS_VERSION))
+        add_words(session, branch, texts)
         return True
+
+    def _drop(self, session: Session, head: Head) -> None:
+        for part in self._ranges(session, head):
+            drop_words(session, key(head, part.branch))
+        self.forget()
 
     def _ranges(self, session: Session, head: Head) -> list[Range]:
         family: Lineage = read_branch(session, head, self._place)[1]
@@ -193,10 +197,27 @@ class Search:
         self._known[branch] = max(position, self._known.get(branch, 0))
 
 
-def _mark(session: Session, head: Head, part: Range) -> tuple[int, Section] | None:
-    """Return the position up to which a branch is indexed, and its section of the index."""
-    for position, place in session.rows(sql.MARK, key(head, part.branch)):
-        return position, Section(*key(head, part.branch), place)
+class _Index:
+    """The words of one conversation in one transaction: a `ranking.Index`."""
+
+    def __init__(self, reader: WordReader, session: Session, head: Head, ranges: Sequence[Range]) -> None:
+        self.positions, self.keys_from = reader.positions, reader.keys_from
+        self._session, self._head, self._ranges = session, head, ranges
+
+    def texts(self, positions: Sequence[int]) -> dict[int, str]:
+        branches = [
+            (at, next(part.branch for part in self._ranges if part.first <= at <= part.last)) for at in positions
+        ]
+        # One query each, by their key: for many positions at once a planner may read the whole tree.
+        asked = [(sql.MESSAGES, (*with_body(self._head, branch), at, at)) for at, branch in branches]
+        rows = [row for rows in self._session.ask(*asked) for row in rows] if asked else []
+        return {row[0]: text for row in rows if (text := text_of(_body_or_empty(row[4], row[5])))}
+
+
+def _mark(session: Session, head: Head, part: Range) -> tuple[int, int] | None:
+    """Return the position up to which a branch is indexed, and the version of its keys."""
+    for position, version in session.rows(sql.MARK, key(head, part.branch)):
+        return position, version
     return None
 
 
@@ -211,10 +232,7 @@ def _bodies(session: Session, head: Head, part: Range, first: int, most: int) ->
         end = min(begin + _ROWS - 1, part.last)
         where = *with_body(head, part.branch), begin, end
         for position, _, _, _, digest, stored in session.rows(sql.MESSAGES, where):
-            try:
-                body = body_of(digest, stored)[0]
-            except DamagedBody:
-                body = b""
+            body = _body_or_empty(digest, stored)
             rows.append((position, body))
             size += min(len(body), TEXT_MAX)
             if size >= most:
@@ -222,3 +240,10 @@ def _bodies(session: Session, head: Head, part: Range, first: int, most: int) ->
         if end == part.last:
             break
     return rows or [(part.last, b"")]
+
+
+def _body_or_empty(digest: object, stored: object) -> bytes:
+    try:
+        return body_of(digest, stored)[0]
+    except DamagedBody:
+        return b""

@@ -126,7 +126,6 @@ ERASE_STEP = """
 DROP_BODIES = """
     DELETE FROM body WHERE tenant = ? AND root = ? AND hash NOT IN (
         SELECT body_hash FROM message WHERE tenant = ? AND root = ? AND body IS NULL AND body_hash IS NOT NULL)"""
-DROP_MARKS = "DELETE FROM indexed"
 TREES_WITH_BODIES = "SELECT DISTINCT tenant, root FROM body ORDER BY tenant, root"
 LAST_ERASURE = "SELECT COALESCE(MAX(number), 0) FROM erasure WHERE tenant = ? AND root = ?"
 SET_ERASED = "UPDATE branch SET erased = ? WHERE tenant = ? AND root = ?"
@@ -139,12 +138,20 @@ ERASURES = """
 
 # --------------------------------------------------------------------------------------------------------- search
 
-MARK = f"SELECT position, place FROM indexed WHERE {_KEY}"
-ADD_MARK = "INSERT INTO indexed (tenant, root, branch, position, place) VALUES (?, ?, ?, ?, ?)"
+MARK = f"SELECT position, version FROM indexed WHERE {_KEY}"
+ADD_MARK = "INSERT INTO indexed (tenant, root, branch, position, version) VALUES (?, ?, ?, ?, ?)"
 MOVE_MARK = f"UPDATE indexed SET position = ? WHERE {_KEY}"
-HAS_BODY = f"""
-    SELECT position FROM message
-    WHERE length({_BODY}) > 0 AND {_KEY} AND position BETWEEN ? AND ? ORDER BY position"""
+DROP_MARK = f"DELETE FROM indexed WHERE {_KEY}"
+ADD_WORDS = "INSERT INTO said (tenant, root, branch, bucket, first, last, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+NEWEST_WORDS = f"SELECT first, last, body FROM said WHERE {_KEY} AND bucket = ? ORDER BY first DESC LIMIT 1"
+# Runs from a position on, up to another one.
+WORDS = f"""
+    SELECT first, last, body FROM said
+    WHERE {_KEY} AND bucket = ? AND last >= ? AND first <= ? ORDER BY first"""
+BUCKETS = f"SELECT DISTINCT bucket FROM said WHERE {_KEY} AND last >= ? AND first <= ? ORDER BY bucket"
+SET_WORDS = f"UPDATE said SET last = ?, body = ? WHERE {_KEY} AND bucket = ? AND first = ?"
+DROP_WORDS = f"DELETE FROM said WHERE {_KEY} AND bucket = ? AND first = ?"
+DROP_ALL_WORDS = f"DELETE FROM said WHERE {_KEY}"
 
 # ---------------------------------------------------------------------------------------------------- runs and steps
 

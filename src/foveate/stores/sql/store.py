@@ -63,7 +63,7 @@ class SqlStore:
         self._journal = Journal(driver, codec)
         self._runs = Runs(driver, codec)
         self._locks = Locks(driver)
-        self._search = Search(driver, driver.words)
+        self._search = Search(driver)
         self._eraser = Eraser(driver, codec, self._search)
         self._releases = Releases(driver, codec, self._journal)
         self._catalog = Catalog(driver)

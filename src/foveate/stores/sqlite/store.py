@@ -22,10 +22,9 @@ from ...ports import Clock, Finding
 from .. import Synchronous
 from ..checks import CLOSED
 from ..codec import Codec
-from ..sql.driver import Dialect, Row, Session, WordIndex
+from ..sql.driver import Dialect, Row, Session
 from ..sql.store import SqlStore
 from .errors import FAILURES, code_of, explain
-from .words import SqliteWords
 from .writer import Writer
 
 __all__ = ["TABLES", "SqliteDriver", "SqliteFile", "SqliteStore"]
@@ -282,8 +281,8 @@ class SqliteStore(SqlStore):
 
     `synchronous="full"` (the default): acknowledged writes survive a power cut. `"normal"`: they survive a crash of the
     process; a power cut may undo the newest writes, but never a part of one. `wait`: seconds to wait while another
-    process writes. `search=False`: there is no word index, and `search` raises StoreError, as it does if SQLite was
-    built without FTS5. `read_only`: the file must exist and stays unchanged; each write raises StoreError. It need
+    process writes. `search=False`: there is no word index, and `search` raises StoreError.
+    `read_only`: the file must exist and stays unchanged; each write raises StoreError. It need
     not be writable, nor its folder. `connection`: the class of connections, for tests that let them fail.
 
     Raises StoreError, with advice, if the file cannot be used. A store cannot be used across a fork of the process:
@@ -329,8 +328,7 @@ class SqliteDriver:
         self._closed = False
         file.hold()
         self._finish = weakref.finalize(self, _finish, file, writer, self._idle)
-        words = SqliteWords()
-        self.words: WordIndex | None = words if search and self.read(words.is_possible) else None
+        self.has_index = search
 
     def read(self, work: Callable[[Session], T]) -> T:
         self._check_open()

@@ -1,0 +1,203 @@
+"""The word index of a SQL database: runs of messages and their keys, in the table `said`.
+
+The newest messages of a branch are in pieces with all their keys. When they fill a block, its keys are divided into
+buckets, each a row; later, eight rows of a bucket become one, and eight of these again. So a search reads a few rows
+for each key, a step writes a bounded number of them, and nothing of another conversation is read. A bucket holds keys
+with similar first letters, so that looking for typing errors reads one part in eight.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from zlib import crc32
+
+from ..lineage import Range
+from ..postings import PackedRun, Run, gather, merge, pack_run, without
+from . import statements as sql
+from .driver import Session
+
+__all__ = [
+    "BLOCK",
+    "WordReader",
+    "add_words",
+    "block_end",
+    "drop_words",
+    "holding_words",
+    "insert_words",
+    "remove_words",
+]
+
+BLOCK = 512
+"""Messages of a block: its positions end at a multiple of it."""
+_MERGED = 8
+"""Rows of a bucket that become one. Twice, so that the largest run has 32,768 messages."""
+_PIECE_MIN = 64
+"""Messages of a piece, at least, before the next one begins."""
+_PIECES = -1
+"""The bucket of the pieces."""
+_LETTERS = _SIGNS = 8
+"""Classes of first letters, and of the two letters after; their product is the number of buckets."""
+
+Branch = tuple[str, int, int]
+"""The key of a branch: tenant, root, branch."""
+
+
+def block_end(position: int) -> int:
+    """Return the last position of the block that contains a position."""
+    return -(-position // BLOCK) * BLOCK
+
+
+def add_words(session: Session, branch: Branch, messages: Sequence[tuple[int, Collection[str]]]) -> None:
+    """Add messages of one block, consecutive ones, by position and keys, after those that the index has."""
+    first, last = messages[0][0], messages[-1][0]
+    run = gather(first, messages)
+    newest = session.rows(sql.NEWEST_WORDS, (*branch, _PIECES))
+    if last == block_end(last):
+        pieces = session.rows(sql.WORDS, (*branch, _PIECES, 1, last))
+        whole = merge([*((begin, PackedRun(begin, body).run()) for begin, _, body in pieces), (first, run)])
+        session.each(sql.DROP_WORDS, [(*branch, _PIECES, begin) for begin, *_ in pieces])
+        _divide(session, branch, pieces[0][0] if pieces else first, last, whole)
+    elif newest and newest[0][1] - newest[0][0] + 1 < _PIECE_MIN:
+        begin, _, body = newest[0]
+        run = merge([(begin, PackedRun(begin, body).run()), (first, run)])
+        session.rows(sql.SET_WORDS, (last, pack_run(run), *branch, _PIECES, begin))
+    else:
+        session.each(sql.ADD_WORDS, [(*branch, _PIECES, first, last, pack_run(run))])
+
+
+def remove_words(session: Session, branch: Branch, messages: Mapping[int, Collection[str]]) -> None:
+    """Remove messages, each by its position and the keys with which it was added."""
+    by_bucket: defaultdict[int, dict[int, list[str]]] = defaultdict(dict)
+    for position, keys in messages.items():
+        by_bucket[_PIECES][position] = list(keys)
+        for key in keys:
+            by_bucket[_bucket(key)].setdefault(position, []).append(key)
+    low, high = min(messages, default=0), max(messages, default=0)
+    for bucket, wanted in sorted(by_bucket.items()):
+        for first, last, body in session.rows(sql.WORDS, (*branch, bucket, low, high)):
+            run = PackedRun(first, body).run()
+            if not without(run, first, {at: keys for at, keys in wanted.items() if first <= at <= last}):
+                continue
+            # Dropped and added: SQLite frees and overwrites a page when rows leave it, not when they shrink.
+            session.rows(sql.DROP_WORDS, (*branch, bucket, first))
+            if run:
+                session.each(sql.ADD_WORDS, [(*branch, bucket, first, last, pack_run(run))])
+
+
+def insert_words(session: Session, branch: Branch, position: int, keys: Collection[str]) -> None:
+    """Add one message between others, such as the outline of a message that was removed."""
+    by_bucket: defaultdict[int, list[str]] = defaultdict(list)
+    is_in_piece = bool(session.rows(sql.WORDS, (*branch, _PIECES, position, position)))
+    for key in keys:
+        by_bucket[_PIECES if is_in_piece else _bucket(key)].append(key)
+    for bucket, some in sorted(by_bucket.items()):
+        rows = session.rows(sql.WORDS, (*branch, bucket, position, position))
+        if rows:
+            first, last, body = rows[0]
+            run = merge([(first, PackedRun(first, body).run()), (position, gather(position, [(position, some)]))])
+            session.rows(sql.SET_WORDS, (last, pack_run(run), *branch, bucket, first))
+        else:
+            packed = pack_run(gather(position, [(position, some)]))
+            session.each(sql.ADD_WORDS, [(*branch, bucket, position, position, packed)])
+
+
+def drop_words(session: Session, branch: Branch) -> None:
+    """Remove everything of a branch: it will be indexed again."""
+    session.rows(sql.DROP_ALL_WORDS, branch)
+    session.rows(sql.DROP_MARK, branch)
+
+
+def holding_words(session: Session, branch: Branch, positions: Collection[int]) -> set[int]:
+    """Return those of these positions whose messages have a key in the index. Reads all runs around them."""
+    held: set[int] = set()
+    if positions:
+        low, high = min(positions), max(positions)
+        for (bucket,) in session.rows(sql.BUCKETS, (*branch, low, high)):
+            for first, last, body in session.rows(sql.WORDS, (*branch, bucket, low, high)):
+                held |= PackedRun(first, body).holding([at for at in positions if first <= at <= last])
+    return held
+
+
+class WordReader:
+    """Reads the index of one conversation, which consists of parts of branches, in one transaction."""
+
+    def __init__(self, session: Session, parts: Sequence[tuple[Range, Branch]], more: Sequence[PackedRun] = ()) -> None:
+        """`parts`: in order. `more`: runs of messages that the index lacks yet, all of them of this conversation."""
+        self._session, self._parts, self._more = session, parts, more
+        self._runs: dict[int, list[tuple[Range, PackedRun]]] = {}
+        """By bucket, in order."""
+
+    def positions(self, keys: Collection[str]) -> dict[str, list[int]]:
+        buckets = {key: _bucket(key) for key in keys}
+        self._load({_PIECES, *buckets.values()})
+        return {key: self._positions(key, bucket) for key, bucket in buckets.items()}
+
+    def keys_from(self, beginnings: Collection[str]) -> Iterator[str]:
+        buckets = {_letter(letter) * _SIGNS + sign for letter in beginnings for sign in range(_SIGNS)}
+        self._load({_PIECES, *buckets})
+        for bucket in (_PIECES, *buckets):
+            for _, run in self._runs[bucket]:
+                for letter in beginnings:
+                    yield from run.keys_with(letter)
+        for run in self._more:
+            for letter in beginnings:
+                yield from run.keys_with(letter)
+
+    def _positions(self, key: str, bucket: int) -> list[int]:
+        found: list[int] = []
+        for part, run in (*self._runs[bucket], *self._runs[_PIECES]):
+            some = run.positions(key)
+            if some and not part.first <= some[0] <= some[-1] <= part.last:
+                some = [at for at in some if part.first <= at <= part.last]
+            found += some
+        for run in self._more:
+            found += run.positions(key)
+        found.sort()  # Parts of several branches, and pieces, are each in order.
+        return found
+
+    def _load(self, buckets: set[int]) -> None:
+        missing = sorted(buckets.difference(self._runs))
+        asked = [
+            (part, bucket, (sql.WORDS, (*branch, bucket, part.first, part.last)))
+            for bucket in missing
+            for part, branch in self._parts
+        ]
+        self._runs.update({bucket: [] for bucket in missing})
+        rows = self._session.ask(*(query for _, _, query in asked)) if asked else []
+        for (part, bucket, _), some in zip(asked, rows, strict=True):
+            self._runs[bucket] += [(part, PackedRun(first, body)) for first, _, body in some]
+
+
+def _divide(session: Session, branch: Branch, first: int, last: int, run: Run) -> None:
+    """Add a whole block, and merge the buckets whose turn it is. Turns differ, so every block costs the same."""
+    buckets: defaultdict[int, Run] = defaultdict(dict)
+    for key, gaps in run.items():
+        buckets[_bucket(key)][key] = gaps
+    session.each(
+        sql.ADD_WORDS, [(*branch, bucket, first, last, pack_run(buckets[bucket])) for bucket in sorted(buckets)]
+    )
+    number = last // BLOCK
+    for bucket in range(_LETTERS * _SIGNS):
+        turn = number + bucket
+        for blocks in (_MERGED * _MERGED, _MERGED):
+            if turn % blocks == 0:
+                _merge(session, branch, bucket, max(1, last - blocks * BLOCK + 1), last)
+                break
+
+
+def _merge(session: Session, branch: Branch, bucket: int, first: int, last: int) -> None:
+    rows = [row for row in session.rows(sql.WORDS, (*branch, bucket, first, last)) if row[0] >= first]
+    if len(rows) < 2:
+        return
+    run = merge((begin, PackedRun(begin, body).run()) for begin, _, body in rows)
+    session.each(sql.DROP_WORDS, [(*branch, bucket, begin) for begin, *_ in rows])
+    session.each(sql.ADD_WORDS, [(*branch, bucket, rows[0][0], last, pack_run(run))])
+
+
+def _bucket(key: str) -> int:
+    return _letter(key[0]) * _SIGNS + crc32(key[1:3].encode("utf-8", "surrogatepass")) % _SIGNS
+
+
+def _letter(letter: str) -> int:
+    return ord(letter) % _LETTERS
