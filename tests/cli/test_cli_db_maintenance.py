@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -115,6 +116,12 @@ def test_tenant_of_the_settings_limits_verify_and_head(db, monkeypatch):
     monkeypatch.setenv("FOVEATE_TENANT", "zeta")
     assert db("verify") == "1 conversation verified: all is well.\n"
     assert [json.loads(line)["name"] for line in db("head").splitlines()] == ["theirs"]
+
+
+def test_words_of_all_conversations_are_indexed(db, here):
+    lines = db("index")
+    assert re.fullmatch(r"[1-9][0-9]* messages indexed\. The word index is up to date\.\n", lines)
+    assert db("index") == "0 messages indexed. The word index is up to date.\n"
 
 
 def test_tenants_are_listed(db, refused):

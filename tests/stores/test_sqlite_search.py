@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 import tempfile
-from itertools import islice
+from contextlib import suppress
+from itertools import count, islice
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from foveate.ports import Database, Head, append
 from foveate.stores import place_of
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sql import search as sql_search
+from foveate.stores.sql import words as sql_words
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
 
@@ -199,6 +202,69 @@ def test_store_without_an_index_says_so_and_keeps_none(tmp_path: Path) -> None:
         assert len(positions(store, head, "rain")) == 50
 
 
+def test_indexing_continues_after_an_interruption_at_any_statement(tmp_path: Path) -> None:
+    """The words of an older file are indexed in steps; a crash in one of them loses nothing."""
+    with opened(tmp_path / "whole.db") as store:
+        head = talked(store, 150)
+        expected = store.search(head, "rain 77")
+    for number in count(1):
+        path = tmp_path / f"{number}.db"
+        copyfile(tmp_path / "whole.db", path)
+        connection = sqlite3.connect(path)
+        connection.executescript("DELETE FROM said; UPDATE indexed SET version = 0;")
+        connection.close()
+        failing = type("Failing", (FailingConnection,), {"left": [10_000]})
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in (("BLOCK", 32), ("_MERGED", 2), ("_PIECE_MIN", 2)):
+                patch.setattr(sql_words, name, value)
+            with opened(path, connection=failing) as store:
+                failing.left[0] = number
+                with suppress(StoreError):
+                    for _ in store.index_words(head):
+                        pass
+                is_over = failing.left[0] > 0
+                failing.left[0] = 10_000_000
+                assert store.search(head, "rain 77") == expected, number
+                assert store.verify(head) == []
+        if is_over:
+            break
+    assert number > 100
+
+
+class FailingConnection(sqlite3.Connection):
+    """A connection that fails at one statement about the word index, as a full disk does."""
+
+    left: list[int]
+
+    def _count(self, statement: str) -> None:
+        if " said" in statement or " indexed" in statement:
+            self.left[0] -= 1
+            if not self.left[0]:
+                raise sqlite3.OperationalError("disk I/O error")
+
+    def execute(self, statement: str, *rest: Any) -> Any:
+        self._count(statement)
+        return super().execute(statement, *rest)
+
+    def executemany(self, statement: str, *rest: Any) -> Any:
+        self._count(statement)
+        return super().executemany(statement, *rest)
+
+
+def test_index_of_another_version_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with opened(path) as store:
+        head = talked(store, 40)
+        assert len(positions(store, head, "rain")) == 40
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE indexed SET version = 0")
+        connection.commit()
+        connection.close()
+        assert list(store.index_words(head)) == [40]
+        assert list(store.index_words(head)) == []
+        assert positions(store, head, "rain 7", 1) == [8]
+
+
 def test_damaged_index_is_made_again(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with opened(path) as store:
@@ -244,7 +310,12 @@ def test_file_made_before_there_was_a_search_is_searched(tmp_path: Path) -> None
 
 # ------------------------------------------------------------------------------------------- as memory, and its size
 
-WORDS = st.sampled_from(["rain", "wind", "fooBar", "foo_bar", "a/b.py", "b", "py", "数据", "Rain", "café", "NOT", '"'])
+WORDS = st.sampled_from(
+    [
+        *("rain", "rains", "rian", "wind", "fooBar", "foo_bar", "foobar", "a/b.py", "b", "py", "数据", "Rain", "café"),
+        *("NOT", "the", "und", "nicht", "wir", "verbindung", "verbindungen", "connected", "conection", '"'),
+    ]
+)
 TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
 QUERIES = st.lists(st.one_of(WORDS, TEXTS.map('"{}"'.format)), max_size=4).map(" ".join)
 
@@ -254,8 +325,13 @@ ASKED = st.lists(st.tuples(QUERIES, st.integers(1, 12)), min_size=1, max_size=6)
 
 
 def compare(courses: list[tuple[int, list[str]]], queries: list[tuple[str, int]]) -> None:
-    """Compare the stores along courses; each course forks from the one before it and appends its own messages."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Compare the stores along courses; each course forks from the one before it and appends its own messages.
+
+    Blocks are small, so that the index is divided into buckets and merged.
+    """
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        for name, value in (("BLOCK", 3), ("_MERGED", 2), ("_PIECE_MIN", 2)):
+            patch.setattr(sql_words, name, value)
         stores: list[Database] = [MemoryStore(), opened(Path(folder) / "chat.db")]
         outcomes = []
         for store in stores:

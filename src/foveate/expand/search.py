@@ -6,8 +6,7 @@ originals that a policy withholds from the model, and blocks that plugins added 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,8 @@ from msgspec import Struct
 
 from ..core.enrich import hides_lasting, lasting_message
 from ..core.messages import Message, ToolCall
+from ..stores.matches import places
+from ..stores.words import Term, terms
 from .originals import author_of, decoded, text_of
 from .tool import NAMES
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ..conversation.edit import Editor
     from ..conversation.state import State
 
-__all__ = ["Hit", "describe_hits", "hit_in", "search", "words_of"]
+__all__ = ["Hit", "describe_hits", "hit_in", "search"]
 
 WIDTH = 160
 """Characters of a snippet."""
@@ -30,7 +31,6 @@ _MAX_PLACES = 500
 """Places of the words that are compared in one message."""
 _MAX_MESSAGES = 2_000
 """Messages read from the store, at most, to find some that are not shown."""
-_WORD = re.compile(r'"([^"]+)"|(\w+)')
 
 
 class Hit(Struct, frozen=True):
@@ -56,7 +56,7 @@ class Hit(Struct, frozen=True):
 
 def search(state: State, editor: Editor, words: str, limit: int) -> list[Hit]:
     """Return the best `limit` messages that hold these words and are not shown whole, the best first."""
-    wanted = words_of(words)
+    wanted = terms(words)
     shown = {entry.position: entry for entry in state.followed().entries() if entry.outline is not None}
     hits: list[Hit] = []
     seen, asked = 0, max(4 * limit, 50)
@@ -89,20 +89,15 @@ def search(state: State, editor: Editor, words: str, limit: int) -> list[Hit]:
     return hits[:limit]
 
 
-def words_of(query: str) -> list[str]:
-    """Return the words and the phrases of a query."""
-    return [phrase or word for phrase, word in _WORD.findall(query)]
-
-
 def hit_in(
-    handle: str, message: Message, words: Sequence[str], *, turn: int, who: str, is_hidden: bool, score: float
+    handle: str, message: Message, words: Sequence[Term], *, turn: int, who: str, is_hidden: bool, score: float
 ) -> Hit | None:
     """Return the best place for these words in a message; None if only a call of `expand` contains them."""
     asked = [part for part in message.parts if isinstance(part, ToolCall) and part.name in NAMES]
     text = text_of(message)
     if asked:
         rest = Message(message.role, tuple(part for part in message.parts if part not in asked))
-        if not any(_places(text_of(rest), words)):
+        if not any(places(text_of(rest), words)):
             return None
     start, end = _best(text, words)
     low = max(0, min(start - (WIDTH - (end - start)) // 2, len(text) - WIDTH))
@@ -112,11 +107,11 @@ def hit_in(
     return Hit(handle, turn, who, text.count("\n", 0, start) + 1, around, is_hidden, score)
 
 
-def _is_only_in(message: Message, rest: Message, words: Sequence[str]) -> bool:
+def _is_only_in(message: Message, rest: Message, words: Sequence[Term]) -> bool:
     """Return whether a message has these words, and the rest of it has none of them."""
-    if any(_places(text_of(rest), words)):
+    if any(places(text_of(rest), words)):
         return False
-    return not rest.parts or any(_places(text_of(message), words))
+    return not rest.parts or any(places(text_of(message), words))
 
 
 def describe_hits(hits: Sequence[Hit], words: str) -> str:
@@ -126,25 +121,18 @@ def describe_hits(hits: Sequence[Hit], words: str) -> str:
     return "\n".join([head, *map(str, hits)])
 
 
-def _places(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    if not words:
-        return
-    pattern = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in sorted(words, key=len, reverse=True))
-    yield from (match.span() for match in re.finditer(pattern, text, re.IGNORECASE))
-
-
-def _best(text: str, words: Sequence[str]) -> tuple[int, int]:
+def _best(text: str, words: Sequence[Term]) -> tuple[int, int]:
     """Return start and end of the piece, of a snippet's length at most, that holds most of the words.
 
     If no word is found with these letters, that is the beginning.
     """
-    places = list(islice(_places(text, words), _MAX_PLACES))
+    found = list(islice(places(text, words), _MAX_PLACES))
     best, most = (0, 0), 0
     first = 0
-    for last, (_, end) in enumerate(places):
-        while end - places[first][0] > WIDTH and first < last:
+    for last, (_, end) in enumerate(found):
+        while end - found[first][0] > WIDTH and first < last:
             first += 1
-        distinct = len({text[a:b].casefold() for a, b in places[first : last + 1]})
+        distinct = len({text[a:b].casefold() for a, b in found[first : last + 1]})
         if distinct > most:
-            best, most = (places[first][0], min(end, places[first][0] + WIDTH)), distinct
+            best, most = (found[first][0], min(end, found[first][0] + WIDTH)), distinct
     return best

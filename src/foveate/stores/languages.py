@@ -191,7 +191,7 @@ def _english(word: str) -> str:
         if word.endswith(ending) and not word.endswith("eed"):
             rest = word[: -len(ending)]
             if ending == "ied":
-                return f"{rest}y" if len(rest) > 1 else f"{rest}i"
+                return f"{rest}y" if len(rest) > 1 else f"{rest}ie"
             if len(rest) < 2 or not _VOWEL.search(rest):
                 return word
             if len(rest) == 2:  # `used`, `using`: as `use`. But `being` and `going` end in a vowel.
@@ -200,6 +200,8 @@ def _english(word: str) -> str:
                 return rest[:-1]
             word = f"{rest}e" if _SHORT.fullmatch(rest) else rest
             break
+    if word.endswith("ie") and len(word) > 4:  # `cookie` as `cookies`, which looks like the plural of `query`.
+        return f"{word[:-2]}y"
     return word[:-1] if word.endswith("e") and len(word) > 4 else word
 
 

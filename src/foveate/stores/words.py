@@ -22,11 +22,26 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..core import wire
-from ..core.caches import register
+from ..core.caches import cached, register
 from ..core.messages import Message, Text, ToolCall, ToolResult
 from .languages import ENGLISH, LANGUAGES, language_of, stem, stop_words
 
-__all__ = ["KEYS_VERSION", "TERMS_MAX", "TEXT_MAX", "Term", "Words", "contains", "cut", "keys_of", "terms", "text_of"]
+__all__ = [
+    "KEYS_VERSION",
+    "ROW_MAX",
+    "TERMS_MAX",
+    "TEXT_MAX",
+    "RowFinder",
+    "Term",
+    "Words",
+    "contains",
+    "cut",
+    "keys_of",
+    "keys_of_piece",
+    "pieces_in",
+    "terms",
+    "text_of",
+]
 
 KEYS_VERSION = 1
 """The version of the keys. Increase it with every change of them: indexes of another version are built again."""
@@ -60,11 +75,12 @@ _MARKS = "\u0900-\u0963\u0966-\u0dff"
 _ASCII = re.compile(r"[A-Za-z0-9]+")
 _ANY = re.compile(rf"[\w{_MARKS}]+")
 _UNSPACED_ONE = re.compile(f"[{_UNSPACED}]")
-_OTHERS = re.compile(r"[^\x00-\x7f]+")
+_ACCENT = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
 _HAS_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _QUOTED = re.compile(r'"([^"]*)"|([^\s"]+)')
 _PIECES = re.compile(rf"[\w{_MARKS}-]+")
+_PLACES = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{_MARKS}\u0300-\u036f-])+")
 _ASCII_PIECES = re.compile(r"[A-Za-z0-9_-]+")
 """Words, also several that are joined by `_` or `-`."""
 _JOINED = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_-]+[A-Za-z0-9]+)+")
@@ -118,6 +134,16 @@ def keys_of(text: str) -> set[str]:
     return set().union(*map(_key_caches[language].__getitem__, pieces))
 
 
+def pieces_in(text: str) -> Iterator[re.Match[str]]:
+    """Yield the pieces of a text as they stand: words, and names with their joined parts."""
+    return _ASCII_PIECES.finditer(text) if text.isascii() else _PLACES.finditer(text)
+
+
+def keys_of_piece(piece: str, language: str) -> tuple[str, ...]:
+    """Return the keys of one piece of a text in this language."""
+    return _key_caches[language][piece]
+
+
 def cut(text: str) -> Words:
     """Return the words of the first TEXT_MAX characters of a text."""
     words = _found(text[:TEXT_MAX])
@@ -142,20 +168,47 @@ def terms(query: str) -> list[Term]:
     return list(asked.values())
 
 
+class RowFinder:
+    """Finds words in a row in one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text[:TEXT_MAX]
+        self._folded = ""
+
+    def has(self, row: Sequence[str]) -> bool:
+        """Return whether the text contains these words in a row: plain words, or the parts of one name.
+
+        Signs may stand between them. `user id` is in `getUserId`, in `user_id` and in `user, id`.
+        """
+        if not self._folded:
+            self._text = self._text if self._text.isascii() else _unaccented(self._text)
+            self._folded = self._text.casefold()
+            if len(self._folded) != len(self._text):  # As of `Straße`: then no word has humps.
+                self._text = self._folded
+        for match in _row_pattern(tuple(row)).finditer(self._folded):
+            begin, end = match.span()
+            while begin and self._text[begin - 1].isalnum():
+                begin -= 1
+            while end < len(self._text) and self._text[end].isalnum():
+                end += 1
+            if contains(cut(self._text[begin:end]), row):
+                return True
+        return False
+
+
+@cached(64)
+def _row_pattern(row: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(r"[\W_]*".join(map(re.escape, row)))
+
+
 def contains(text: Words, row: Sequence[str]) -> bool:
     """Whether a text contains these words in a row, in one of its two rows."""
     return _row_contains(tuple(row), text.words) or _row_contains(tuple(row), text.humps)
 
 
 def _row_contains(wanted: tuple[str, ...], row: list[str]) -> bool:
-    size, first, at = len(wanted), wanted[0], -1
-    try:
-        while True:
-            at = row.index(first, at + 1)
-            if tuple(row[at : at + size]) == wanted:
-                return True
-    except ValueError:
-        return False
+    size, first = len(wanted), wanted[0]
+    return any(word == first and tuple(row[at : at + size]) == wanted for at, word in enumerate(row))
 
 
 def _term(text: str, language: str, *, is_exact: bool) -> Term:
@@ -174,7 +227,7 @@ _EDGES = tuple(".,:;!?()[]{}<>'`*")
 
 
 def _possible_keys(word: str) -> tuple[str, ...]:
-    """Return the keys that a word of a query may have, whatever the language of the text."""
+    """Return the keys that a word of a query may have in a text of any language."""
     return tuple(dict.fromkeys(_key(word, language) for language in LANGUAGES))
 
 
@@ -240,17 +293,12 @@ def _found(text: str) -> list[str]:
 
 def _spaced(text: str) -> str:
     """Return a text without accents, and with spaces around each character of a script without spaces."""
-    return _UNSPACED_ONE.sub(r" \g<0> ", _OTHERS.sub(_plain, text))
+    return _UNSPACED_ONE.sub(r" \g<0> ", _unaccented(text))
 
 
-def _plain(others: re.Match[str]) -> str:
-    """Return the characters without accents, composed again where several form one letter (as in Hangul)."""
-    apart = unicodedata.normalize("NFKD", others.group())
-    return unicodedata.normalize("NFC", "".join(sign for sign in apart if not _is_accent(sign)))
-
-
-def _is_accent(sign: str) -> bool:
-    return "\u0300" <= sign <= "\u036f" or "\u0591" <= sign <= "\u05c7" or "\u064b" <= sign <= "\u065f"
+def _unaccented(text: str) -> str:
+    plain = _ACCENT.sub("", unicodedata.normalize("NFKD", text))
+    return unicodedata.normalize("NFC", plain)  # One letter again where several characters form it, as in Hangul.
 
 
 def _humps(word: str) -> list[str]:

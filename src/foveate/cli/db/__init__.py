@@ -20,7 +20,7 @@ from .catalog import (
     show_prompt,
 )
 from .erase import age, erase
-from .maintenance import current, shards, tenants, upgrade, vacuum
+from .maintenance import current, index, shards, tenants, upgrade, vacuum
 from .runs import list_runs, show_run
 from .transfer import backup, export, import_, unfinished
 from .verify import head, verify
@@ -71,6 +71,7 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "vacuum": vacuum,
     "current": current,
     "upgrade": upgrade,
+    "index": index,
     "shards": shards,
 }
 for word, command in _COMMANDS.items():

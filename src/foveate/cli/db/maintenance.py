@@ -1,4 +1,4 @@
-"""`foveate db current`, `upgrade`, `vacuum`, `tenants` and `shards`: the database as a whole."""
+"""`foveate db current`, `upgrade`, `index`, `vacuum`, `tenants` and `shards`: the database as a whole."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from ...errors import BadSetting
 from ...open import open_store
 from ...replay.numbers import count as count_text
 from ...stores import Place, without_password
+from ...stores.sql import SqlStore
 from ...stores.sql.driver import Driver
 from ...stores.sql.migrate import SchemaVersion, schema_version
 from ..text import printable
 from .target import NOWHERE, AsJson, Url, Where, located, opened, print_json
 
-__all__ = ["current", "shards", "tenants", "upgrade", "vacuum"]
+__all__ = ["current", "index", "shards", "tenants", "upgrade", "vacuum"]
 
 _MOST_SHARDS = 32_000
 """Shards of a table that Citus allows."""
@@ -43,6 +44,39 @@ def upgrade(*, store: Url = None) -> int:
     open_store(url).close()
     after = _schema(place)
     _print_schema(without_password(url), SchemaVersion(after.version, after.name, before.pending), "Upgraded")
+    return 0
+
+
+def index(*, store: Url = None) -> int:
+    """Bring the word index of all conversations up to date, as their searches do.
+
+    Useful after an import, and after an upgrade that drops the index. It works in small steps, between which others
+    write. It may be interrupted at any time, and continues there.
+
+    Example: `foveate db index --store chat.db`
+    """
+    from ..output import progress, say
+
+    with opened(Where(store)) as (database, _):
+        if not isinstance(database, SqlStore):
+            raise BadSetting(
+                "Only a database has a word index: --store FILE or --store postgresql://USER@HOST/DATABASE."
+            )
+        heads = [
+            database.open(tenant, name, create=False)
+            for tenant in database.tenants()
+            for name in database.names(tenant)
+        ]
+        done = before = 0
+        total = sum(head.position for head in heads)
+        with progress("Indexing", total) as update:
+            for head in heads:
+                for messages in database.index_words(head):
+                    done += messages
+                    if update:
+                        update(before + messages, total, head.name)
+                before += head.position
+    say(f"{count_text(done)} {'message' if done == 1 else 'messages'} indexed. The word index is up to date.")
     return 0
 
 

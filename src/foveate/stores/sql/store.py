@@ -124,6 +124,13 @@ class SqlStore:
     def search(self, head: Head, query: str, limit: int = 20) -> list[SearchHit]:
         return self._search.search(head, query, limit)
 
+    def index_words(self, head: Head) -> Iterator[int]:
+        """Index the words of a conversation up to `head`, in steps, as a search does; yield the messages of each step.
+
+        Raises StoreError. It may be interrupted after any step, and continues there.
+        """
+        return self._search.catch_up(head)
+
     # --------------------------------------------------------------------------------------------------- the journal
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:

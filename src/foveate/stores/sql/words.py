@@ -3,7 +3,7 @@
 The newest messages of a branch are in pieces with all their keys. When they fill a block, its keys are divided into
 buckets, each a row; later, eight rows of a bucket become one, and eight of these again. So a search reads a few rows
 for each key, a step writes a bounded number of them, and nothing of another conversation is read. A bucket holds keys
-with similar first letters, so that looking for typing errors reads one part in eight.
+of one class of first letters, so that looking for typing errors reads one part in eight.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PIECE_MIN = 64
 """Messages of a piece, at least, before the next one begins."""
 _PIECES = -1
 """The bucket of the pieces."""
-_LETTERS = _SIGNS = 8
+_LETTERS, _SIGNS = 16, 8
 """Classes of first letters, and of the two letters after; their product is the number of buckets."""
 
 Branch = tuple[str, int, int]
@@ -170,7 +170,7 @@ class WordReader:
 
 
 def _divide(session: Session, branch: Branch, first: int, last: int, run: Run) -> None:
-    """Add a whole block, and merge the buckets whose turn it is. Turns differ, so every block costs the same."""
+    """Add a whole block, and merge rows of some buckets, which differ from block to block: so each costs the same."""
     buckets: defaultdict[int, Run] = defaultdict(dict)
     for key, gaps in run.items():
         buckets[_bucket(key)][key] = gaps
