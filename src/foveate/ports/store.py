@@ -159,9 +159,10 @@ class Searches(Protocol):
     def search(self, head: Head, query: str, limit: int = 20) -> list[SearchHit]:
         """Return the messages of this conversation that contain words of `query`, best first.
 
-        Upper and lower case are the same. Messages that contain all words in a row come first, then messages that
-        contain every word, each newest first, then messages that contain some. Words in quotation marks must stand
-        together. A query without words finds nothing. Erased messages are never found.
+        Upper and lower case are the same, and so are the forms of a word, and the forms of a name (`getUserId`,
+        `user_id`). Messages that contain all words in a row come first, then messages that contain every word, each
+        newest first, then messages that contain some. Words in quotation marks must stand together as they are. A
+        query without words finds nothing. Erased messages are never found.
         """
         ...
 
