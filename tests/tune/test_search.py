@@ -36,7 +36,7 @@ class CountingEngine(LocalEngine):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    paths = sessions(tmp_path_factory.mktemp("search"), back=6, number=8)
+    paths = sessions(tmp_path_factory.mktemp("search"), back=6, number=6)
     return [str(path) for path in reversed(paths)]
 
 

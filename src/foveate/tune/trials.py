@@ -64,6 +64,7 @@ class Trials:
         """Create an empty memory. `is_over`: whether to stop. `progress`: called with the number of replays done."""
         self._space, self._job, self._engine, self._is_over, self._progress = space, job, engine, is_over, progress
         self._rows: dict[tuple[Point, str], Row | None] = {}
+        self._points: dict[Point, None] = {}
         self.limits: dict[str, float] = {}
         """By path: the clairvoyant cost of the recording, in tokens of base input price."""
         self.failures: list[Failure] = []
@@ -79,7 +80,10 @@ class Trials:
         Raises TimeIsUp if the time ends before the replays do, and BadSetting for a setting that no recording accepts.
         """
         chosen = list(dict.fromkeys(points))
-        wanted = [(point, path) for path in paths for point in chosen if (point, path) not in self._rows]
+        # The longest first, so that no worker starts a long one at the end.
+        order = sorted(paths, key=lambda path: -self._cost(path))
+        wanted = [(point, path) for path in order for point in chosen if (point, path) not in self._rows]
+        self._points.update(dict.fromkeys(point for point, _ in wanted))
         start = self._space.start
         tasks = [_Task(path, self._job, self._space.settings(point), point == start) for point, path in wanted]
         if tasks and self._is_over():
@@ -103,8 +107,13 @@ class Trials:
         return known if len(known) == len(rows) else None
 
     def points(self) -> list[Point]:
-        """Return all points that were tried, in the order of their first trial."""
-        return list(dict.fromkeys(point for point, _ in self._rows))
+        """Return all points that were tried, in the order in which they were asked for."""
+        return list(self._points)
+
+    def _cost(self, path: str) -> float:
+        """Return the size of a recording; 0 if it is not known yet."""
+        row = self._rows.get((self._space.start, path))
+        return row.cost_unmanaged if row is not None else 0.0
 
     def _remember(self, point: Point, path: str, outcome: _Outcome) -> None:
         self._rows[point, path] = outcome.row
