@@ -20,8 +20,8 @@ def sentences(tuned: Tuned) -> list[str]:
     if tuned.is_better:
         saved = 1 - tuned.best.all_in / tuned.preset.all_in if tuned.preset.all_in else 0.0
         found.append(
-            f"Best settings: {saving_text(saved)} than {tuned.policy}, counting what must be fetched back, with "
-            f"{share_text(tuned.best.readable)} readable (was {share_text(tuned.preset.readable)})."
+            f"The best settings cost {saving_text(saved)} than {tuned.policy}, counting what must be fetched back, "
+            f"with {share_text(tuned.best.readable)} readable (was {share_text(tuned.preset.readable)})."
         )
     elif tuned.held_out is not None:
         found.append(f"There is nothing to win here: no settings are clearly better than {tuned.policy} itself.")

@@ -23,6 +23,14 @@ _FARTHEST = 1.25
 """Trials that cost more than this multiple of the preset are not drawn, unless they are on the frontier."""
 _MARGIN = 0.08
 """Share of an axis that stays free at each end."""
+_LEAST_RANGE = 0.01
+"""The range of an axis on which all points are the same."""
+_FAR = 3
+"""A limit that is farther below the points than this multiple of their range is drawn below a break of the axis.
+Otherwise the points would lie on one line.
+"""
+_BREAK = 0.25
+"""Share of the points' range that a broken axis adds for the limit."""
 
 
 class _Scale(Struct, frozen=True):
@@ -75,16 +83,20 @@ def _chart(tuned: Tuned) -> dict[str, Any]:
     near = tuned.preset.all_in * _FARTHEST
     drawn = [trial for trial in tuned.trials if trial.all_in <= near or trial in tuned.frontier]
     x = _scale([trial.readable for trial in drawn] + [tuned.keep_readable], most=1.0)
-    y = _scale([trial.all_in for trial in drawn] + [tuned.limit])
+    costs = [trial.all_in for trial in drawn]
+    reach = max(costs) - min(costs) or _LEAST_RANGE
+    is_far = min(costs) - tuned.limit > _FAR * reach
+    y = _scale([min(costs) - _BREAK * reach if is_far else tuned.limit, *costs])
+    limit = y.low + _MARGIN * (y.high - y.low) / 2 if is_far else tuned.limit
     steps = [(x.at(trial.readable), 100 - y.at(trial.all_in)) for trial in tuned.frontier]
     lines = []
     for (left, low), (right, high) in pairwise(steps):
         lines += [(left, low, left, high), (left, high, right, high)]
     return {
         "x": x.labels(),
-        "y": y.labels(),
-        "limit": round(100 - y.at(tuned.limit), 2),
-        "limit_text": share_text(tuned.limit),
+        "y": [label for label in y.labels() if not is_far or label.at > y.at(min(costs) - _BREAK * reach)],
+        "limit": round(100 - y.at(limit), 2),
+        "limit_text": share_text(tuned.limit) + (", far below: the axis is broken here" if is_far else ""),
         "keep": x.at(tuned.keep_readable),
         "lines": lines,
         "points": [
@@ -115,7 +127,7 @@ def _kind(tuned: Tuned, trial: Trial) -> str:
 def _scale(values: Sequence[float], most: float | None = None) -> _Scale:
     """Return an axis with all values and some room; it ends at `most` if that is given."""
     low, high = min(values), max(values) if most is None else most
-    room = (high - low or 0.01) * _MARGIN
+    room = (high - low or _LEAST_RANGE) * _MARGIN
     return _Scale(max(0.0, low - room), high if most is not None else high + room)
 
 
