@@ -211,7 +211,7 @@ BAD = {
     "an error text": ("Error code: 529 - overloaded", "stub:model: it is an error text"),
     "longer text": (
         "The cookie was never set. " * 1_500,
-        "stub:model: it has 38,999 characters, and 8,864 were asked for",
+        "stub:model: it has 38,999 characters, and 8,000 were asked for",
     ),
     "a made-up quote": (
         'The user said: "Delete every test, I do not care." All of them were deleted.',
@@ -310,7 +310,7 @@ def test_a_failing_async_function_leads_to_a_digest(kind: str):
 
 
 def test_prose_instead_of_json_is_a_summary_signed_by_the_model():
-    prose = "The user wants the login mended. Nothing was changed so far; eight files were read."
+    prose = "The user wants the login mended, with no test deleted. Nothing was changed; eight files were read."
     model = Model(prose)
     rungs = fallback(model_summarizer(model, get_format("anthropic")), digest_history())
     with open_conversation("c", format="anthropic", window=12_000, policy=(POLICY,), summarizer=rungs) as chat:

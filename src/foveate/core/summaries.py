@@ -47,6 +47,10 @@ class SummaryRequest(Struct, frozen=True):
     """The task to commit before the summarizer is called, so that the attempt counts; None: it does not count."""
     required: tuple[str, ...] = ()
     """Texts that the answer must contain word for word, such as identifiers that are still in use."""
+    binding: tuple[str, ...] = ()
+    """Statements of the user that bind the model, such as prohibitions and limits. The answer must keep their sense:
+    their names, their numbers and what they deny.
+    """
     focus: str = ""
     """The topic that the summary should emphasize, if the caller of `compact` gave one; otherwise ""."""
     covered: tuple[Message, ...] = ()

@@ -21,6 +21,7 @@ from ..core.sizes import estimate, tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import Entry, View
 from ..errors import BadSetting
+from .binding import statements_to_keep
 from .frames import CHECKPOINT, PLAIN_CHECKPOINT, frame_summary, unframe_summary
 from .names import names_needed_later
 from .span_selection import MessageNumbers, OldestSpan, select_oldest
@@ -190,9 +191,18 @@ class _Checkpoint(Struct, frozen=True):
             yield replace(task, state="failed", reason="nothing of it fits the window of a summarizer")
             return
         facts = _facts(span, numbers, messages)
-        required = names_needed_later(span.covered, view.entries, target) if self.template == BACKGROUND else ()
+        is_bare = self.template != BACKGROUND  # Other templates show only the summarizer's words.
         request = SummaryRequest(
-            _NAME, messages, target, previous, self.prompt, facts, task, required, covered=read.covered
+            _NAME,
+            messages,
+            target,
+            previous,
+            self.prompt,
+            facts,
+            task,
+            required=() if is_bare else names_needed_later(span.covered, view.entries, target),
+            binding=() if is_bare else statements_to_keep(read.covered or messages, previous, target),
+            covered=read.covered,
         )
         count = facts["original_message_count"]
         reason = f"{count} messages, and what was summarised before" if previous else f"the oldest {count} messages"

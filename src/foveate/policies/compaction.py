@@ -23,6 +23,7 @@ from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting, CompactionFailed
+from .binding import statements_to_keep
 from .frames import COMPACTION, frame_summary, unframe_summary
 from .names import names_needed_later
 from .placeholders import handle_of, is_whole, replacement
@@ -312,6 +313,7 @@ class _Compact(Struct, frozen=True):
             facts,
             task,
             required=required,
+            binding=() if is_bare else statements_to_keep(read.covered or read.messages, previous, target),
             focus=self.focus,
             covered=read.covered,
             by_code=not read.messages

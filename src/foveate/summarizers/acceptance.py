@@ -1,8 +1,9 @@
 """Acceptance: whether a text can be used as a summary.
 
 A summary is not empty, no error text, shorter than its source and at most twice as long as requested. It ascribes to
-the user only what the user said, and it holds the names that are still referred to: missing ones are added in one line
-at the end, if there is room. A summary that fails is not repaired further: the next summarizer writes one.
+the user only what the user said. It keeps the sense of the statements that bind, and it holds the names that are still
+referred to: missing names are added in one line at the end, if there is room. A summary that fails is not repaired
+further: the next summarizer writes one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from ..core.sizes import estimate, tokens_of
 from ..core.summaries import SummaryRequest
 from .attribution import Statements, drop_inventions
+from .retention import find_lost
 
 __all__ = ["LONGEST", "Verdict", "accept", "find_refusal", "length_of"]
 
@@ -89,6 +91,7 @@ def _find_json_refusal(text: str) -> str:
 LONGEST = 2
 """The largest accepted length of a summary, as a multiple of the requested one."""
 
+_BINDING = "Still binding:"
 _REFERRED = "Still referred to: "
 _READ = 100_000
 """Characters above which a text is too long for any request, and is not read sentence by sentence."""
@@ -108,7 +111,11 @@ class Verdict(NamedTuple):
 
 
 def accept(request: SummaryRequest, text: str, *, measures: bool = True) -> Verdict:
-    """Judge a text as the answer to a request. `measures=False`: the caller checks the length."""
+    """Judge a text as the answer to a request.
+
+    `measures=False`: no other summarizer follows, and the caller checks the length. Statements that the text leaves out
+    are then added at its end, in place of a refusal.
+    """
     text = text.strip()
     if why := find_refusal(text):
         return Verdict("", why)
@@ -123,6 +130,10 @@ def accept(request: SummaryRequest, text: str, *, measures: bool = True) -> Verd
             return Verdict("", "it is not shorter than what it stands for", dropped)
         if len(kept) > LONGEST * request.target:
             return Verdict("", _too_long(kept, request), dropped)
+    if lost := find_lost(request.binding, kept):
+        if measures:
+            return Verdict("", f"it leaves out {lost[0]!r:.120}, which binds", dropped)
+        kept = "\n".join([f"{kept}\n\n{_BINDING}", *(f"- {statement}" for statement in lost)])
     missing = [value for value in request.required if value not in kept]
     if missing:
         whole = f"{kept}\n\n{_REFERRED}{', '.join(missing)}"

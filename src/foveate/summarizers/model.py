@@ -26,6 +26,8 @@ from ..core.summaries import Summary, SummaryRequest, read_answer, replace_surro
 from ..core.view import Budget, Entry, View
 from ..errors import BadSetting
 from ..ports import Format, Model, Summarizer
+from .acceptance import find_refusal
+from .retention import find_lost
 from .templates import Templates
 from .timeout import await_with_timeout, call_with_timeout, check_timeout, close_with
 from .transcript import split_messages
@@ -67,8 +69,9 @@ def model_summarizer(
     a mapping of names to texts; they replace the shipped prompts of the same names, or add to them (see `Templates`).
     `window`: the model's window in tokens; default: the known one, else 32,000. The messages are made to fit it: long
     results become digests, then the history is split into at most six parts, and their summaries are summarised
-    together. A further attempt, and one after a refusal for length, reads half as much. `timeout`: seconds for all
-    requests together, or None.
+    together. A further attempt, and one after a refusal for length, reads half as much. If the summary leaves out a
+    statement that binds, one short request names what is missing. `timeout`: seconds for all requests together, or
+    None.
 
     Raises the errors of the model, TimeoutError, and BadSetting for a format that is not the model's and other values
     that are not allowed.
@@ -161,7 +164,8 @@ class _ByModel:
             target = max(_LEAST // 4, min(request.target, room // (2 * len(parts))))
             for number, part in enumerate(parts, 1):
                 required = tuple(value for value in request.required if value in part)
-                asked = replace(request, previous="", target=target, required=required)
+                binding = tuple(value for value in request.binding if value in part)
+                asked = replace(request, previous="", target=target, required=required, binding=binding)
                 note = f"It is told in {len(parts)} parts. This is part {number}; sum up this part alone."
                 written = yield from self._ask(asked, part, note)
                 summaries.append(f"--- part {number} of {len(parts)}\n{written[: 2 * target]}")
@@ -170,7 +174,19 @@ class _ByModel:
         else:
             note, text = "", parts[0] if parts else ""
         written = yield from self._ask(request, text, note)
-        return Summary(written, self.name)
+        return Summary((yield from self._repaired(request, written)), self.name)
+
+    def _repaired(self, request: SummaryRequest, written: str) -> Generator[Mapping[str, Any], object, str]:
+        """Ask once to add the binding statements that a summary leaves out. The request holds the summary alone."""
+        lost = find_lost(request.binding, written)
+        if not lost or find_refusal(written):
+            return written
+        missing = [*lost, *(name for name in request.required if name not in written)]
+        response = yield self._body(user(self._templates.fill_repair(request, written, missing)))
+        reply, _ = self._format.parse_reply(response)
+        repaired = _read(reply.text)
+        is_better = len(find_lost(request.binding, repaired)) < len(lost) and not find_refusal(repaired)
+        return repaired if is_better else written
 
     def _ask(self, request: SummaryRequest, text: str, note: str) -> Generator[Mapping[str, Any], object, str]:
         message = user(self._templates.fill(request, text, part=note))

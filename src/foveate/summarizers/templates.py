@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
@@ -28,8 +28,8 @@ _log = logging.getLogger("foveate")
 
 SYSTEM = "system"
 """Name of the prompt before each of the others."""
-HISTORY, CHECKPOINT, MESSAGE = "history", "checkpoint", "compact-agent-message"
-SHIPPED = (HISTORY, CHECKPOINT, MESSAGE, SYSTEM)
+HISTORY, CHECKPOINT, MESSAGE, REPAIR = "history", "checkpoint", "compact-agent-message", "repair"
+SHIPPED = (HISTORY, CHECKPOINT, MESSAGE, REPAIR, SYSTEM)
 """Names of the prompts that are shipped as files."""
 
 _PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -68,6 +68,7 @@ class Templates:
             "target": str(request.target),
             "previous": request.previous,
             "required": ", ".join(request.required),
+            "binding": "\n".join(request.binding),
             "focus": request.focus,
             **more,
             "text": text,
@@ -75,9 +76,14 @@ class Templates:
         }
         return _filled(self._text(self.name_for(request)), values)
 
+    def fill_repair(self, request: SummaryRequest, text: str, missing: Sequence[str]) -> str:
+        """Return the prompt that asks to add what is missing in a written summary."""
+        values = {"target": str(request.target), "missing": "\n".join(missing), "text": text}
+        return _filled(self._text(REPAIR), values)
+
     def key_for(self, request: SummaryRequest) -> str:
         """Return a key of the texts that `fill` and `system` use for a request: another text has another key."""
-        texts = f"{self.system()}\0{self._text(self.name_for(request))}"
+        texts = "\0".join([self.system(), self._text(self.name_for(request)), self._text(REPAIR)])
         return blake2b(texts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def name_for(self, request: SummaryRequest) -> str:
@@ -134,7 +140,9 @@ def _render(name: str, value: Any) -> str:
     if name in _PLAIN or isinstance(value, int | float):
         return " ".join(str(value).split())
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    is_word = name not in ("text", "originalContent", "previous", "request") and re.fullmatch(r"[\w .:-]{1,60}", text)
+    is_word = name not in ("text", "originalContent", "previous", "request", "binding", "missing") and re.fullmatch(
+        r"[\w .:-]{1,60}", text
+    )
     return text if is_word else fenced(text)
 
 

@@ -1,0 +1,143 @@
+"""Binding statements in summaries by a model: shown, judged by their key words, and asked for once more."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import foveate
+from foveate.core.summaries import SummaryRequest
+from foveate.formats import get_format
+from foveate.policies import compact_on_overflow
+from foveate.policies.binding import statements_to_keep
+from foveate.summarizers import digest_history, fallback, model_summarizer
+from foveate.summarizers.acceptance import accept
+from foveate.summarizers.retention import find_lost
+from foveate.testing import ScriptedModel, say, system, text_of, user
+
+RULE = "Never deploy to prod-eu without the approval of Marta Lindqvist."
+LIMIT = "The budget must stay at most 4,200 euros."
+
+
+@pytest.mark.parametrize(
+    ("statement", "summary"),
+    [
+        (RULE, "- Deployments to prod-eu are forbidden unless Marta Lindqvist approves."),
+        (RULE, '## Constraints\n"Never deploy to prod-eu without the approval of Marta Lindqvist."'),
+        (LIMIT, "Budget: no more than 4200 EUR."),
+        (LIMIT, "Budget limit (must hold):\n4 200 euros"),
+        ("Always answer politely.", "The user wants polite answers."),
+        ("Niemals die Tabelle kunden_2019 ändern.", "Die Tabelle kunden_2019 darf nicht geändert werden."),
+        ("不要修改 ledger_2019 表。", "禁止改动 ledger_2019。"),
+        ("Do not use Redis.", "Redis is not to be used."),
+    ],
+)
+def test_a_statement_in_other_words_is_kept(statement: str, summary: str):
+    assert find_lost([statement], f"## Goal\nShip it.\n\n{summary}\n\n## Done\nMuch.") == ()
+
+
+@pytest.mark.parametrize(
+    ("statement", "summary"),
+    [
+        (RULE, "They deployed to prod-eu. Marta Lindqvist was informed."),
+        (RULE, "Deployments are not allowed without approval."),
+        (LIMIT, "The budget must stay at most 2,400 euros."),
+        (LIMIT, "There is a budget."),
+        ("Do not use Redis.", "Redis is used for the cache."),
+        ("Always answer politely.", "The build is green."),
+        ("Niemals die Tabelle kunden_2019 ändern.", "Die Tabelle kunden_2019 wurde geändert."),
+    ],
+)
+def test_a_statement_without_its_key_words_is_lost(statement: str, summary: str):
+    assert find_lost([statement], f"## Goal\nShip it.\n\n{summary}\n\n## Done\nMuch.") == (statement,)
+
+
+@given(st.lists(st.text(max_size=80), max_size=4), st.text(max_size=200))
+def test_a_copied_statement_is_never_lost(statements: list[str], more: str):
+    lines = [" ".join(statement.split()) for statement in statements]
+    assert find_lost(lines, "\n".join([*lines, more])) == ()
+
+
+def test_statements_that_bind_are_those_of_users_and_system_messages():
+    messages = [
+        user(f"Hello. {RULE} Shall we never stop?"),
+        say("I must never do that."),
+        system("From now on you must write British English."),
+        user("- do not touch main.py\n- thanks"),
+    ]
+    kept = (RULE, "From now on you must write British English.", "do not touch main.py")
+    assert statements_to_keep(messages, "", 4_000) == kept
+    assert statements_to_keep(messages[3:], f"## Constraints\n- {RULE}", 4_000) == (RULE, kept[2])
+    assert statements_to_keep(messages, "", 4 * len(kept[2]) + 8) == (kept[2],)
+
+
+def request_with(*binding: str) -> SummaryRequest:
+    said = [user(f"{' '.join(binding)} Build the parser."), say(text_of(600))]
+    return SummaryRequest("compact", tuple(said), 2_000, binding=binding)
+
+
+def summary(text: str) -> str:
+    return json.dumps({"summary": text})
+
+
+def asked(model: ScriptedModel) -> list[str]:
+    return [body["messages"][-1]["content"][0]["text"] for body in model.requests]
+
+
+def by_model(*answers: str) -> tuple[ScriptedModel, Any]:
+    model = ScriptedModel([say(summary(answer)) for answer in answers])
+    return model, model_summarizer(model, get_format("anthropic"))
+
+
+def test_the_prompt_shows_the_statements_that_bind():
+    model, summarize = by_model(f"They build the parser. {RULE} {LIMIT}")
+    assert summarize(request_with(RULE, LIMIT)).text
+    (prompt,) = asked(model)
+    assert f"{RULE}\n{LIMIT}" in prompt.split("These statements bind")[1]
+
+
+def test_one_short_request_names_what_is_missing():
+    model, summarize = by_model("They build the parser.", f"They build the parser. {RULE}")
+    assert summarize(request_with(RULE)).text == f"They build the parser. {RULE}"
+    _, repair = asked(model)
+    assert RULE in repair
+    assert "They build the parser." in repair
+    assert len(repair) < 1_500
+
+
+def test_a_repair_that_fails_is_not_repeated():
+    model, summarize = by_model("They build the parser.", "They build the parser still.")
+    assert summarize(request_with(RULE)).text == "They build the parser."
+    assert len(model.requests) == 2
+
+
+def test_a_summary_that_lost_a_rule_gives_way_to_the_next_summarizer():
+    _, summarize = by_model("They build the parser.", "They build it.")
+    written: Any = fallback(summarize, digest_history())(request_with(RULE))
+    assert (written.by, RULE in written.text) == ("digest", True)
+    assert "leaves out 'Never deploy to prod-eu" in written.refused[0]
+
+
+def test_without_another_summarizer_the_statement_is_added():
+    verdict = accept(request_with(RULE), "They build the parser.", measures=False)
+    assert verdict.text == f"They build the parser.\n\nStill binding:\n- {RULE}"
+    assert accept(request_with(RULE), "They build the parser.").why.startswith("it leaves out 'Never deploy")
+
+
+def test_a_compaction_keeps_a_rule_that_its_summarizer_forgets():
+    chat = foveate.open_conversation(
+        "c", window=4_000, policy=compact_on_overflow(), summarizer=lambda request: "They worked."
+    )
+    chat.append([user(RULE), say("Understood.")])
+    for number in range(60):
+        chat.append([user(f"Part {number}?"), say(text_of(150, number))])
+        if number % 5 == 0:
+            chat.append("Go on.")
+            chat.prepare()
+    chat.append("And now?")
+    assert RULE in chat.prepare().entries[0].message.text
+    assert sum(edit.policy == "compact" for record in chat.journal.records() for edit in record.edits) >= 6
