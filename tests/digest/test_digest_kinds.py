@@ -137,7 +137,8 @@ def test_matches_name_a_file_once_and_keep_the_numbers_of_its_lines():
 def test_json_shows_its_keys_and_counts():
     text = digest(USERS, handle="m1").text
     assert "\n[30 of {user_id, address: {city, zip_code}}]\n" in text
-    assert "[30 of {user_id: text, address: {city: text, zip_code: text}}]" in digest(USERS, 1_000).text
+    assert "[].address.city=Bern (×30)" in text
+    assert "[].address.zip_code 300 to 3029" in digest(USERS, 1_000).text
     assert "usr_12" in text
 
 

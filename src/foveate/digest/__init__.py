@@ -11,7 +11,7 @@ from .description import LOOKED_AT, describe_text
 from .listings import unfold_paths
 from .names import names_in
 from .readers import read_lines
-from .selection import floor_for, room_for, room_for_musts, room_for_texts, select_lines, select_names
+from .selection import floor_for, room_for, room_for_musts, room_for_pairs, room_for_texts, select_lines, select_names
 from .source import Source, read_source
 from .values import Description, Digest, counted
 
@@ -64,6 +64,7 @@ def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
             floor=floor_for(about.kind, len(text), room),
             musts=room_for_musts(about.kind, left, tight),
             texts=room_for_texts(about.kind, left, tight),
+            pairs=room_for_pairs(about.kind, left),
             fill=left if about.kind == "listing" else min(left // 2, max(_LEAST_FILLED, int(_FILLED * len(text)))),
         )
     return Digest(f"{header}\n{body}"[:room], about)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from .json_text import skeleton
 from .listings import MATCHED, UNNUMBERED
 from .logs import failure_signs, reports_failure, sums_up
+from .pair_lines import split_pair
 from .source import Source, read_source
-from .tables import skeleton
 from .values import Description
 
 __all__ = ["describe_text", "detect_kind"]
@@ -39,6 +40,9 @@ _DIFF = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+|--- [^\s-]")
 _PAGE = re.compile(r"\s*(?:<!doctype html|<html|<body|<head\b)", re.IGNORECASE)
 _SNAPSHOT = re.compile(r"\s*-? ?(?:\w+ )?.{0,200}\[ref=\w+\]|\s*(?:uid=|\[\d+\])\w*")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9()%/_ -]*(?:\s{2,}[A-Z%][A-Z0-9()%/_ -]*){2,}\Z")
+_TITLE_CELL = re.compile(r"[A-Za-z%#_][A-Za-z%#_/() -]*\Z")
+"""The name of a column."""
+_GAP = re.compile(r"\S {2,}\S")
 _DECLARES = re.compile(
     r"\s*(?:(?:export|default|async|pub(?:\(\w+\))?|public|private|protected|internal|static|abstract|final|override"
     r"|unsafe|extern)\s+)*"
@@ -77,6 +81,8 @@ def detect_kind(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = Fal
         return "table"
     if logged > 0.3 * count:
         return "log"
+    if _are_values(sample):
+        return "values"
     code = sum([1 for line in sample if _is_code(line[:200])])
     if code > 0.5 * count and not _are_most(_is_prose, sample, (code - 0.5) / count):
         return "code"
@@ -96,6 +102,28 @@ def _are_most(is_one: Callable[[str], object], sample: Sequence[str], share: flo
         elif found + left <= wanted:
             return False
     return False
+
+
+_KEYWORD = re.compile(
+    r"\s*(?:(?:export|async|pub|public|private|protected|static|abstract|final|default) )*(?:func|function|def|class"
+    r"|interface|struct|enum|impl|fn|import|package|return|const|let|var|type|use|#include|namespace|assert) "
+)
+_VALUES = 0.7
+"""The share of lines with a key and its value in a text of this kind."""
+
+
+def _is_setting(row: str) -> bool:
+    """Whether a line is a pair whose key is one word: `step 3: loaded` is output."""
+    pair = split_pair(row)
+    return pair is not None and (" " not in pair[0] or pair[0].endswith("}"))
+
+
+def _are_values(sample: Sequence[str]) -> bool:
+    """Return whether most lines are a key with its value: settings, headers, metrics. Comments do not count."""
+    rows = [line[:400] for line in sample if line.lstrip()[:1] not in ("#", ";", "[", "-", "/")]
+    if len(rows) < 3 or any(map(_KEYWORD.match, rows)) or not _are_most(_is_setting, rows, _VALUES):
+        return False
+    return len({pair[0] for pair in map(split_pair, rows) if pair}) > 2
 
 
 def _is_match(line: str) -> bool:
@@ -136,6 +164,10 @@ def _table(sample: Sequence[str]) -> bool:
     if _CAPITALS.match(sample[0].strip()) and sum([1 for line in sample if len(line.split()) > 2]) > 0.85 * len(sample):
         return True
     first = sample[0].strip()
+    titles = re.split(r" {2,}", first[:400])
+    if len(titles) > 2 and first[0].isupper() and all(map(_TITLE_CELL.match, titles)):
+        # Columns that spaces align.
+        return all(map(_GAP.search, map(str.strip, sample)))
     for mark in ("\t", "|", ",", ";"):
         if (columns := first.count(mark)) >= 2:
             rows = sum([1 for line in sample if line.strip().count(mark) == columns])

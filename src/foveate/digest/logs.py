@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from .pair_lines import is_pair
 from .source import Source
 from .values import Line, Reading, has_one
 
@@ -48,7 +49,21 @@ _FAILED_SIGNS = ("FAIL", "ERROR", "___", "✕", "×", "✗", "✘", "not ok ", "
 _FINE = re.compile(r"\b(?:0|no) (?:errors?|fail\w*)|\bPASS|nolint|errors?\.(?:go|ts|py)|\bsuccess", re.IGNORECASE)
 _PLACE = re.compile(r"[\w/.\\-]+\.\w+(?::\d+|\(\d+|\", line \d+)")
 _NUMBERS = re.compile(r"\d\d*(?:\.\d+)?")
+_VOLATILE = re.compile(
+    r"(?<![\w.:/-])(?:\d[\d.,:T/-]*\d|\d)(?:Z|[munµ]?s|%|[KMGT]i?B)?(?![\w-])"
+    r"|(?<![0-9A-Za-z])(?=[a-f-]*\d)[0-9a-f]{4,}(?:-[0-9a-f]{4,})*(?![0-9A-Za-z.])"
+)
+"""Times, durations, sizes and ids: reports of one error differ in these. Numbers of lines and in names stay."""
+_FRAME = re.compile(r"at \S+.*[:(]\S*\d|\S*\.(?:py|go|rs|js|ts):\d+")
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:: |:?\Z)")
+_RULES = ("===", "___", "---", "***")
+"""Beginnings of titles."""
 _LONGEST_FAILED = 145
+_LONGEST_PAIR = 100
+_FIRST_ERRORS = 3
+_ALIKE = 0.7
+_AGAIN_FAILED = 0.55
+_PAIR_WORTH = 0.25
 
 
 def failure_signs(text: str) -> tuple[str, ...]:
@@ -80,49 +95,115 @@ def read_output(source: Source) -> Reading:
     """Return the lines of a program's output, after a list of the tests that failed.
 
     Errors, totals and the first lines weigh more; a line that differs from an earlier one only in numbers weighs less.
+    An error that is reported again, at another time or with another id, is shown once with the number of its lines.
     """
-    lines: list[Line] = []
-    first: dict[str, Line] = {}
-    counts: dict[int, int] = {}
-    states: Counter[str] = Counter()
-    failed: dict[str, None] = {}
-    worst = 0
-    body = "\n".join([row for _, row in source.rows])
-    bad, levels, failures = failure_signs(body), _present(_LEVEL_SIGNS, body), _present(_FAILED_SIGNS, body)
+    output = _Output("\n".join([row for _, row in source.rows]))
     for number, row in source.rows:
-        text = row.strip()
-        if not text:
-            continue
-        if match := _STATE.match(text) or (_LEVEL.match(text) if has_one(text, levels) else None):
-            states[match[1]] += 1
-        if match := _FAILED.match(text) if has_one(text, failures) else None:
-            failed[" ".join([group for group in match.groups() if group])] = None
-        template = _NUMBERS.sub("0", text)[:120]
+        if text := row.strip():
+            output.add(number, text, is_indented=row[0] in " \t")
+    return output.reading()
+
+
+class _Output:
+    """The lines of a program's output so far."""
+
+    def __init__(self, body: str) -> None:
+        self.lines: list[Line] = []
+        self.failed: dict[str, None] = {}
+        """The names of failed tests."""
+        self._first: dict[str, Line] = {}
+        """The first line of each form."""
+        self._counts: Counter[int] = Counter()
+        """How many more lines are like a line, by its identity."""
+        self._states: Counter[str] = Counter()
+        self._failing: set[str] = set()
+        """The forms of lines that report a failure."""
+        self._errors: dict[str, Line] = {}
+        """The first line of each error."""
+        self._frames: dict[str, int] = {}
+        self._frame = -1
+        """Index of the newest frame of the traceback that is being read; -1 for none."""
+        self._is_tracing = False
+        self._bad = failure_signs(body)
+        self._levels, self._failures = _present(_LEVEL_SIGNS, body), _present(_FAILED_SIGNS, body)
+
+    def add(self, number: int, text: str, *, is_indented: bool) -> None:
+        """Add a line. A line that is equal to an earlier one is only counted."""
+        if match := _STATE.match(text) or (_LEVEL.match(text) if has_one(text, self._levels) else None):
+            self._states[match[1]] += 1
+        if named := _FAILED.match(text) if has_one(text, self._failures) else None:
+            self.failed[" ".join([group for group in named.groups() if group])] = None
         line = Line(number, text)
-        seen = first.setdefault(template, line)
+        template = _NUMBERS.sub("0", text)[:120]
+        seen = self._first.setdefault(template, line)
+        is_error = self._is_error(line, template, is_new=seen is line, is_indented=is_indented)
+        if is_error:
+            # The numbers of an assertion are what failed.
+            form = text if text.startswith("E ") or "assert" in text else _VOLATILE.sub("0", text)
+            seen = self._errors.setdefault(form, line)
+            if seen is line and named is None:
+                line.weight, line.must = 1.3, 1
+        elif seen is line and 6 < len(text) < 400 and sums_up(text):
+            line.weight, line.must = 1.3, 4 if _COUNTED.search(text) else 2
+        elif seen is line and _FRAME.match(text) and self.lines and self.lines[-1].must == 1:
+            line.must = 1
+        if is_indented and self._is_tracing and text.startswith("File "):
+            self._frame = self._frames.setdefault(text, len(self.lines))
         if seen is not line:
-            line.weight = 0.7
-            counts[id(seen)] = counts.get(id(seen), 1) + 1
+            line.weight = _AGAIN_FAILED if is_error else _ALIKE
+            self._counts[id(seen)] += 1
             if seen.text == text:
-                continue  # The count next to the first one is enough.
-        elif 6 < len(text) < 400:
-            if sums_up(text):
-                line.weight, line.must = 1.3, 4 if _COUNTED.search(text) else 2
-            elif reports_failure(text, bad) and not _FINE.search(text):
-                worst += 1
-                line.weight = 1.3
-                line.must = 3 if worst <= 3 else 2 if _PLACE.search(text) else 1
-        lines.append(line)
-    if lines:
-        lines[0].must = max(lines[0].must, 2)
-        lines[-1].must = max(lines[-1].must, 1)
-    for line in lines:
-        more = counts.get(id(line), 0)
-        if more > 2:
-            line.text = f"{line.text} (×{more})"
-    if failed:
-        lines.insert(0, _failed_line(_without_sections(list(failed))))
-    return Reading(lines, ", ".join([f"{state} {count}" for state, count in states.most_common(4)]))
+                return  # The count next to the first one is enough.
+        elif not line.must and len(text) <= _LONGEST_PAIR and (":" in text or "=" in text) and is_pair(text):
+            line.worth = _PAIR_WORTH
+        self.lines.append(line)
+
+    def _is_error(self, line: Line, template: str, *, is_new: bool, is_indented: bool) -> bool:
+        """Return whether a line reports a failure. The exception after a traceback gets the newest frame above it."""
+        text = line.text
+        if text.startswith("Traceback (most recent"):
+            self._is_tracing, self._frame = True, -1
+            return False
+        if self._is_tracing and not is_indented:
+            self._is_tracing = False
+            if self._frame >= 0 and _RAISED.match(text):
+                line.above = self._frame
+                self._failing.add(template)
+                return True
+        if self._is_tracing:
+            return False  # A line of source: it did not fail itself.
+        if not is_new:
+            return template in self._failing
+        if not 6 < len(text) < 400 or sums_up(text) or text.startswith(_RULES):
+            return False
+        if not reports_failure(text, self._bad) or _FINE.search(text):
+            return False
+        self._failing.add(template)
+        return True
+
+    def reading(self) -> Reading:
+        """Return the lines with their counts and ranks."""
+        lines = self.lines
+        errors = [line for line in self._errors.values() if line.must]
+        frequent = max(errors, key=lambda line: self._counts[id(line)], default=None)
+        for index, line in enumerate(errors):
+            if index < _FIRST_ERRORS or line is errors[-1] or line is frequent:
+                line.must = 3
+            elif _PLACE.search(line.text) or line.above >= 0:
+                line.must = 2
+        if lines:
+            lines[0].must = max(lines[0].must, 2)
+            lines[-1].must = max(lines[-1].must, 1)
+        failing = set(map(id, errors))
+        for line in lines:
+            count = self._counts[id(line)] + 1
+            if count > 2 or (count > 1 and id(line) in failing):
+                line.text = f"{line.text} (×{count})"
+        if self.failed:
+            lines.insert(0, _failed_line(_without_sections(list(self.failed))))
+            for line in lines:
+                line.above += line.above >= 0
+        return Reading(lines, ", ".join([f"{state} {count}" for state, count in self._states.most_common(4)]))
 
 
 def _without_sections(names: list[str]) -> list[str]:

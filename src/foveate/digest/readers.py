@@ -9,11 +9,13 @@ from collections.abc import Callable
 
 from .code import read_code
 from .diffs import read_diff
+from .json_text import read_json
 from .listings import read_listing, read_matches
 from .logs import read_output
 from .pages import read_page, read_prose
+from .pairs import read_values
 from .source import Source
-from .tables import read_json, read_table
+from .tables import read_table
 from .values import Reading
 
 __all__ = ["read_lines"]
@@ -27,6 +29,7 @@ _READERS: dict[str, Callable[[Source], Reading]] = {
     "table": read_table,
     "prose": read_prose,
     "page": read_page,
+    "values": read_values,
 }
 
 

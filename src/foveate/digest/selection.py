@@ -17,16 +17,27 @@ from heapq import heapify, heappop, heappush
 from .names import CALLED_RUN, names_in, rate, worth_of
 from .values import Line
 
-__all__ = ["clip", "floor_for", "room_for", "room_for_musts", "room_for_texts", "select_lines", "select_names"]
+__all__ = [
+    "clip",
+    "floor_for",
+    "room_for",
+    "room_for_musts",
+    "room_for_pairs",
+    "room_for_texts",
+    "select_lines",
+    "select_names",
+]
 
 _LARGEST = 16_000
 _FLOOR = 0.0038
 _GROWS = 0.25
-_MUSTS_MIN = {"diff": 200, "json": 60, "log": 220, "output": 220, "prose": 40}
+_MUSTS_MIN = {"diff": 200, "json": 60, "log": 260, "output": 260, "prose": 40}
 _MUSTS = {
-    "code": 0.75, "diff": 0.06, "edit": 0.2, "json": 0.4, "listing": 0.5, "log": 0.4, "matches": 0.3, "output": 0.2,
+    "code": 0.75, "diff": 0.06, "edit": 0.2, "json": 0.4, "listing": 0.5, "log": 0.65, "matches": 0.3, "output": 0.2,
     "page": 0.3, "prose": 0.15, "table": 0.8,
 }  # fmt: skip
+_PAIRS = {"json": 0.5, "log": 0.1, "output": 0.1, "table": 1.0, "values": 0.75}
+"""The part of the room for keys with their values, and for rows of tables."""
 _SIGNATURES = 0.1
 _OUTLINE_GROWS = 1_000
 """In a small room the outline takes a smaller share, since one signature may fill it."""
@@ -68,6 +79,11 @@ def room_for_texts(kind: str, room: int, tight: float = 1.0) -> int:
     return int(room * _SIGNATURES * tight) if kind == "code" else room_for_musts(kind, room, tight)
 
 
+def room_for_pairs(kind: str, room: int) -> int:
+    """Return the part of the room for keys with their values. The rest lists further identifiers."""
+    return int(room * _PAIRS.get(kind, 0.0))
+
+
 _DIGIT = re.compile(r"[0-9][0-9]*")
 _SAMPLES = 5
 _MORE_ALIKE = 0.4
@@ -83,20 +99,33 @@ _AGAIN = 1.15
 _CALLED = 1.2
 _BEGINS = 0.7
 _WHOLE = 1.0
+"""The largest cost of a whole line as a share of that of its names."""
 _WHOLE_MORE = 3
+_PAIR = 1.2
+"""The same for a key with its value."""
 
 
 def select_lines(
-    lines: Sequence[Line], room: int, *, floor: float = 0.0, musts: int = 0, texts: int = 0, fill: int = 0
+    lines: Sequence[Line],
+    room: int,
+    *,
+    floor: float = 0.0,
+    musts: int = 0,
+    texts: int = 0,
+    pairs: int = 0,
+    fill: int = 0,
 ) -> str:
     """Return the best lines in at most `room` characters.
 
     `floor`: the least worth per character of a line that need not stay. `musts`: the characters for lines that must
-    stay whole. `texts`: how many of these the full texts may take; further lines are shown in brief. `fill`: the
-    characters that whole lines fill if identifiers take less.
+    stay whole. `texts`: how many of these the full texts may take; further lines are shown in brief. `pairs`: the
+    characters for lines with a worth of their own. `fill`: the characters that whole lines fill if identifiers take
+    less.
     """
     selection = _Selection(lines, room, floor)
     selection.open_musts(musts, texts)
+    if pairs:
+        selection.pair(pairs)
     selection.cover()
     selection.fill(fill)
     return selection.text()
@@ -188,6 +217,29 @@ class _Selection:
             if self.used + self._cost(index, text) <= room:
                 self._show(index, text)
 
+    def pair(self, room: int) -> None:
+        """Show the lines with a worth of their own in this room, those that are worth most per character first."""
+        room = min(self.room, self.used + room)
+        waiting = []
+        for index, line in enumerate(self.lines):
+            if line.worth and index not in self.whole:
+                worth = line.worth + sum([self.value[name] for name in self.names[index]])
+                waiting.append((-worth / (min(len(line.text), _LONGEST_WHOLE) + 1), index))
+        heapify(waiting)
+        while waiting and self.used + _LEAST_COST <= room:
+            estimate, index = heappop(waiting)
+            line = self.lines[index]
+            text = clip(line.text, _LONGEST_WHOLE)
+            cost = self._cost(index, text)
+            worth = line.worth + sum([self.value[name] for name in self.names[index] if name not in self.kept])
+            ratio = worth / cost
+            if ratio < self.floor:
+                continue
+            if waiting and -waiting[0][0] > ratio and -estimate > ratio * 1.02:
+                heappush(waiting, (-ratio, index))
+            elif self.used + cost <= room:
+                self._show(index, text)
+
     def cover(self) -> None:
         """Show lines or list their names until the room is full, the best new identifiers per character first."""
         density, floor = self.density, self.floor
@@ -242,10 +294,13 @@ class _Selection:
         """Return the line and its cost, or "" and the cost of a list of these names, if it is much shorter."""
         line = self.lines[index]
         cost = sum([len(name) + 1 for name in names]) + (0 if index in self.listed else _LIST_BEGINS)
-        if index in self.listed and not line.item:
+        is_item = line.item and not line.worth
+        if index in self.listed and not is_item:
             return "", cost
         whole = self._cost(index, line.text)
-        if line.item or (len(line.text) <= _LONGEST_WHOLE and whole <= cost * _WHOLE + _WHOLE_MORE):
+        if line.worth and len(line.text) <= cost * _PAIR + _WHOLE_MORE:
+            return clip(line.text, _LONGEST_WHOLE), whole
+        if is_item or (len(line.text) <= _LONGEST_WHOLE and whole <= cost * _WHOLE + _WHOLE_MORE):
             return clip(line.text, _LONGEST_WHOLE), whole
         if line.above >= 0 and line.above not in self.whole:
             cost += self._cost(line.above, self._headline(line.above))
@@ -305,24 +360,25 @@ class _Selection:
             left += len(rows.popitem()[1]) + 1
         out: list[str] = []
         words: list[str] = []
-        begin, kind, last = "", "", -1
+        begin, kind, last = "", "", (-2, 0)
         for index in sorted([*self.whole, *self.listed]):
             line = self.lines[index]
             if index in self.listed or line.item:
-                here = f"{line.above} {line.depth}" if line.item else "…"
+                is_item = line.item and index not in self.listed
+                here = f"{line.above} {line.depth}" if is_item else "…"
                 if here != kind:
                     left = _write_words(out, words, begin, left)
                     kind = here
-                    begin = " " * line.depth if line.item else f"{' ' * line.depth}… "
-                    if line.item and line.above == last and out:
+                    begin = " " * line.depth if is_item else f"{' ' * line.depth}… "
+                    if is_item and last == (line.above, len(out)):
                         begin = out.pop() + ": "
                         left += len(begin) - 1
-                words.extend(self.listed.get(index) or [self.whole[index]])
+                words.extend(self.listed.get(index) or [line.mark + self.whole[index]])
             elif index in rows:
                 left = _write_words(out, words, begin, left)
                 kind = ""
                 out.append(rows[index])
-                last = index
+                last = (index, len(out))
         _write_words(out, words, begin, left)
         return "\n".join(out)
 

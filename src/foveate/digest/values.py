@@ -32,7 +32,7 @@ class Description(Struct, frozen=True):
     """A text in a few facts."""
 
     kind: str
-    """For example `json`, `listing`, `log`, `diff`, `code`, `table`, `matches`, `page`, `prose`, `binary`."""
+    """For example `json`, `values`, `listing`, `log`, `diff`, `code`, `table`, `matches`, `page`, `prose`, `binary`."""
     characters: int
     """The length of the text."""
     lines: int
@@ -86,6 +86,8 @@ class Line(Struct, gc=False):
     """Index of the line that is shown above it, such as a file name or a heading; -1 for none."""
     item: bool = False
     """Whether it is one of many short entries, which are shown several in a line."""
+    worth: float = 0.0
+    """The worth of a pair or a row apart from its identifiers, compared with an identifier; 0 for other lines."""
 
 
 class Declaration(Struct, gc=False):
