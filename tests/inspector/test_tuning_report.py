@@ -92,5 +92,6 @@ def test_the_report_shows_the_preset_and_escapes_names():
 def test_a_report_without_a_win_has_no_preset():
     html = page(tuned(0.5, best=None))
     assert "There is nothing to win here" in html
+    assert "the cross-check does not confirm them" in html
     assert "As a preset" not in html
     assert "best" not in points(html)

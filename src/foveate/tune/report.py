@@ -25,6 +25,11 @@ def sentences(tuned: Tuned) -> list[str]:
         )
     elif tuned.held_out is not None:
         found.append(f"There is nothing to win here: no settings are clearly better than {tuned.policy} itself.")
+        if tuned.preset not in tuned.frontier:
+            found.append(
+                "Settings that look better here were found on these same recordings, and the cross-check does not "
+                "confirm them."
+            )
     else:
         found.append("The search ended before it could check a result, so it recommends nothing.")
     if tuned.held_out is not None and tuned.held_out.better + tuned.held_out.worse:
