@@ -202,7 +202,8 @@ def _english(word: str) -> str:
             break
     if word.endswith("ie") and len(word) > 4:  # `cookie` as `cookies`, which looks like the plural of `query`.
         return f"{word[:-2]}y"
-    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+    # `plane` is not `plan`, but `parse` is what `parsing` leaves.
+    return word[:-1] if word.endswith("e") and len(word) > 3 and not _SHORT.fullmatch(word[:-1]) else word
 
 
 def _singular(word: str) -> str:
