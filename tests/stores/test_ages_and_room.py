@@ -187,8 +187,9 @@ def test_erasing_writes_each_run_of_the_index_once(tmp_path: Path, monkeypatch: 
             (runs,) = connection.execute("SELECT count(*) FROM said").fetchone()
         connection.close()
         packed: list[int] = []
-        pack = sql_words.pack_run
-        monkeypatch.setattr(sql_words, "pack_run", lambda run: packed.append(len(run)) or pack(run))
+        for name in ("pack_run", "pack_piece"):
+            pack = getattr(sql_words, name)
+            monkeypatch.setattr(sql_words, name, lambda keys, pack=pack: packed.append(len(keys)) or pack(keys))
         store.erase(head, [(n, n) for n in range(1, 120, 3)])
         assert 0 < len(packed) <= runs
         assert store.find_residue(store.open("", "c")) == (40, [])

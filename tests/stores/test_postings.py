@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate.stores.codec import DamagedBody
-from foveate.stores.postings import PackedRun, gather, merge, pack_run, without
+from foveate.stores.postings import PackedPiece, PackedRun, gather, merge, pack_piece, pack_run, without
 
 KEYS = st.sets(st.sampled_from(["rain", "rains", "wind", "wi", "数", "fermé/fr", "x" * 64]))
 MESSAGES = st.lists(st.tuples(st.integers(1, 300), KEYS), max_size=12).map(
@@ -32,6 +32,17 @@ def test_packed_run_has_the_positions_of_each_key(messages):
     assert run.keys_with("r") == sorted(key for key in positions(messages) if key.startswith("r"))
     assert run.keys_with("z") == []
     assert run.holding(range(1, 5_000)) == {position for position, keys in messages if keys}
+
+
+@given(st.lists(KEYS, max_size=8))
+def test_piece_has_the_positions_of_each_key(messages):
+    numbered = list(enumerate(messages, 7))
+    piece = PackedPiece(7, pack_piece(messages))
+    assert {key: piece.positions(key) for key in positions(numbered)} == positions(numbered)
+    assert [piece.positions(key) for key in ("rai", "ain", "none")] == [[]] * 3
+    assert piece.keys_with("r") == {key for key in positions(numbered) if key.startswith("r")}
+    assert [set(keys) for keys in piece.messages()] == (messages or [set()])
+    assert piece.holding(range(20)) == {position for position, keys in numbered if keys}
 
 
 @given(MESSAGES, st.lists(st.integers(0, 12), max_size=3))
@@ -70,3 +81,9 @@ def test_largest_run_is_packed():
 def test_damaged_run_is_reported(stored):
     with pytest.raises(DamagedBody):
         PackedRun(1, stored)
+
+
+@pytest.mark.parametrize("stored", [b"", b"no zlib", None, pack_piece([{"rain"}])[:-6]])
+def test_damaged_piece_is_reported(stored):
+    with pytest.raises(DamagedBody):
+        PackedPiece(1, stored)

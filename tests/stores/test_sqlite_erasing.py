@@ -14,7 +14,7 @@ from foveate.core.messages import user
 from foveate.errors import StoreError
 from foveate.ports import Finding, append
 from foveate.stores.codec import pack
-from foveate.stores.postings import PackedRun, gather, pack_run
+from foveate.stores.postings import PackedPiece, PackedRun, gather, pack_run
 from foveate.stores.sql import search as sql_search
 from foveate.stores.sql import words as sql_words
 from foveate.stores.sqlite import SqliteStore
@@ -51,9 +51,11 @@ def test_vacuum_removes_every_erased_byte(store: SqliteStore, tmp_path: Path) ->
 def keys_in(path: Path) -> set[str]:
     """Return every key of the word index."""
     connection = sqlite3.connect(path)
-    runs = [PackedRun(first, body) for first, body in connection.execute("SELECT first, body FROM said")]
+    rows = connection.execute("SELECT bucket, first, body FROM said").fetchall()
     connection.close()
-    return set().union(*(run.keys() for run in runs))
+    keys = [PackedRun(first, body).keys() for bucket, first, body in rows if bucket >= 0]
+    pieces = [PackedPiece(first, body) for bucket, first, body in rows if bucket < 0]
+    return set().union(*keys, *(line for piece in pieces for line in piece.messages()))
 
 
 @pytest.mark.parametrize("count", [0, 2 * sql_words.BLOCK])
@@ -89,6 +91,19 @@ def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
     assert store.search(head, f"{WORD}x") == []
     assert [found.position for found in store.search(head, "another")] == [2]
     assert store.find_residue(head) == (1, [])
+
+
+@pytest.mark.parametrize("change", ["UPDATE indexed SET version = 1", "UPDATE said SET body = x'00' WHERE branch = 1"])
+def test_index_that_cannot_be_changed_is_dropped(store: SqliteStore, tmp_path: Path, change: str) -> None:
+    head, _, _ = told(store)
+    store.search(head, "bye")
+    with sqlite3.connect(tmp_path / "chat.db") as connection:
+        assert connection.execute(change).rowcount > 0
+    connection.close()
+    store.erase(head, [(3, 3)])
+    assert WORD not in keys_in(tmp_path / "chat.db")
+    assert store.find_residue(store.open("acme", "one")) == (3, [])
+    assert store.search(store.open("acme", "one"), "bye") != []
 
 
 def test_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path: Path) -> None:

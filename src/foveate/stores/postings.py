@@ -3,12 +3,14 @@
 A run is a mapping from keys to gaps. The first gap of a key is the distance of its first message from the first
 message of the run, each other gap is the distance from the message before. So two runs of neighbouring messages are
 merged without reading a single position. Packed, the sorted keys come first, then the number of gaps of each key, then
-the gaps; zlib compresses it all. Four of five bytes of an index by positions within the text are saved, because only
-messages count.
+the gaps; zlib compresses it all. Few new messages are a piece, which lists the keys of each.
+
+Places within a text are not stored: they would be four of five bytes.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 import zlib
@@ -20,7 +22,7 @@ from operator import sub
 
 from .codec import DamagedBody
 
-__all__ = ["SPAN_MAX", "PackedRun", "Run", "gather", "merge", "pack_run", "without"]
+__all__ = ["SPAN_MAX", "PackedPiece", "PackedRun", "Run", "gather", "merge", "pack_piece", "pack_run", "without"]
 
 SPAN_MAX = 65_535
 """Messages of a run at most: a gap and a number of gaps take two bytes."""
@@ -106,8 +108,10 @@ class PackedRun:
             raw = zlib.decompress(stored)
             _, size, total = _HEADER.unpack_from(raw)
             begin, end = _HEADER.size, _HEADER.size + 2 * (size + total)
+            if len(raw) < end:
+                raise ValueError("it is too short")
             self._text = "\n" + raw[end:].decode("utf-8", "surrogatepass") + "\n"
-        except (zlib.error, struct.error, UnicodeDecodeError, TypeError) as error:
+        except (zlib.error, struct.error, ValueError, TypeError) as error:
             raise DamagedBody(f"a run of the word index is damaged: {error}") from error
         self._first = first
         self._counts = _array(raw, begin, size)
@@ -146,6 +150,52 @@ class PackedRun:
         """Return those of these positions whose messages contain any key."""
         wanted = set(positions)
         return {at for gaps in self.run().values() for at in wanted.intersection(_positions(gaps, self._first))}
+
+
+def pack_piece(messages: Iterable[Iterable[str]]) -> bytes:
+    """Return the stored form of a piece: the keys of consecutive messages, one after the other.
+
+    It is written in a third of the time of a run, and takes up to twice its bytes.
+    """
+    lines = "\n".join([f" {' '.join(sorted(keys))} " for keys in messages])
+    return zlib.compress(lines.encode("utf-8", "surrogatepass"), _LEVEL)
+
+
+class PackedPiece:
+    """A stored piece."""
+
+    def __init__(self, first: int, stored: bytes) -> None:
+        """Raises DamagedBody if the stored form was changed."""
+        try:
+            self._text = zlib.decompress(stored).decode("utf-8", "surrogatepass")
+        except (zlib.error, ValueError, TypeError) as error:
+            raise DamagedBody(f"a piece of the word index is damaged: {error}") from error
+        self._first = first
+
+    def messages(self) -> list[list[str]]:
+        """Return the keys of each message, in order."""
+        return [line.split() for line in self._text.split("\n")]
+
+    def keys_with(self, beginning: str) -> set[str]:
+        """Return the keys that begin with these letters."""
+        return set(re.findall(rf" ({re.escape(beginning)}\S*)", self._text))
+
+    def positions(self, key: str) -> list[int]:
+        """Return the positions of the messages that contain a key, in order."""
+        found: list[int] = []
+        wanted, text, position, counted = f" {key} ", self._text, self._first, 0
+        at = text.find(wanted)
+        while at >= 0:
+            position += text.count("\n", counted, at)
+            counted = at
+            found.append(position)
+            at = text.find(wanted, at + 1)
+        return found
+
+    def holding(self, positions: Collection[int]) -> set[int]:
+        """Return those of these positions whose messages contain any key."""
+        messages = self.messages()
+        return {at for at in positions if 0 <= at - self._first < len(messages) and messages[at - self._first]}
 
 
 def _gaps(positions: list[int], first: int) -> array[int]:

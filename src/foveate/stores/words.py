@@ -43,8 +43,10 @@ __all__ = [
     "text_of",
 ]
 
-KEYS_VERSION = 1
-"""The version of the keys. Increase it with every change of them: indexes of another version are built again."""
+KEYS_VERSION = 2
+"""The version of the keys and of their stored form. Increase it with every change of them: indexes of another version
+are built again.
+"""
 
 TEXT_MAX = 65_536
 """Characters of a message that are searched: the first ones. A longer message is a file."""

@@ -23,7 +23,7 @@ from ..codec import Codec, DamagedBody, pack
 from ..derived_data import DerivedData, Ends, Place, derived_data
 from ..erasures import check_seen, counted, handles_of, residue, whole_runs
 from ..lineage import position_ranges, root_of
-from ..words import keys_of, text_of
+from ..words import KEYS_VERSION, keys_of, text_of
 from . import statements as sql
 from .driver import Driver, Row, Session
 from .erasure_tree import SqlTree, hash_of
@@ -312,6 +312,9 @@ class Eraser:
             )
         for branch in sorted({place.branch for place in places}):
             gone = {place.position: words[place] for place in places if place.branch == branch}
+            if session.rows(sql.MARK, key(head, branch))[0][1] != KEYS_VERSION:
+                drop_words(session, key(head, branch))
+                continue
             try:
                 remove_words(session, key(head, branch), gone)
             except DamagedBody:

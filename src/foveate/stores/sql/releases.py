@@ -13,9 +13,9 @@ from ...core.originals import RELEASED
 from ...errors import StoreError
 from ...ports import Head
 from ..checks import check_release, step_released
-from ..codec import Codec, pack_outline
+from ..codec import Codec, DamagedBody, pack_outline
 from ..derived_data import Place
-from ..words import keys_of, text_of
+from ..words import KEYS_VERSION, keys_of, text_of
 from . import statements as sql
 from .driver import Driver, Session
 from .eraser import body_or_empty, indexed_places, lock_tree
@@ -23,7 +23,7 @@ from .erasure_tree import SqlTree, hash_of
 from .journal import Journal
 from .rows import key, with_body
 from .runs import pack_text
-from .words import insert_words, remove_words
+from .words import drop_words, insert_words, remove_words
 
 __all__ = ["Releases"]
 
@@ -54,9 +54,7 @@ class Releases:
                 rows = session.rows(sql.MESSAGES, (*with_body(now), position, position))
                 for at, id, seal, stamp, digest, stored in rows:
                     if position in indexed:
-                        old = keys_of(text_of(body_or_empty(digest, stored)))
-                        remove_words(session, key(now), {position: old})
-                        insert_words(session, key(now), position, keys_of(text_of(outline)))
+                        self._replace_words(session, now, position, body_or_empty(digest, stored), outline)
                     hash = bytes.fromhex(hash_of(now, at, digest, stored))
                     session.rows(sql.DROP_MESSAGE, (*key(now), position))
                     session.each(sql.ADD_MESSAGE, [(*key(now), at, id, seal, stamp, hash, packed[position])])
@@ -70,6 +68,19 @@ class Releases:
             return now
 
         return self._driver.write(work)
+
+    def _replace_words(self, session: Session, now: Head, position: int, body: bytes, outline: bytes) -> None:
+        """Index the outline instead of the message. An index that cannot be changed is dropped, and built again."""
+        mark = session.rows(sql.MARK, key(now))
+        try:
+            if not mark:
+                return  # Dropped before, for another message.
+            if mark[0][1] != KEYS_VERSION:
+                raise DamagedBody("it has another version of the keys")
+            remove_words(session, key(now), {position: keys_of(text_of(body))})
+            insert_words(session, key(now), position, keys_of(text_of(outline)))
+        except DamagedBody:
+            drop_words(session, key(now))
 
 
 def _places(head: Head, outlines: Mapping[int, bytes]) -> list[Place]:

@@ -18,7 +18,7 @@ from ...ports import Head, SearchHit
 from .. import lineage
 from ..codec import DamagedBody
 from ..lineage import Lineage, Range
-from ..postings import PackedRun, gather, pack_run
+from ..postings import PackedPiece, pack_piece
 from ..ranking import find
 from ..words import KEYS_VERSION, TEXT_MAX, keys_of, text_of
 from . import statements as sql
@@ -125,19 +125,21 @@ class Search:
         more = () if is_indexed else self._read_unindexed(session, head, ranges)
         return find(_Index(WordReader(session, parts, more), session, head, ranges), query, head.position, limit)
 
-    def _read_unindexed(self, session: Session, head: Head, ranges: Sequence[Range]) -> list[PackedRun]:
-        """Return runs of the messages that are not indexed."""
-        runs: list[PackedRun] = []
+    def _read_unindexed(self, session: Session, head: Head, ranges: Sequence[Range]) -> list[PackedPiece]:
+        """Return pieces of the messages that are not indexed."""
+        pieces: list[PackedPiece] = []
         for part in ranges:
             mark = _mark(session, head, part)
             first = max(part.first, mark[0] + 1) if mark and mark[1] == KEYS_VERSION else part.first
             while first <= part.last:
                 last = min(part.last, block_end(first))
                 rows = _bodies(session, head, part._replace(last=last), first, _BYTES_AT_SEARCH)
-                texts = [(position, keys_of(text_of(body))) for position, body in rows]
-                runs.append(PackedRun(first, pack_run(gather(first, texts))))
+                texts = {position: keys_of(text_of(body)) for position, body in rows}
+                pieces.append(
+                    PackedPiece(first, pack_piece([texts.get(at, ()) for at in range(first, rows[-1][0] + 1)]))
+                )
                 first = rows[-1][0] + 1
-        return runs
+        return pieces
 
     def _step(self, head: Head, most: int) -> int | None:
         """Index some messages of this conversation. Return their number; None if all are indexed."""

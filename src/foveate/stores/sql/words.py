@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from zlib import crc32
 
 from ..lineage import Range
-from ..postings import PackedRun, Run, gather, merge, pack_run, without
+from ..postings import PackedPiece, PackedRun, Run, gather, merge, pack_piece, pack_run, without
 from . import statements as sql
 from .driver import Session
 
@@ -28,11 +28,11 @@ __all__ = [
     "remove_words",
 ]
 
-BLOCK = 512
+BLOCK = 256
 """Messages of a block: its positions end at a multiple of it."""
 _MERGED = 8
-"""Rows of a bucket that become one. Twice, so that the largest run has 32,768 messages."""
-_PIECE_MIN = 64
+"""Rows of a bucket that become one. Twice, so that the largest run has 16,384 messages."""
+_PIECE_MIN = 16
 """Messages of a piece, at least, before the next one begins."""
 _PIECES = -1
 """The bucket of the pieces."""
@@ -51,55 +51,77 @@ def block_end(position: int) -> int:
 def add_words(session: Session, branch: Branch, messages: Sequence[tuple[int, Collection[str]]]) -> None:
     """Add messages of one block, consecutive ones, by position and keys, after those that the index has."""
     first, last = messages[0][0], messages[-1][0]
-    run = gather(first, messages)
-    newest = session.rows(sql.NEWEST_WORDS, (*branch, _PIECES))
     if last == block_end(last):
         pieces = session.rows(sql.WORDS, (*branch, _PIECES, 1, last))
-        whole = merge([*((begin, PackedRun(begin, body).run()) for begin, _, body in pieces), (first, run)])
+        whole = [one for begin, _, body in pieces for one in enumerate(PackedPiece(begin, body).messages(), begin)]
         session.each(sql.DROP_WORDS, [(*branch, _PIECES, begin) for begin, *_ in pieces])
-        _divide(session, branch, pieces[0][0] if pieces else first, last, whole)
-    elif newest and newest[0][1] - newest[0][0] + 1 < _PIECE_MIN:
+        begin = pieces[0][0] if pieces else first
+        _divide(session, branch, begin, last, gather(begin, [*whole, *messages]))
+        return
+    by_position = dict(messages)
+    keys: list[Collection[str]] = [by_position.get(at, ()) for at in range(first, last + 1)]
+    newest = session.rows(sql.NEWEST_WORDS, (*branch, _PIECES))
+    if newest and newest[0][1] == first - 1 and first - newest[0][0] < _PIECE_MIN:
         begin, _, body = newest[0]
-        run = merge([(begin, PackedRun(begin, body).run()), (first, run)])
-        session.rows(sql.SET_WORDS, (last, pack_run(run), *branch, _PIECES, begin))
+        packed = pack_piece([*PackedPiece(begin, body).messages(), *keys])
+        session.rows(sql.SET_WORDS, (last, packed, *branch, _PIECES, begin))
     else:
-        session.each(sql.ADD_WORDS, [(*branch, _PIECES, first, last, pack_run(run))])
+        session.each(sql.ADD_WORDS, [(*branch, _PIECES, first, last, pack_piece(keys))])
 
 
 def remove_words(session: Session, branch: Branch, messages: Mapping[int, Collection[str]]) -> None:
     """Remove messages, each by its position and the keys with which it was added."""
+    _set_in_pieces(session, branch, dict.fromkeys(messages, ()))
     by_bucket: defaultdict[int, dict[int, list[str]]] = defaultdict(dict)
     for position, keys in messages.items():
-        by_bucket[_PIECES][position] = list(keys)
         for key in keys:
             by_bucket[_bucket(key)].setdefault(position, []).append(key)
     low, high = min(messages, default=0), max(messages, default=0)
     for bucket, wanted in sorted(by_bucket.items()):
         for first, last, body in session.rows(sql.WORDS, (*branch, bucket, low, high)):
             run = PackedRun(first, body).run()
-            if not without(run, first, {at: keys for at, keys in wanted.items() if first <= at <= last}):
-                continue
-            # Dropped and added: SQLite frees and overwrites a page when rows leave it, not when they shrink.
-            session.rows(sql.DROP_WORDS, (*branch, bucket, first))
-            if run:
-                session.each(sql.ADD_WORDS, [(*branch, bucket, first, last, pack_run(run))])
+            if without(run, first, {at: keys for at, keys in wanted.items() if first <= at <= last}):
+                _replace(session, branch, bucket, (first, last), pack_run(run) if run else None)
 
 
 def insert_words(session: Session, branch: Branch, position: int, keys: Collection[str]) -> None:
     """Add one message between others, such as the outline of a message that was removed."""
+    if _set_in_pieces(session, branch, {position: keys}):
+        return
     by_bucket: defaultdict[int, list[str]] = defaultdict(list)
-    is_in_piece = bool(session.rows(sql.WORDS, (*branch, _PIECES, position, position)))
     for key in keys:
-        by_bucket[_PIECES if is_in_piece else _bucket(key)].append(key)
+        by_bucket[_bucket(key)].append(key)
     for bucket, some in sorted(by_bucket.items()):
         rows = session.rows(sql.WORDS, (*branch, bucket, position, position))
+        added = gather(position, [(position, some)])
         if rows:
             first, last, body = rows[0]
-            run = merge([(first, PackedRun(first, body).run()), (position, gather(position, [(position, some)]))])
+            run = merge([(first, PackedRun(first, body).run()), (position, added)])
             session.rows(sql.SET_WORDS, (last, pack_run(run), *branch, bucket, first))
         else:
-            packed = pack_run(gather(position, [(position, some)]))
-            session.each(sql.ADD_WORDS, [(*branch, bucket, position, position, packed)])
+            session.each(sql.ADD_WORDS, [(*branch, bucket, position, position, pack_run(added))])
+
+
+def _set_in_pieces(session: Session, branch: Branch, messages: Mapping[int, Collection[str]]) -> bool:
+    """Set the keys of messages in pieces; return whether a piece has any of them."""
+    rows = session.rows(sql.WORDS, (*branch, _PIECES, min(messages), max(messages))) if messages else []
+    changed = False
+    for first, last, body in rows:
+        keys: list[Collection[str]] = [*PackedPiece(first, body).messages()]
+        here = {at: some for at, some in messages.items() if first <= at <= last}
+        for at, some in here.items():
+            keys[at - first] = some
+        if here:
+            changed = True
+            _replace(session, branch, _PIECES, (first, last), pack_piece(keys))
+    return changed
+
+
+def _replace(session: Session, branch: Branch, bucket: int, span: tuple[int, int], body: bytes | None) -> None:
+    """Drop a row and add it again: SQLite frees and overwrites a page when rows leave it, not when they shrink."""
+    session.rows(sql.DROP_WORDS, (*branch, bucket, span[0]))
+    if body is not None:
+        session.each(sql.ADD_WORDS, [(*branch, bucket, *span, body)])
 
 
 def drop_words(session: Session, branch: Branch) -> None:
@@ -115,17 +137,20 @@ def holding_words(session: Session, branch: Branch, positions: Collection[int]) 
         low, high = min(positions), max(positions)
         for (bucket,) in session.rows(sql.BUCKETS, (*branch, low, high)):
             for first, last, body in session.rows(sql.WORDS, (*branch, bucket, low, high)):
-                held |= PackedRun(first, body).holding([at for at in positions if first <= at <= last])
+                here = [at for at in positions if first <= at <= last]
+                held |= _unpacked(bucket, first, body).holding(here)
     return held
 
 
 class WordReader:
     """Reads the index of one conversation, which consists of parts of branches, in one transaction."""
 
-    def __init__(self, session: Session, parts: Sequence[tuple[Range, Branch]], more: Sequence[PackedRun] = ()) -> None:
-        """`parts`: in order. `more`: runs of messages that the index lacks yet, all of them of this conversation."""
+    def __init__(
+        self, session: Session, parts: Sequence[tuple[Range, Branch]], more: Sequence[PackedPiece] = ()
+    ) -> None:
+        """`parts`: in order. `more`: pieces that the index lacks yet, all of them of this conversation."""
         self._session, self._parts, self._more = session, parts, more
-        self._runs: dict[int, list[tuple[Range, PackedRun]]] = {}
+        self._runs: dict[int, list[tuple[Range, PackedRun | PackedPiece]]] = {}
         """By bucket, in order."""
 
     def positions(self, keys: Collection[str]) -> dict[str, list[int]]:
@@ -166,7 +191,7 @@ class WordReader:
         self._runs.update({bucket: [] for bucket in missing})
         rows = self._session.ask(*(query for _, _, query in asked)) if asked else []
         for (part, bucket, _), some in zip(asked, rows, strict=True):
-            self._runs[bucket] += [(part, PackedRun(first, body)) for first, _, body in some]
+            self._runs[bucket] += [(part, _unpacked(bucket, first, body)) for first, _, body in some]
 
 
 def _divide(session: Session, branch: Branch, first: int, last: int, run: Run) -> None:
@@ -193,6 +218,10 @@ def _merge(session: Session, branch: Branch, bucket: int, first: int, last: int)
     run = merge((begin, PackedRun(begin, body).run()) for begin, _, body in rows)
     session.each(sql.DROP_WORDS, [(*branch, bucket, begin) for begin, *_ in rows])
     session.each(sql.ADD_WORDS, [(*branch, bucket, rows[0][0], last, pack_run(run))])
+
+
+def _unpacked(bucket: int, first: int, body: bytes) -> PackedRun | PackedPiece:
+    return PackedPiece(first, body) if bucket == _PIECES else PackedRun(first, body)
 
 
 def _bucket(key: str) -> int:
