@@ -166,7 +166,7 @@ class _ByModel:
                 required = tuple(value for value in request.required if value in part)
                 binding = tuple(value for value in request.binding if value in part)
                 asked = replace(request, previous="", target=target, required=required, binding=binding)
-                note = f"It is told in {len(parts)} parts. This is part {number}; sum up this part alone."
+                note = f"It has {len(parts)} parts. This is part {number}; sum up this part alone."
                 written = yield from self._ask(asked, part, note)
                 summaries.append(f"--- part {number} of {len(parts)}\n{written[: 2 * target]}")
             note = f"It was summed up in {len(parts)} parts, which follow in order. Make one summary of them."
