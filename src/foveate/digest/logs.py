@@ -147,15 +147,16 @@ class _Output:
             line.weight, line.must = 1.3, 4 if _COUNTED.search(text) else 2
         elif seen is line and _FRAME.match(text) and self.lines and self.lines[-1].must == 1:
             line.must = 1
-        if is_indented and self._is_tracing and text.startswith("File "):
-            self._frame = self._frames.setdefault(text, len(self.lines))
         if seen is not line:
             line.weight = _AGAIN_FAILED if is_error else _ALIKE
             self._counts[id(seen)] += 1
             if seen.text == text:
+                self._frame = self._frames.get(text, self._frame)
                 return  # The count next to the first one is enough.
         elif not line.must and len(text) <= _LONGEST_PAIR and (":" in text or "=" in text) and is_pair(text):
             line.worth = _PAIR_WORTH
+        if self._is_tracing and text.startswith("File "):
+            self._frame = self._frames[text] = len(self.lines)
         self.lines.append(line)
 
     def _is_error(self, line: Line, template: str, *, is_new: bool, is_indented: bool) -> bool:
