@@ -136,7 +136,10 @@ class _Output:
         line = Line(number, text)
         template = _NUMBERS.sub("0", text)[:120]
         seen = self._first.setdefault(template, line)
-        is_error = self._is_error(line, template, is_new=seen is line, is_indented=is_indented)
+        if seen is line or self._is_tracing or text[0] == "T":
+            is_error = self._is_error(line, template, is_new=seen is line, is_indented=is_indented)
+        else:
+            is_error = template in self._failing
         if is_error:
             # The numbers of an assertion are what failed.
             form = text if text.startswith("E ") or "assert" in text else _VOLATILE.sub("0", text)
@@ -153,7 +156,7 @@ class _Output:
             if seen.text == text:
                 self._frame = self._frames.get(text, self._frame)
                 return  # The count next to the first one is enough.
-        elif not line.must and len(text) <= _LONGEST_PAIR and (":" in text or "=" in text) and is_pair(text):
+        elif not line.must and len(text) <= _LONGEST_PAIR and (": " in text or "=" in text) and is_pair(text):
             line.worth = _PAIR_WORTH
         if self._is_tracing and text.startswith("File "):
             self._frame = self._frames[text] = len(self.lines)

@@ -286,7 +286,8 @@ class _Selection:
             return new, 0.0
         if len(new) == 1:
             return new, value[new[0]]
-        least = _APART * max([self.density[name] for name in new])
+        density = self.density
+        least = _APART * max([density[name] for name in new])
         names = [name for name in new if value[name] >= least * (len(name) + 1)]
         return names, sum([value[name] for name in names])
 
@@ -297,11 +298,14 @@ class _Selection:
         is_item = line.item and not line.worth
         if index in self.listed and not is_item:
             return "", cost
-        whole = self._cost(index, line.text)
-        if line.worth and len(line.text) <= cost * _PAIR + _WHOLE_MORE:
-            return clip(line.text, _LONGEST_WHOLE), whole
-        if is_item or (len(line.text) <= _LONGEST_WHOLE and whole <= cost * _WHOLE + _WHOLE_MORE):
-            return clip(line.text, _LONGEST_WHOLE), whole
+        text = line.text
+        if is_item or (line.worth and len(text) <= cost * _PAIR + _WHOLE_MORE):
+            return clip(text, _LONGEST_WHOLE), self._cost(index, text)
+        # Its cost is more than its length.
+        if len(text) <= min(_LONGEST_WHOLE, cost * _WHOLE + _WHOLE_MORE):
+            whole = self._cost(index, text)
+            if whole <= cost * _WHOLE + _WHOLE_MORE:
+                return text, whole
         if line.above >= 0 and line.above not in self.whole:
             cost += self._cost(line.above, self._headline(line.above))
         return "", cost
