@@ -144,5 +144,6 @@ def test_every_pair_that_a_digest_of_json_shows_is_in_the_text(value):
 def test_a_frame_that_was_printed_before_the_traceback_is_no_loop():
     """The equal line was not shown again, so the exception once stood below itself."""
     frame = 'File "/app/main.py", line 12, in run\n'
-    text = f"{frame}Traceback (most recent call last):\n  {frame}ValueError: the table is not set\n" + "step done\n" * 40
+    text = f"{frame}Traceback (most recent call last):\n  {frame}ValueError: the table is not set\n"
+    text += "step done\n" * 40
     assert "ValueError: the table is not set" in digest(text, 200).text
