@@ -74,6 +74,10 @@ def test_a_view_above_the_stricter_limit_gets_a_summary():
     assert [type(item) for item in compact_on_overflow()(view)] == [NeedsSummary]
 
 
+def test_an_empty_view_in_a_window_without_room_is_left_alone():
+    assert list(compact_on_overflow()(Story().view(Budget(100, 0, 10**9, 10**6, overhead=200)))) == []
+
+
 def test_an_answered_view_that_fits_is_left_alone():
     conversation = opened(policy=(compact_on_overflow(threshold=0.5),), summarizer=ScriptedSummarizer(), window=8_000)
     conversation.append(talk(15, 100))

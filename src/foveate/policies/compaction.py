@@ -212,6 +212,8 @@ class _Compact(Struct, frozen=True):
             if span and (request := self._request(view, span, None, window, "now")):
                 yield request
             return
+        if not view.entries:
+            return
         trigger = window.usable * self.threshold
         overflows = measure_excess(view).tokens > 0  # By a stricter estimate than `occupied`: the floor would act.
         is_due = window.occupied > trigger or overflows
