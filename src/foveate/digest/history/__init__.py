@@ -1,5 +1,5 @@
 """The digest of a history: its goal, rules, values, steps and names, without a model."""
 
-from .writing import digest_messages
+from .writing import binding_statements, digest_messages
 
-__all__ = ["digest_messages"]
+__all__ = ["binding_statements", "digest_messages"]

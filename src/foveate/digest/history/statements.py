@@ -1,0 +1,164 @@
+"""Statements: a text cut into whole sentences and lines, with what qualifies them.
+
+A statement is what a digest keeps or leaves out as a whole. A sentence that only makes sense after the one before it
+("Except on Fridays.", "Because the disk is full.") belongs to that one, an item of a list to the line that introduces
+the list, and a short opening ("Scratch that.") to the sentence that follows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["cut_at_clause", "split_statements"]
+
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_ITEM = re.compile(r"\s*(?:[-*+•‣·]|\(?\d{1,3}[.)]|[a-z]\))\s+")
+_TITLE = re.compile(r"\s*(?:#{1,6}\s|[=\-_*]{3,}\s*\Z)")
+_END = re.compile(r"[.!?…]+[\"'”’»)\]]*\s+|[。！？…]+[」』”’）)]*\s*")
+"""The end of a sentence: a mark before a space, or a Chinese or Japanese mark."""
+_OPENS = re.compile(r"[^\W_]|[\"'“‘«(\[¿¡「『`$€£#@/~<*_-]")
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|nr|mr|mrs|ms|dr|prof|st|inc|ltd|co|corp|dept|fig|sec|ca|bzw|z\.\s?b|d\.\s?h"
+    r"|u\.\s?a|usw|ggf|inkl|evtl|sr|sra|p\.\s?ej|ej|pag|pág|art|n\.\s?b|\w)\.\Z",
+    re.IGNORECASE,
+)
+"""The end of a piece that only looks like the end of a sentence: an abbreviation or an initial."""
+_LEANS = re.compile(
+    r"(?:but|except|unless|otherwise|because|since then|though|although|however|it|its|it's|that|that's|this|these|those|they|them"
+    r"|not even|even if|only if|only when|also not|nor|neither|likewise|same for|same goes|the same|the reason|reason:|so that"
+    r"|and|or|then|until|in that case|if not|if so|which|he|she|either"
+    r"|aber|außer|ausser|sonst|weil|denn|allerdings|es|das|dies|diese|sie|auch nicht|und|oder|jedoch|nur wenn|grund"
+    r"|mais|sauf|sinon|parce que|car|toutefois|cela|ça|ce|il|elle|ils|et|ou"
+    r"|pero|salvo|excepto|porque|sin embargo|eso|esto|y|o"
+    r"|mas|exceto|isso|isto|e|ou|porém"
+    r"|ma|tranne|perché|però|questo|quello"
+    r"|но|кроме|иначе|потому|однако|это|и|или"
+    r")\b|但|不过|除非|否则|因为|而且|并且|它|这|ただし|しかし|でも|なぜなら|それ|これ|また",
+    re.IGNORECASE,
+)
+"""The beginning of a sentence that qualifies the one before it."""
+_WAITS = re.compile(r"[^.!?]{0,40}[:：—-]\s*\Z|\W*(?:[^\W_]+\W+){0,3}[^\W_]+\W*\Z")
+"""An opening of at most four words, or one that ends with a colon."""
+_TURNS = re.compile(
+    r"\b(?:scratch|correction|corrected|actually|wait|sorry|forget|never ?mind|ignore|disregard|oops|update|change|changed|new|plan"
+    r"|no|stop|hold|decision|note|important|reminder|rule|korrektur|vergiss|moment|nein|änderung|entscheidung|wichtig|correction"
+    r"|oublie|oubliez|non|attends|changement|décision|corrección|olvida|olvídalo|espera|cambio|correção|esqueça|espere|mudança"
+    r"|correzione|dimentica|aspetta|cambio|исправление|забудь|стоп|нет|решение)\b|更正|等等|取消|注意|訂正|待って",
+    re.IGNORECASE,
+)
+"""Words of an opening that changes the meaning of the next sentence."""
+_LONGEST_GROUP = 320
+"""Characters of sentences that stay together; a longer qualification becomes a statement of its own."""
+_WRAPPED = 48
+"""Least length of a line that may end in the middle of a sentence."""
+_LONGEST_TEXT = 1 << 20
+"""Characters of one paragraph that are searched for sentences: a longer one is data, not prose."""
+
+
+def split_statements(text: str) -> list[str]:
+    """Return the statements of a text in their order, each in one line. Code between fences is left out."""
+    statements: list[str] = []
+    heading = ""
+    for block, is_item in _blocks(text):
+        if is_item:
+            statements += _of_item(heading, block)
+            continue
+        heading = block if block[-1] in ":：" and len(block) <= _LONGEST_GROUP // 2 else ""
+        if heading and (end := _last_end(heading)):
+            statements += _sentences(heading[:end])
+            heading = heading[end:]
+        elif not heading:
+            statements += _sentences(block)
+    return statements
+
+
+def _last_end(text: str) -> int:
+    """Return the position after the last sentence that ends inside of a text."""
+    ends = [match.end() for match in _END.finditer(text)]
+    return ends[-1] if ends else 0
+
+
+def _of_item(heading: str, item: str) -> list[str]:
+    sentences = _sentences(item)
+    return [f"{heading} {sentence}" for sentence in sentences] if heading else sentences
+
+
+def _blocks(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the paragraphs and the items of lists, each in one line, and whether it is an item."""
+    parts: list[str] = []
+    is_item = in_fence = False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            in_fence = not in_fence
+            line = ""
+        elif in_fence:
+            continue
+        plain = " ".join(line.split())
+        match = _ITEM.match(line) if plain else None
+        goes_on = bool(parts and plain) and match is None and len(parts[-1]) >= _WRAPPED and parts[-1][-1] not in ".!?:;。！？"
+        if not goes_on and parts:
+            yield " ".join(parts), is_item
+            parts = []
+        if not plain or _TITLE.match(line):
+            continue
+        if match is not None:
+            plain, is_item = " ".join(line[match.end() :].split()), True
+        elif not goes_on:
+            is_item = is_item and line[:1].isspace()
+        if plain:
+            parts.append(plain)
+    if parts:
+        yield " ".join(parts), is_item
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of a paragraph, those that qualify each other as one."""
+    if len(text) > _LONGEST_TEXT or not _END.search(text):
+        return [text] if text else []
+    groups: list[str] = []
+    waiting = ""
+    for sentence in _cut(text):
+        if waiting:
+            sentence, waiting = f"{waiting} {sentence}", ""
+        elif groups and _LEANS.match(sentence) and len(groups[-1]) + len(sentence) < _LONGEST_GROUP:
+            groups[-1] += f" {sentence}"
+            continue
+        if len(sentence) <= 60 and _WAITS.match(sentence) and _TURNS.search(sentence):
+            waiting = sentence
+        else:
+            groups.append(sentence)
+    if waiting:
+        groups.append(waiting)
+    return groups
+
+
+def _cut(text: str) -> Iterator[str]:
+    begin = 0
+    for match in _END.finditer(text):
+        piece = text[begin : match.end()].strip()
+        after = text[match.end() : match.end() + 1]
+        if after and (after.islower() or not _OPENS.match(after)) and match[0][0] in ".…":
+            continue  # A dot before a small letter ends no sentence.
+        if match[0][0] == "." and _ABBREVIATION.search(piece[-12:]):
+            continue
+        if piece:
+            yield piece
+        begin = match.end()
+    if rest := text[begin:].strip():
+        yield rest
+
+
+_CLAUSE = re.compile(r"[;,:，；、：–—]\s*|\s+(?=\()")
+
+
+def cut_at_clause(text: str, room: int) -> str:
+    """Return a text of at most `room` characters: whole, or its beginning up to a clause or a word, with `…`."""
+    if len(text) <= room:
+        return text
+    if room < 2:
+        return text[: max(0, room)]
+    begin = text[: room - 2]
+    ends = [match.start() for match in _CLAUSE.finditer(begin) if match.start() >= len(begin) // 2]
+    end = ends[-1] if ends else max(begin.rfind(" "), len(begin) // 2)
+    return f"{begin[:end].rstrip()} …"[:room]

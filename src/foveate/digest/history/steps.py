@@ -1,0 +1,192 @@
+"""Steps: what tools did, which failures they report, and which lines and names of theirs later work refers to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ...core.messages import Message, ToolCall, ToolResult
+from ..names import names_in
+from .statements import cut_at_clause
+
+__all__ = ["Steps", "argument_text", "error_lines", "rank_names", "target_of"]
+
+_STEP = 200
+"""Characters of a line about steps."""
+_LINE = 160
+"""Characters of a line from a result: a longer one is left out, and its names are listed."""
+_TARGET = 120
+_ERROR = 240
+_LEAST = 1.0
+"""Least weight of a listed name: below it, a tool mentioned the name once, long ago."""
+_PLACES = 60
+"""Names of one result that are searched for their lines, the most used first."""
+
+
+class Steps:
+    """The calls of a history and their results, read oldest first."""
+
+    def __init__(self, messages: Sequence[Message], focus: Sequence[str]) -> None:
+        self._focus = focus
+        self._calls = {call.call_id: call for message in messages for call in message.calls if call.call_id}
+        self._used = count_uses(messages)
+        self._done: dict[str, dict[str, tuple[float, int]]] = {}
+        self._named: set[str] = set()
+        self.errors: dict[str, float] = {}
+        """Lines that report a failure, with their weights."""
+        self.findings: dict[str, float] = {}
+        """Lines of results with names that calls or texts use, with their weights."""
+
+    def add_call(self, call: ToolCall, age: float) -> None:
+        """Count a call."""
+        targets, target = self._done.setdefault(call.name, {}), target_of(call)
+        weight, times = targets.get(target, (0.0, 0))
+        targets[target] = (weight + 0.2 + age, times + 1)
+
+    def add_result(self, result: ToolResult, age: float) -> None:
+        """Read a result: a failure that it reports, and its lines with names."""
+        call = self._calls.get(result.call_id)
+        about = cut_at_clause(f"{call.name} {target_of(call)}" if call else result.name, 80)
+        lines = error_lines(result.text, 1)  # Many tools print a failure without reporting one.
+        weight = age
+        if result.state == "error":
+            lines, weight = lines or [" ".join(result.text.split())], age + 1.0
+        for line in lines:
+            self.errors[f"{about}: {cut_at_clause(line, _ERROR)}"] = weight
+        self.add_text(result.text, age)
+
+    def add_text(self, text: str, age: float) -> None:
+        """Keep lines of a tool's text that have new names in use, or words of the focus."""
+        new = {name for name in names_in(text) if name not in self._named}
+        self._named |= new
+        used = sorted((name for name in new if name in self._used), key=lambda name: (-self._used[name], name))
+        for name in used[:_PLACES]:
+            line = _line_around(text, text.find(name))
+            if line and line not in self.findings:
+                value = sum(min(3, self._used[other]) for other in set(names_in(line))) / 3
+                self.findings[line] = age + value
+        for word in self._focus:
+            for match in _LINES_WITH(word).finditer(text):
+                if line := " ".join(match[0].split()):
+                    self.findings.setdefault(line, age + 0.5)
+
+    def done(self) -> Iterator[tuple[str, float]]:
+        """Yield lines such as `read: a.py ×2, b.py` with their weights, tool by tool."""
+        for name, targets in self._done.items():
+            yield from _grouped(name, targets)
+
+
+def _LINES_WITH(word: str) -> re.Pattern[str]:
+    return re.compile(rf"^.{{0,{_LINE // 2}}}{re.escape(word)}.{{0,{_LINE // 2}}}$", re.IGNORECASE | re.MULTILINE)
+
+
+def _line_around(text: str, place: int) -> str:
+    """Return the line at a place of a text; "" if it is long."""
+    begin, end = text.rfind("\n", max(0, place - _LINE - 1), place) + 1, text.find("\n", place, place + _LINE + 1)
+    if begin == 0 and place > _LINE:
+        return ""
+    if end < 0:
+        end = len(text) if len(text) - place <= _LINE else -1
+    line = " ".join(text[begin:end].split()) if end >= 0 else ""
+    return line if len(line) <= _LINE else ""
+
+
+def _grouped(name: str, targets: dict[str, tuple[float, int]]) -> Iterator[tuple[str, float]]:
+    line, weight = "", 0.0
+    for target, (value, times) in sorted(targets.items(), key=lambda pair: -pair[1][0]):
+        shown = target if times == 1 else f"{target} ×{times}"
+        if line and len(line) + len(shown) > _STEP:
+            yield f"{name}: {line}", weight
+            line = ""
+        weight = weight if line else value
+        line += f"{', ' if line else ''}{shown}"
+    if line:
+        yield f"{name}: {line}", weight
+
+
+_TELLING = (
+    *("path", "file_path", "filepath", "file", "filename", "command", "cmd", "url", "query", "pattern", "name", "id"),
+)
+"""Arguments that name the target of a call, the likeliest first."""
+
+
+def argument_text(call: ToolCall) -> str:
+    """Return the values of the arguments as text, without JSON syntax."""
+    arguments = _arguments(call)
+    return call.arguments if arguments is None else "\n".join(map(str, arguments.values()))
+
+
+def target_of(call: ToolCall) -> str:
+    """Return the target of a call in one line of at most 120 characters."""
+    arguments = _arguments(call)
+    if arguments is None:
+        return _target(call.arguments)
+    texts = {key: value for key, value in arguments.items() if isinstance(value, str) and value.strip()}
+    key = next((key for key in _TELLING if key in texts), next(iter(texts), ""))
+    return _target(texts.get(key) or json.dumps(arguments, ensure_ascii=False))
+
+
+def _arguments(call: ToolCall) -> dict[str, Any] | None:
+    try:
+        arguments = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return None
+    return arguments if isinstance(arguments, dict) else None
+
+
+def _target(text: str) -> str:
+    return " ".join(text[: 4 * _TARGET].split())[:_TARGET]
+
+
+_CLAIM = re.compile(
+    r"\s*(?:E {3,}|[\w.]*(?:Error|Exception|Failure)\b(?:\s*:|$)"
+    r"|(?:error|fatal|failed|panic|Error|Fatal|Failed|ERROR|FATAL|FAILED)\b"
+    r"|\S+:\d+(?::\d+)?: (?:error|fatal)\b|\S+: .{0,80}(?:No such file or|command not found|[Pp]ermission denied)"
+    r"|.{0,30}exit (?:code|status)[: ]+[1-9])"
+)
+"""The beginning of a line that reports an error, as compilers, shells, tests and tracebacks print it."""
+_MAY_CLAIM = re.compile(r"E   |[Ee]rror|[Ee]xception|Failure|[Ff]a(?:tal|iled)|panic|FA|ERROR|No such|not found|denied|exit ")
+
+
+def error_lines(text: str, most: int = 3) -> list[str]:
+    """Return the first lines that report an error, stripped; at most `most`."""
+    found: list[str] = []
+    place = 0
+    while len(found) < most and (match := _MAY_CLAIM.search(text, place)):
+        begin, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
+        end = len(text) if end < 0 else end
+        line = text[begin:end].strip() if end - begin < 800 else ""
+        if line and len(line) < 400 and _CLAIM.match(line):
+            found.append(line)
+        place = end + 1
+    return found
+
+
+def count_uses(messages: Sequence[Message]) -> Counter[str]:
+    """Count the messages whose calls or text hold each name; results of tools do not count."""
+    used: Counter[str] = Counter()
+    for message in messages:
+        for call in message.calls:
+            used.update(set(names_in(argument_text(call))))
+        if message.role != "tool":
+            used.update(set(names_in(message.text)))
+    return used
+
+
+def rank_names(messages: Sequence[Message], known: Iterable[str]) -> list[str]:
+    """Return the names that are worth listing, the best first. `known`: the names of an earlier digest."""
+    weights: defaultdict[str, float] = defaultdict(float)
+    for i, message in enumerate(messages):
+        age = 0.5 + (i + 1) / len(messages)
+        for name in set(names_in(message.text)):
+            weights[name] += age if message.role == "tool" else 2 * age
+        for call in message.calls:
+            for name in set(names_in(argument_text(call))):
+                weights[name] += 2 * age
+    for i, name in enumerate(known):
+        weights[name] += _LEAST + 1e-6 / (i + 1)  # Names that are only known keep their order.
+    ranked = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [name for name, weight in ranked if weight >= _LEAST]

@@ -1,0 +1,161 @@
+"""Terms: the words of a statement that carry its meaning, and which of them are values.
+
+Numbers, dates, identifiers, quoted texts and capitalized words inside of a sentence are values. Other words count by
+their stems; words without meaning of their own do not count. Chinese and Japanese texts count by pairs of characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ...core.caches import cached
+
+__all__ = ["Terms", "kind_of_value", "terms_of"]
+
+_WIDE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+_WORD = rf"(?:(?!{_WIDE})\w)"
+_INNER = rf"(?:(?!{_WIDE})[\w./:@#&+%'’,-])"
+_TERM = re.compile(
+    rf"(?P<wide>{_WIDE}+)|(?P<word>[$€£¥]?{_WORD}(?:{_INNER}*(?:{_WORD}|[%€$£¥+#]))?)|(?P<link>[=→])"
+)
+_STOP = frozenset(
+    """a an the this that these those it its it's is are was were be been being am to of in on at by for from with as and
+    or but so if then than too very just also we you i he she they our your my his her their us me him them will would
+    shall can could should may do does did done have has had having there here what which who when where how why all any
+    each some such own same other into onto over under about up down out off please let's let lets we'll i'll you'll
+    we're i'm you're that's there's again still already yet only always must need needs want ok okay yes well right
+    der die das den dem des ein eine einen einem einer und oder aber ist sind war wir ihr sie er es ich du zu von im in
+    am auf für mit bei als auch noch bitte soll sollen muss müssen immer nur wird werden
+    le la les l un une des du de et ou est sont nous vous je tu il elle on pour avec dans sur par au aux que qui ce cette
+    el los las una unos y o es son en por para con del al que se lo su sus debe
+    os as um uma e é são em no na nos nas do da dos das por com ao à se deve
+    il lo gli i un uno una è sono di del della dei con per su da al alla che si deve
+    и в на с по для это мы вы он она они что как за из к у от до должен должны""".split()
+)
+_CHANGES = frozenset(
+    """now actually instead scratch correction corrected forget ignore disregard update updated change changed changes
+    new longer anymore rather wrong sorry mind never-mind nevermind latest revised currently switch switched moved make
+    set note reminder decision jetzt nun korrektur stattdessen statt geändert neu neue neuer neues vergiss nicht mehr
+    maintenant désormais plutôt correction changé nouveau nouvelle oublie ahora corrección nuevo nueva cambiado olvida
+    agora correção novo nova mudou esqueça ora adesso correzione nuovo nuova cambiato теперь исправление новый""".split()
+)
+"""Words that announce a change: they are no part of the topic."""
+_LINKS = frozenset(
+    """is are was were be = → : equals becomes remains stays being ist sind war wird bleibt est sont sera es son será é
+    são è sono será fica являются равен будет составляет""".split()
+)
+_NUMBER_LINKS = _LINKS | frozenset(
+    """at to of by on for within than least most until after before from costs takes has have um auf am bis von nach vor
+    à de le pour avant après a en hasta antes até às em alle entro в на до к по""".split()
+)
+_NUMBERS = frozenset(
+    """one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty sixty ninety
+    hundred thousand million half zwei drei vier fünf sechs sieben acht neun zehn zwölf deux trois quatre cinq six sept
+    huit neuf dix dos tres cuatro cinco seis siete ocho nueve diez dois três quatro oito dez due tre quattro sei sette
+    otto dieci два три четыре пять шесть семь восемь девять десять""".split()
+)
+_DAYS = frozenset(
+    """monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
+    october november december today tomorrow tonight morgen montag dienstag mittwoch donnerstag freitag samstag sonntag
+    januar februar märz mai juni juli oktober dezember lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes
+    miércoles jueves viernes sábado domingo segunda terça quarta quinta sexta lunedì martedì mercoledì giovedì venerdì
+    sabato domenica понедельник вторник среда четверг пятница суббота воскресенье""".split()
+)
+_SHAPED = re.compile(r"[^\W_]+[_./:@#\\]+[\w]|[a-zа-я][A-ZА-Я]|[A-Z]{2,}")
+_WIDE_STOP = re.compile(
+    "现在|如今|目前|改为|改成|换成|更正|应该|是|为|了|的|把|将|到|在|请|我们|今後は?|今は|新しい|訂正|変更|です|ます|ください|してください|は|が|を|に|で|の|も"
+)
+"""Chinese and Japanese words that carry no topic."""
+_WIDE_LINK = re.compile("(?:是|为|到|成|于|は|が|を|に)$")
+_ENDS = re.compile(r"(?:ings?|ed|es|s|en|er|e|n)\Z")
+
+
+class Terms(Struct, gc=False):
+    """The terms of a statement."""
+
+    places: Mapping[str, int]
+    """Each term with the position of its first word."""
+    values: frozenset[str]
+    """The terms that are numbers, dates, names or identifiers."""
+    linked: frozenset[str]
+    """The values that follow a word such as `is` or, for numbers and dates, `at`."""
+    assigned: frozenset[str]
+    """The terms that follow `is`, `=` or the like, values or not."""
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Return all terms."""
+        return frozenset(self.places)
+
+    @property
+    def topic(self) -> frozenset[str]:
+        """Return the terms that are no values."""
+        return frozenset(self.places) - self.values
+
+
+def kind_of_value(value: str) -> str:
+    """Return the kind of a value: `number`, `day`, or `name`."""
+    if value[0].isdigit() or value[0] in "$€£¥" or value in _NUMBERS:
+        return "number"
+    return "day" if value in _DAYS else "name"
+
+
+@cached(8_192)
+def terms_of(statement: str) -> Terms:
+    """Return the terms of a statement."""
+    places: dict[str, int] = {}
+    values: set[str] = set()
+    linked: set[str] = set()
+    assigned: set[str] = set()
+    before = ""
+    at = 0
+    begins = True
+    for match in _TERM.finditer(statement):
+        at += 1
+        kind, text = match.lastgroup, match[0]
+        if kind == "wide":
+            for piece in _WIDE_STOP.split(text):
+                for pair in _pairs(piece) if piece else ():
+                    places.setdefault(pair, at)
+            before = "=" if _WIDE_LINK.search(text) else text[-1]
+            begins = False
+            continue
+        plain = text.casefold().replace("’", "'")
+        if kind == "word":
+            is_value = _is_value(text, plain, begins)
+            if is_value or plain not in _STOP:
+                term = _stem(plain) if plain.isalpha() else plain
+                if is_value or plain not in _CHANGES:
+                    places.setdefault(term, at)
+                    if is_value:
+                        values.add(term)
+                        if before in (_NUMBER_LINKS if kind_of_value(term) != "name" else _LINKS):
+                            linked.add(term)
+                    if before in _LINKS:
+                        assigned.add(term)
+        after = statement[match.end() : match.end() + 2]
+        begins = after[:1] in ".!?:" and (len(after) < 2 or after[1] in " \"'")
+        if not (before in _LINKS and plain in _STOP | _CHANGES):  # "is now 8", "is the 8"
+            before = plain
+        if after[:1] in ":=":
+            before = "="
+    return Terms(places, frozenset(values), frozenset(linked), frozenset(assigned))
+
+
+def _is_value(text: str, plain: str, begins: bool) -> bool:
+    if any(map(str.isdigit, text)) or plain in _NUMBERS or plain in _DAYS:
+        return True
+    if _SHAPED.search(text):
+        return True
+    return not begins and text[0].isupper() and len(text) > 1 and plain not in _STOP
+
+
+def _stem(word: str) -> str:
+    return _ENDS.sub("", word) if len(word) > 4 else word
+
+
+def _pairs(text: str) -> list[str]:
+    return [text[i : i + 2] for i in range(len(text) - 1)] or [text]

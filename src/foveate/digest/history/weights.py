@@ -1,0 +1,118 @@
+"""Weights: the kind of a statement, and how much it is worth to keep it.
+
+The words that bind whoever goes on are worth most, then the goal, choices with their reasons, values, open questions
+and failures. Requests that were answered and small talk are worth least. A statement of a user or of a system message
+is worth more than one of the model.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from .signs import Sign, is_small_talk, signs_of
+
+__all__ = ["Kind", "Speaker", "Statement", "weigh"]
+
+Kind = Literal["goal", "rule", "decision", "value", "open", "asked", "said"]
+"""The section of a statement."""
+Speaker = Literal["user", "system", "assistant", "summary"]
+
+
+class Statement(Struct, gc=False):
+    """A statement with its place in the history."""
+
+    text: str
+    """Its words, in one line."""
+    kind: Kind
+    """Its section."""
+    speaker: Speaker
+    """Its source. `summary`: an earlier summary."""
+    position: int
+    """Its rank by age: larger is later."""
+    weight: float
+    """Its worth."""
+    signs: Sign
+    """The signs in its words."""
+
+    @property
+    def is_authoritative(self) -> bool:
+        """Return whether a user, a system message or an earlier summary said it."""
+        return self.speaker != "assistant"
+
+
+_WORTH: dict[Kind, float] = {
+    "goal": 30.0,
+    "rule": 24.0,
+    "decision": 14.0,
+    "value": 12.0,
+    "open": 9.0,
+    "asked": 3.0,
+    "said": 1.0,
+}
+_OF_ASSISTANT: dict[Kind, float] = {
+    "goal": 1.0,
+    "rule": 1.0,
+    "decision": 0.45,
+    "value": 0.4,
+    "open": 0.4,
+    "asked": 1.0,
+    "said": 1.0,
+}
+"""The part that a statement of the model is worth."""
+_SPECIFIC = re.compile(r"\d[\w.:,/%-]*|[A-Z]\w+|[\w]+[_./@-]\w+|[\"“«「`][^\"”»」`]{1,60}[\"”»」`]")
+_SPECIFICS = 4
+"""Numbers, names and quotations of a statement that count."""
+_SMALL_TALK = 0.05
+_LONGEST = 600
+"""Characters above which a statement is more likely data than a sentence."""
+
+
+def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | None = None) -> Statement:
+    """Return a statement with its kind and worth.
+
+    `age`: from 0 for the oldest to 1 for the newest message. `kind`: its kind, if it is known.
+    """
+    signs = signs_of(text)
+    kind = kind or _kind(signs, speaker)
+    worth = _WORTH[kind]
+    specifics = min(_SPECIFICS, len(_SPECIFIC.findall(text, 1, _LONGEST)))
+    worth *= 0.7 + 0.15 * specifics
+    if speaker == "assistant":
+        worth *= _OF_ASSISTANT[kind]
+    if signs & Sign.BINDING and speaker == "assistant":
+        worth *= 1.5
+    if signs & Sign.CHANGE and kind not in ("said", "asked"):
+        worth *= 1.2
+    if signs & (Sign.FAILURE | Sign.NEGATION | Sign.HEDGE) and kind in ("said", "asked", "value"):
+        worth *= 1.3
+    if kind in ("asked", "said", "open"):
+        worth *= 0.5 + age
+    if signs & Sign.QUESTION and kind == "asked":
+        worth *= 0.3
+    if kind in ("asked", "said", "value", "decision") and is_small_talk(text):
+        worth, kind = _SMALL_TALK, "said" if speaker == "assistant" else "asked"
+    if len(text) > _LONGEST:
+        worth *= _LONGEST / len(text)
+    return Statement(text, kind, speaker, position, worth, signs)
+
+
+def _kind(signs: Sign, speaker: Speaker) -> Kind:
+    is_question = bool(signs & Sign.QUESTION)
+    if is_question:
+        return "open" if signs & Sign.OPEN else "said" if speaker == "assistant" else "asked"
+    if speaker == "system" or (signs & Sign.BINDING and speaker != "assistant"):
+        return "rule"
+    if signs & Sign.DECISION:
+        return "decision"
+    if signs & Sign.OPEN:
+        return "open"
+    if signs & Sign.CHANGE:
+        return "decision"
+    if signs & Sign.VALUE:
+        return "value"
+    if signs & Sign.FAILURE:
+        return "open"
+    return "said" if speaker == "assistant" else "asked"
