@@ -72,7 +72,7 @@ _WORDS: dict[Sign, str] = {
         instead scratch correction corrected forget ignore disregard nevermind replace replaced replaces replacing wrong
         mistake mistaken drop dropped dropping cancel cancelled canceled revert reverted withdraw withdrawn obsolete
         outdated supersede superseded supersedes anymore switch switched switching rather retract overrule overruled void
-        abandon abandoned scrap scrapped lifted rescinded amended amend undo renamed misspoke meant
+        rename abandon abandoned scrap scrapped lifted rescinded amended amend undo renamed misspoke meant
         statt stattdessen vergiss vergessen korrektur geändert ändern wechseln ersetzt ersetze ersetzen falsch verschoben
         sondern widerrufen gestrichen anstatt umsteigen doch
         plutôt oublie oubliez annule annulé remplace remplacé remplacer finalement corrige rectification
@@ -83,7 +83,7 @@ _WORDS: dict[Sign, str] = {
     """,
     Sign.UPDATE: """
         now new actually update updated change changed changes moved postponed extended raised lowered increased
-        reduced latest currently longer revised
+        reduced latest currently longer revised make set cut raise lower bump bumped extend becomes final finally
         jetzt neu neue neuer neues ab aktualisiert erhöht gesenkt nunmehr tatsächlich
         maintenant désormais nouveau nouvelle changé modifié passe
         ahora nuevo nueva cambiado cambia cambió actualizado agora novo nova mudou atualizado
@@ -123,7 +123,7 @@ _PHRASES: dict[Sign, str] = {
     r"|up to \d|not to exceed|hands off|need to\b|needs to\b|have to\b|has to\b|under no|by (?:mon|tues|wednes|thurs|fri|satur|sun)day"
     r"|hay que|tiene que|il faut|non deve|ne doit|не более|не менее|не должн"
     r"|auf keinen fall|nicht (?:mehr als|ohne|über)|pas plus|no más de|não mais (?:de|que)|ne \w+ (?:jamais|pas)",
-    Sign.CHANGE: r"no longer|any ?more\b|never ?mind|scratch that|change of (?:plan|mind)|not \S+(?: \S+){0,3},? but\b|go(?:ing)? back to"
+    Sign.CHANGE: r"no longer|any ?more\b|after all\b|final answer|never ?mind|scratch that|change of (?:plan|mind)|not \S+(?: \S+){0,3},? but\b|go(?:ing)? back to"
     r"|take (?:that|it) back|my mistake|(?:is|are|was|were) replaced|replaced by|in place of|on second thought|hold off|call(?:ed)? off"
     r"|from \S+(?: \S+)? to \S|not \S+ after all|no need to|need not|doesn't apply|does not apply|nicht mehr|kein\w* mehr|an stelle|anstelle"
     r"|ne \S+ plus\b|n'\S+ plus\b|au lieu|à la place|ya no\b|en vez|en lugar|no \S+ sino|já não|não \S+ mais|em vez|em lugar|ao invés"
@@ -141,7 +141,7 @@ _TRIGGERS = frozenset(
     non ne не auf nicht pas não any never scratch change go going take my is are was were replaced in on hold call called
     doesn't does kein keine keinen an n au à ya en já em ao al больше а don't noch por ещё пока still we we'll let's
     ruled so due wir nous vamos usaremos useremo берём используем want would new help switch instead did didn't timed
-    exit funktioniert anymore""".split()
+    exit funktioniert anymore after final""".split()
 )
 """Words without which no phrase occurs."""
 

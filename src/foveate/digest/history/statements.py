@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["cut_at_clause", "split_statements"]
+__all__ = ["cut_at_clause", "split_sentences", "split_statements"]
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ITEM = re.compile(r"\s*(?:[-*+•‣·]|\(?\d{1,3}[.)]|[a-z]\))\s+")
@@ -71,6 +71,11 @@ def split_statements(text: str) -> list[str]:
         elif not heading:
             statements += _sentences(block)
     return statements
+
+
+def split_sentences(statement: str) -> list[str]:
+    """Return the sentences of a statement."""
+    return list(_cut(statement)) if len(statement) <= _LONGEST_TEXT and _END.search(statement) else [statement]
 
 
 def _last_end(text: str) -> int:

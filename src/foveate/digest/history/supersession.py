@@ -13,48 +13,67 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from .signs import Sign
+from .signs import Sign, signs_of
+from .statements import split_sentences
 from .terms import Terms, kind_of_value, terms_of
 from .weights import Statement
 
 __all__ = ["Superseded", "find_superseded"]
 
 _NAMED = re.compile(
-    r"(?<!\w)(?:instead of|rather than|in place of|no longer(?: (?:use|using|need|want|the))?|replac(?:e|es|ed|ing)|drop(?:ped|ping)?|forget"
+    r"(?<!\w)(?:instead of|rather than|in place of|no longer(?: (?:use|using|need|want))?|replac(?:e|es|ed|ing)|drop(?:ped|ping)?|forget"
     r"|scrap|abandon|cancel(?:led)?|not|from|ignore|disregard|any ?more|scratch|statt|anstatt|nicht mehr|nicht|vergiss|au lieu (?:de |d')"
     r"|plutôt que|oublie|ne \w+ plus|en vez de|en lugar de|ya no|olvida|em vez de|já não|esqueça|invece (?:di|del)|non più|dimentica"
-    r"|вместо|больше не|забудь)\s+(?:about |the |using |use |to |das |die |den |le |la |les |el |los |o |a |il )*"
+    r"|вместо|больше не|забудь)\s+"
+    r"(?:about |the |using |use |to |in |on |at |with |for |das |die |den |le |la |les |el |los |o |a |il )*"
     r"(\S+(?:\s+\S+){0,3})",
     re.IGNORECASE,
 )
 """What a correction names as no longer valid: up to four words."""
 _NAMED_WIDE = re.compile(r"(?:不再(?:用|使用)?|而不是|取消|忘掉|作废|不用)([^，。；,.]{1,12})|([^、。,.はを]{1,12})(?:ではなく|の代わりに|をやめ)")
+_AFTER_NAMED = re.compile(
+    r"[,.;:!?，。；]|\b(?:but|with|to|for|and|in|on|sondern|mais|sino|mas|ma|durch|por|par|any ?more|entirely)\b"
+)
 _BACKWARD = re.compile(
     r"(?<!\w)(?:scratch that|forget (?:that|it|this|what)|never ?mind|ignore that|disregard that|take that back|vergiss das|oublie ça"
     r"|oubliez ça|olvida eso|olvídalo|esqueça isso|dimenticalo|забудь это)",
     re.IGNORECASE,
 )
 """A withdrawal of what was said just before."""
+_NEW_GOAL = re.compile(
+    r"(?<!\w)(?:change of plan|new (?:plan|goal|task|objective)|(?:goal|task|plan|objective|aim) (?:is|has changed|changed|changes)"
+    r"|switch entirely|das (?:neue )?ziel ist|neues ziel|planänderung|changement de plan|cambio de plan|mudança de plan|cambio di)",
+    re.IGNORECASE,
+)
 _POSTED = 40
-"""Statements of one term that are compared, the newest first."""
-_SCORE = 0.5
-"""Share of the topic that a correction and what it corrects have in common."""
-_WEAK_SCORE = 0.7
+"""Sentences of one term that are compared, the newest first."""
+_SCORE = 0.3
+"""Share of the topic that a correction and what it corrects have in common, at least."""
+_WEAK_SCORE = 0.6
 """The same for a sentence that only says `now` or `new`."""
-_GOAL_SCORE = 0.3
+_GOAL_SCORE = 0.25
 
 
 class Superseded(Struct, frozen=True):
     """What later statements replaced."""
 
-    indices: frozenset[int]
-    """Indices of the statements that are replaced."""
+    texts: Mapping[int, str]
+    """What is left of statements by index: "" for those that are replaced as a whole."""
     goals: frozenset[int]
     """Indices of the statements that replaced a goal."""
     values: frozenset[str]
     """The values that are replaced."""
-    outdated: Mapping[int, set[str]]
-    """Values of statements that stay, because they hold other facts too."""
+
+
+class _Claim(Struct, gc=False):
+    """A sentence of a statement."""
+
+    owner: int
+    text: str
+    terms: Terms
+    signs: Sign
+    is_gone: bool = False
+    outdated: frozenset[str] = frozenset()
 
 
 def find_superseded(statements: Sequence[Statement]) -> Superseded:
@@ -62,103 +81,117 @@ def find_superseded(statements: Sequence[Statement]) -> Superseded:
     search = _Search(statements)
     for index in range(len(statements)):
         search.visit(index)
-    return Superseded(frozenset(search.gone), frozenset(search.goals), frozenset(search.values), search.outdated)
+    return Superseded(search.left(), frozenset(search.goals), frozenset(search.values))
 
 
 class _Search:
-    """Compares each statement with older ones that share terms with it."""
+    """Compares each sentence with older ones that share terms with it."""
 
     def __init__(self, statements: Sequence[Statement]) -> None:
         self.statements = statements
-        self.terms = [terms_of(statement.text) for statement in statements]
+        self.claims: list[_Claim] = []
         self.posted: defaultdict[str, list[int]] = defaultdict(list)
-        self.gone: set[int] = set()
         self.goals: set[int] = set()
         self.current_goals: list[int] = []
         self.values: set[str] = set()
-        self.outdated: dict[int, set[str]] = {}
 
     def visit(self, index: int) -> None:
-        """Compare a statement with the older ones, then add it to them."""
-        statement, terms = self.statements[index], self.terms[index]
-        if not statement.signs & (Sign.QUESTION | Sign.HEDGE):
-            if statement.signs & (Sign.CHANGE | Sign.UPDATE):
-                self._correct(index)
-            self._renew(index)
-        for term in terms.places:
-            self.posted[term].append(index)
+        """Compare the sentences of a statement with older ones, then add them."""
+        statement = self.statements[index]
+        begun = len(self.claims)
+        sentences = split_sentences(statement.text)
+        claims = [
+            _Claim(index, text, terms_of(text), statement.signs if len(sentences) == 1 else signs_of(text))
+            for text in sentences
+        ]
+        announced = Sign.NONE  # "Scratch that." is about the next sentence.
+        for claim in claims:
+            claim.signs |= announced
+            announced = claim.signs & Sign.CHANGE
+            if not claim.signs & (Sign.QUESTION | Sign.HEDGE):
+                if claim.signs & (Sign.CHANGE | Sign.UPDATE):
+                    self._correct(claim)
+                self._renew(claim)
+        self.claims += claims
+        for number, claim in enumerate(claims, begun):
+            for term in claim.terms.places:
+                self.posted[term].append(number)
         if statement.kind == "goal" or index in self.goals:
-            self.current_goals = [one for one in self.current_goals if one not in self.gone] + [index]
+            self.current_goals += range(begun, len(self.claims))
 
-    def _older(self, index: int) -> list[int]:
-        """Return the older statements that share a term and that this one may replace, the newest first."""
+    def left(self) -> dict[int, str]:
+        """Return what is left of the statements that lost a sentence or hold an outdated value."""
+        by_owner: defaultdict[int, list[_Claim]] = defaultdict(list)
+        for claim in self.claims:
+            by_owner[claim.owner].append(claim)
+        left: dict[int, str] = {}
+        for owner, claims in by_owner.items():
+            if not any(claim.is_gone or claim.outdated for claim in claims):
+                continue
+            kept = [claim for claim in claims if not claim.is_gone]
+            # A sentence that only qualifies a replaced one goes with it, unless it binds.
+            if claims[0].is_gone and not any(claim.signs & (Sign.BINDING | Sign.VALUE) for claim in kept):
+                kept = []
+            outdated = sorted(frozenset[str]().union(*(claim.outdated for claim in kept)))
+            note = f" [no longer: {', '.join(outdated)}]" if outdated and kept else ""
+            text = " ".join(claim.text for claim in kept)
+            left[owner] = text if note and "[no longer: " in text else text + note
+        return left
+
+    # ------------------------------------------------------------------------------------------------- comparing
+
+    def _older(self, claim: _Claim) -> list[_Claim]:
+        """Return the older sentences that share a term and that this one may replace, the newest first."""
         found: set[int] = set()
-        for term in self.terms[index].places:
+        for term in claim.terms.places:
             found.update(self.posted[term][-_POSTED:])
-        return [one for one in sorted(found, reverse=True) if one not in self.gone and self._may_replace(index, one)]
+        older = (self.claims[number] for number in sorted(found, reverse=True))
+        return [one for one in older if not one.is_gone and self._may_replace(claim, one)]
 
-    def _may_replace(self, new: int, old: int) -> bool:
+    def _may_replace(self, new: _Claim, old: _Claim) -> bool:
         """Return whether the speaker of one statement may correct the other: a model corrects no rule of a user."""
-        later, earlier = self.statements[new], self.statements[old]
+        if old.signs & Sign.QUESTION:
+            return False
+        later, earlier = self.statements[new.owner], self.statements[old.owner]
         return later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
 
-    def _renew(self, index: int) -> None:
+    def _renew(self, claim: _Claim) -> None:
         """Replace older values of the same key."""
-        for old in self._older(index):
-            if self._is_newer_value(self.terms[old], self.terms[index]) and not (
-                self.statements[old].signs & Sign.QUESTION
-            ):
-                self._replace(old, index)
+        for old in self._older(claim):
+            if _is_newer_value(old.terms, claim.terms, bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))):
+                self._replace(old, claim)
 
-    @staticmethod
-    def _is_newer_value(old: Terms, new: Terms) -> bool:
-        """Return whether two statements differ in nothing but the value after `is`, `=`, `at` and the like."""
-        gone, come = old.all - new.all, new.all - old.all
-        if not gone or not come or len(gone) > 3 or len(come) > 3 or not (old.all & new.all) - old.values:
-            return False
-        before, after = gone & old.linked, come & new.linked
-        if not before or not after:
-            return False
-        if {kind_of_value(one) for one in before}.isdisjoint(kind_of_value(one) for one in after):
-            return False
-        first, second = min(old.places[one] for one in before), min(new.places[one] for one in after)
-        # A term that differs before the value is another subject: both statements hold.
-        return all(old.places[one] >= first for one in gone) and all(new.places[one] >= second for one in come)
-
-    def _correct(self, index: int) -> None:
+    def _correct(self, claim: _Claim) -> None:
         """Replace what a correction corrects."""
-        statement, terms = self.statements[index], self.terms[index]
-        is_strong = bool(statement.signs & Sign.CHANGE)
-        named = self._named(statement.text) if is_strong else []
-        older = self._older(index)
-        best, best_score = -1, 0.0
+        is_strong = bool(claim.signs & Sign.CHANGE)
+        named = _named(claim.text) if is_strong else []
+        older = self._older(claim)
+        best, best_score = None, 0.0
         for old in older:
-            if self.statements[old].signs & Sign.QUESTION:
+            if any(_holds(old, claim, names) for names in named):
+                self._replace(old, claim)
                 continue
-            if any(self._holds(old, index, names) for names in named):
-                self._replace(old, index)
-                continue
-            score = self._score(old, index)
+            score = self._score(old.terms, claim.terms, is_strong)
             if score > best_score:
                 best, best_score = old, score
+        has_value = best is not None and _gives_other_value(best.terms, claim.terms)
         least = _SCORE if is_strong else _WEAK_SCORE
-        if best >= 0 and best not in self.gone and best_score >= least and (is_strong or terms.linked or terms.assigned):
-            self._replace(best, index)
-        elif statement.speaker in ("user", "system") and is_strong and _BACKWARD.search(statement.text):
-            self._withdraw(index, older)
-        self._correct_goal(index, older)
+        if best is not None and not best.is_gone and best_score >= least and (is_strong or has_value):
+            self._replace(best, claim)
+        elif is_strong and _BACKWARD.search(claim.text):
+            self._withdraw(claim, older)
+        self._correct_goal(claim, older)
 
-    def _score(self, old: int, new: int) -> float:
-        """Return the share of the topic that two statements have in common, rare terms first."""
-        a, b = self.terms[old], self.terms[new]
-        common = a.all & b.all
-        if not common - a.values and not (common and self.statements[new].signs & Sign.CHANGE):
+    def _score(self, old: Terms, new: Terms, is_strong: bool) -> float:
+        """Return the share of the topic that two sentences have in common; rare terms count more."""
+        common = old.all & new.all
+        if not common or not (is_strong or common - old.values):
             return 0.0
-        topic_a, topic_b = a.all - (a.values - common), b.all - (b.values - common)
+        topic_a, topic_b = old.all - (old.values - common), new.all - (new.values - common)
         score = self._sum(common) / max(0.1, min(self._sum(topic_a), self._sum(topic_b)))
         extra = self._sum(topic_a - common)
-        score *= 1.0 - 0.3 * extra / max(0.1, extra + self._sum(common))  # A statement about this alone is meant.
-        if (a.values - a.linked - common) and (b.values - b.linked - common):
+        score *= 1.0 - 0.3 * extra / max(0.1, extra + self._sum(common))  # A sentence about this alone is meant.
+        if (old.values - old.linked - common) and (new.values - new.linked - common):
             score *= 0.6  # Both name a subject, and not the same one.
         if topic_a - common and topic_b - common:
             score *= 0.8
@@ -167,95 +200,122 @@ class _Search:
     def _sum(self, terms: Iterable[str]) -> float:
         return sum(1.0 / (1.0 + len(self.posted[term]) ** 0.5) for term in terms)
 
-    @staticmethod
-    def _named(text: str) -> list[frozenset[str]]:
-        """Return the terms of each thing that a correction names as no longer valid."""
-        found = [match[1] for match in _NAMED.finditer(text)]
-        found += [match[1] or match[2] for match in _NAMED_WIDE.finditer(text)]
-        named = []
-        for words in found:
-            words = re.split(r"[,.;:!?，。；]|\b(?:but|with|to|for|and|in|on|sondern|mais|sino|mas|ma|durch|por|par)\b", words)[0]
-            if terms := terms_of(words).all:
-                named.append(terms)
-        return named
+    # ------------------------------------------------------------------------------------------------- replacing
 
-    def _holds(self, old: int, new: int, names: frozenset[str]) -> bool:
-        """Return whether an older statement is about a thing that a newer one names as no longer valid."""
-        a, b = self.terms[old], self.terms[new]
-        if not names <= a.all:
-            return False
-        if self.statements[old].signs & Sign.NEGATION and not self.statements[new].signs & Sign.BINDING:
-            return False
-        rest = (a.all & b.all) - names
-        return bool(rest) or len(a.all) <= len(names) + 1
-
-    def _withdraw(self, index: int, older: Sequence[int]) -> None:
+    def _withdraw(self, claim: _Claim, older: Sequence[_Claim]) -> None:
         """Replace the newest statement of the same speaker, if the two have a term or a kind of value in common."""
-        statement, terms = self.statements[index], self.terms[index]
-        for old in range(index - 1, max(-1, index - 40), -1):
-            earlier = self.statements[old]
-            if earlier.speaker != statement.speaker or old in self.gone or earlier.position == statement.position:
+        statement = self.statements[claim.owner]
+        if statement.speaker not in ("user", "system"):
+            return
+        for old in reversed(self.claims[-40:]):
+            earlier = self.statements[old.owner]
+            if earlier.speaker != statement.speaker or old.is_gone or old.owner == claim.owner:
                 continue
-            kinds = {kind_of_value(one) for one in self.terms[old].values}
-            if old in older or not terms.values or any(kind_of_value(one) in kinds for one in terms.values):
-                self._replace(old, index)
+            kinds = {kind_of_value(one) for one in old.terms.values}
+            values = claim.terms.values
+            if old in older or not values or any(kind_of_value(one) in kinds for one in values):
+                self._replace(old, claim)
             return
 
-    def _correct_goal(self, index: int, older: Sequence[int]) -> None:
+    def _correct_goal(self, claim: _Claim, older: Sequence[_Claim]) -> None:
         """Replace the goal, if a correction of the user speaks of it."""
-        statement = self.statements[index]
-        if not statement.signs & Sign.CHANGE or statement.speaker == "assistant":
+        statement = self.statements[claim.owner]
+        if not claim.signs & Sign.CHANGE or statement.speaker == "assistant":
             return
-        goals = [one for one in self.current_goals if one not in self.gone]
-        scores = [self._score(one, index) for one in goals if one in older]
-        speaks_of_it = bool(statement.signs & Sign.GOAL)
-        if goals and (index in self.goals or speaks_of_it and max(scores, default=0.0) >= _GOAL_SCORE):
-            self.gone.update(goals)
-            self.goals.add(index)
+        goals = [one for one in (self.claims[number] for number in self.current_goals) if not one.is_gone]
+        scores = [self._score(one.terms, claim.terms, True) for one in goals if one in older]
+        speaks_of_it = bool(claim.signs & Sign.GOAL) and max(scores, default=0.0) >= _GOAL_SCORE
+        if goals and (claim.owner in self.goals or speaks_of_it or _NEW_GOAL.search(statement.text)):
+            for goal in goals:
+                goal.is_gone = True
+            self.goals.add(claim.owner)
 
-    def _replace(self, old: int, new: int) -> None:
-        """Mark a statement as replaced, and older ones that repeat its value.
+    def _replace(self, old: _Claim, new: _Claim) -> None:
+        """Mark a sentence as replaced, and older ones that repeat its value.
 
-        Of a statement with several facts, the value that is meant is marked as outdated.
+        Of a sentence with several facts, the value that is meant is marked as outdated.
         """
-        a, b = self.terms[old], self.terms[new]
+        a, b = old.terms, new.terms
         values = a.values - b.all
-        if self.statements[old].kind == "goal":
-            if self.statements[new].is_authoritative:
-                self.goals.add(new)
-            self.gone.add(old)
+        if self.statements[old.owner].kind == "goal":
+            if self.statements[new.owner].is_authoritative:
+                self.goals.add(new.owner)
+            old.is_gone = True
             return
         if len(values) > 1 and b.values and a.topic - b.all:
-            values = frozenset((self._meant(a, b, values),))
+            values = frozenset((_meant(a, b, values),))
             self._outdate(old, values)
         else:
-            self.gone.add(old)
+            old.is_gone = True
         self.values |= values
         about = a.all | b.all
         for value in values:
-            for one in self.posted[value][-_POSTED:]:
-                topic = self.terms[one].topic
-                if one < new and one not in self.gone and topic and 2 * len(topic & about) >= len(topic):
-                    if self._may_replace(new, one):
-                        self._outdate(one, values & self.terms[one].values)
+            for one in map(self.claims.__getitem__, self.posted[value][-_POSTED:]):
+                topic = one.terms.topic
+                if not one.is_gone and topic and 2 * len(topic & about) >= len(topic) and self._may_replace(new, one):
+                    self._outdate(one, values & one.terms.values)
 
-    @staticmethod
-    def _meant(old: Terms, new: Terms, values: frozenset[str]) -> str:
-        """Return the value of a statement with several facts that a correction means: the nearest to their topic."""
-        kinds = {kind_of_value(value) for value in new.values}
-        common = [old.places[term] for term in old.all & new.all]
-        return min(
-            sorted(values),
-            key=lambda value: (
-                kind_of_value(value) not in kinds,
-                min((abs(old.places[value] - place) for place in common), default=0),
-            ),
-        )
-
-    def _outdate(self, index: int, values: frozenset[str]) -> None:
-        """Mark values of a statement as replaced. A statement without another value goes, and any of the model."""
-        statement, terms = self.statements[index], self.terms[index]
-        if statement.is_authoritative and terms.values - values:
-            self.outdated.setdefault(index, set()).update(values)
+    def _outdate(self, claim: _Claim, values: frozenset[str]) -> None:
+        """Mark values of a sentence as replaced. A sentence without another value goes, and any of the model."""
+        if self.statements[claim.owner].is_authoritative and claim.terms.values - values:
+            claim.outdated |= values
         else:
-            self.gone.add(index)
+            claim.is_gone = True
+
+
+def _is_newer_value(old: Terms, new: Terms, is_change: bool) -> bool:
+    """Return whether two sentences differ in nothing but the value after `is`, `=`, `at` and the like.
+
+    `is_change`: whether the newer one announces a change: then it may have further words after its topic.
+    """
+    common, gone, come = old.all & new.all, old.all - new.all, new.all - old.all
+    if not common or not gone or not come or len(gone) > 3 or len(come) > 4:
+        return False
+    before, after = gone & old.linked, come & (new.values if is_change else new.linked)
+    if not before or not after:
+        return False
+    if {kind_of_value(one) for one in before}.isdisjoint(kind_of_value(one) for one in after):
+        return False
+    first, second = min(old.places[one] for one in before), min(new.places[one] for one in after)
+    begins = min(new.places[one] for one in common)
+    # A term that differs before the value is another subject: both statements hold.
+    return all(old.places[one] >= first for one in gone) and all(
+        new.places[one] >= second or (is_change and new.places[one] > begins and one not in new.qualifying)
+        for one in come
+    )
+
+
+def _gives_other_value(old: Terms, new: Terms) -> bool:
+    """Return whether the newer sentence has a value of the kind of one that the older one has."""
+    kinds = {kind_of_value(one) for one in old.values - new.all} | ({"name"} if old.assigned else set())
+    return any(kind_of_value(one) in kinds for one in (new.values | new.assigned) - old.all)
+
+
+def _named(text: str) -> list[frozenset[str]]:
+    """Return the terms of each thing that a correction names as no longer valid."""
+    found = [match[1] for match in _NAMED.finditer(text)]
+    found += [match[1] or match[2] for match in _NAMED_WIDE.finditer(text)]
+    return [terms for words in found if (terms := terms_of(_AFTER_NAMED.split(f"{words} ")[0]).all)]
+
+
+def _holds(old: _Claim, new: _Claim, names: frozenset[str]) -> bool:
+    """Return whether an older sentence is about a thing that a newer one names as no longer valid."""
+    if not names <= old.terms.all:
+        return False
+    if old.signs & Sign.NEGATION and not new.signs & Sign.BINDING:
+        return False
+    rest = (old.terms.all & new.terms.all) - names
+    return bool(rest) or len(old.terms.all) <= len(names) + 1
+
+
+def _meant(old: Terms, new: Terms, values: frozenset[str]) -> str:
+    """Return the value of a sentence with several facts that a correction means: the nearest to their topic."""
+    kinds = {kind_of_value(value) for value in new.values}
+    common = [old.places[term] for term in old.all & new.all]
+    return min(
+        sorted(values),
+        key=lambda value: (
+            kind_of_value(value) not in kinds,
+            min((abs(old.places[value] - place) for place in common), default=0),
+        ),
+    )

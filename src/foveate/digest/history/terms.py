@@ -35,16 +35,31 @@ _STOP = frozenset(
     il lo gli i un uno una è sono di del della dei con per su da al alla che si deve
     и в на с по для это мы вы он она они что как за из к у от до должен должны""".split()
 )
+_LIGHT = frozenset(
+    """use uses using used take go going keep pick choose have get put do make set say call called name named want like
+    think guess believe know see tell really nehmen nimm verwende verwenden nutze benutze mach machen denke glaube
+    heißt heisst utilise utiliser prends prendre mets usa usar utiliza toma pon use usem toma usi usare prendi
+    используй используйте возьми""".split()
+)
+"""Verbs and names of acts without a topic of their own."""
+_PREPOSITIONS = frozenset(
+    """for of in on at from with by under inside per within für von im in am auf bei mit pour de du dans sur avec para en
+    con del do da no na com di nel per su для в на из от""".split()
+)
+_ARTICLES = frozenset(
+    "the a an our my your this that der die das den dem des ein eine einem le la les un une el los las o os um uma il lo".split()
+)
 _CHANGES = frozenset(
     """now actually instead scratch correction corrected forget ignore disregard update updated change changed changes
-    new longer anymore rather wrong sorry mind never-mind nevermind latest revised currently switch switched moved make
+    new longer anymore final finally answer wait rename renamed raise raised lower lowered cut bump bumped extended
+    increased decreased reduced postponed moving replace replaced entirely completely rather wrong sorry mind never-mind nevermind latest revised currently switch switched moved make
     set note reminder decision jetzt nun korrektur stattdessen statt geändert neu neue neuer neues vergiss nicht mehr
     maintenant désormais plutôt correction changé nouveau nouvelle oublie ahora corrección nuevo nueva cambiado olvida
     agora correção novo nova mudou esqueça ora adesso correzione nuovo nuova cambiato теперь исправление новый""".split()
 )
 """Words that announce a change: they are no part of the topic."""
 _LINKS = frozenset(
-    """is are was were be = → : equals becomes remains stays being ist sind war wird bleibt est sont sera es son será é
+    """is are was were be = → : equals becomes remains stays being called named heißt llama appelle chama ist sind war wird bleibt est sont sera es son será é
     são è sono será fica являются равен будет составляет""".split()
 )
 _NUMBER_LINKS = _LINKS | frozenset(
@@ -84,6 +99,8 @@ class Terms(Struct, gc=False):
     """The values that follow a word such as `is` or, for numbers and dates, `at`."""
     assigned: frozenset[str]
     """The terms that follow `is`, `=` or the like, values or not."""
+    qualifying: frozenset[str]
+    """The terms that follow `for`, `of`, `in` or the like: they narrow the topic."""
 
     @property
     def all(self) -> frozenset[str]:
@@ -110,6 +127,7 @@ def terms_of(statement: str) -> Terms:
     values: set[str] = set()
     linked: set[str] = set()
     assigned: set[str] = set()
+    qualifying: set[str] = set()
     before = ""
     at = 0
     begins = True
@@ -126,7 +144,7 @@ def terms_of(statement: str) -> Terms:
         plain = text.casefold().replace("’", "'")
         if kind == "word":
             is_value = _is_value(text, plain, begins)
-            if is_value or plain not in _STOP:
+            if is_value or (plain not in _STOP and plain not in _LIGHT):
                 term = _stem(plain) if plain.isalpha() else plain
                 if is_value or plain not in _CHANGES:
                     places.setdefault(term, at)
@@ -136,13 +154,16 @@ def terms_of(statement: str) -> Terms:
                             linked.add(term)
                     if before in _LINKS:
                         assigned.add(term)
+                    if before in _PREPOSITIONS:
+                        qualifying.add(term)
         after = statement[match.end() : match.end() + 2]
         begins = after[:1] in ".!?:" and (len(after) < 2 or after[1] in " \"'")
-        if not (before in _LINKS and plain in _STOP | _CHANGES):  # "is now 8", "is the 8"
+        is_filler = plain in _ARTICLES or (before in _LINKS and plain in _CHANGES)
+        if not (is_filler and before):  # "is now 8", "for the tests"
             before = plain
         if after[:1] in ":=":
             before = "="
-    return Terms(places, frozenset(values), frozenset(linked), frozenset(assigned))
+    return Terms(places, frozenset(values), frozenset(linked), frozenset(assigned), frozenset(qualifying))
 
 
 def _is_value(text: str, plain: str, begins: bool) -> bool:

@@ -63,6 +63,11 @@ _OF_ASSISTANT: dict[Kind, float] = {
 }
 """The part that a statement of the model is worth."""
 _SPECIFIC = re.compile(r"\d[\w.:,/%-]*|[A-Z]\w+|[\w]+[_./@-]\w+|[\"“«「`][^\"”»」`]{1,60}[\"”»」`]")
+_IS_GOAL = re.compile(
+    r"(?:\W*\w+\W+){0,4}?(?:goal|aim|objective|ziel|objectif|objetivo|obiettivo|цель)\s*(?::|=|\w{0,8} ?(?:is|ist|est|es|é|è)\b|[—-])"
+    r"|目标是|目标：|目標は",
+    re.IGNORECASE,
+)
 _SPECIFICS = 4
 """Numbers, names and quotations of a statement that count."""
 _SMALL_TALK = 0.05
@@ -76,7 +81,7 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
     `age`: from 0 for the oldest to 1 for the newest message. `kind`: its kind, if it is known.
     """
     signs = signs_of(text)
-    kind = kind or _kind(signs, speaker)
+    kind = kind or _kind(text, signs, speaker)
     worth = _WORTH[kind]
     specifics = min(_SPECIFICS, len(_SPECIFIC.findall(text, 1, _LONGEST)))
     worth *= 0.7 + 0.15 * specifics
@@ -99,7 +104,9 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
     return Statement(text, kind, speaker, position, worth, signs)
 
 
-def _kind(signs: Sign, speaker: Speaker) -> Kind:
+def _kind(text: str, signs: Sign, speaker: Speaker) -> Kind:
+    if speaker != "assistant" and _IS_GOAL.match(text):
+        return "goal"
     is_question = bool(signs & Sign.QUESTION)
     if is_question:
         return "open" if signs & Sign.OPEN else "said" if speaker == "assistant" else "asked"
@@ -115,4 +122,6 @@ def _kind(signs: Sign, speaker: Speaker) -> Kind:
         return "value"
     if signs & Sign.FAILURE:
         return "open"
+    if signs & (Sign.NEGATION | Sign.HEDGE) and _SPECIFIC.search(text, 1):
+        return "value"
     return "said" if speaker == "assistant" else "asked"

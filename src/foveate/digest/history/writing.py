@@ -70,8 +70,6 @@ _FOCUS = 40.0
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
 _BULLET = "- "
-_REPLACED = " [replaced since: {}]"
-"""The note after a statement that holds an outdated value besides others."""
 
 
 def digest_messages(
@@ -251,11 +249,9 @@ class _Reader:
         found = find_superseded(self.statements)
         for one in found.goals:
             self.statements[one].kind, self.statements[one].weight = "goal", 30.0
-        for index, values in found.outdated.items():
-            note = _REPLACED.format(", ".join(sorted(values)))
-            if note not in self.statements[index].text:
-                self.statements[index].text += note
-        self.statements = [one for i, one in enumerate(self.statements) if i not in found.indices]
+        for one, text in found.texts.items():
+            self.statements[one].text = text
+        self.statements = [one for one in self.statements if one.text]
         shown = " ".join(statement.text for statement in self.statements).casefold()
         return frozenset(value for value in found.values if value not in shown)
 
