@@ -69,12 +69,12 @@ _WORDS: dict[Sign, str] = {
         решили решение решено выбрали договорились потому поскольку утвердили
     """,
     Sign.CHANGE: """
-        instead scratch correction corrected forget ignore disregard nevermind replace replaced replaces replacing wrong
-        mistake mistaken drop dropped dropping cancel cancelled canceled revert reverted withdraw withdrawn obsolete
-        outdated supersede superseded supersedes anymore switch switched switching rather retract overrule overruled void
+        instead scratch correction corrected forget ignore disregard nevermind replace replaced replaces replacing
+        mistaken drop dropped dropping cancel cancelled canceled revert reverted withdraw withdrawn obsolete
+        outdated supersede superseded supersedes anymore switch switched switching retract overrule overruled void
         rename abandon abandoned scrap scrapped lifted rescinded amended amend undo renamed misspoke meant
-        statt stattdessen vergiss vergessen korrektur geändert ändern wechseln ersetzt ersetze ersetzen falsch verschoben
-        sondern widerrufen gestrichen anstatt umsteigen doch
+        statt stattdessen vergiss vergessen korrektur geändert ändern wechseln ersetzt ersetze ersetzen
+        sondern widerrufen gestrichen anstatt umsteigen
         plutôt oublie oubliez annule annulé remplace remplacé remplacer finalement corrige rectification
         corrección olvida olvidar olvídate reemplaza reemplazar cancela cancelado cambiamos sustituye rectifico
         correção esqueça esquece substitua substituir cancele cancelado mudamos trocar
@@ -121,13 +121,13 @@ _PHRASES: dict[Sign, str] = {
     Sign.BINDING: r"no (?:more|less|later|fewer|earlier|other|new) \w|at (?:most|least)|do not\b|may not\b|must not\b|off[- ]limits"
     r"|make sure|from now on|keep in mind|before (?:you|we|any)|ask (?:me|us|first|before)|stay away|leave \w.{0,40} alone"
     r"|up to \d|not to exceed|hands off|need to\b|needs to\b|have to\b|has to\b|under no|by (?:mon|tues|wednes|thurs|fri|satur|sun)day"
-    r"|hay que|tiene que|il faut|non deve|ne doit|не более|не менее|не должн"
+    r"|hay que|tiene que|no se (?:puede|debe)|no (?:puede|debe)|não (?:pode|se pode)|ne (?:peut|peux)|non (?:si può|può)|kommt nicht in frage|il faut|non deve|ne doit|не более|не менее|не должн"
     r"|auf keinen fall|nicht (?:mehr als|ohne|über)|pas plus|no más de|não mais (?:de|que)|ne \w+ (?:jamais|pas)",
-    Sign.CHANGE: r"no longer|any ?more\b|after all\b|final answer|never ?mind|scratch that|change of (?:plan|mind)|not \S+(?: \S+){0,3},? but\b|go(?:ing)? back to"
+    Sign.CHANGE: r"no longer|any ?more\b|after all\b|final answer|no, \S|nein, \S|non, \S|doch nicht\b|korrigiere|never ?mind|scratch that|change of (?:plan|mind)|(?:new|neues|nuevo|novo|nuovo|nouvel) (?:goal|plan|task|objective|ziel|objetivo|obiettivo|objectif)\b|not \S+(?: \S+){0,3},? but\b|go(?:ing)? back to"
     r"|take (?:that|it) back|my mistake|(?:is|are|was|were) replaced|replaced by|in place of|on second thought|hold off|call(?:ed)? off"
     r"|from \S+(?: \S+)? to \S|not \S+ after all|no need to|need not|doesn't apply|does not apply|nicht mehr|kein\w* mehr|an stelle|anstelle"
     r"|ne \S+ plus\b|n'\S+ plus\b|au lieu|à la place|ya no\b|en vez|en lugar|no \S+ sino|já não|não \S+ mais|em vez|em lugar|ao invés"
-    r"|non \S+ più|al posto|больше не|а не\b|, (?:not|nicht|no|não|non|pas) \S",
+    r"|non \S+ più|al posto|больше не|а не\b|(?<=, )(?:not|nicht|no|não|non|pas) \S",
     Sign.OPEN: r"not yet|to be (?:decided|determined|confirmed|clarified)|need to (?:find out|decide|clarify|check)|don't know|do not know"
     r"|noch nicht|en attente|en suspenso|por decidir|em aberto|in sospeso|ещё не|пока не|still (?:have|has|need|open|don't|unclear)",
     Sign.DECISION: r"go(?:ing)? with|we(?:'ll| will) (?:use|go|keep|take|do)|let's (?:use|go|keep|take)|ruled out|in favou?r of|so that|due to"
@@ -180,6 +180,10 @@ _VALUE = re.compile(
     r"(?:\b(?:is|are|was|to|at|by|equals|becomes|ist|sind|auf|est|sont|es|son|é|è|sono|in|of)\s+(?:now |the |a )?|[=:：→]\s*|[为是はが]\s?)"
     r"[\"'`«“$€£]?(?:\w*\d|[A-Z][\w.-]|[a-z]+[_./@-]\w)"
 )
+_REMINDS = re.compile(r"(?:don't|do not|never|not to) (?:forget|ignore)|vergiss nicht|nicht vergessen|n'oublie(?:z)? pas|no olvides")
+"""Reminders, which withdraw nothing."""
+_DENIES = re.compile(r"\W*(?:not|nicht) (?!all|every|sure|yet|only|bad|much|a |the |that|so|really|too|very|alle|so|nur)\S")
+"""A sentence that begins with `not`: it names what does not hold."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LONGEST = 1_000
 """Characters of a statement that are searched for signs: a longer one is data."""
@@ -190,6 +194,8 @@ def signs_of(statement: str) -> Sign:
     plain = statement[:_LONGEST].casefold()
     if not plain.isascii():
         plain = plain.replace("’", "'")
+    if "for" in plain or "verg" in plain or "olvid" in plain or "oubli" in plain:
+        plain = _REMINDS.sub(" ", plain)
     words = set(_WORD.findall(plain))
     signs = Sign.NONE
     for word in _KNOWN & words:
@@ -198,6 +204,8 @@ def signs_of(statement: str) -> Sign:
         for sign, pattern in _PHRASE.items():
             if not signs & sign and pattern.search(plain):
                 signs |= sign
+    if signs & Sign.NEGATION and _DENIES.match(plain):
+        signs |= Sign.CHANGE
     if not plain.isascii() and _WIDE.search(plain):
         for sign, pattern in _GLYPHS.items():
             if pattern.search(plain):

@@ -18,6 +18,7 @@ _TITLE = re.compile(r"\s*(?:#{1,6}\s|[=\-_*]{3,}\s*\Z)")
 _END = re.compile(r"[.!?…]+[\"'”’»)\]]*\s+|[。！？…]+[」』”’）)]*\s*")
 """The end of a sentence: a mark before a space, or a Chinese or Japanese mark."""
 _OPENS = re.compile(r"[^\W_]|[\"'“‘«(\[¿¡「『`$€£#@/~<*_-]")
+_IDENTIFIER = re.compile(r"[a-z][a-z0-9]*[_/.\-]\w|[a-z]+[A-Z0-9]")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|nr|mr|mrs|ms|dr|prof|st|inc|ltd|co|corp|dept|fig|sec|ca|bzw|z\.\s?b|d\.\s?h"
     r"|u\.\s?a|usw|ggf|inkl|evtl|sr|sra|p\.\s?ej|ej|pag|pág|art|n\.\s?b|\w)\.\Z",
@@ -143,8 +144,9 @@ def _cut(text: str) -> Iterator[str]:
     for match in _END.finditer(text):
         piece = text[begin : match.end()].strip()
         after = text[match.end() : match.end() + 1]
-        if after and (after.islower() or not _OPENS.match(after)) and match[0][0] in ".…":
-            continue  # A dot before a small letter ends no sentence.
+        if after and match[0][0] in ".…" and not (_OPENS.match(after) and not after.islower()):
+            if not _IDENTIFIER.match(text, match.end()):
+                continue  # A dot before a small letter ends no sentence.
         if match[0][0] == "." and _ABBREVIATION.search(piece[-12:]):
             continue
         if piece:

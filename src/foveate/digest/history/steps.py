@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...core.messages import Message, ToolCall, ToolResult
-from ..names import names_in
+from ..names import names_in, worth_of
 from .statements import cut_at_clause
 
 __all__ = ["Steps", "argument_text", "error_lines", "rank_names", "target_of"]
@@ -26,6 +26,11 @@ _PLACES = 60
 """Names of one result that are searched for their lines, the most used first."""
 
 
+_PAIRS_TEXT, _PAIRS_LINE = 1_200, 80
+"""Characters of a result, and of its lines, that may be values with their keys."""
+_PAIR = re.compile(r"[\w][\w .\-/\[\]]{0,40}\s?(?:=|:)\s?[^\s{(\[].{0,60}\Z")
+
+
 class Steps:
     """The calls of a history and their results, read oldest first."""
 
@@ -35,6 +40,8 @@ class Steps:
         self._used = count_uses(messages)
         self._done: dict[str, dict[str, tuple[float, int]]] = {}
         self._named: set[str] = set()
+        self.pairs: dict[str, tuple[str, float]] = {}
+        """The newest values with their keys that each call reported, and their weights."""
         self.errors: dict[str, float] = {}
         """Lines that report a failure, with their weights."""
         self.findings: dict[str, float] = {}
@@ -56,7 +63,23 @@ class Steps:
             lines, weight = lines or [" ".join(result.text.split())], age + 1.0
         for line in lines:
             self.errors[f"{about}: {cut_at_clause(line, _ERROR)}"] = weight
+        self._add_pairs(result.text, about, age)
         self.add_text(result.text, age)
+
+    def _add_pairs(self, text: str, about: str, age: float) -> None:
+        """Keep a short result that consists of values with their keys. A later one of the same call replaces it."""
+        if len(text) > _PAIRS_TEXT:
+            return
+        lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+        pairs = [line for line in lines if _PAIR.match(line) and len(line) <= _PAIRS_LINE]
+        if pairs and len(pairs) * 2 >= len(lines):
+            self.pairs.pop(about, None)
+            self.pairs[about] = (", ".join(pairs), age)
+
+    def values(self) -> Iterator[tuple[str, float]]:
+        """Yield lines such as `status web: load = 3, disk = 41 %`, with their weights."""
+        for about, (pairs, age) in self.pairs.items():
+            yield f"{about}: {pairs}", 1.0 + age
 
     def add_text(self, text: str, age: float) -> None:
         """Keep lines of a tool's text that have new names in use, or words of the focus."""
@@ -188,5 +211,5 @@ def rank_names(messages: Sequence[Message], known: Iterable[str]) -> list[str]:
                 weights[name] += 2 * age
     for i, name in enumerate(known):
         weights[name] += _LEAST + 1e-6 / (i + 1)  # Names that are only known keep their order.
-    ranked = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
+    ranked = sorted(weights.items(), key=lambda pair: (-pair[1] * worth_of(pair[0]), pair[0]))
     return [name for name, weight in ranked if weight >= _LEAST]

@@ -32,7 +32,7 @@ _NAMED = re.compile(
 """What a correction names as no longer valid: up to four words."""
 _NAMED_WIDE = re.compile(r"(?:不再(?:用|使用)?|而不是|取消|忘掉|作废|不用)([^，。；,.]{1,12})|([^、。,.はを]{1,12})(?:ではなく|の代わりに|をやめ)")
 _AFTER_NAMED = re.compile(
-    r"[,.;:!?，。；]|\b(?:but|with|to|for|and|in|on|sondern|mais|sino|mas|ma|durch|por|par|any ?more|entirely)\b"
+    r"[,.;:!?](?=\s)|[，。；]|\b(?:but|with|to|for|and|in|on|sondern|mais|sino|mas|ma|durch|por|par|any ?more|entirely)\b"
 )
 _BACKWARD = re.compile(
     r"(?<!\w)(?:scratch that|forget (?:that|it|this|what)|never ?mind|ignore that|disregard that|take that back|vergiss das|oublie ça"
@@ -45,6 +45,8 @@ _NEW_GOAL = re.compile(
     r"|switch entirely|das (?:neue )?ziel ist|neues ziel|planänderung|changement de plan|cambio de plan|mudança de plan|cambio di)",
     re.IGNORECASE,
 )
+_DENIALS = frozenset(("not", "never", "no", "nicht", "nie", "kein", "pas", "jamais", "nunca", "não", "non", "mai", "не"))
+"""Terms that say nothing about a topic."""
 _POSTED = 40
 """Sentences of one term that are compared, the newest first."""
 _SCORE = 0.3
@@ -166,25 +168,26 @@ class _Search:
         is_strong = bool(claim.signs & Sign.CHANGE)
         named = _named(claim.text) if is_strong else []
         older = self._older(claim)
-        best, best_score = None, 0.0
+        best, best_score, is_done = None, 0.0, False
         for old in older:
             if any(_holds(old, claim, names) for names in named):
                 self._replace(old, claim)
+                is_done = True
                 continue
             score = self._score(old.terms, claim.terms, is_strong)
             if score > best_score:
                 best, best_score = old, score
         has_value = best is not None and _gives_other_value(best.terms, claim.terms)
         least = _SCORE if is_strong else _WEAK_SCORE
-        if best is not None and not best.is_gone and best_score >= least and (is_strong or has_value):
+        if best is not None and not is_done and best_score >= least and (is_strong or has_value):
             self._replace(best, claim)
-        elif is_strong and _BACKWARD.search(claim.text):
+        elif is_strong and not is_done and _BACKWARD.search(claim.text):
             self._withdraw(claim, older)
         self._correct_goal(claim, older)
 
     def _score(self, old: Terms, new: Terms, is_strong: bool) -> float:
         """Return the share of the topic that two sentences have in common; rare terms count more."""
-        common = old.all & new.all
+        common = (old.all & new.all) - _DENIALS
         if not common or not (is_strong or common - old.values):
             return 0.0
         topic_a, topic_b = old.all - (old.values - common), new.all - (new.values - common)

@@ -49,7 +49,7 @@ _WORTH: dict[Kind, float] = {
     "decision": 14.0,
     "value": 12.0,
     "open": 9.0,
-    "asked": 3.0,
+    "asked": 6.0,
     "said": 1.0,
 }
 _OF_ASSISTANT: dict[Kind, float] = {
@@ -63,6 +63,8 @@ _OF_ASSISTANT: dict[Kind, float] = {
 }
 """The part that a statement of the model is worth."""
 _SPECIFIC = re.compile(r"\d[\w.:,/%-]*|[A-Z]\w+|[\w]+[_./@-]\w+|[\"“«「`][^\"”»」`]{1,60}[\"”»」`]")
+_SHAPED = re.compile(r"\d|\w[_/@]\w|[a-z][A-Z]")
+"""A number or an identifier."""
 _IS_GOAL = re.compile(
     r"(?:\W*\w+\W+){0,4}?(?:goal|aim|objective|ziel|objectif|objetivo|obiettivo|цель)\s*(?::|=|\w{0,8} ?(?:is|ist|est|es|é|è)\b|[—-])"
     r"|目标是|目标：|目標は",
@@ -93,10 +95,10 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
         worth *= 1.2
     if signs & (Sign.FAILURE | Sign.NEGATION | Sign.HEDGE) and kind in ("said", "asked", "value"):
         worth *= 1.3
-    if kind in ("asked", "said", "open"):
+    if kind == "said" or (kind == "asked" and signs & Sign.QUESTION):
         worth *= 0.5 + age
     if signs & Sign.QUESTION and kind == "asked":
-        worth *= 0.3
+        worth *= 0.2
     if kind in ("asked", "said", "value", "decision") and is_small_talk(text):
         worth, kind = _SMALL_TALK, "said" if speaker == "assistant" else "asked"
     if len(text) > _LONGEST:
@@ -124,4 +126,6 @@ def _kind(text: str, signs: Sign, speaker: Speaker) -> Kind:
         return "open"
     if signs & (Sign.NEGATION | Sign.HEDGE) and _SPECIFIC.search(text, 1):
         return "value"
-    return "said" if speaker == "assistant" else "asked"
+    if speaker == "assistant":
+        return "said"
+    return "value" if _SHAPED.search(text) else "asked"

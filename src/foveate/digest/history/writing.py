@@ -6,6 +6,7 @@ Code copies or counts everything in a digest, so nothing is invented, and the sa
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...core.messages import Message
@@ -59,10 +60,14 @@ names that later calls used as whole lines of the same size.
 """
 _VITAL, _ASSISTANT = 0.8, 0.2
 """Shares of the room for what a user or a system message said that binds, and for what the model said."""
-_SHARES = {DONE: 0.22, ERRORS: 0.07, FOUND: 0.15}
+_SHARES = {VALUES: 0.07, ERRORS: 0.07, DONE: 0.22, FOUND: 0.15}
 _COMPARED = 6
 """Statements are compared with each other up to this many times the room, the heaviest first."""
 _LAST = 0.08
+_FILLED = 20_000
+"""Characters of a result whose lines may fill the room."""
+_FORMULA = 4
+"""Words of a beginning. Statements without other worth that share it are formulas."""
 _GOAL = 300
 """Characters of the first request that are the goal. The rest of it is what the user asked."""
 _FOCUS = 40.0
@@ -93,6 +98,10 @@ def digest_messages(
         selection.left = free - len(text)
     if selection.left > 40:
         selection.add(reader.rest(), selection.left)
+        for message in reversed(messages if selection.left > room // 50 else ()):
+            selection.add(reader.lines_of(message), selection.left)
+            if selection.left <= room // 50:
+                break
         text = selection.text(_ORDER) + (head + ", ".join(kept) if kept else "")
     if missing := [name for name in required if name not in text]:
         text += f"\n\n{_REFERRED}{', '.join(missing)}"
@@ -145,7 +154,11 @@ class _Reader:
         self._carry_on(previous)
         for i, message in enumerate(messages):
             self._read(message, (i + 1) / len(messages))
-        self.statements = _without_copies(self.statements)
+        newer = tuple(f"{about}: " for about in self._steps.pairs)
+        self.statements = [
+            one for one in _without_copies(self.statements) if one.speaker != "summary" or not one.text.startswith(newer)
+        ]
+        self._discount_formulas()
         self.stale = self._settle()
 
     # --------------------------------------------------------------------------------------------------- reading
@@ -236,6 +249,14 @@ class _Reader:
             (message.text for message in reversed(messages) if message.role == "assistant" and message.text.strip()), ""
         )
 
+    def _discount_formulas(self) -> None:
+        """Lower the weight of statements that begin like many others: formulas say little."""
+        plain = [one for one in self.statements if one.kind in ("asked", "said")]
+        begins = [" ".join(one.text.casefold().split(maxsplit=_FORMULA)[:_FORMULA]) for one in plain]
+        times = Counter(begins)
+        for one, begin in zip(plain, begins, strict=True):
+            one.weight *= min(1.0, 2.0 / times[begin])
+
     def _settle(self) -> frozenset[str]:
         """Remove statements that later ones replace. Returns the values that no longer hold."""
         room, kept = _COMPARED * max(self._room, 2_000), set[int]()
@@ -264,14 +285,15 @@ class _Reader:
         vital = [line for line, one in zip(lines, self.statements, strict=True) if self._is_vital(one)]
         selection.add(vital, int(room * _VITAL))
         for_lines = int(room * (1 - _NAMES))
-        used = room - selection.left
-        selection.add(self._last_lines(), min(int(room * _LAST), room - used))
-        others = [line for line in lines if line not in vital]
-        selection.add(others, min(int(room * _ASSISTANT), for_lines))
         steps = self._step_lines()
         for title, share in _SHARES.items():
             chosen = [line for line in steps if line.title == title]
-            selection.add(chosen, min(int(room * share), for_lines - (room - selection.left)))
+            most = for_lines - (room - selection.left) if title in (DONE, FOUND) else room
+            selection.add(chosen, min(int(room * share), most))
+            if title == ERRORS:
+                selection.add(self._last_lines(), min(int(room * _LAST), for_lines - (room - selection.left)))
+                others = [line for line, one in zip(lines, self.statements, strict=True) if not self._is_vital(one)]
+                selection.add(others, min(int(room * _ASSISTANT), for_lines - (room - selection.left)))
         selection.add([*lines, *steps], for_lines - (room - selection.left))
         self._rest = [*lines, *steps]
         return selection
@@ -279,6 +301,13 @@ class _Reader:
     def rest(self) -> list[Line]:
         """Return all lines, for the room that names leave."""
         return self._rest
+
+    def lines_of(self, message: Message) -> list[Line]:
+        """Return the whole lines of a result, for the room that nothing else fills."""
+        if message.role != "tool":
+            return []
+        lines = (" ".join(line.split()) for line in message.text[:_FILLED].splitlines())
+        return [Line(FOUND, line, 1.0, i, False) for i, line in enumerate(lines) if 20 <= len(line) <= 160]
 
     @staticmethod
     def _is_vital(statement: Statement) -> bool:
@@ -292,7 +321,7 @@ class _Reader:
 
     def _step_lines(self) -> list[Line]:
         lines = list(self._lines)
-        found = [(DONE, self._steps.done()), (ERRORS, self._steps.errors.items()), (FOUND, self._steps.findings.items())]
+        found = [(DONE, self._steps.done()), (ERRORS, self._steps.errors.items()), (VALUES, self._steps.values()), (FOUND, self._steps.findings.items())]
         for title, pairs in found:
             mark = "" if title == FOUND else _BULLET
             for text, weight in pairs:
