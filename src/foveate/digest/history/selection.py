@@ -31,6 +31,8 @@ class Line(Struct, gc=False):
         return self.weight / (40 + len(self.text))
 
 
+_SHORTEST = 4
+"""Characters that hold no name."""
 _TITLE = 5
 """Characters that a section takes besides its title: the mark, the line end, and the empty line before it."""
 
@@ -91,6 +93,8 @@ def take_fitting(names: Iterable[str], room: int) -> list[str]:
     """Return the first of these names that fit into `room` characters, separated by commas."""
     kept: list[str] = []
     for name in names:
+        if room <= _SHORTEST:
+            break
         if len(name) + 2 <= room:
             kept.append(name)
             room -= len(name) + 2

@@ -7,13 +7,12 @@ depends on a subject.
 from __future__ import annotations
 
 import re
-from enum import IntFlag
 
-__all__ = ["Sign", "is_small_talk", "signs_of"]
+__all__ = ["Sign", "is_small_talk", "one_of", "signs_of", "words"]
 
 
-class Sign(IntFlag):
-    """What a statement does. A statement may have several signs."""
+class Sign:
+    """What a statement does, as bits of a number: a statement may have several signs."""
 
     NONE = 0
     BINDING = 1
@@ -40,174 +39,229 @@ class Sign(IntFlag):
     """It gives a value: a number, a name or an identifier after `is`, `=`, `to` or the like."""
 
 
-_WORDS: dict[Sign, str] = {
-    Sign.BINDING: """
-        never always must mustn't mustnt only don't dont cannot can't until unless forbidden forbid prohibited required
-        require requires mandatory strictly exclusively limit limits limited budget deadline maximum minimum max min cap
-        capped ceiling avoid ensure except banned ban disallowed confidential requirement constraint rule policy shall
-        shouldn't should refrain permitted allowed insist essential critical important without no-go
-        nie niemals immer muss musst müssen müsst darf darfst dürfen nur keinesfalls verboten bis höchstens mindestens
-        maximal ausschließlich unbedingt frist grenze sollst sollen soll obergrenze budget pflicht vermeide vermeiden
-        jamais toujours doit dois devez doivent seulement uniquement interdit interdite interdits obligatoire faut évite
-        évitez limite sauf jusqu'à jusqu'au plafond maximum minimum délai
-        nunca siempre debe debes deben solo sólo únicamente jamás prohibido hasta máximo mínimo obligatorio evita evite
-        límite presupuesto salvo excepto plazo tope tiene tienes
-        sempre deve deves devem só somente apenas proibido proibida até obrigatório orçamento prazo exceto teto
-        mai devi devono soltanto vietato vietata fino massimo minimo obbligatorio bisogna limite scadenza tranne
-        никогда всегда должен должна должны должно нельзя только запрещено запрещается обязательно максимум минимум
-        бюджет лимит кроме срок предел обязан
-    """,
-    Sign.DECISION: """
-        decided decision decide decides agreed agree agreement settled settle chose chosen choose choosing picked pick
-        selected opted approved approve rejected because adopt adopted therefore prefer preferred conclusion concluded
-        since reason rationale signed confirmed
-        entschieden entscheidung beschlossen vereinbart weil gewählt abgelehnt genehmigt deshalb einigten
-        décidé décision choisi choisie convenu retenu parce approuvé rejeté
-        decidido decisión decidimos acordado acordamos elegimos elegido porque aprobado rechazado
-        decidiu decisão escolhemos escolhido combinamos aprovado
-        deciso decisione scelto abbiamo approvato concordato perché
-        решили решение решено выбрали договорились потому поскольку утвердили
-    """,
-    Sign.CHANGE: """
-        instead scratch correction corrected forget ignore disregard nevermind replace replaced replaces replacing
-        mistaken drop dropped dropping cancel cancelled canceled revert reverted withdraw withdrawn obsolete
-        outdated supersede superseded supersedes anymore switch switched switching retract overrule overruled void
-        rename abandon abandoned scrap scrapped lifted rescinded amended amend undo renamed misspoke meant
-        statt stattdessen vergiss vergessen korrektur geändert ändern wechseln ersetzt ersetze ersetzen
-        sondern widerrufen gestrichen anstatt umsteigen
-        plutôt oublie oubliez annule annulé remplace remplacé remplacer finalement corrige rectification
-        corrección olvida olvidar olvídate reemplaza reemplazar cancela cancelado cambiamos sustituye rectifico
-        correção esqueça esquece substitua substituir cancele cancelado mudamos trocar
-        invece correzione dimentica sostituisci sostituire annulla annullato cambiamo
+def words(text: str) -> frozenset[str]:
+    """Return the words of a list that is written as a text."""
+    return frozenset(text.split())
+
+
+def one_of(text: str) -> str:
+    """Return a pattern for one of the alternatives of a text, which `|` and line ends separate."""
+    return "|".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+_WORDS: dict[int, frozenset[str]] = {
+    Sign.BINDING: words("""
+        never always must mustn't mustnt only don't dont cannot can't until unless forbidden forbid prohibited
+        required require requires mandatory strictly exclusively limit limits limited budget deadline maximum
+        minimum max min cap capped ceiling avoid ensure except banned ban disallowed confidential requirement
+        constraint rule policy shall shouldn't should refrain permitted allowed insist essential critical
+        important without no-go nie niemals immer muss musst müssen müsst darf darfst dürfen nur keinesfalls
+        verboten bis höchstens mindestens maximal ausschließlich unbedingt frist grenze sollst sollen soll
+        obergrenze pflicht vermeide vermeiden jamais toujours doit dois devez doivent seulement uniquement
+        interdit interdite interdits obligatoire faut évite évitez limite sauf jusqu'à jusqu'au plafond délai
+        nunca siempre debe debes deben solo sólo únicamente jamás prohibido hasta máximo mínimo obligatorio
+        evita evite límite presupuesto salvo excepto plazo tope tiene tienes sempre deve deves devem só somente
+        apenas proibido proibida até obrigatório orçamento prazo exceto teto mai devi devono soltanto vietato
+        vietata fino massimo minimo obbligatorio bisogna scadenza tranne никогда всегда должен должна должны
+        должно нельзя только запрещено запрещается обязательно максимум минимум бюджет лимит кроме срок предел
+        обязан
+    """),
+    Sign.DECISION: words("""
+        decided decision decide decides agreed agree agreement settled settle chose chosen choose choosing
+        picked pick selected opted approved approve rejected because adopt adopted therefore prefer preferred
+        conclusion concluded since reason rationale signed confirmed entschieden entscheidung beschlossen
+        vereinbart weil gewählt abgelehnt genehmigt deshalb einigten décidé décision choisi choisie convenu
+        retenu parce approuvé rejeté decidido decisión decidimos acordado acordamos elegimos elegido porque
+        aprobado rechazado decidiu decisão escolhemos escolhido combinamos aprovado deciso decisione scelto
+        abbiamo approvato concordato perché решили решение решено выбрали договорились потому поскольку
+        утвердили
+    """),
+    Sign.CHANGE: words("""
+        instead scratch correction corrected forget ignore disregard nevermind replace replaced replaces
+        replacing mistaken drop dropped dropping cancel cancelled canceled revert reverted withdraw withdrawn
+        obsolete outdated supersede superseded supersedes anymore switch switched switching retract overrule
+        overruled void rename abandon abandoned scrap scrapped lifted rescinded amended amend undo renamed
+        misspoke meant statt stattdessen vergiss vergessen korrektur geändert ändern wechseln ersetzt ersetze
+        ersetzen sondern widerrufen gestrichen anstatt umsteigen plutôt oublie oubliez annule annulé remplace
+        remplacé remplacer finalement corrige rectification corrección olvida olvidar olvídate reemplaza
+        reemplazar cancela cancelado cambiamos sustituye rectifico correção esqueça esquece substitua substituir
+        cancele mudamos trocar invece correzione dimentica sostituisci sostituire annulla annullato cambiamo
         вместо исправление забудь забудьте отмена отменяется заменили замените поправка
-    """,
-    Sign.UPDATE: """
+    """),
+    Sign.UPDATE: words("""
         now new actually update updated change changed changes moved postponed extended raised lowered increased
-        reduced latest currently longer revised make set cut raise lower bump bumped extend becomes final finally
-        jetzt neu neue neuer neues ab aktualisiert erhöht gesenkt nunmehr tatsächlich
-        maintenant désormais nouveau nouvelle changé modifié passe
-        ahora nuevo nueva cambiado cambia cambió actualizado agora novo nova mudou atualizado
-        ora adesso nuovo nuova cambiato aggiornato теперь новый новая изменили изменился обновлено
-    """,
-    Sign.OPEN: """
+        reduced latest currently longer revised make set cut raise lower bump bumped extend becomes final
+        finally jetzt neu neue neuer neues ab aktualisiert erhöht gesenkt nunmehr tatsächlich maintenant
+        désormais nouveau nouvelle changé modifié passe ahora nuevo nueva cambiado cambia cambió actualizado
+        agora novo nova mudou atualizado ora adesso nuovo nuova cambiato aggiornato теперь новый новая изменили
+        изменился обновлено
+    """),
+    Sign.OPEN: words("""
         open pending undecided unclear unresolved todo tbd waiting awaiting awaits blocked outstanding unknown
-        unanswered unsettled remaining remains
-        offen ungeklärt unklar ausstehend aussteht warten attente ouvert incertain pendiente pendientes falta abierto
-        pendente aberto falta sospeso aperto открыт открытым неясно ожидает
-    """,
-    Sign.FAILURE: """
-        error errors failed fails failing failure fail crash crashed crashes exception timeout timeouts broken broke
-        denied refused bug regression corrupt corrupted leak outage crashing hangs stuck unreachable
-        fehler fehlgeschlagen abgestürzt kaputt scheitert erreur échec échoué panne échoue falló fallo fallos erro
-        falhou falha errore fallito guasto ошибка ошибки сбой упал
-    """,
-    Sign.NEGATION: """
-        not no none nothing neither nor isn't aren't wasn't weren't doesn't didn't won't wouldn't hasn't haven't couldn't
-        nicht kein keine keinen keiner keinem nichts pas aucun aucune rien ni não nem nenhum nada ningún ninguna non
-        nessun nessuna niente не нет ни
-    """,
-    Sign.HEDGE: """
+        unanswered unsettled remaining remains offen ungeklärt unklar ausstehend aussteht warten attente ouvert
+        incertain pendiente pendientes falta abierto pendente aberto sospeso aperto открыт открытым неясно
+        ожидает
+    """),
+    Sign.FAILURE: words("""
+        error errors failed fails failing failure fail crash crashed crashes exception timeout timeouts broken
+        broke denied refused bug regression corrupt corrupted leak outage crashing hangs stuck unreachable
+        fehler fehlgeschlagen abgestürzt kaputt scheitert erreur échec échoué panne échoue falló fallo fallos
+        erro falhou falha errore fallito guasto ошибка ошибки сбой упал
+    """),
+    Sign.NEGATION: words("""
+        not no none nothing neither nor isn't aren't wasn't weren't doesn't didn't won't wouldn't hasn't haven't
+        couldn't nicht kein keine keinen keiner keinem nichts pas aucun aucune rien ni não nem nenhum nada
+        ningún ninguna non nessun nessuna niente не нет ни
+    """),
+    Sign.HEDGE: words("""
         probably maybe perhaps likely might possibly unconfirmed apparently assume suspect unverified presumably
-        considering wonder wahrscheinlich vielleicht vermutlich eventuell könnte peut-être probablement probablemente
-        quizás quizá talvez provavelmente forse probabilmente возможно вероятно наверное
-    """,
-    Sign.GOAL: """
+        considering wonder wahrscheinlich vielleicht vermutlich eventuell könnte peut-être probablement
+        probablemente quizás quizá talvez provavelmente forse probabilmente возможно вероятно наверное
+    """),
+    Sign.GOAL: words("""
         goal goals aim objective task plan purpose mission priority ziel aufgabe vorhaben objectif tâche
         objetivo tarea meta tarefa obiettivo scopo compito цель задача
-    """,
+    """),
 }
-
-_PHRASES: dict[Sign, str] = {
-    Sign.BINDING: r"no (?:more|less|later|fewer|earlier|other|new) \w|at (?:most|least)|do not\b|may not\b|must not\b|off[- ]limits"
-    r"|make sure|from now on|keep in mind|before (?:you|we|any)|ask (?:me|us|first|before)|stay away|leave \w.{0,40} alone"
-    r"|up to \d|not to exceed|hands off|need to\b|needs to\b|have to\b|has to\b|under no|by (?:mon|tues|wednes|thurs|fri|satur|sun)day"
-    r"|hay que|tiene que|no se (?:puede|debe)|no (?:puede|debe)|não (?:pode|se pode)|ne (?:peut|peux)|non (?:si può|può)|kommt nicht in frage|il faut|non deve|ne doit|не более|не менее|не должн"
-    r"|auf keinen fall|nicht (?:mehr als|ohne|über)|pas plus|no más de|não mais (?:de|que)|ne \w+ (?:jamais|pas)",
-    Sign.CHANGE: r"no longer|any ?more\b|after all\b|final answer|no, \S|nein, \S|non, \S|doch nicht\b|korrigiere|never ?mind|scratch that|change of (?:plan|mind)|(?:new|neues|nuevo|novo|nuovo|nouvel) (?:goal|plan|task|objective|ziel|objetivo|obiettivo|objectif)\b|not \S+(?: \S+){0,3},? but\b|go(?:ing)? back to"
-    r"|take (?:that|it) back|my mistake|(?:is|are|was|were) replaced|replaced by|in place of|on second thought|hold off|call(?:ed)? off"
-    r"|from \S+(?: \S+)? to \S|not \S+ after all|no need to|need not|doesn't apply|does not apply|nicht mehr|kein\w* mehr|an stelle|anstelle"
-    r"|ne \S+ plus\b|n'\S+ plus\b|au lieu|à la place|ya no\b|en vez|en lugar|no \S+ sino|já não|não \S+ mais|em vez|em lugar|ao invés"
-    r"|non \S+ più|al posto|больше не|а не\b|(?<=, )(?:not|nicht|no|não|non|pas) \S",
-    Sign.OPEN: r"not yet|to be (?:decided|determined|confirmed|clarified)|need to (?:find out|decide|clarify|check)|don't know|do not know"
-    r"|noch nicht|en attente|en suspenso|por decidir|em aberto|in sospeso|ещё не|пока не|still (?:have|has|need|open|don't|unclear)",
-    Sign.DECISION: r"go(?:ing)? with|we(?:'ll| will) (?:use|go|keep|take|do)|let's (?:use|go|keep|take)|ruled out|in favou?r of|so that|due to"
-    r"|wir nehmen|nous prenons|vamos con|usaremos|vamos usar|useremo|берём|используем",
-    Sign.GOAL: r"(?:want|need) (?:you )?to\b|would like (?:you )?to|change of plan|new (?:plan|goal|task)|help me|switch entirely|instead of (?:that|this),? ",
-    Sign.FAILURE: r"does(?:n't| not) work|did(?:n't| not) work|timed out|exit code [1-9]|not found|nicht gefunden|no funciona|не работает"
-    r"|funktioniert nicht|ne (?:marche|fonctionne) pas|não funciona|non funziona",
+_PHRASES: dict[int, str] = {
+    Sign.BINDING: one_of(r"""
+        no (?:more|less|later|fewer|earlier|other|new) \w|at (?:most|least)|do not\b|may not\b|must not\b
+        off[- ]limits|make sure|from now on|keep in mind|before (?:you|we|any)|ask (?:me|us|first|before)|stay away
+        leave \w.{0,40} alone|up to \d|not to exceed|hands off|need to\b|needs to\b|have to\b|has to\b|under no
+        by (?:mon|tues|wednes|thurs|fri|satur|sun)day|hay que|tiene que|no se (?:puede|debe)|no (?:puede|debe)
+        não (?:pode|se pode)|ne (?:peut|peux)|non (?:si può|può)|kommt nicht in frage|il faut|non deve|ne doit
+        не более|не менее|не должн|auf keinen fall|nicht (?:mehr als|ohne|über)|pas plus|no más de
+        não mais (?:de|que)|ne \w+ (?:jamais|pas)
+    """),
+    Sign.CHANGE: one_of(r"""
+        no longer|any ?more\b|after all\b|final answer|no, \S|nein, \S|non, \S|doch nicht\b|korrigiere|never ?mind
+        scratch that|change of (?:plan|mind)
+        (?:new|neues|nuevo|novo|nuovo|nouvel) (?:goal|plan|task|objective|ziel|objetivo|obiettivo|objectif)\b
+        not \S+(?: \S+){0,3},? but\b|go(?:ing)? back to|take (?:that|it) back|my mistake
+        (?:is|are|was|were) replaced|replaced by|in place of|on second thought|hold off|call(?:ed)? off
+        from \S+(?: \S+)? to \S|not \S+ after all|no need to|need not|doesn't apply|does not apply|nicht mehr
+        kein\w* mehr|an stelle|anstelle|ne \S+ plus\b|n'\S+ plus\b|au lieu|à la place|ya no\b|en vez|en lugar
+        no \S+ sino|já não|não \S+ mais|em vez|em lugar|ao invés|non \S+ più|al posto|больше не|а не\b
+        (?<=, )(?:not|nicht|no|não|non|pas) \S
+    """),
+    Sign.OPEN: one_of(r"""
+        not yet|to be (?:decided|determined|confirmed|clarified)|need to (?:find out|decide|clarify|check)
+        don't know|do not know|noch nicht|en attente|en suspenso|por decidir|em aberto|in sospeso|ещё не|пока не
+        still (?:have|has|need|open|don't|unclear)
+    """),
+    Sign.DECISION: one_of(r"""
+        go(?:ing)? with|we(?:'ll| will) (?:use|go|keep|take|do)|let's (?:use|go|keep|take)|ruled out|in favou?r of
+        so that|due to|wir nehmen|nous prenons|vamos con|usaremos|vamos usar|useremo|берём|используем
+    """),
+    Sign.GOAL: one_of(r"""
+        (?:want|need) (?:you )?to\b|would like (?:you )?to|change of plan|new (?:plan|goal|task)|help me
+        switch entirely|instead of (?:that|this),? 
+    """),
+    Sign.FAILURE: one_of(r"""
+        does(?:n't| not) work|did(?:n't| not) work|timed out|exit code [1-9]|not found|nicht gefunden|no funciona
+        не работает|funktioniert nicht|ne (?:marche|fonctionne) pas|não funciona|non funziona
+    """),
 }
-_TRIGGERS = frozenset(
-    """no at do may must off make from keep before ask stay leave up not hands need needs have has under by hay tiene il
-    non ne не auf nicht pas não any never scratch change go going take my is are was were replaced in on hold call called
-    doesn't does kein keine keinen an n au à ya en já em ao al больше а don't noch por ещё пока still we we'll let's
-    ruled so due wir nous vamos usaremos useremo берём используем want would new help switch instead did didn't timed
-    exit funktioniert anymore after final""".split()
-)
+_TRIGGERS = words("""
+    after al an any anymore ao are ask at au auf before by call called change did didn't do does doesn't don't
+    due em en exit final from funktioniert go going hands has have hay help hold il in instead is já keep kein
+    keine keinen leave let's make may must my n ne need needs never new nicht no noch non not nous não off on
+    pas por replaced ruled scratch so stay still switch take tiene timed under up usaremos useremo vamos want
+    was we we'll were wir would ya à а берём больше ещё используем не пока
+""")
 """Words without which no phrase occurs."""
-
-_CJK: dict[Sign, str] = {
-    Sign.BINDING: "必须|不要|禁止|只能|绝不|绝对|不得|不能|一定|务必|切勿|始终|永远|最多|至少|预算|上限|限制|直到|除非|不许|不可|不准|截止|仅限|只用"
-    "|必ず|絶対|しないで|だけ|のみ|決して|常に|までに|以内|予算|期限|いけません|てはいけ|なければ|ないでください|てはならない|最大|最小|반드시|절대|항상|금지|마세요|예산|최대|최소",
-    Sign.DECISION: "决定|选择|选用|采用|因为|同意|批准|確定|決定|決め|採用|ことにし|ことにする|理由|ので|ため|결정|때문",
-    Sign.CHANGE: "改为|改成|改用|不再|而不是|更正|取消|换成|忘掉|忘了|作废|替换|代わりに|ではなく|じゃなく|変更|訂正|もう.{0,12}ない|やめ|取り消|切り替え|대신|취소|변경",
-    Sign.UPDATE: "现在|如今|目前|新的|更新|今後|今は|新しい|更新|이제|지금",
-    Sign.OPEN: "待定|未解决|尚未|待办|还没|不清楚|未定|未解決|保留|まだ|미정",
-    Sign.FAILURE: "失败|错误|异常|报错|崩溃|失敗|エラー|障害|오류|실패",
-    Sign.NEGATION: "不|没|无|ない|ません|않|안 ",
-    Sign.HEDGE: "可能|也许|大概|或许|かもしれ|おそらく|たぶん|아마",
-    Sign.GOAL: "目标|任务|计划|目的|目標|計画|목표",
+_WIDE_SIGNS: dict[int, str] = {
+    Sign.BINDING: one_of(r"""
+        必须|不要|禁止|只能|绝不|绝对|不得|不能|一定|务必|切勿|始终|永远|最多|至少|预算|上限|限制|直到|除非|不许
+        不可|不准|截止|仅限|只用|必ず|絶対|しないで|だけ|のみ|決して|常に|までに|以内|予算|期限|いけません|てはいけ
+        なければ|ないでください|てはならない|最大|最小|반드시|절대|항상|금지|마세요|예산|최대|최소
+    """),
+    Sign.DECISION: one_of(r"""
+        决定|选择|选用|采用|因为|同意|批准|確定|決定|決め|採用|ことにし|ことにする|理由|ので|ため|결정|때문
+    """),
+    Sign.CHANGE: one_of(r"""
+        改为|改成|改用|不再|而不是|更正|取消|换成|忘掉|忘了|作废|替换|代わりに|ではなく|じゃなく|変更|訂正
+        もう.{0,12}ない|やめ|取り消|切り替え|대신|취소|변경
+    """),
+    Sign.UPDATE: one_of(r"""
+        现在|如今|目前|新的|更新|今後|今は|新しい|更新|이제|지금
+    """),
+    Sign.OPEN: one_of(r"""
+        待定|未解决|尚未|待办|还没|不清楚|未定|未解決|保留|まだ|미정
+    """),
+    Sign.FAILURE: one_of(r"""
+        失败|错误|异常|报错|崩溃|失敗|エラー|障害|오류|실패
+    """),
+    Sign.NEGATION: one_of(r"""
+        不|没|无|ない|ません|않|안 
+    """),
+    Sign.HEDGE: one_of(r"""
+        可能|也许|大概|或许|かもしれ|おそらく|たぶん|아마
+    """),
+    Sign.GOAL: one_of(r"""
+        目标|任务|计划|目的|目標|計画|목표
+    """),
 }
-_SMALL = frozenset(
-    """thanks thank thx great ok okay perfect nice good cool sure hello hi hey welcome please got it sounds fine yes no
-    yep yeah awesome excellent wonderful appreciate cheers bye morning evening afternoon you your i i'm i'll im we the a
-    an and that that's thats is are so very much much well done job work lovely amazing brilliant super clear makes
-    sense understood noted right alright agreed anything else let me know know help happy to for of all ready when
-    with this on in be can could will would problem worries course lol haha hmm ah oh btw just one moment sec second
-    looks look good-looking interesting question glad hear hope day weekend coffee lunch back soon
-    danke super gut prima klar ja nein bitte hallo guten morgen tag alles passt ich du das ist sehr gerne verstanden
-    merci parfait bonjour bien oui non d'accord très c'est je vous gracias perfecto hola bueno bien sí vale muy es
-    obrigado obrigada perfeito olá bom sim muito grazie perfetto ciao bene sì molto спасибо отлично привет хорошо да""".split()
-)
+"""Signs in Chinese, Japanese and Korean, which have no spaces between words."""
+_SMALL = words("""
+    thanks thank thx great ok okay perfect nice good cool sure hello hi hey welcome please got it sounds fine
+    yes no yep yeah awesome excellent wonderful appreciate cheers bye morning evening afternoon you your i i'm
+    i'll im we the a an and that that's thats is are so very much well done job work lovely amazing brilliant
+    super clear makes sense understood noted right alright agreed anything else let me know help happy to for of
+    all ready when with this on in be can could will would problem worries course lol haha hmm ah oh btw just
+    one moment sec second looks look good-looking interesting question glad hear hope day weekend coffee lunch
+    back soon danke gut prima klar ja nein bitte hallo guten morgen tag alles passt ich du das ist sehr gerne
+    verstanden merci parfait bonjour bien oui non d'accord très c'est je vous gracias perfecto hola bueno sí
+    vale muy es obrigado obrigada perfeito olá bom sim muito grazie perfetto ciao bene sì molto спасибо отлично
+    привет хорошо да
+""")
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_BY_WORD: dict[str, Sign] = {}
-for _sign, _words in _WORDS.items():
-    for _word in _words.split():
+_BY_WORD: dict[str, int] = {}
+for _sign, _list in _WORDS.items():
+    for _word in _list:
         _BY_WORD[_word] = _BY_WORD.get(_word, Sign.NONE) | _sign
 _KNOWN = frozenset(_BY_WORD)
 _PHRASE = {sign: re.compile(rf"(?<!\w)(?:{pattern})") for sign, pattern in _PHRASES.items()}
-_GLYPHS = {sign: re.compile(pattern) for sign, pattern in _CJK.items()}
+_WIDE_SIGN = {sign: re.compile(pattern) for sign, pattern in _WIDE_SIGNS.items()}
 _VALUE = re.compile(
-    r"(?:\b(?:is|are|was|to|at|by|equals|becomes|ist|sind|auf|est|sont|es|son|é|è|sono|in|of)\s+(?:now |the |a )?|[=:：→]\s*|[为是はが]\s?)"
-    r"[\"'`«“$€£]?(?:\w*\d|[A-Z][\w.-]|[a-z]+[_./@-]\w)"
+    r"(?:\b(?:is|are|was|to|at|by|in|of|equals|becomes|ist|sind|auf|est|sont|es|son|é|è|sono)\s+(?:now |the |a )?"
+    r"|[=:：→]\s*|[为是はが]\s?)[\"'`«“$€£]?(?:\w*\d|[A-Z][\w.-]|[a-z]+[_./@-]\w)"
 )
-_REMINDS = re.compile(r"(?:don't|do not|never|not to) (?:forget|ignore)|vergiss nicht|nicht vergessen|n'oublie(?:z)? pas|no olvides")
+_REMINDS = re.compile(
+    r"(?:don't|do not|never|not to) (?:forget|ignore)|vergiss nicht|nicht vergessen|n'oublie(?:z)? pas|no olvides"
+)
 """Reminders, which withdraw nothing."""
-_DENIES = re.compile(r"\W*(?:not|nicht) (?!all|every|sure|yet|only|bad|much|a |the |that|so|really|too|very|alle|so|nur)\S")
+_DENIES = re.compile(
+    r"\W*(?:not|nicht) (?!all|every|sure|yet|only|bad|much|a |the |that|so|really|too|very|alle|nur)\S"
+)
 """A sentence that begins with `not`: it names what does not hold."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LONGEST = 1_000
 """Characters of a statement that are searched for signs: a longer one is data."""
+_SMALL_TALK = 120
+"""Characters of small talk."""
 
 
-def signs_of(statement: str) -> Sign:
+def signs_of(statement: str) -> int:
     """Return the signs of a statement."""
     plain = statement[:_LONGEST].casefold()
-    if not plain.isascii():
+    is_ascii = plain.isascii()
+    if not is_ascii:
         plain = plain.replace("’", "'")
     if "for" in plain or "verg" in plain or "olvid" in plain or "oubli" in plain:
         plain = _REMINDS.sub(" ", plain)
-    words = set(_WORD.findall(plain))
+    found = set(_WORD.findall(plain))
     signs = Sign.NONE
-    for word in _KNOWN & words:
+    for word in _KNOWN & found:
         signs |= _BY_WORD[word]
-    if not _TRIGGERS.isdisjoint(words):
+    if not _TRIGGERS.isdisjoint(found):
         for sign, pattern in _PHRASE.items():
             if not signs & sign and pattern.search(plain):
                 signs |= sign
     if signs & Sign.NEGATION and _DENIES.match(plain):
         signs |= Sign.CHANGE
-    if not plain.isascii() and _WIDE.search(plain):
-        for sign, pattern in _GLYPHS.items():
+    if not is_ascii and _WIDE.search(plain):
+        for sign, pattern in _WIDE_SIGN.items():
             if pattern.search(plain):
                 signs |= sign
     if _VALUE.search(statement, 0, _LONGEST):
@@ -219,7 +273,7 @@ def signs_of(statement: str) -> Sign:
 
 def is_small_talk(statement: str) -> bool:
     """Return whether a statement says nothing but thanks, greetings and consent."""
-    if len(statement) > 120 or any(map(str.isdigit, statement)):
+    if len(statement) > _SMALL_TALK or any(map(str.isdigit, statement)):
         return False
-    words = _WORD.findall(statement.casefold().replace("’", "'"))
-    return bool(words) and sum(word not in _SMALL for word in words) <= len(words) // 6
+    found = _WORD.findall(statement.casefold().replace("’", "'"))
+    return bool(found) and sum(word not in _SMALL for word in found) <= len(found) // 6

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .signs import one_of
+
 __all__ = ["cut_at_clause", "split_sentences", "split_statements"]
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -26,31 +28,37 @@ _ABBREVIATION = re.compile(
 )
 """The end of a piece that only looks like the end of a sentence: an abbreviation or an initial."""
 _LEANS = re.compile(
-    r"(?:but|except|unless|otherwise|because|since then|though|although|however|it|its|it's|that|that's|this|these|those|they|them"
-    r"|not even|even if|only if|only when|also not|nor|neither|likewise|same for|same goes|the same|the reason|reason:|so that"
-    r"|and|or|then|until|in that case|if not|if so|which|he|she|either"
-    r"|aber|außer|ausser|sonst|weil|denn|allerdings|es|das|dies|diese|sie|auch nicht|und|oder|jedoch|nur wenn|grund"
-    r"|mais|sauf|sinon|parce que|car|toutefois|cela|ça|ce|il|elle|ils|et|ou"
-    r"|pero|salvo|excepto|porque|sin embargo|eso|esto|y|o"
-    r"|mas|exceto|isso|isto|e|ou|porém"
-    r"|ma|tranne|perché|però|questo|quello"
-    r"|но|кроме|иначе|потому|однако|это|и|или"
-    r")\b|但|不过|除非|否则|因为|而且|并且|它|这|ただし|しかし|でも|なぜなら|それ|これ|また",
+    "(?:"
+    + one_of("""
+        but|except|unless|otherwise|because|since then|though|although|however|it|its|it's|that|that's|this|these
+        those|they|them|not even|even if|only if|only when|also not|nor|neither|likewise|same for|same goes|the same
+        the reason|reason:|so that|and|or|then|until|in that case|if not|if so|which|he|she|either|aber|außer|ausser
+        sonst|weil|denn|allerdings|es|das|dies|diese|sie|auch nicht|und|oder|jedoch|nur wenn|grund|mais|sauf|sinon
+        parce que|car|toutefois|cela|ça|ce|il|elle|ils|et|ou|pero|salvo|excepto|porque|sin embargo|eso|esto|y|o|mas
+        exceto|isso|isto|e|ou|porém|ma|tranne|perché|però|questo|quello|но|кроме|иначе|потому|однако|это|и|или
+    """)
+    + r")\b|但|不过|除非|否则|因为|而且|并且|它|这|ただし|しかし|でも|なぜなら|それ|これ|また",
     re.IGNORECASE,
 )
 """The beginning of a sentence that qualifies the one before it."""
 _WAITS = re.compile(r"[^.!?]{0,40}[:：—-]\s*\Z|\W*(?:[^\W_]+\W+){0,3}[^\W_]+\W*\Z")
 """An opening of at most four words, or one that ends with a colon."""
 _TURNS = re.compile(
-    r"\b(?:scratch|correction|corrected|actually|wait|sorry|forget|never ?mind|ignore|disregard|oops|update|change|changed|new|plan"
-    r"|no|stop|hold|decision|note|important|reminder|rule|korrektur|vergiss|moment|nein|änderung|entscheidung|wichtig|correction"
-    r"|oublie|oubliez|non|attends|changement|décision|corrección|olvida|olvídalo|espera|cambio|correção|esqueça|espere|mudança"
-    r"|correzione|dimentica|aspetta|cambio|исправление|забудь|стоп|нет|решение)\b|更正|等等|取消|注意|訂正|待って",
+    r"\b(?:"
+    + one_of("""
+        scratch|correction|corrected|actually|wait|sorry|forget|never ?mind|ignore|disregard|oops|update|change
+        changed|new|plan|no|stop|hold|decision|note|important|reminder|rule|korrektur|vergiss|moment|nein|änderung
+        entscheidung|wichtig|correction|oublie|oubliez|non|attends|changement|décision|corrección|olvida|olvídalo
+        espera|cambio|correção|esqueça|espere|mudança|correzione|dimentica|aspetta|cambio|исправление|забудь|стоп
+        нет|решение
+    """)
+    + r")\b|更正|等等|取消|注意|訂正|待って",
     re.IGNORECASE,
 )
 """Words of an opening that changes the meaning of the next sentence."""
 _LONGEST_GROUP = 320
 """Characters of sentences that stay together; a longer qualification becomes a statement of its own."""
+_CLOSES = ".!?:;。！？"
 _WRAPPED = 48
 """Least length of a line that may end in the middle of a sentence."""
 _LONGEST_TEXT = 1 << 20
@@ -102,7 +110,8 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
             continue
         plain = " ".join(line.split())
         match = _ITEM.match(line) if plain else None
-        goes_on = bool(parts and plain) and match is None and len(parts[-1]) >= _WRAPPED and parts[-1][-1] not in ".!?:;。！？"
+        is_open = bool(parts) and len(parts[-1]) >= _WRAPPED and parts[-1][-1] not in _CLOSES
+        goes_on = is_open and bool(plain) and match is None
         if not goes_on and parts:
             yield " ".join(parts), is_item
             parts = []
@@ -144,9 +153,9 @@ def _cut(text: str) -> Iterator[str]:
     for match in _END.finditer(text):
         piece = text[begin : match.end()].strip()
         after = text[match.end() : match.end() + 1]
-        if after and match[0][0] in ".…" and not (_OPENS.match(after) and not after.islower()):
-            if not _IDENTIFIER.match(text, match.end()):
-                continue  # A dot before a small letter ends no sentence.
+        is_dot = match[0][0] in ".…" and bool(after) and (after.islower() or not _OPENS.match(after))
+        if is_dot and not _IDENTIFIER.match(text, match.end()):
+            continue  # A dot before a small letter ends no sentence.
         if match[0][0] == "." and _ABBREVIATION.search(piece[-12:]):
             continue
         if piece:

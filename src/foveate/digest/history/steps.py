@@ -6,13 +6,14 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import nlargest
 from typing import Any
 
 from ...core.messages import Message, ToolCall, ToolResult
 from ..names import names_in, worth_of
 from .statements import cut_at_clause
 
-__all__ = ["Steps", "argument_text", "error_lines", "rank_names", "target_of"]
+__all__ = ["Steps", "argument_text", "error_lines", "target_of"]
 
 _STEP = 200
 """Characters of a line about steps."""
@@ -22,6 +23,8 @@ _TARGET = 120
 _ERROR = 240
 _LEAST = 1.0
 """Least weight of a listed name: below it, a tool mentioned the name once, long ago."""
+_RANKED = 5_000
+"""Names that are compared by their worth, the most used first."""
 _PLACES = 60
 """Names of one result that are searched for their lines, the most used first."""
 
@@ -37,7 +40,12 @@ class Steps:
     def __init__(self, messages: Sequence[Message], focus: Sequence[str]) -> None:
         self._focus = focus
         self._calls = {call.call_id: call for message in messages for call in message.calls if call.call_id}
-        self._used = count_uses(messages)
+        self._names = [frozenset(names_in(message.text)) for message in messages]
+        self._argument_names = [
+            [frozenset(names_in(argument_text(call))) for call in message.calls] for message in messages
+        ]
+        self._tool = [message.role == "tool" for message in messages]
+        self._used = self._count_uses()
         self._done: dict[str, dict[str, tuple[float, int]]] = {}
         self._named: set[str] = set()
         self.pairs: dict[str, tuple[str, float]] = {}
@@ -53,8 +61,8 @@ class Steps:
         weight, times = targets.get(target, (0.0, 0))
         targets[target] = (weight + 0.2 + age, times + 1)
 
-    def add_result(self, result: ToolResult, age: float) -> None:
-        """Read a result: a failure that it reports, and its lines with names."""
+    def add_result(self, place: int, result: ToolResult, age: float) -> None:
+        """Read a result: a failure that it reports, its values, and its lines with names."""
         call = self._calls.get(result.call_id)
         about = cut_at_clause(f"{call.name} {target_of(call)}" if call else result.name, 80)
         lines = error_lines(result.text, 1)  # Many tools print a failure without reporting one.
@@ -64,7 +72,7 @@ class Steps:
         for line in lines:
             self.errors[f"{about}: {cut_at_clause(line, _ERROR)}"] = weight
         self._add_pairs(result.text, about, age)
-        self.add_text(result.text, age)
+        self.add_text(place, result.text, age)
 
     def _add_pairs(self, text: str, about: str, age: float) -> None:
         """Keep a short result that consists of values with their keys. A later one of the same call replaces it."""
@@ -81,20 +89,52 @@ class Steps:
         for about, (pairs, age) in self.pairs.items():
             yield f"{about}: {pairs}", 1.0 + age
 
-    def add_text(self, text: str, age: float) -> None:
-        """Keep lines of a tool's text that have new names in use, or words of the focus."""
-        new = {name for name in names_in(text) if name not in self._named}
+    def add_text(self, place: int, text: str, age: float) -> None:
+        """Keep lines of a tool's text that have new names in use, or words of the focus.
+
+        `place`: the index of its message.
+        """
+        new = (self._names[place] & self._used.keys()) - self._named
         self._named |= new
-        used = sorted((name for name in new if name in self._used), key=lambda name: (-self._used[name], name))
+        used = sorted(new, key=lambda name: (-self._used[name], name))
         for name in used[:_PLACES]:
             line = _line_around(text, text.find(name))
             if line and line not in self.findings:
                 value = sum(min(3, self._used[other]) for other in set(names_in(line))) / 3
                 self.findings[line] = age + value
         for word in self._focus:
-            for match in _LINES_WITH(word).finditer(text):
+            for match in _lines_with(word).finditer(text):
                 if line := " ".join(match[0].split()):
                     self.findings.setdefault(line, age + 0.5)
+
+    def _count_uses(self) -> Counter[str]:
+        """Count the messages whose calls or text hold each name; results of tools do not count."""
+        used: Counter[str] = Counter()
+        for names, of_calls, is_tool in zip(self._names, self._argument_names, self._tool, strict=True):
+            for more in of_calls:
+                used.update(more)
+            if not is_tool:
+                used.update(names)
+        return used
+
+    def rank_names(self, known: Iterable[str]) -> list[str]:
+        """Return the names that are worth listing, the best first. `known`: the names of an earlier digest."""
+        weights: defaultdict[str, float] = defaultdict(float)
+        for i, (names, of_calls) in enumerate(zip(self._names, self._argument_names, strict=True)):
+            age = 0.5 + (i + 1) / len(self._names)
+            weight = age if self._tool[i] else 2 * age
+            for name in names:
+                weights[name] += weight
+            for more in of_calls:
+                for name in more:
+                    weights[name] += 2 * age
+        for i, name in enumerate(known):
+            weights[name] += _LEAST + 1e-6 / (i + 1)  # Names that are only known keep their order.
+        pairs = [pair for pair in weights.items() if pair[1] >= _LEAST]
+        if len(pairs) > _RANKED:
+            pairs = nlargest(_RANKED, pairs, key=lambda pair: (pair[1], pair[0]))
+        pairs.sort(key=lambda pair: (-pair[1] * worth_of(pair[0]), pair[0]))
+        return [name for name, _ in pairs]
 
     def done(self) -> Iterator[tuple[str, float]]:
         """Yield lines such as `read: a.py ×2, b.py` with their weights, tool by tool."""
@@ -102,7 +142,7 @@ class Steps:
             yield from _grouped(name, targets)
 
 
-def _LINES_WITH(word: str) -> re.Pattern[str]:
+def _lines_with(word: str) -> re.Pattern[str]:
     return re.compile(rf"^.{{0,{_LINE // 2}}}{re.escape(word)}.{{0,{_LINE // 2}}}$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -171,7 +211,10 @@ _CLAIM = re.compile(
     r"|.{0,30}exit (?:code|status)[: ]+[1-9])"
 )
 """The beginning of a line that reports an error, as compilers, shells, tests and tracebacks print it."""
-_MAY_CLAIM = re.compile(r"E   |[Ee]rror|[Ee]xception|Failure|[Ff]a(?:tal|iled)|panic|FA|ERROR|No such|not found|denied|exit ")
+_MAY_CLAIM = re.compile(
+    r"E   |[Ee]rror|[Ee]xception|Failure|[Ff]a(?:tal|iled)|panic|FA|ERROR|No such|not found|denied|exit "
+)
+"""Text without which no line reports an error."""
 
 
 def error_lines(text: str, most: int = 3) -> list[str]:
@@ -186,30 +229,3 @@ def error_lines(text: str, most: int = 3) -> list[str]:
             found.append(line)
         place = end + 1
     return found
-
-
-def count_uses(messages: Sequence[Message]) -> Counter[str]:
-    """Count the messages whose calls or text hold each name; results of tools do not count."""
-    used: Counter[str] = Counter()
-    for message in messages:
-        for call in message.calls:
-            used.update(set(names_in(argument_text(call))))
-        if message.role != "tool":
-            used.update(set(names_in(message.text)))
-    return used
-
-
-def rank_names(messages: Sequence[Message], known: Iterable[str]) -> list[str]:
-    """Return the names that are worth listing, the best first. `known`: the names of an earlier digest."""
-    weights: defaultdict[str, float] = defaultdict(float)
-    for i, message in enumerate(messages):
-        age = 0.5 + (i + 1) / len(messages)
-        for name in set(names_in(message.text)):
-            weights[name] += age if message.role == "tool" else 2 * age
-        for call in message.calls:
-            for name in set(names_in(argument_text(call))):
-                weights[name] += 2 * age
-    for i, name in enumerate(known):
-        weights[name] += _LEAST + 1e-6 / (i + 1)  # Names that are only known keep their order.
-    ranked = sorted(weights.items(), key=lambda pair: (-pair[1] * worth_of(pair[0]), pair[0]))
-    return [name for name, weight in ranked if weight >= _LEAST]

@@ -7,13 +7,14 @@ their subject, both hold.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from .signs import Sign, signs_of
+from .signs import Sign, one_of, signs_of, words
 from .statements import split_sentences
 from .terms import Terms, kind_of_value, terms_of
 from .weights import Statement
@@ -21,34 +22,51 @@ from .weights import Statement
 __all__ = ["Superseded", "find_superseded"]
 
 _NAMED = re.compile(
-    r"(?<!\w)(?:instead of|rather than|in place of|no longer(?: (?:use|using|need|want))?|replac(?:e|es|ed|ing)|drop(?:ped|ping)?|forget"
-    r"|scrap|abandon|cancel(?:led)?|not|from|ignore|disregard|any ?more|scratch|statt|anstatt|nicht mehr|nicht|vergiss|au lieu (?:de |d')"
-    r"|plutôt que|oublie|ne \w+ plus|en vez de|en lugar de|ya no|olvida|em vez de|já não|esqueça|invece (?:di|del)|non più|dimentica"
-    r"|вместо|больше не|забудь)\s+"
-    r"(?:about |the |using |use |to |in |on |at |with |for |das |die |den |le |la |les |el |los |o |a |il )*"
+    r"(?<!\w)(?:"
+    + one_of(r"""
+        instead of|rather than|in place of|no longer(?: (?:use|using|need|want))?|replac(?:e|es|ed|ing)
+        drop(?:ped|ping)?|forget|scrap|abandon|cancel(?:led)?|not|from|ignore|disregard|any ?more|scratch|statt
+        anstatt|nicht mehr|nicht|vergiss|au lieu (?:de |d')|plutôt que|oublie|ne \w+ plus|en vez de|en lugar de
+        ya no|olvida|em vez de|já não|esqueça|invece (?:di|del)|non più|dimentica|вместо|больше не|забудь
+    """)
+    + r")\s+(?:(?:about|the|using|use|to|in|on|at|with|for|das|die|den|le|la|les|el|los|o|a|il) )*"
     r"(\S+(?:\s+\S+){0,3})",
     re.IGNORECASE,
 )
 """What a correction names as no longer valid: up to four words."""
-_NAMED_WIDE = re.compile(r"(?:不再(?:用|使用)?|而不是|取消|忘掉|作废|不用)([^，。；,.]{1,12})|([^、。,.はを]{1,12})(?:ではなく|の代わりに|をやめ)")
+_NAMED_WIDE = re.compile(
+    r"(?:不再(?:用|使用)?|而不是|取消|忘掉|作废|不用)([^，。；,.]{1,12})|([^、。,.はを]{1,12})(?:ではなく|の代わりに|をやめ)"
+)
 _AFTER_NAMED = re.compile(
-    r"[,.;:!?](?=\s)|[，。；]|\b(?:but|with|to|for|and|in|on|sondern|mais|sino|mas|ma|durch|por|par|any ?more|entirely)\b"
+    r"[,.;:!?](?=\s)|[，。；]"
+    r"|\b(?:but|with|to|for|and|in|on|any ?more|entirely|sondern|durch|mais|par|sino|por|mas|ma)\b"
 )
 _BACKWARD = re.compile(
-    r"(?<!\w)(?:scratch that|forget (?:that|it|this|what)|never ?mind|ignore that|disregard that|take that back|vergiss das|oublie ça"
-    r"|oubliez ça|olvida eso|olvídalo|esqueça isso|dimenticalo|забудь это)",
+    r"(?<!\w)(?:"
+    + one_of(r"""
+        scratch that|forget (?:that|it|this|what)|never ?mind|ignore that|disregard that|take that back|vergiss das
+        oublie ça|oubliez ça|olvida eso|olvídalo|esqueça isso|dimenticalo|забудь это
+    """)
+    + ")",
     re.IGNORECASE,
 )
 """A withdrawal of what was said just before."""
 _NEW_GOAL = re.compile(
-    r"(?<!\w)(?:change of plan|new (?:plan|goal|task|objective)|(?:goal|task|plan|objective|aim) (?:is|has changed|changed|changes)"
-    r"|switch entirely|das (?:neue )?ziel ist|neues ziel|planänderung|changement de plan|cambio de plan|mudança de plan|cambio di)",
+    r"(?<!\w)(?:"
+    + one_of(r"""
+        change of plan|new (?:plan|goal|task|objective)
+        (?:goal|task|plan|objective|aim) (?:is|has changed|changed|changes)|switch entirely|das (?:neue )?ziel ist
+        neues ziel|planänderung|changement de plan|cambio de plan|mudança de plan|cambio di
+    """)
+    + ")",
     re.IGNORECASE,
 )
-_DENIALS = frozenset(("not", "never", "no", "nicht", "nie", "kein", "pas", "jamais", "nunca", "não", "non", "mai", "не"))
+_DENIALS = words("not never no nicht nie kein pas jamais nunca não non mai не")
 """Terms that say nothing about a topic."""
 _POSTED = 40
 """Sentences of one term that are compared, the newest first."""
+_RAREST = 12
+"""Terms of a sentence by which older ones are found, the rarest first."""
 _SCORE = 0.3
 """Share of the topic that a correction and what it corrects have in common, at least."""
 _WEAK_SCORE = 0.6
@@ -73,7 +91,7 @@ class _Claim(Struct, gc=False):
     owner: int
     text: str
     terms: Terms
-    signs: Sign
+    signs: int
     is_gone: bool = False
     outdated: frozenset[str] = frozenset()
 
@@ -145,8 +163,9 @@ class _Search:
     def _older(self, claim: _Claim) -> list[_Claim]:
         """Return the older sentences that share a term and that this one may replace, the newest first."""
         found: set[int] = set()
-        for term in claim.terms.places:
-            found.update(self.posted[term][-_POSTED:])
+        rarest = sorted(claim.terms.places, key=lambda term: len(self.posted.get(term, ())))
+        for term in rarest[:_RAREST]:
+            found.update(self.posted.get(term, ())[-_POSTED:])
         older = (self.claims[number] for number in sorted(found, reverse=True))
         return [one for one in older if not one.is_gone and self._may_replace(claim, one)]
 
@@ -159,7 +178,7 @@ class _Search:
 
     def _renew(self, claim: _Claim) -> None:
         """Replace older values of the same key."""
-        for old in self._older(claim):
+        for old in self._older(claim) if claim.terms.values else ():
             if _is_newer_value(old.terms, claim.terms, bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))):
                 self._replace(old, claim)
 
@@ -201,7 +220,7 @@ class _Search:
         return score
 
     def _sum(self, terms: Iterable[str]) -> float:
-        return sum(1.0 / (1.0 + len(self.posted[term]) ** 0.5) for term in terms)
+        return sum([1.0 / (1.0 + math.sqrt(len(self.posted.get(term, ())))) for term in terms])
 
     # ------------------------------------------------------------------------------------------------- replacing
 

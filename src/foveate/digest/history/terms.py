@@ -12,76 +12,80 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from ...core.caches import cached
+from .signs import one_of, words
 
 __all__ = ["Terms", "kind_of_value", "terms_of"]
 
 _WIDE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _WORD = rf"(?:(?!{_WIDE})\w)"
 _INNER = rf"(?:(?!{_WIDE})[\w./:@#&+%'’,-])"
-_TERM = re.compile(
-    rf"(?P<wide>{_WIDE}+)|(?P<word>[$€£¥]?{_WORD}(?:{_INNER}*(?:{_WORD}|[%€$£¥+#]))?)|(?P<link>[=→])"
-)
-_STOP = frozenset(
-    """a an the this that these those it its it's is are was were be been being am to of in on at by for from with as and
-    or but so if then than too very just also we you i he she they our your my his her their us me him them will would
-    shall can could should may do does did done have has had having there here what which who when where how why all any
-    each some such own same other into onto over under about up down out off please let's let lets we'll i'll you'll
-    we're i'm you're that's there's again still already yet only always must need needs want ok okay yes well right
-    der die das den dem des ein eine einen einem einer und oder aber ist sind war wir ihr sie er es ich du zu von im in
-    am auf für mit bei als auch noch bitte soll sollen muss müssen immer nur wird werden
-    le la les l un une des du de et ou est sont nous vous je tu il elle on pour avec dans sur par au aux que qui ce cette
-    el los las una unos y o es son en por para con del al que se lo su sus debe
-    os as um uma e é são em no na nos nas do da dos das por com ao à se deve
-    il lo gli i un uno una è sono di del della dei con per su da al alla che si deve
-    и в на с по для это мы вы он она они что как за из к у от до должен должны""".split()
-)
-_LIGHT = frozenset(
-    """use uses using used take go going keep pick choose have get put do make set say call called name named want like
-    think guess believe know see tell really nehmen nimm verwende verwenden nutze benutze mach machen denke glaube
-    heißt heisst utilise utiliser prends prendre mets usa usar utiliza toma pon use usem toma usi usare prendi
-    используй используйте возьми""".split()
-)
+_TERM = re.compile(rf"(?P<wide>{_WIDE}+)|(?P<word>[$€£¥]?{_WORD}(?:{_INNER}*(?:{_WORD}|[%€$£¥+#]))?)|(?P<link>[=→])")
+_STOP = words("""
+    a an the this that these those it its it's is are was were be been being am to of in on at by for from with
+    as and or but so if then than too very just also we you i he she they our your my his her their us me him
+    them will would shall can could should may do does did done have has had having there here what which who
+    when where how why all any each some such own same other into onto over under about up down out off please
+    let's let lets we'll i'll you'll we're i'm you're that's there's again still already yet only always must
+    need needs want ok okay yes well right der die das den dem des ein eine einen einem einer und oder aber ist
+    sind war wir ihr sie er es ich du zu von im auf für mit bei als auch noch bitte soll sollen muss müssen
+    immer nur wird werden le la les l un une de et ou est sont nous vous je tu il elle pour avec dans sur par au
+    aux que qui ce cette el los las una unos y o son en por para con del al se lo su sus debe os um uma e é são
+    em no na nos nas da dos com ao à deve gli uno è sono di della dei per alla che si и в на с по для это мы вы
+    он она они что как за из к у от до должен должны
+""")
+_LIGHT = words("""
+    use uses using used take go going keep pick choose have get put do make set say call called name named want
+    like think guess believe know see tell really nehmen nimm verwende verwenden nutze benutze mach machen denke
+    glaube heißt heisst utilise utiliser prends prendre mets usa usar utiliza toma pon usem usi usare prendi
+    используй используйте возьми
+""")
 """Verbs and names of acts without a topic of their own."""
-_PREPOSITIONS = frozenset(
-    """for of in on at from with by under inside per within für von im in am auf bei mit pour de du dans sur avec para en
-    con del do da no na com di nel per su для в на из от""".split()
-)
-_ARTICLES = frozenset(
-    "the a an our my your this that der die das den dem des ein eine einem le la les un une el los las o os um uma il lo".split()
-)
-_CHANGES = frozenset(
-    """now actually instead scratch correction corrected forget ignore disregard update updated change changed changes
-    new longer anymore final finally answer wait rename renamed raise raised lower lowered cut bump bumped extended
-    increased decreased reduced postponed moving replace replaced entirely completely rather wrong sorry mind never-mind nevermind latest revised currently switch switched moved make
-    set note reminder decision jetzt nun korrektur stattdessen statt geändert neu neue neuer neues vergiss nicht mehr
-    maintenant désormais plutôt correction changé nouveau nouvelle oublie ahora corrección nuevo nueva cambiado olvida
-    agora correção novo nova mudou esqueça ora adesso correzione nuovo nuova cambiato теперь исправление новый""".split()
-)
+_PREPOSITIONS = words("""
+    for of in on at from with by under inside per within für von im am auf bei mit pour de du dans sur avec para
+    en con del do da no na com di nel su для в на из от
+""")
+_ARTICLES = words("""
+    the a an our my your this that der die das den dem des ein eine einem le la les un une el los las o os um
+    uma il lo
+""")
+_CHANGES = words("""
+    now actually instead scratch correction corrected forget ignore disregard update updated change changed
+    changes new longer anymore final finally answer wait rename renamed raise raised lower lowered cut bump
+    bumped extended increased decreased reduced postponed moving replace replaced entirely completely rather
+    wrong sorry mind never-mind nevermind latest revised currently switch switched moved make set note reminder
+    decision jetzt nun korrektur stattdessen statt geändert neu neue neuer neues vergiss nicht mehr maintenant
+    désormais plutôt changé nouveau nouvelle oublie ahora corrección nuevo nueva cambiado olvida agora correção
+    novo nova mudou esqueça ora adesso correzione nuovo nuova cambiato теперь исправление новый
+""")
 """Words that announce a change: they are no part of the topic."""
-_LINKS = frozenset(
-    """is are was were be = → : equals becomes remains stays being called named heißt llama appelle chama ist sind war wird bleibt est sont sera es son será é
-    são è sono será fica являются равен будет составляет""".split()
-)
-_NUMBER_LINKS = _LINKS | frozenset(
-    """at to of by on for within than least most until after before from costs takes has have um auf am bis von nach vor
-    à de le pour avant après a en hasta antes até às em alle entro в на до к по""".split()
-)
-_NUMBERS = frozenset(
-    """one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty sixty ninety
-    hundred thousand million half zwei drei vier fünf sechs sieben acht neun zehn zwölf deux trois quatre cinq six sept
-    huit neuf dix dos tres cuatro cinco seis siete ocho nueve diez dois três quatro oito dez due tre quattro sei sette
-    otto dieci два три четыре пять шесть семь восемь девять десять""".split()
-)
-_DAYS = frozenset(
-    """monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
-    october november december today tomorrow tonight morgen montag dienstag mittwoch donnerstag freitag samstag sonntag
-    januar februar märz mai juni juli oktober dezember lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes
-    miércoles jueves viernes sábado domingo segunda terça quarta quinta sexta lunedì martedì mercoledì giovedì venerdì
-    sabato domenica понедельник вторник среда четверг пятница суббота воскресенье""".split()
-)
+_LINKS = words("""
+    is are was were be = → : equals becomes remains stays being called named heißt llama appelle chama ist sind
+    war wird bleibt est sont sera es son será é são è sono fica являются равен будет составляет
+""")
+_NUMBER_LINKS = _LINKS | words("""
+    at to of by on for within than least most until after before from costs takes has have um auf am bis von
+    nach vor à de le pour avant après a en hasta antes até às em alle entro в на до к по
+""")
+_NUMBERS = words("""
+    one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty sixty
+    ninety hundred thousand million half zwei drei vier fünf sechs sieben acht neun zehn zwölf deux trois quatre
+    cinq sept huit neuf dix dos tres cuatro cinco seis siete ocho nueve diez dois três quatro oito dez due tre
+    quattro sei sette otto dieci два три четыре пять шесть семь восемь девять десять
+""")
+_DAYS = words("""
+    monday tuesday wednesday thursday friday saturday sunday january february march april june july august
+    september october november december today tomorrow tonight morgen montag dienstag mittwoch donnerstag
+    freitag samstag sonntag januar februar märz mai juni juli oktober dezember lundi mardi mercredi jeudi
+    vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo segunda terça quarta quinta
+    sexta lunedì martedì mercoledì giovedì venerdì sabato domenica понедельник вторник среда четверг пятница
+    суббота воскресенье
+""")
 _SHAPED = re.compile(r"[^\W_]+[_./:@#\\]+[\w]|[a-zа-я][A-ZА-Я]|[A-Z]{2,}")
 _WIDE_STOP = re.compile(
-    "现在|如今|目前|改为|改成|换成|更正|应该|是|为|了|的|把|将|到|在|请|我们|今後は?|今は|新しい|訂正|変更|です|ます|ください|してください|は|が|を|に|で|の|も"
+    one_of("""
+        现在|如今|目前|改为|改成|换成|更正|应该|是|为|了|的|把|将|到|在|请|我们|今後は?|今は|新しい|訂正|変更|です
+        ます|ください|してください|は|が|を|に|で|の|も
+    """)
 )
 """Chinese and Japanese words that carry no topic."""
 _WIDE_LINK = re.compile("(?:是|为|到|成|于|は|が|を|に)$")
@@ -102,15 +106,13 @@ class Terms(Struct, gc=False):
     qualifying: frozenset[str]
     """The terms that follow `for`, `of`, `in` or the like: they narrow the topic."""
 
-    @property
-    def all(self) -> frozenset[str]:
-        """Return all terms."""
-        return frozenset(self.places)
+    all: frozenset[str]
+    """All terms."""
 
     @property
     def topic(self) -> frozenset[str]:
         """Return the terms that are no values."""
-        return frozenset(self.places) - self.values
+        return self.all - self.values
 
 
 def kind_of_value(value: str) -> str:
@@ -163,7 +165,9 @@ def terms_of(statement: str) -> Terms:
             before = plain
         if after[:1] in ":=":
             before = "="
-    return Terms(places, frozenset(values), frozenset(linked), frozenset(assigned), frozenset(qualifying))
+    return Terms(
+        places, frozenset(values), frozenset(linked), frozenset(assigned), frozenset(qualifying), frozenset(places)
+    )
 
 
 def _is_value(text: str, plain: str, begins: bool) -> bool:

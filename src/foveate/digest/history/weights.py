@@ -34,7 +34,7 @@ class Statement(Struct, gc=False):
     """Its rank by age: larger is later."""
     weight: float
     """Its worth."""
-    signs: Sign
+    signs: int
     """The signs in its words."""
 
     @property
@@ -66,8 +66,8 @@ _SPECIFIC = re.compile(r"\d[\w.:,/%-]*|[A-Z]\w+|[\w]+[_./@-]\w+|[\"“«「`][^\
 _SHAPED = re.compile(r"\d|\w[_/@]\w|[a-z][A-Z]")
 """A number or an identifier."""
 _IS_GOAL = re.compile(
-    r"(?:\W*\w+\W+){0,4}?(?:goal|aim|objective|ziel|objectif|objetivo|obiettivo|цель)\s*(?::|=|\w{0,8} ?(?:is|ist|est|es|é|è)\b|[—-])"
-    r"|目标是|目标：|目標は",
+    r"(?:\W*\w+\W+){0,4}?(?:goal|aim|objective|ziel|objectif|objetivo|obiettivo|цель)\s*"
+    r"(?::|=|\w{0,8} ?(?:is|ist|est|es|é|è)\b|[—-])|目标是|目标：|目標は",
     re.IGNORECASE,
 )
 _SPECIFICS = 4
@@ -106,7 +106,7 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
     return Statement(text, kind, speaker, position, worth, signs)
 
 
-def _kind(text: str, signs: Sign, speaker: Speaker) -> Kind:
+def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
     if speaker != "assistant" and _IS_GOAL.match(text):
         return "goal"
     is_question = bool(signs & Sign.QUESTION)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...core.messages import Message
 from .selection import Line, Selection, take_fitting
-from .signs import Sign, signs_of
 from .speakers import is_from_user, is_summary
 from .statements import cut_at_clause, split_statements
-from .steps import Steps, rank_names
+from .steps import Steps
 from .supersession import find_superseded
 from .weights import Kind, Speaker, Statement, weigh
 
@@ -35,7 +34,8 @@ _TITLE_OF: dict[Kind, str] = {
 }
 _OF_MODEL = frozenset(("said", "last said", "before"))
 """Titles of what the model said."""
-_KIND_OF: dict[str, Kind] = {title.casefold(): kind for kind, title in _TITLE_OF.items() if kind != "said"} | {
+_KIND_OF: dict[str, Kind] = {
+    **{title.casefold(): kind for kind, title in _TITLE_OF.items() if kind != "said"},
     "constraints": "rule",
     "instructions": "rule",
     "preferences": "rule",
@@ -91,7 +91,7 @@ def digest_messages(
     reader = _Reader(messages, room, previous, focus)
     selection = reader.select(free)
     text = selection.text(_ORDER)
-    names = (name for name in rank_names(messages, reader.names) if name not in text and name not in reader.stale)
+    names = (name for name in reader.names() if name not in text and name not in reader.stale)
     head = f"\n\n## {NAMES}\n"
     if kept := take_fitting(names, selection.left - len(head) + 2):
         text += head + ", ".join(kept)
@@ -114,7 +114,7 @@ def binding_statements(messages: Sequence[Message], previous: str = "") -> list[
     They are the rules of users, of system messages and of the summary before (`previous`).
     """
     reader = _Reader(messages, 1 << 16, previous, "")
-    return [statement.text for statement in reader.statements if statement.kind == "rule" and statement.is_authoritative]
+    return [one.text for one in reader.statements if one.kind == "rule" and one.is_authoritative]
 
 
 def read_sections(text: str) -> Mapping[str, list[str]]:
@@ -145,18 +145,19 @@ class _Reader:
         self._lines: list[Line] = []
         self._has_goal = False
         self._position = 0
-        self.names: list[str] = []
-        """Names of the earlier summary."""
+        self._names: list[str] = []
         self.statements: list[Statement] = []
         """The statements, oldest first, without those that later ones replace."""
         self._answer = self._last_answer(messages)
         self._last_before: list[str] = []
         self._carry_on(previous)
         for i, message in enumerate(messages):
-            self._read(message, (i + 1) / len(messages))
+            self._read(i, message, (i + 1) / len(messages))
         newer = tuple(f"{about}: " for about in self._steps.pairs)
         self.statements = [
-            one for one in _without_copies(self.statements) if one.speaker != "summary" or not one.text.startswith(newer)
+            one
+            for one in _without_copies(self.statements)
+            if not (one.speaker == "summary" and one.text.startswith(newer))
         ]
         self._discount_formulas()
         self.stale = self._settle()
@@ -173,7 +174,7 @@ class _Reader:
                 if line.startswith(_REFERRED):
                     continue
                 if title == NAMES:
-                    self.names += line.split(", ")
+                    self._names += line.split(", ")
                 elif title == LAST and not self._answer:
                     self._last_before.append(line)
                 elif folded in _COPIED:
@@ -197,14 +198,14 @@ class _Reader:
         statement = weigh(text, speaker, self._position, age, kind)
         self.statements.append(statement)
 
-    def _read(self, message: Message, age: float) -> None:
+    def _read(self, place: int, message: Message, age: float) -> None:
         match message.role:
             case "user" if is_summary(message):
                 self._read_summary(message.text, age)
             case "user" if is_from_user(message):
                 self._read_input(message.text, age)
             case "user":
-                self._steps.add_text(message.text, age)
+                self._steps.add_text(place, message.text, age)
             case "system" | "developer":
                 self._read_texts(message.text, "system", age)
             case "assistant":
@@ -212,7 +213,7 @@ class _Reader:
                     self._steps.add_call(call, age)
                 self._read_texts(message.text, "assistant", age)
             case "tool" if (result := message.result) is not None:
-                self._steps.add_result(result, age)
+                self._steps.add_result(place, result, age)
             case _:
                 pass
 
@@ -278,6 +279,10 @@ class _Reader:
 
     # ------------------------------------------------------------------------------------------------- selecting
 
+    def names(self) -> list[str]:
+        """Return the names that are worth listing, the best first."""
+        return self._steps.rank_names(self._names)
+
     def select(self, room: int) -> Selection:
         """Return the lines for a room of `room` characters, in which names have their share."""
         selection = Selection(room)
@@ -321,12 +326,17 @@ class _Reader:
 
     def _step_lines(self) -> list[Line]:
         lines = list(self._lines)
-        found = [(DONE, self._steps.done()), (ERRORS, self._steps.errors.items()), (VALUES, self._steps.values()), (FOUND, self._steps.findings.items())]
+        found = [
+            (VALUES, self._steps.values()),
+            (ERRORS, self._steps.errors.items()),
+            (DONE, self._steps.done()),
+            (FOUND, self._steps.findings.items()),
+        ]
         for title, pairs in found:
             mark = "" if title == FOUND else _BULLET
             for text, weight in pairs:
                 weight += _FOCUS * self._hits(text)
-                lines.append(Line(title, f"{mark}{text}", weight, len(lines), False if title == FOUND else True))
+                lines.append(Line(title, f"{mark}{text}", weight, len(lines), title != FOUND))
         return lines
 
     def _last_lines(self) -> list[Line]:
