@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from ..core.caches import cached
 
-__all__ = ["CALLED_RUN", "RUN_CHARACTER", "is_name", "names_in", "rate", "worth_of"]
+__all__ = ["CALLED_RUN", "RUN_CHARACTER", "distinct_names", "is_name", "names_in", "rate", "worth_of"]
 
 _WHOLE_RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,}")
 CALLED_RUN = re.compile(r"([A-Za-z0-9_./\-#@]{6,120})(\(?)")
@@ -38,6 +38,11 @@ _EVERYWHERE = re.compile(
 def names_in(text: str) -> Iterator[str]:
     """Return the identifiers in a text in their order, with repetitions; a run of more than 120 characters is none."""
     return filter(None, map(_name_in, _WHOLE_RUN.findall(text)))
+
+
+def distinct_names(text: str) -> frozenset[str]:
+    """Return the identifiers in a text, each once."""
+    return frozenset(filter(None, map(_name_in, set(_WHOLE_RUN.findall(text)))))
 
 
 @cached(16_384)

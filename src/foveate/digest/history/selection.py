@@ -66,7 +66,8 @@ class Selection:
         """Return whether a chosen line holds every term of this one."""
         terms = terms_of(line.text).all
         if not terms:
-            return bool(self._said)
+            plain = line.text.removeprefix("- ")
+            return any(plain in chosen.text for chosen in self.lines.values())
         rarest = min((self._by_term.get(term, []) for term in terms), key=len)
         return any(terms <= self._said[one] for one in rarest)
 

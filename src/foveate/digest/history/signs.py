@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["Sign", "is_small_talk", "one_of", "signs_of", "words"]
+__all__ = ["Sign", "one_of", "signs_of", "words"]
 
 
 class Sign:
@@ -37,6 +37,10 @@ class Sign:
     """It asks."""
     VALUE = 1024
     """It gives a value: a number, a name or an identifier after `is`, `=`, `to` or the like."""
+    SMALL_TALK = 2048
+    """It says nothing but thanks, greetings and consent."""
+    SPECIFIC = 4096
+    """It may have a number, a name, an identifier or a quotation."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -227,6 +231,8 @@ _VALUE = re.compile(
     r"(?:\b(?:is|are|was|to|at|by|in|of|equals|becomes|ist|sind|auf|est|sont|es|son|é|è|sono)\s+(?:now |the |a )?"
     r"|[=:：→]\s*|[为是はが]\s?)[\"'`«“$€£]?(?:\w*\d|[A-Z][\w.-]|[a-z]+[_./@-]\w)"
 )
+_SPECIFIC = re.compile(r"[\dA-Z_@/\"“«「`=:：→はがА-ЯÀ-Þ]|[.-]\w|[为是]")
+_DIGIT = re.compile(r"\d")
 _REMINDS = re.compile(
     r"(?:don't|do not|never|not to) (?:forget|ignore)|vergiss nicht|nicht vergessen|n'oublie(?:z)? pas|no olvides"
 )
@@ -264,16 +270,12 @@ def signs_of(statement: str) -> int:
         for sign, pattern in _WIDE_SIGN.items():
             if pattern.search(plain):
                 signs |= sign
-    if _VALUE.search(statement, 0, _LONGEST):
-        signs |= Sign.VALUE
+    if _SPECIFIC.search(statement, 1, _LONGEST):
+        signs |= Sign.SPECIFIC
+        if _VALUE.search(statement, 0, _LONGEST):
+            signs |= Sign.VALUE
+    if found and len(statement) <= _SMALL_TALK and len(found - _SMALL) <= len(found) // 6:
+        signs |= Sign.NONE if _DIGIT.search(statement) else Sign.SMALL_TALK
     if plain.rstrip("\"'”) ").endswith(("?", "？")):
         signs |= Sign.QUESTION
     return signs
-
-
-def is_small_talk(statement: str) -> bool:
-    """Return whether a statement says nothing but thanks, greetings and consent."""
-    if len(statement) > _SMALL_TALK or any(map(str.isdigit, statement)):
-        return False
-    found = _WORD.findall(statement.casefold().replace("’", "'"))
-    return bool(found) and sum(word not in _SMALL for word in found) <= len(found) // 6

@@ -61,8 +61,6 @@ _LONGEST_GROUP = 320
 _CLOSES = ".!?:;。！？"
 _WRAPPED = 48
 """Least length of a line that may end in the middle of a sentence."""
-_LONGEST_TEXT = 1 << 20
-"""Characters of one paragraph that are searched for sentences: a longer one is data, not prose."""
 
 
 def split_statements(text: str) -> list[str]:
@@ -84,7 +82,7 @@ def split_statements(text: str) -> list[str]:
 
 def split_sentences(statement: str) -> list[str]:
     """Return the sentences of a statement."""
-    return list(_cut(statement)) if len(statement) <= _LONGEST_TEXT and _END.search(statement) else [statement]
+    return list(_cut(statement)) if _END.search(statement) else [statement]
 
 
 def _last_end(text: str) -> int:
@@ -129,7 +127,7 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
 
 def _sentences(text: str) -> list[str]:
     """Return the sentences of a paragraph, those that qualify each other as one."""
-    if len(text) > _LONGEST_TEXT or not _END.search(text):
+    if not _END.search(text):
         return [text] if text else []
     groups: list[str] = []
     waiting = ""
@@ -151,14 +149,15 @@ def _sentences(text: str) -> list[str]:
 def _cut(text: str) -> Iterator[str]:
     begin = 0
     for match in _END.finditer(text):
-        piece = text[begin : match.end()].strip()
         after = text[match.end() : match.end() + 1]
         is_dot = match[0][0] in ".…" and bool(after) and (after.islower() or not _OPENS.match(after))
         if is_dot and not _IDENTIFIER.match(text, match.end()):
             continue  # A dot before a small letter ends no sentence.
-        if match[0][0] == "." and _ABBREVIATION.search(piece[-12:]):
+        end = match.start() + 1
+        is_word = text[max(begin, end - 6) : end - 1].isalpha() and end - begin > 6
+        if match[0][0] == "." and not is_word and _ABBREVIATION.search(text[max(begin, end - 12) : end]):
             continue
-        if piece:
+        if piece := text[begin : match.end()].strip():
             yield piece
         begin = match.end()
     if rest := text[begin:].strip():

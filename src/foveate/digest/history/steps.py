@@ -10,7 +10,7 @@ from heapq import nlargest
 from typing import Any
 
 from ...core.messages import Message, ToolCall, ToolResult
-from ..names import names_in, worth_of
+from ..names import distinct_names, worth_of
 from .statements import cut_at_clause
 
 __all__ = ["Steps", "argument_text", "error_lines", "target_of"]
@@ -31,7 +31,7 @@ _PLACES = 60
 
 _PAIRS_TEXT, _PAIRS_LINE = 1_200, 80
 """Characters of a result, and of its lines, that may be values with their keys."""
-_PAIR = re.compile(r"[\w][\w .\-/\[\]]{0,40}\s?(?:=|:)\s?[^\s{(\[].{0,60}\Z")
+_PAIR = re.compile(r"\w[\w .\-/\[\]%]{0,40}?\s?(?:=|:(?!:))\s?[^\s=:{(\[].{0,60}\Z")
 
 
 class Steps:
@@ -40,10 +40,8 @@ class Steps:
     def __init__(self, messages: Sequence[Message], focus: Sequence[str]) -> None:
         self._focus = focus
         self._calls = {call.call_id: call for message in messages for call in message.calls if call.call_id}
-        self._names = [frozenset(names_in(message.text)) for message in messages]
-        self._argument_names = [
-            [frozenset(names_in(argument_text(call))) for call in message.calls] for message in messages
-        ]
+        self._names = [distinct_names(message.text) for message in messages]
+        self._argument_names = [[distinct_names(argument_text(call)) for call in message.calls] for message in messages]
         self._tool = [message.role == "tool" for message in messages]
         self._used = self._count_uses()
         self._done: dict[str, dict[str, tuple[float, int]]] = {}
@@ -80,7 +78,8 @@ class Steps:
             return
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         pairs = [line for line in lines if _PAIR.match(line) and len(line) <= _PAIRS_LINE]
-        if pairs and len(pairs) * 2 >= len(lines):
+        is_table = len(pairs) * 2 >= len(lines) and (len(pairs) > 1 or len(lines) == 1)
+        if pairs and is_table and any(map(str.isdigit, "".join(pairs))):
             self.pairs.pop(about, None)
             self.pairs[about] = (", ".join(pairs), age)
 
@@ -97,10 +96,10 @@ class Steps:
         new = (self._names[place] & self._used.keys()) - self._named
         self._named |= new
         used = sorted(new, key=lambda name: (-self._used[name], name))
-        for name in used[:_PLACES]:
-            line = _line_around(text, text.find(name))
+        places = sorted(text.find(name) for name in used[:_PLACES])
+        for line in dict.fromkeys(_line_around(text, begin) for begin in places):
             if line and line not in self.findings:
-                value = sum(min(3, self._used[other]) for other in set(names_in(line))) / 3
+                value = sum(min(3, self._used[other]) for other in distinct_names(line)) / 3
                 self.findings[line] = age + value
         for word in self._focus:
             for match in _lines_with(word).finditer(text):

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from .signs import Sign, is_small_talk, signs_of
+from .signs import Sign, signs_of
 
 __all__ = ["Kind", "Speaker", "Statement", "weigh"]
 
@@ -85,8 +85,8 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
     signs = signs_of(text)
     kind = kind or _kind(text, signs, speaker)
     worth = _WORTH[kind]
-    specifics = min(_SPECIFICS, len(_SPECIFIC.findall(text, 1, _LONGEST)))
-    worth *= 0.7 + 0.15 * specifics
+    specifics = len(_SPECIFIC.findall(text, 1, _LONGEST)) if signs & Sign.SPECIFIC else 0
+    worth *= 0.7 + 0.15 * min(_SPECIFICS, specifics)
     if speaker == "assistant":
         worth *= _OF_ASSISTANT[kind]
     if signs & Sign.BINDING and speaker == "assistant":
@@ -99,7 +99,7 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
         worth *= 0.5 + age
     if signs & Sign.QUESTION and kind == "asked":
         worth *= 0.2
-    if kind in ("asked", "said", "value", "decision") and is_small_talk(text):
+    if kind in ("asked", "said", "value", "decision") and signs & Sign.SMALL_TALK:
         worth, kind = _SMALL_TALK, "said" if speaker == "assistant" else "asked"
     if len(text) > _LONGEST:
         worth *= _LONGEST / len(text)

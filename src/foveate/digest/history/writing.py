@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from ...core.messages import Message
 from .selection import Line, Selection, take_fitting
 from .speakers import is_from_user, is_summary
@@ -75,6 +77,8 @@ _FOCUS = 40.0
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
 _BULLET = "- "
+_ROW = 40
+"""Characters that are worth filling."""
 
 
 def digest_messages(
@@ -96,12 +100,13 @@ def digest_messages(
     if kept := take_fitting(names, selection.left - len(head) + 2):
         text += head + ", ".join(kept)
         selection.left = free - len(text)
-    if selection.left > 40:
+    if selection.left > _ROW:
         selection.add(reader.rest(), selection.left)
         for message in reversed(messages if selection.left > room // 50 else ()):
             selection.add(reader.lines_of(message), selection.left)
             if selection.left <= room // 50:
                 break
+        selection.add(reader.cut_lines(selection.left), selection.left)
         text = selection.text(_ORDER) + (head + ", ".join(kept) if kept else "")
     if missing := [name for name in required if name not in text]:
         text += f"\n\n{_REFERRED}{', '.join(missing)}"
@@ -261,6 +266,8 @@ class _Reader:
     def _settle(self) -> frozenset[str]:
         """Remove statements that later ones replace. Returns the values that no longer hold."""
         room, kept = _COMPARED * max(self._room, 2_000), set[int]()
+        self._long = [one for one in self.statements if len(one.text) > self._room]
+        self.statements = [one for one in self.statements if len(one.text) <= self._room]
         order = sorted(range(len(self.statements)), key=lambda one: -self.statements[one].weight)
         for one in order:
             room -= len(self.statements[one].text)
@@ -307,12 +314,21 @@ class _Reader:
         """Return all lines, for the room that names leave."""
         return self._rest
 
+    def cut_lines(self, room: int) -> list[Line]:
+        """Return the beginning of the heaviest line that alone exceeds the room of the digest, if there is one."""
+        lines = [self._line(one) for one in self._long]
+        lines += [line for line in self._rest if len(line.text) > self._room]
+        if room < 2 * _ROW or not lines:
+            return []
+        heaviest = max(lines, key=_by_weight)
+        return [replace(heaviest, text=cut_at_clause(heaviest.text, room - len(heaviest.title) - 7))]
+
     def lines_of(self, message: Message) -> list[Line]:
         """Return the whole lines of a result, for the room that nothing else fills."""
         if message.role != "tool":
             return []
         lines = (" ".join(line.split()) for line in message.text[:_FILLED].splitlines())
-        return [Line(FOUND, line, 1.0, i, False) for i, line in enumerate(lines) if 20 <= len(line) <= 160]
+        return [Line(FOUND, line, 1.0, _FILLED + i, False) for i, line in enumerate(lines) if 20 <= len(line) <= 160]
 
     @staticmethod
     def _is_vital(statement: Statement) -> bool:
@@ -340,13 +356,20 @@ class _Reader:
         return lines
 
     def _last_lines(self) -> list[Line]:
-        """Return the last statements of the last answer."""
-        statements = split_statements(self._answer)[-3:] or self._last_before
-        return [Line(LAST, text, 1.0 + i, i, False) for i, text in enumerate(statements)]
+        """Return the last statements of the last answer in one line, as many as have room."""
+        statements = split_statements(self._answer)
+        text, room = "", int(self._room * _LAST) - len(LAST) - 6
+        while statements and len(statements[-1]) + len(text) < room:
+            text = f"{statements.pop()} {text}".rstrip()
+        return [Line(LAST, text, 1.0, 0, False)] if text else [Line(LAST, one, 1.0, 0) for one in self._last_before]
 
     def _hits(self, line: str) -> int:
         """Count the words of the focus in a line."""
         return sum(word in line.casefold() for word in self._focus) if self._focus else 0
+
+
+def _by_weight(line: Line) -> float:
+    return line.weight
 
 
 def _without_copies(statements: Iterable[Statement]) -> list[Statement]:
