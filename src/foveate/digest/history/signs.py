@@ -1,7 +1,6 @@
 """Signs: words that show what a statement is for, in eleven languages.
 
-The words are common ones of each language. A sign counts for a statement whatever its topic is, so that nothing here
-depends on a subject.
+The words are common ones of each language. They depend on no topic.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ __all__ = ["Sign", "one_of", "signs_of", "words"]
 
 
 class Sign:
-    """What a statement does, as bits of a number: a statement may have several signs."""
+    """The signs of a statement, as bits of a number."""
 
     NONE = 0
     BINDING = 1

@@ -1,4 +1,4 @@
-"""Supersession: which statements a later one replaces.
+"""Supersession: the statements that later ones replace.
 
 A later value for the same key replaces the older one. A correction replaces the statement that shares most of its
 topic, and what it names as no longer valid. Two statements that are merely alike stay apart: where they differ in
@@ -33,7 +33,7 @@ _NAMED = re.compile(
     r"(\S+(?:\s+\S+){0,3})",
     re.IGNORECASE,
 )
-"""What a correction names as no longer valid: up to four words."""
+"""The words, at most four, that a correction names as no longer valid."""
 _NAMED_WIDE = re.compile(
     r"(?:不再(?:用|使用)?|而不是|取消|忘掉|作废|不用)([^，。；,.]{1,12})|([^、。,.はを]{1,12})(?:ではなく|の代わりに|をやめ)"
 )
@@ -75,10 +75,10 @@ _GOAL_SCORE = 0.25
 
 
 class Superseded(Struct, frozen=True):
-    """What later statements replaced."""
+    """The statements that later ones replaced."""
 
     texts: Mapping[int, str]
-    """What is left of statements by index: "" for those that are replaced as a whole."""
+    """The rest of each statement by index: "" for those that are replaced as a whole."""
     goals: frozenset[int]
     """Indices of the statements that replaced a goal."""
     values: frozenset[str]

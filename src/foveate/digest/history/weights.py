@@ -1,6 +1,6 @@
 """Weights: the kind of a statement, and how much it is worth to keep it.
 
-The words that bind whoever goes on are worth most, then the goal, choices with their reasons, values, open questions
+The words that bind the next reader are worth most, then the goal, choices with their reasons, values, open questions
 and failures. Requests that were answered and small talk are worth least. A statement of a user or of a system message
 is worth more than one of the model.
 """

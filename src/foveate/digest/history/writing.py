@@ -114,7 +114,7 @@ def digest_messages(
 
 
 def binding_statements(messages: Sequence[Message], previous: str = "") -> list[str]:
-    """Return the statements that bind whoever goes on, oldest first, without those that later ones replace.
+    """Return the statements that bind the next reader, oldest first, without those that later ones replace.
 
     They are the rules of users, of system messages and of the summary before (`previous`).
     """
