@@ -1,1 +1,1 @@
-"""What pages change: plans and their dry runs, and actions on a conversation."""
+"""Changes that pages make: plans with their dry runs, and actions on a conversation."""

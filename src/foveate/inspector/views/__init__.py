@@ -1,1 +1,1 @@
-"""What pages show: the calls of a conversation, the view at each of them, charts, comparisons and spending."""
+"""Contents of pages: the calls of a conversation, its view at each of them, charts, comparisons and spending."""
