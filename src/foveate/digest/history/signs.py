@@ -80,7 +80,8 @@ _WORDS: dict[int, frozenset[str]] = {
         утвердили
     """),
     Sign.CHANGE: words("""
-        instead scratch correction corrected forget ignore disregard nevermind replace replaced replaces
+        lieber swap swapped upgrade upgraded postpone instead scratch correction corrected forget ignore
+        disregard nevermind replace replaced replaces
         replacing mistaken drop dropped dropping cancel cancelled canceled revert reverted withdraw withdrawn
         obsolete outdated supersede superseded supersedes anymore switch switched switching retract overrule
         overruled void rename abandon abandoned scrap scrapped lifted rescinded amended amend undo renamed
@@ -92,6 +93,7 @@ _WORDS: dict[int, frozenset[str]] = {
         вместо исправление забудь забудьте отмена отменяется заменили замените поправка
     """),
     Sign.UPDATE: words("""
+        again raises increase increases lowers move moves moving already since
         now new actually update updated change changed changes moved postponed extended raised lowered increased
         reduced latest currently longer revised make set cut raise lower bump bumped extend becomes final
         finally jetzt neu neue neuer neues ab aktualisiert erhöht gesenkt nunmehr tatsächlich maintenant
@@ -117,6 +119,7 @@ _WORDS: dict[int, frozenset[str]] = {
         ningún ninguna non nessun nessuna niente не нет ни
     """),
     Sign.HEDGE: words("""
+        seems seem guess scheint parece sembra semble кажется
         probably maybe perhaps likely might possibly unconfirmed apparently assume suspect unverified presumably
         considering wonder wahrscheinlich vielleicht vermutlich eventuell könnte peut-être probablement
         probablemente quizás quizá talvez provavelmente forse probabilmente возможно вероятно наверное
@@ -137,6 +140,13 @@ _PHRASES: dict[int, str] = {
         não mais (?:de|que)|ne \w+ (?:jamais|pas)
     """),
     Sign.CHANGE: one_of(r"""
+        thinking again|second thoughts?|(?:i'd|i would|we'd) rather
+        better (?:to )?\w+|from (?:here|today|now) on|back to
+        decided against|said no to|no more \w|leave out|no(?:body)
+        backed out|has no time|was a mistake|(?:works|work) again
+        has been (?:repaired|fixed|lifted)|lasciamo
+        à partir de maintenant|a partir de (?:ahora|agora)|d'ora in poi|ab jetzt
+        ab heute|ab sofort|von jetzt an|doch lieber|lieber|отныне|с этого момента|теперь
         no longer|any ?more\b|after all\b|final answer|no, \S|nein, \S|non, \S|doch nicht\b|korrigiere|never ?mind
         scratch that|change of (?:plan|mind)
         (?:new|neues|nuevo|novo|nuovo|nouvel) (?:goal|plan|task|objective|ziel|objetivo|obiettivo|objectif)\b
@@ -166,12 +176,14 @@ _PHRASES: dict[int, str] = {
     """),
 }
 _TRIGGERS = words("""
+    thinking second i'd i rather better back decided said more backed works work lasciamo partir d'ora ora
+    jetzt heute sofort von doch lieber отныне с теперь we'd
     after al an any anymore ao are ask at au auf before by call called change did didn't do does doesn't don't
     due em en exit final from funktioniert go going hands has have hay help hold il in instead is já keep kein
     keine keinen leave let's make may must my n ne need needs never new nicht no noch non not nous não off on
     pas por replaced ruled scratch so stay still switch take tiene timed under up usaremos useremo vamos want
     was we we'll were wir would ya à а берём больше ещё используем не пока
-""")
+""") | {"nobody"}
 """Words without which no phrase occurs."""
 _WIDE_SIGNS: dict[int, str] = {
     Sign.BINDING: one_of(r"""
@@ -207,6 +219,7 @@ _WIDE_SIGNS: dict[int, str] = {
 }
 """Signs in Chinese, Japanese and Korean, which have no spaces between words."""
 _SMALL = words("""
+    go going on continue proceed next carry weiter keep question mach fertig
     thanks thank thx great ok okay perfect nice good cool sure hello hi hey welcome please got it sounds fine
     yes no yep yeah awesome excellent wonderful appreciate cheers bye morning evening afternoon you your i i'm
     i'll im we the a an and that that's thats is are so very much well done job work lovely amazing brilliant

@@ -31,7 +31,7 @@ _PLACES = 60
 
 _PAIRS_TEXT, _PAIRS_LINE = 1_200, 80
 """Characters of a result, and of its lines, that may be values with their keys."""
-_PAIR = re.compile(r"\w[\w .\-/\[\]%]{0,40}?\s?(?:=|:(?!:))\s?[^\s=:{(\[].{0,60}\Z")
+_PAIR = re.compile(r"\w[\w .\-/\[\]%]{0,40}?(?:\s?=\s?|:\s)[^\s=:{(\[].{0,60}\Z")
 
 
 class Steps:
@@ -69,7 +69,8 @@ class Steps:
             lines, weight = lines or [" ".join(result.text.split())], age + 1.0
         for line in lines:
             self.errors[f"{about}: {cut_at_clause(line, _ERROR)}"] = weight
-        self._add_pairs(result.text, about, age)
+        if not lines:
+            self._add_pairs(result.text, about, age)
         self.add_text(place, result.text, age)
 
     def _add_pairs(self, text: str, about: str, age: float) -> None:

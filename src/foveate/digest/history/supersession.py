@@ -11,8 +11,10 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .signs import Sign, one_of, signs_of, words
 from .statements import split_sentences
@@ -63,15 +65,18 @@ _NEW_GOAL = re.compile(
 )
 _DENIALS = words("not never no nicht nie kein pas jamais nunca não non mai не")
 """Terms that say nothing about a topic."""
+_PRONOUN = re.compile(r"(?:it|they|es|il|elle|ele|ela|он|она|它)\b", re.IGNORECASE)
 _POSTED = 40
 """Sentences of one term that are compared, the newest first."""
 _RAREST = 12
 """Terms of a sentence by which older ones are found, the rarest first."""
-_SCORE = 0.3
+_SCORE = 0.22
 """Share of the topic that a correction and what it corrects have in common, at least."""
 _WEAK_SCORE = 0.6
 """The same for a sentence that only says `now` or `new`."""
 _GOAL_SCORE = 0.25
+_GUESS_SCORE = 0.2
+"""The same for a guess and a later sentence that is sure."""
 
 
 class Superseded(Struct, frozen=True):
@@ -124,6 +129,9 @@ class _Search:
             _Claim(index, text, terms_of(text), statement.signs if len(sentences) == 1 else signs_of(text))
             for text in sentences
         ]
+        for before, claim in pairwise(claims):
+            if _PRONOUN.match(claim.text):
+                claim.terms = _inherit(before.terms, claim.terms)
         announced = Sign.NONE  # "Scratch that." is about the next sentence.
         for claim in claims:
             claim.signs |= announced
@@ -177,10 +185,16 @@ class _Search:
         return later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
 
     def _renew(self, claim: _Claim) -> None:
-        """Replace older values of the same key."""
+        """Replace older values of the same key, and guesses about the same topic."""
+        is_change = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
         for old in self._older(claim) if claim.terms.values else ():
-            if _is_newer_value(old.terms, claim.terms, bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))):
+            is_settled = bool(old.signs & Sign.HEDGE) and self._settles(old.terms, claim.terms)
+            if is_settled or _is_newer_value(old.terms, claim.terms, is_change):
                 self._replace(old, claim)
+
+    def _settles(self, guess: Terms, new: Terms) -> bool:
+        """Return whether a sentence says for sure what another one guesses."""
+        return _gives_other_value(guess, new) and self._score(guess, new, False) >= _GUESS_SCORE
 
     def _correct(self, claim: _Claim) -> None:
         """Replace what a correction corrects."""
@@ -283,6 +297,12 @@ class _Search:
             claim.outdated |= values
         else:
             claim.is_gone = True
+
+
+def _inherit(before: Terms, terms: Terms) -> Terms:
+    """Add the topic of the sentence before to a sentence that begins with a pronoun."""
+    places = dict.fromkeys(before.topic, 0) | dict(terms.places)
+    return replace(terms, places=places, all=frozenset(places))
 
 
 def _is_newer_value(old: Terms, new: Terms, is_change: bool) -> bool:

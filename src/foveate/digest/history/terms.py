@@ -49,6 +49,8 @@ _ARTICLES = words("""
     uma il lo
 """)
 _CHANGES = words("""
+    again better thought thinking second today here upgrade upgraded swap move increase decrease lieber doch since
+    after mistake
     now actually instead scratch correction corrected forget ignore disregard update updated change changed
     changes new longer anymore final finally answer wait rename renamed raise raised lower lowered cut bump
     bumped extended increased decreased reduced postponed moving replace replaced entirely completely rather
@@ -59,6 +61,7 @@ _CHANGES = words("""
 """)
 """Words that announce a change: they are no part of the topic."""
 _LINKS = words("""
+    says shows reads
     is are was were be = → : equals becomes remains stays being called named heißt llama appelle chama ist sind
     war wird bleibt est sont sera es son será é são è sono fica являются равен будет составляет
 """)
@@ -80,7 +83,7 @@ _DAYS = words("""
     sexta lunedì martedì mercoledì giovedì venerdì sabato domenica понедельник вторник среда четверг пятница
     суббота воскресенье
 """)
-_SHAPED = re.compile(r"[^\W_]+[_./:@#\\]+[\w]|[a-zа-я][A-ZА-Я]|[A-Z]{2,}")
+_SHAPED = re.compile(r"[^\W\d_]{3,}-[^\W\d_]{4,}\Z|[^\W_]+[_./:@#\\]+[\w]|[a-zа-я][A-ZА-Я]|[A-Z]{2,}")
 _WIDE_STOP = re.compile(
     one_of("""
         现在|如今|目前|改为|改成|换成|更正|应该|是|为|了|的|把|将|到|在|请|我们|今後は?|今は|新しい|訂正|変更|です

@@ -70,6 +70,17 @@ _IS_GOAL = re.compile(
     r"(?::|=|\w{0,8} ?(?:is|ist|est|es|é|è)\b|[—-])|目标是|目标：|目標は",
     re.IGNORECASE,
 )
+_ANNOUNCES = re.compile(
+    r"\W*(?:(?:now|ok(?:ay)?|first|next|then|great|good|perfect|so),?\W+)*(?:let me|let's|i'll|i will|i need to"
+    r"|i should|now i|i'm going to|i am going to|i can now|we need to|ich werde|lass mich|je vais|voy a|vou|сейчас)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a step that a model announces: it is done soon."""
+_TASTE = re.compile(
+    r"\W*(?:i|my \w+) (?:always |never |only |really )?(?:likes?|loves?|hates?|enjoys?|forgets?|wonders?)\b",
+    re.IGNORECASE,
+)
+"""A sentence about the user's own taste is no rule."""
 _SPECIFICS = 4
 """Numbers, names and quotations of a statement that count."""
 _SMALL_TALK = 0.05
@@ -109,6 +120,10 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
 def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
     if speaker != "assistant" and _IS_GOAL.match(text):
         return "goal"
+    if speaker == "assistant" and _ANNOUNCES.match(text):
+        return "said"
+    if speaker == "user" and _TASTE.match(text):
+        return "asked"
     is_question = bool(signs & Sign.QUESTION)
     if is_question:
         return "open" if signs & Sign.OPEN else "said" if speaker == "assistant" else "asked"

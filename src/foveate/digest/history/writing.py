@@ -77,6 +77,8 @@ _FOCUS = 40.0
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
 _BULLET = "- "
+_PROMPT = 1_000
+"""Characters of a first system message above which it is the prompt of the agent, and no instruction in between."""
 _ROW = 40
 """Characters that are worth filling."""
 
@@ -211,6 +213,8 @@ class _Reader:
                 self._read_input(message.text, age)
             case "user":
                 self._steps.add_text(place, message.text, age)
+            case "system" | "developer" if place == 0 and len(message.text) > _PROMPT:
+                pass  # The engine shows the first instructions next to every summary.
             case "system" | "developer":
                 self._read_texts(message.text, "system", age)
             case "assistant":

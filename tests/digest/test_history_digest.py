@@ -1,0 +1,177 @@
+"""The digest of a history: what it keeps, what later statements replace, and how it is carried on."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate import assistant, system, tool_result, user
+from foveate.core.messages import Message, ToolCall
+from foveate.digest.history import binding_statements, digest_messages
+from foveate.digest.history.statements import cut_at_clause, split_statements
+
+CHATTER = [
+    one
+    for n in range(40)
+    for one in (user(f"Nice, thanks. How was lunch number {n}?"), assistant(f"It was fine. I look at step {n} next."))
+]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Never push to the release branch.",
+        "The budget is 500 euros.",
+        "Der Endpunkt darf niemals ohne Token aufgerufen werden.",
+        "Il ne faut jamais effacer la table clients.",
+        "No se puede usar rollup en este proyecto.",
+        "Você nunca deve apagar os registros.",
+        "Non devi mai cancellare la tabella clienti.",
+        "Никогда не удаляй таблицу клиентов.",
+        "不要使用第三方库。",
+        "本番のデータは絶対に削除しないでください。",
+    ],
+)
+def test_a_rule_survives_chatter(rule: str):
+    """F21."""
+    history = [user("Mend the login."), *CHATTER[:30], user(rule), *CHATTER[30:]]
+    assert f"- {rule}" in digest_messages(history, 600)
+    assert rule in binding_statements(history)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The staging port is 5432.", "Scratch that, the staging port is 6000."),
+        ("The reviewer is Anna Schmidt.", "The reviewer is now Ben Okafor."),
+        ("We use Redis for the session cache.", "Use Valkey instead of Redis for the session cache."),
+        ("Deploy to delta-20.internal.", "Deploy to fjord-65.internal, NOT to delta-20.internal."),
+        ("lock_timeout is 372.", "lock_timeout is 431 now."),
+        ("The service is written with traefik.", "Switch the service entirely from traefik to kafka."),
+        ("预算上限是3000元。", "现在预算上限改为5000元。"),
+        (
+            "El servidor es indigo-14.internal.",
+            "El servidor ahora es osprey-39.internal en lugar de indigo-14.internal.",
+        ),
+        ("Please migrate billing to Postgres.", "Change of plan: the goal is to move billing to CockroachDB."),
+    ],
+)
+def test_a_correction_replaces_what_it_corrects(old: str, new: str):
+    """F21."""
+    text = digest_messages([user(old), assistant("All right."), user(new)], 2_000)
+    assert new in text
+    assert old not in text
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The staging port is 5432.", "The production port is 5433."),
+        ("Never push to main.", "Never push to release."),
+        ("The limit for uploads is 30 MB.", "The limit for downloads is now 90 MB."),
+        ("Add celery to the list.", "Add peanuts to the list."),
+        ("Invoice 4411 is due on 3 May.", "Invoice 4417 is due on 9 June."),
+    ],
+)
+def test_statements_that_are_merely_alike_stay_apart(one: str, other: str):
+    """F21."""
+    text = digest_messages([user(one), assistant("All right."), user(other)], 2_000)
+    assert one in text
+    assert other in text
+
+
+def test_a_correction_leaves_the_other_facts_of_a_sentence():
+    text = digest_messages([user("Staging is on port 5432."), user("Production is on port 5433."),
+                            user("Scratch that, staging is on port 6000.")], 2_000)  # fmt: skip
+    assert "Production is on port 5433." in text
+    assert "Staging is on port 5432." not in text
+
+
+def test_a_model_does_not_correct_a_rule_of_the_user():
+    text = digest_messages([user("Never use port 80 for the proxy."), assistant("I use port 80 instead.")], 2_000)
+    assert "Never use port 80 for the proxy." in text
+
+
+def test_instructions_of_a_system_message_in_between_are_rules():
+    text = digest_messages([user("Mend it."), system("Answer in formal English."), *CHATTER], 400)
+    assert "- Answer in formal English." in text
+
+
+def test_a_qualification_stays_with_its_sentence():
+    assert split_statements("Deploy on Mondays. Except in July. The port, e.g. 80, is open. Thanks!") == [
+        "Deploy on Mondays. Except in July.",
+        "The port, e.g. 80, is open.",
+        "Thanks!",
+    ]
+    assert split_statements("禁止删除。但是测试环境除外。") == ["禁止删除。 但是测试环境除外。"]
+    assert split_statements("Never touch:\n- the archive\n- the keys") == [
+        "Never touch: the archive",
+        "Never touch: the keys",
+    ]
+
+
+def test_a_line_that_exceeds_the_room_is_cut_at_a_clause():
+    assert cut_at_clause("Use the first one, because it is the one that works everywhere", 30) == "Use the first one …"
+    assert cut_at_clause("short", 40) == "short"
+
+
+def test_the_room_is_filled_if_there_is_enough_to_say():
+    """F21."""
+    results = [
+        one
+        for n in range(60)
+        for one in (
+            assistant("", ToolCall(f"c{n}", "read", f'{{"path": "src/mod_{n}.py"}}')),
+            tool_result(f"c{n}", "\n".join(f"def function_{n}_{k}(value): return value + {k}" for k in range(20))),
+        )
+    ]
+    for room in (1_000, 4_000, 8_000):
+        assert 0.95 * room <= len(digest_messages([user("Go through it."), *results], room)) <= room
+
+
+def test_ten_rounds_keep_what_still_fits():
+    """F21."""
+    text = ""
+    for n in range(10):
+        said = [user(f"Never delete the table archive_{n}."), *CHATTER[4 * n : 4 * n + 4]]
+        text = digest_messages(said, 1_500, previous=text)
+    assert all(f"Never delete the table archive_{n}." in text for n in range(10))
+    assert digest_messages([], 1_500, previous=text) == text
+
+
+SENTENCES = (
+    *("Never push to main.", "The port is 5432.", "Now the port is 6000.", "Thanks!", "Could you look?", "## Goal"),
+    *("We decided to use Redis because it is fast.", "Use Valkey instead of Redis.", "src/a_b.py is broken."),
+    *("预算上限是3000元。", "Scratch that.", "- one\n- two"),
+)
+MESSAGES = st.lists(
+    st.builds(
+        lambda speaker, texts: speaker(" ".join(texts)),
+        st.sampled_from([user, assistant, system]),
+        st.lists(st.one_of(st.sampled_from(SENTENCES), st.text(max_size=40)), min_size=1, max_size=4),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(deadline=None)
+@given(said=MESSAGES, room=st.integers(1, 1_200))
+def test_a_digest_fits_its_room_and_is_always_the_same(said: list[Message], room: int):
+    """F21."""
+    text = digest_messages(said, room)
+    assert len(text) <= room
+    assert digest_messages(said, room) == text
+
+
+def test_the_time_grows_with_the_length_alone():
+    for hostile in ("Never x. ", ". ", "a: b\n", "not ", "“", "- a\n", "a.b-c_", "E   "):
+        costs = []
+        for times in (20_000, 80_000):
+            begun = time.process_time()
+            digest_messages([user("Go."), user(hostile * times), assistant(hostile * times)], 2_000)
+            costs.append(time.process_time() - begun)
+        assert costs[1] < 16 * costs[0] + 0.5, hostile
