@@ -19,7 +19,7 @@ from .steps import Steps
 from .supersession import find_superseded
 from .weights import Kind, Speaker, Statement, weigh
 
-__all__ = ["binding_statements", "digest_messages", "read_sections"]
+__all__ = ["find_binding", "read_sections", "write_digest"]
 
 GOAL, RULES, DECISIONS, VALUES, OPEN = "Goal", "Rules", "Decisions", "Values", "Open"
 ASKED, DONE, ERRORS, FOUND = "Asked by the user", "Done", "Errors", "Files and identifiers"
@@ -83,15 +83,8 @@ _ROW = 40
 """Characters that are worth filling."""
 
 
-def digest_messages(
-    messages: Sequence[Message], room: int, *, previous: str = "", required: Sequence[str] = (), focus: str = ""
-) -> str:
-    """Return the digest of a history in at most `room` characters.
-
-    `messages`: the messages, oldest first. `previous`: the summary of the messages before them, by this function or by
-    a model, which the digest carries on. `required`: names that the digest must contain, as far as a quarter of the
-    room holds them. `focus`: words whose lines weigh more.
-    """
+def write_digest(messages: Sequence[Message], room: int, previous: str, required: Sequence[str], focus: str) -> str:
+    """Return the digest of a history, as `digest_messages` describes it."""
     required = take_fitting(required, room // 4 - len(_REFERRED))
     free = room - (len(_REFERRED) + 2 + sum(len(name) + 2 for name in required) if required else 0)
     reader = _Reader(messages, room, previous, focus)
@@ -115,11 +108,8 @@ def digest_messages(
     return text.strip()[:room] or _least(messages, previous, room)
 
 
-def binding_statements(messages: Sequence[Message], previous: str = "") -> list[str]:
-    """Return the statements that bind the next reader, oldest first, without those that later ones replace.
-
-    They are the rules of users, of system messages and of the summary before (`previous`).
-    """
+def find_binding(messages: Sequence[Message], previous: str) -> list[str]:
+    """Return the statements that bind, as `binding_statements` describes them."""
     reader = _Reader(messages, 1 << 16, previous, "")
     return [one.text for one in reader.statements if one.kind == "rule" and one.is_authoritative]
 
