@@ -171,12 +171,13 @@ def test_a_tiny_view_that_fits_is_left_alone(window: int):
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_rule_survives_ten_summaries(preset: str, window: int):
+    """The questions hold no other rules: made-up sentences with `only` or `limit` would fill a small summary."""
     rule = "Never write to the table ledger_2019 without the approval of Marta Lindqvist."
     conversation = opened(policy=preset, window=window, reserve=window // 10)
     conversation.append([user(rule), say("Understood.")])
     rounds, handles = 0, set[str]()
     for n in range(2_000):
-        conversation.append(talk(1, window // 80, n)[:1])
+        conversation.append(f"Question {n}: what is in part {n}? " + "It is about apples. " * (window // 400))
         view = conversation.prepare()
         conversation.append(talk(1, window // 80, n)[1:])
         shown = {entry.span.last for entry in summaries(view) if entry.span}
