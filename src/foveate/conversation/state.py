@@ -13,6 +13,7 @@ from msgspec import structs
 from ..core import ids
 from ..core.caches import clear_caches
 from ..core.edits import Edit, Record, Restore, Summarize, Task
+from ..core.growing import Marks
 from ..core.ids import redacted_record
 from ..core.messages import Message
 from ..core.plain_handles import plain_edits, plain_entries
@@ -80,6 +81,7 @@ class State:
         """Places of messages in the list that the caller passed last, by position."""
         self.last_view: View | None = None
         """The view that was made last."""
+        self._marks = Marks()
         self._store = store
         self._caller = caller
         self._prefetch = prefetch
@@ -266,6 +268,7 @@ class State:
         if self._erased != self.head.erased:  # The projection may hold erased content.
             self._check_seen()
             self._prepared = self.last_view = None
+            self._marks = Marks()
             self._load()
             clear_caches()
         elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
@@ -351,6 +354,7 @@ class State:
             preparing,
             newest_input=facts.last_input,
             list_places=self.list_places,
+            marks=self._marks,
         )
 
     def _shown(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

@@ -48,7 +48,7 @@ OpenUses = dict[str, tuple[Slot, ServerBlock]]
 """Uses of server tools without a result so far, by key, each with the slot of its message. Replaced, never changed."""
 
 
-_STEP = 16
+_STEP = 4
 """Slots between two marks, at least."""
 
 

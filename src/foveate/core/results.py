@@ -30,6 +30,7 @@ __all__ = [
     "headline",
     "headline_of",
     "is_action_result",
+    "is_loose_result",
     "is_step_note",
     "merged_headline",
     "native_message",
@@ -214,7 +215,7 @@ def native_steps(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     The k-th message after a step answers its k-th call if the step has as many calls as messages follow, each of them a
     result of the action that the call names. Other steps and results stay as they are. Handles, ids and stamps stay.
     """
-    if not any(_is_loose_result(entry) for entry in entries):
+    if not any(is_loose_result(entry) for entry in entries):
         return tuple(entries)
     return tuple(native for unit, end in _units(entries) for native in (_cached_unit(unit, end) if end else unit))
 
@@ -224,7 +225,7 @@ def _units(entries: Sequence[Entry]) -> Iterator[tuple[tuple[Entry, ...], int]]:
     index = 0
     while index < len(entries):
         after = index + 1
-        while after < len(entries) and _is_loose_result(entries[after]):
+        while after < len(entries) and is_loose_result(entries[after]):
             after += 1
         is_step = after > index + 1 and entries[index].message.role == "assistant"
         behind = entries[after].position if after < len(entries) else entries[after - 1].position + 1
@@ -232,7 +233,8 @@ def _units(entries: Sequence[Entry]) -> Iterator[tuple[tuple[Entry, ...], int]]:
         index = after
 
 
-def _is_loose_result(entry: Entry) -> bool:
+def is_loose_result(entry: Entry) -> bool:
+    """Return whether an entry shows the result of an action, not of a call."""
     return entry.is_result and entry.message.role == "user" and entry.kind == "message"
 
 

@@ -376,7 +376,7 @@ class Checker:
     case, does not require reading all entries again.
     """
 
-    _STEP = 32
+    _STEP = 16
     _MARKS = 16
 
     def __init__(self, profile: Profile) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
 from .edits import CALLER, Path, Span, Task, paths_overlap
 from .enrich import own_message
+from .growing import Growing, Marks
 from .messages import Message, ToolResult
 from .metadata import read_metadata, read_metadata_as
 from .originals import Original
@@ -309,6 +310,8 @@ class View(Struct, frozen=True, eq=False):
     """Whether the plan for this view is only a trial. Policies then log nothing."""
     list_places: Mapping[int, ListPlace] = {}
     """The places of messages in the list that the caller passed last, by their positions in the history."""
+    marks: Marks = field(default_factory=Marks)
+    """What was worked out for earlier views of the conversation (`Growing`)."""
     _memo: tuple[tuple[Entry, ...], tuple[int, int, int, int]] | None = None
 
     def __str__(self) -> str:
@@ -416,9 +419,19 @@ class View(Struct, frozen=True, eq=False):
         """Return tokens, bytes and images of all entries, and the position of the last input."""
         memo, entries = self._memo, self.entries
         if memo is None or memo[0] is not entries:
-            tokens = sum([entry.tokens for entry in entries])
-            bytes, images = sum([entry.bytes for entry in entries]), sum([entry.images for entry in entries])
-            last = next((entry.position for entry in reversed(entries) if entry.is_input), 0)
+            tokens, bytes, images, last = _SIZES.of(self)
             memo = entries, (tokens, bytes, images, last)
             force_setattr(self, "_memo", memo)  # The values do not change.
         return memo[1]
+
+
+def _add_sizes(sizes: list[int], entry: Entry) -> None:
+    sizes[0] += entry.tokens
+    sizes[1] += entry.bytes
+    sizes[2] += entry.images
+    if entry.is_input:
+        sizes[3] = entry.position
+
+
+_SIZES = Growing[list[int]](lambda: [0, 0, 0, 0], _add_sizes, list.copy)
+"""Tokens, bytes and images of all entries, and the position of the last input."""

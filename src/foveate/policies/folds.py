@@ -11,7 +11,7 @@ the same at every later call, and is folded once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Any
 
@@ -92,7 +92,14 @@ def fold(
     if "{steps}" not in framing:
         raise BadSetting(f"framing of fold is {framing!r:.80}. It must contain {{steps}}, the text of the steps.")
 
-    memo = _Memo()
+    def write(entries: Sequence[Entry], steps: str) -> str:
+        """Return the text of a fold; "" if it saves too little."""
+        text = _fill_framing(framing, entries[0].position, max(entry.position for entry in entries), steps)
+        # The text has no count yet: its quarter of the characters is corrected as for the steps that it replaces.
+        quarter = max(1, sum([tokens_of(entry.message) for entry in entries]))
+        return text if estimate(text) <= (1 - min_share) * quarter else ""
+
+    memo = _Memo(write)
 
     def policy(view: View) -> Iterator[Edit]:
         window = window_tokens(protect, view)
@@ -104,14 +111,11 @@ def fold(
         for start, end in _closed_stretches(view, old, stretch):
             between, entries = view.entries[at:start], view.entries[start:end]
             at = end
-            node, steps, names = memo.fold(node, between, entries, named)
+            node, text, names = memo.fold(node, between, entries, named)
             named |= names
-            first, last = entries[0], entries[-1]
-            text = _fill_framing(framing, first.position, max(entry.position for entry in entries), steps)
-            # The text has no count yet: its quarter of the characters is corrected as for the steps that it replaces.
-            quarter = max(1, sum([tokens_of(entry.message) for entry in entries]))
-            if estimate(text) <= (1 - min_share) * quarter:
-                yield Summarize(Span(first.id, last.id), text, _NAME, f"older than the newest {window:,} tokens")
+            if text:
+                span = Span(entries[0].id, entries[-1].id)
+                yield Summarize(span, text, _NAME, f"older than the newest {window:,} tokens")
 
     return policy
 
@@ -124,13 +128,15 @@ def _fill_framing(framing: str, first: int, last: int, steps: str) -> str:
 class _Memo:
     """The folds of earlier calls. A fold depends on all entries before it, so folds form a tree, from node 0 on."""
 
-    def __init__(self) -> None:
+    def __init__(self, write: Callable[[Sequence[Entry], str], str]) -> None:
+        """`write`: returns the text of a fold of entries with these steps; "" if there is none."""
         self._newest = 0
+        self._write = write
 
     def fold(
         self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...], named: Set[str]
     ) -> tuple[int, str, frozenset[str]]:
-        """Return the node of a fold, its text, and the names up to its end that are new.
+        """Return the node of a fold, its text ("" if it saves too little), and the names up to its end that are new.
 
         `node`: of the fold before; `between`: the entries since then; `named`: the names up to that fold.
         """
@@ -139,7 +145,7 @@ class _Memo:
             further = frozenset[str]().union(*(names_of(entry.message.text) for entry in between))
             steps, names = fold_steps(entries, named, further)
             self._newest += 1
-            return self._newest, steps, names - named
+            return self._newest, self._write(entries, steps), names - named
 
         return newest_forms(entries[-1], self, (node, between, entries[:-1]), make)
 

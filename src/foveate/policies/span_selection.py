@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
-from itertools import accumulate, pairwise, takewhile
+from itertools import pairwise, takewhile
 from math import inf
 
 from msgspec import Struct
 
-from ..core.caches import cached
 from ..core.edits import Span
 from ..core.rules import cut_points
 from ..core.server_tools import pair_key, server_blocks
@@ -68,18 +67,15 @@ def count_older(view: View, protect: int, *, part_max: float = inf, results_only
 
     `part_max`: maximum number of tokens that one message counts for. `results_only`: only tool results fill the window.
     """
-    filled = _filled_tokens(view.entries, part_max, results_only)
-    return max(0, len(view.entries) - bisect_left(filled, protect))
-
-
-@cached(8)  # Several policies, each with several windows, look at one view.
-def _filled_tokens(entries: tuple[Entry, ...], part_max: float, results_only: bool) -> list[float]:
-    """Return the tokens of no entry, of the newest, of the newest two, and so on."""
-    tokens = [
-        min(entry.tokens, part_max) if entry.kind != "summary" and (entry.is_result or not results_only) else 0
-        for entry in reversed(entries)
-    ]
-    return list(accumulate(tokens, initial=0))
+    entries = view.entries
+    filled = 0.0
+    for older in range(len(entries), 0, -1):
+        if filled >= protect:
+            return older
+        entry = entries[older - 1]
+        if entry.kind != "summary" and (entry.is_result or not results_only):
+            filled += min(entry.tokens, part_max)
+    return 0
 
 
 # -------------------------------------------------------------------------------------------------- unanswered messages

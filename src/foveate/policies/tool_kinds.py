@@ -16,8 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from ..core.caches import cached, cached_on_entry
+from ..core.growing import Growing
 from ..core.messages import State
-from ..core.results import native_steps
+from ..core.results import is_loose_result, native_steps
 from ..core.tool_names import add_tool_names, tool_name
 from ..core.view import Entry, View
 from ..errors import BadSetting
@@ -171,21 +172,48 @@ def classify_results(view: View, classifier: CallClassifier) -> tuple[Classified
 
     Interrupted results are left out, and so are results of actions whose calls are unknown (`core.results`).
     """
-    return _classified(view.entries, classifier)
+    state = _classification(classifier).of(view)
+    if state.has_actions:  # Only what follows a step shows which results are its own.
+        state = _Classified()
+        for entry, native in zip(view.entries, native_steps(view.entries), strict=True):
+            state.add(entry, native, classifier)
+    return tuple(state.results)
 
 
-@cached(2)  # Several policies classify the results of one view.
-def _classified(entries: tuple[Entry, ...], classifier: CallClassifier) -> tuple[ClassifiedResult, ...]:
-    kinds: dict[str, CallKind] = {}
-    results: list[ClassifiedResult] = []
-    for entry, native in zip(entries, native_steps(entries), strict=True):
+class _Classified:
+    """The results of a view so far, and the kinds of its calls, by id."""
+
+    __slots__ = ("has_actions", "kinds", "results")
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, CallKind] = {}
+        self.results: list[ClassifiedResult] = []
+        self.has_actions = False
+        """Whether some results belong to actions, not to calls."""
+
+    def copy(self) -> _Classified:
+        twin = _Classified()
+        twin.kinds, twin.results, twin.has_actions = self.kinds.copy(), self.results.copy(), self.has_actions
+        return twin
+
+    def add(self, entry: Entry, native: Entry, classifier: CallClassifier) -> None:
+        """Add an entry. `native`: the same in the form of calls and results."""
         match _result_or_calls(native, classifier):
             case _Finished(call_id, state):
-                if (kind := kinds.get(call_id)) is not None:
-                    results.append((entry, state, kind))
+                if (kind := self.kinds.get(call_id)) is not None:
+                    self.results.append((entry, state, kind))
             case calls:
-                kinds.update(calls)
-    return tuple(results)
+                self.kinds.update(calls)
+
+
+@cached(64)
+def _classification(classifier: CallClassifier) -> Growing[_Classified]:
+    def add(state: _Classified, entry: Entry) -> None:
+        state.has_actions = state.has_actions or is_loose_result(entry)
+        if not state.has_actions:
+            state.add(entry, entry, classifier)
+
+    return Growing(_Classified, add, _Classified.copy)
 
 
 @cached_on_entry
