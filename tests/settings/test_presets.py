@@ -65,7 +65,7 @@ def test_the_preset_recap_follows_its_document(loaded):
 
 @pytest.mark.parametrize("name", ["balanced", "coding", "frugal"])
 def test_recommended_presets_shrink_and_defer(loaded, name):
-    assert loaded(policy=name).steps == ("defer(fold, supersede, shrink)", "compact")
+    assert loaded(policy=name).steps == ("defer(supersede, fold, shrink)", "compact")
 
 
 def test_browser_shrinks_old_pages_at_once_and_keeps_reads(loaded):

@@ -73,7 +73,7 @@ def test_a_registered_policy_is_a_variable_of_the_environment(loaded, installed)
 
 
 def test_a_registered_policy_runs_before_compaction(loaded, installed):
-    assert loaded(settings={"shout": {}}).steps == ("defer(fold, supersede, shrink)", "shout", "compact")
+    assert loaded(settings={"shout": {}}).steps == ("defer(supersede, fold, shrink)", "shout", "compact")
 
 
 def test_the_name_of_a_registered_policy_is_a_preset(installed):

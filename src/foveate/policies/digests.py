@@ -18,6 +18,7 @@ from ..digest import digest
 from ..errors import BadSetting
 from .names import RecentlyUsed, keep_naming_lines
 from .placeholders import handle_of, is_longer, is_whole, replacement, shrink_arguments, shrink_step
+from .result_worth import needed_results
 from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
 from .tool_kinds import classify_results, create_classifier, create_name_filter
 
@@ -62,6 +63,7 @@ def shrink_to_digest(
     least_said: int = LEAST_SAID,
     stay_if_used: int = 0,
     protected_tools: Collection[str] = ("skill",),
+    by_worth: bool = False,
 ) -> Policy:
     """Return a policy that shrinks old results, and old texts of the model, to digests.
 
@@ -70,7 +72,8 @@ def shrink_to_digest(
     texts and call arguments of the model; None never shrinks them. `share`, `share_said`: share of the characters that
     the short form of a result, or of a text of the model, may take. `least`, `least_said`: characters of the shortest
     text, and of the shortest string in arguments, that shrinks. `stay_if_used`: a result stays whole if the model used
-    one of its names in the newest so many turns (0: no result stays for this).
+    one of its names in the newest so many turns (0: no result stays for this). `by_worth`: results stay while they are
+    worth their place (`needed_results`); `protect` and `protect_reads` are then not used.
 
     Results of `protected_tools` (names, or patterns such as `memory_*`), unfinished results, pinned parts, parts that
     another policy shrank and parts that were expanded for the coming call stay, and so does content that would hardly
@@ -87,34 +90,49 @@ def shrink_to_digest(
     shortener = _Shortener(share, share_said, least, least_said)
 
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
-        window = window_tokens(protect, view)
-        reads_window = window_tokens(protect_reads, view)
-        said_window = None if protect_said is None else window_tokens(protect_said, view)
-        old = count_older(view, window)
-        old_reads = min(old, count_older(view, reads_window))
-        old_said = 0 if said_window is None else count_older(view, said_window)
+        windows = _Windows(view, protect, protect_reads, protect_said)
         reads: set[str] = set()
-        if old_reads < old:
+        if windows.old_reads < windows.old and not by_worth:
             reads = {entry.id for entry, _, call in classify_results(view, classifier) if call.kind == "read"}
+        needed = needed_results(view) if by_worth else frozenset[str]()
         used = RecentlyUsed(view, stay_if_used)
-        for index, entry in enumerate(view.entries[: max(old, old_said)]):
-            if entry.renewed >= view.turn or entry.id in taken:
+        for index, entry in enumerate(view.entries):
+            if entry.renewed >= view.turn or entry.id in taken or (entry.is_result and is_protected(entry.tool)):
                 continue
-            if entry.is_result:
-                passed = reads_window if entry.id in reads else window
-                is_due = index < old_reads or (index < old and entry.id not in reads)
-                if not is_due or is_protected(entry.tool):
-                    continue
-            elif index < old_said and said_window is not None:
-                passed = said_window
+            if entry.is_result and by_worth:
+                reason = "" if entry.id in needed else "a later use is too unlikely"
             else:
-                continue
-            forms = shortener.short_forms(entry)
+                reason = windows.reason(index, entry, is_read=entry.id in reads)
+            forms = shortener.short_forms(entry) if reason else ()
             if forms and entry not in used:
                 for path, text in forms:
-                    yield replacement(entry, text, _NAME, f"older than the newest {passed:,} tokens", path)
+                    yield replacement(entry, text, _NAME, reason, path)
 
     return CostlyPolicy(edits)
+
+
+class _Windows:
+    """The protected windows of a view."""
+
+    def __init__(
+        self, view: View, protect: TokenWindow, protect_reads: TokenWindow, protect_said: TokenWindow | None
+    ) -> None:
+        self._tokens = window_tokens(protect, view)
+        self._tokens_reads = window_tokens(protect_reads, view)
+        self._tokens_said = 0 if protect_said is None else window_tokens(protect_said, view)
+        self.old = count_older(view, self._tokens)
+        self.old_reads = min(self.old, count_older(view, self._tokens_reads))
+        self._old_said = 0 if protect_said is None else count_older(view, self._tokens_said)
+
+    def reason(self, index: int, entry: Entry, *, is_read: bool) -> str:
+        """Return why this entry is old; "" if it is not."""
+        if not entry.is_result:
+            old, passed = self._old_said, self._tokens_said
+        elif is_read:
+            old, passed = self.old_reads, self._tokens_reads
+        else:
+            old, passed = self.old, self._tokens
+        return f"older than the newest {passed:,} tokens" if index < old else ""
 
 
 class _Shortener:

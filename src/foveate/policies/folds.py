@@ -28,6 +28,7 @@ from ..core.view import Entry, View
 from ..digest import describe, floor_for, names_in, room_for, select_names
 from ..errors import BadSetting
 from .names import names_of, unique_names
+from .result_worth import needed_results
 from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
 
 __all__ = ["FOLDED", "PROTECT", "STRETCH", "fold", "fold_steps"]
@@ -72,13 +73,15 @@ def fold(
     stretch: int = STRETCH,
     min_share: float = _SAVED_SHARE_MIN,
     framing: str = FOLDED,
+    by_worth: bool = False,
 ) -> Policy:
     """Return a policy that folds finished steps of the model, calls and results, a stretch at a time.
 
     `protect`: newest tokens that stay, as a number (int) or as a share of the usable tokens (float below 1.0).
     `stretch`: minimum number of tokens, as appended, of a stretch that no message ends earlier. `min_share`: share of
     a stretch's tokens that folding must save. `framing`: template for a stretch; `{handle}` and `{last}` are
-    arguments of `expand`, `{steps}` is the text.
+    arguments of `expand`, `{steps}` is the text. `by_worth`: steps whose results are worth their place stay
+    (`needed_results`), and end a stretch.
 
     System prompts, user inputs, pins, calls without an answer, other summaries and messages that were expanded for the
     coming call stay, and end a stretch. Raises BadSetting for values out of range and for a framing without `{steps}`.
@@ -108,7 +111,8 @@ def fold(
             return
         named: set[str] = set()
         at, node = 0, 0
-        for start, end in _closed_stretches(view, old, stretch):
+        needed = needed_results(view) if by_worth else frozenset[str]()
+        for start, end in _closed_stretches(view, old, stretch, needed):
             between, entries = view.entries[at:start], view.entries[start:end]
             at = end
             node, text, names = memo.fold(node, between, entries, named)
@@ -150,13 +154,14 @@ class _Memo:
         return newest_forms(entries[-1], self, (node, between, entries[:-1]), make)
 
 
-def _closed_stretches(view: View, old: int, least: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the closed stretches among the first `old` entries."""
+def _closed_stretches(view: View, old: int, least: int, needed: Set[str]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the closed stretches among the first `old` entries. `needed`: ids of results that stay."""
     entries = view.entries
     begin, size = 0, 0
     for start, end in pairwise(cut_points(view)):
         unit = entries[start:end]
-        if not all(_may_fold(entry, view.turn) for entry in unit) or _is_scattered(entries, start, end):
+        may_fold = all(_may_fold(entry, view.turn) and entry.id not in needed for entry in unit)
+        if not may_fold or _is_scattered(entries, start, end):
             if begin < start <= old:
                 yield begin, start
             begin, size = end, 0

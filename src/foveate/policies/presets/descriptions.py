@@ -70,6 +70,7 @@ DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "stretch": "Tokens of the shortest stretch of steps that is folded",
         "min_share": "Share of a stretch that folding must save",
         "framing": "Text around the folded steps",
+        "by_worth": "Whether steps stay while their results are worth their place",
     },
     "shrink": {
         "protect": f"Newest part of the view whose results stay whole: {_TOKENS}",
@@ -81,6 +82,7 @@ DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
         "least_said": "Characters of the shortest string in call arguments that shrinks",
         "stay_if_used": "Turns for which a result stays whole after the model used its names; 0: never",
         "protected_tools": "Tools whose results stay: names, or patterns such as memory_*",
+        "by_worth": "Whether results stay while they are worth their place, in place of protect and protect_reads",
     },
     "defer": {
         "prices": "Relative prices of the model; default: those of the conversation",

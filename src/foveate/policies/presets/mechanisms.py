@@ -76,7 +76,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         _shipped("fold", "folds", "fold"),
         _shipped("shrink", "digests", "shrink_to_digest"),
         _shipped(
-            "defer", "deferral", "when_it_pays", wraps=("fold", "supersede", "dedupe", "prune", "filter", "shrink")
+            "defer", "deferral", "when_it_pays", wraps=("supersede", "dedupe", "prune", "filter", "fold", "shrink")
         ),
         _shipped("recap", "recaps", "recap_batches"),
         _shipped("checkpoint", "checkpoints", "checkpoint"),
