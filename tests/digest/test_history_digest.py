@@ -72,6 +72,8 @@ def test_a_correction_replaces_what_it_corrects(old: str, new: str):
         ("The staging port is 5432.", "The production port is 5433."),
         ("Never push to main.", "Never push to release."),
         ("The limit for uploads is 30 MB.", "The limit for downloads is now 90 MB."),
+        ("Team Falcon meets on Monday.", "Team Heron meets on Tuesday now."),
+        ("Use kibana in the backend.", "Use solid in the frontend instead."),
         ("Add celery to the list.", "Add peanuts to the list."),
         ("Invoice 4411 is due on 3 May.", "Invoice 4417 is due on 9 June."),
     ],

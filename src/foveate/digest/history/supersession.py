@@ -74,6 +74,8 @@ _SCORE = 0.22
 """Share of the topic that a correction and what it corrects have in common, at least."""
 _WEAK_SCORE = 0.6
 """The same for a sentence that only says `now` or `new`."""
+_OTHER_SUBJECT = 0.2
+"""Part of the score that is left if two sentences differ in their subject too."""
 _GOAL_SCORE = 0.25
 _GUESS_SCORE = 0.2
 """The same for a guess and a later sentence that is sure."""
@@ -231,7 +233,7 @@ class _Search:
             score *= 0.6  # Both name a subject, and not the same one.
         if topic_a - common and topic_b - common:
             score *= 0.8
-        return score
+        return score * _OTHER_SUBJECT if _differ_in_subject(old, new) else score
 
     def _sum(self, terms: Iterable[str]) -> float:
         return sum([1.0 / (1.0 + math.sqrt(len(self.posted.get(term, ())))) for term in terms])
@@ -325,6 +327,21 @@ def _is_newer_value(old: Terms, new: Terms, is_change: bool) -> bool:
         new.places[one] >= second or (is_change and new.places[one] > begins and one not in new.qualifying)
         for one in come
     )
+
+
+def _differ_in_subject(old: Terms, new: Terms) -> bool:
+    """Return whether two sentences are about different things: each narrows its topic, or each has a name first."""
+    gone, come = old.all - new.all, new.all - old.all
+    if gone & old.qualifying - old.values and come & new.qualifying - new.values:
+        return True
+    return _begins_with_name(old, gone) and _begins_with_name(new, come)
+
+
+def _begins_with_name(terms: Terms, differing: frozenset[str]) -> bool:
+    """Return whether a name comes before another kind of value, among the terms that differ."""
+    values = sorted(differing & terms.values, key=lambda value: (terms.places[value], value))
+    kinds = [kind_of_value(value) for value in values]
+    return len(kinds) > 1 and kinds[0] == "name" and kinds[-1] != "name"
 
 
 def _gives_other_value(old: Terms, new: Terms) -> bool:
