@@ -82,8 +82,8 @@ def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
         patched.setattr(
             sql_search,
             "add_words",
-            lambda session, branch, rows: add(
-                session, branch, [(at, {f"{key}x" for key in keys}) for at, keys in rows]
+            lambda session, branch, rows, *rest, **more: add(
+                session, branch, [(at, {f"{key}x" for key in keys}) for at, keys in rows], *rest, **more
             ),
         )
         assert store.search(head, f"{WORD}x")[0].position == 1

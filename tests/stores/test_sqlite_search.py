@@ -89,7 +89,9 @@ def test_search_catches_up_in_steps_so_that_writers_get_in_between(tmp_path: Pat
         head = talked(store, 200)
         sizes = []
         add = sql_search.add_words
-        monkeypatch.setattr(sql_search, "add_words", lambda *given: sizes.append(len(given[2])) or add(*given))
+        monkeypatch.setattr(
+            sql_search, "add_words", lambda *given, **rest: sizes.append(len(given[2])) or add(*given, **rest)
+        )
         monkeypatch.setattr(sql_search, "_BYTES_AT_SEARCH", 5_000)
         assert len(positions(store, head, "rain")) == 200
         assert sum(sizes) == 200
@@ -100,7 +102,7 @@ def test_index_failure_does_not_touch_committed_data(tmp_path: Path, monkeypatch
     with opened(tmp_path / "chat.db") as store:
         head = talked(store, 50)
 
-        def fail(*given: object) -> None:
+        def fail(*given: object, **rest: object) -> None:
             raise sqlite3.OperationalError("disk I/O error")
 
         with monkeypatch.context() as patch:
@@ -129,9 +131,9 @@ def test_concurrent_indexing_of_a_file_is_done_once(tmp_path: Path, monkeypatch:
         head = talked(chat, 40)
         add, rows = sql_search.add_words, []
 
-        def slow(*given: Any) -> None:
+        def slow(*given: Any, **rest: Any) -> None:
             rows.append(len(given[2]))
-            add(*given)
+            add(*given, **rest)
 
         behind = sql_search.Search._next_batch
 
@@ -145,6 +147,28 @@ def test_concurrent_indexing_of_a_file_is_done_once(tmp_path: Path, monkeypatch:
         monkeypatch.setattr(sql_search.Search, "_next_batch", overtaken)
         assert len(positions(chat, head, "rain")) == 40
         assert rows == [40]
+
+
+@pytest.mark.parametrize("behind", [0, 10, 33, 100, 255, 256, 300])
+def test_block_is_searched_and_erased_while_commits_divide_it(tmp_path: Path, monkeypatch: Any, behind: int) -> None:
+    """The keys of some buckets are in the pieces and in rows of their own: each message is found once."""
+    monkeypatch.setattr(sql_search, "_BYTES_AT_COMMIT", 400)
+    with opened(tmp_path / "chat.db") as store:
+        head = store.open("acme", "one")
+        head = append(store, head, chain([user(f"rain apple{n} pear{n}") for n in range(256 + behind)], head))
+        for _ in range(60):
+            store._search.keep_up(head)
+        assert sorted(positions(store, head, "rain")) == list(range(1, 257 + behind))
+        assert positions(store, head, "apple7") == positions(store, head, "pear7") == [8]
+        store.erase(head, [(8, 8)])
+        head = store.open("acme", "one")
+        head = append(store, head, chain([user(f"snow {n}") for n in range(300)], head))
+        for _ in range(60):
+            store._search.keep_up(head)
+        assert 8 not in positions(store, head, "rain")
+        assert len(positions(store, head, "rain")) == 255 + behind
+        assert positions(store, head, "pear9") == [10]
+        assert store.find_residue(head)[1] == []
 
 
 # ----------------------------------------------------------------------------------------------- what is not found
@@ -202,7 +226,8 @@ def test_store_without_an_index_says_so_and_keeps_none(tmp_path: Path) -> None:
         assert len(positions(store, head, "rain")) == 50
 
 
-def test_indexing_continues_after_an_interruption_at_any_statement(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_commits", [False, True])
+def test_indexing_continues_after_an_interruption_at_any_statement(tmp_path: Path, at_commits: bool) -> None:
     """The words of an older file are indexed in steps; a crash in one of them loses nothing."""
     with opened(tmp_path / "whole.db") as store:
         head = talked(store, 150)
@@ -217,11 +242,16 @@ def test_indexing_continues_after_an_interruption_at_any_statement(tmp_path: Pat
         with pytest.MonkeyPatch.context() as patch:
             for name, value in (("BLOCK", 32), ("_MERGED", 2), ("_PIECE_MIN", 2)):
                 patch.setattr(sql_words, name, value)
+            patch.setattr(sql_search, "_BYTES_AT_COMMIT", 400)
             with opened(path, connection=failing) as store:
                 failing.left[0] = number
                 with suppress(StoreError):
-                    for _ in store.index_words(head):
-                        pass
+                    if at_commits:
+                        for _ in range(30):
+                            store._search.keep_up(head)
+                    else:
+                        for _ in store.index_words(head):
+                            pass
                 is_over = failing.left[0] > 0
                 failing.left[0] = 10_000_000
                 assert store.search(head, "rain 77") == expected, number
@@ -332,6 +362,8 @@ def compare(courses: list[tuple[int, list[str]]], queries: list[tuple[str, int]]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         for name, value in (("BLOCK", 3), ("_MERGED", 2), ("_PIECE_MIN", 2)):
             patch.setattr(sql_words, name, value)
+        for name in ("_BEHIND", "_BYTES_AT_COMMIT"):
+            patch.setattr(sql_search, name, 1)
         stores: list[Database] = [MemoryStore(), opened(Path(folder) / "chat.db")]
         outcomes = []
         for store in stores:
@@ -341,6 +373,9 @@ def compare(courses: list[tuple[int, list[str]]], queries: list[tuple[str, int]]
                 if number:
                     head = store.fork(head, str(number), at % (head.position + 1), 0)
                 head = append(store, head, chain(map(user, texts), head))
+                if isinstance(store, SqliteStore):
+                    for _ in texts[1:]:
+                        store._search.keep_up(head)  # As commits do: a message each.
                 found += [store.search(head, query, limit) for query, limit in queries]
             outcomes.append(found)
             store.close()

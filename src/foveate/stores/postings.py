@@ -30,6 +30,7 @@ SPAN_MAX = 65_535
 Run = dict[str, "array[int]"]
 """The gaps of each key."""
 
+_KEY = re.compile(r"\S+")
 _HEADER = struct.Struct("<BII")
 _VERSION = 1
 _LEVEL = 6
@@ -172,9 +173,9 @@ class PackedPiece:
             raise DamagedBody(f"a piece of the word index is damaged: {error}") from error
         self._first = first
 
-    def messages(self) -> list[list[str]]:
-        """Return the keys of each message, in order."""
-        return [line.split() for line in self._text.split("\n")]
+    def messages(self, pattern: re.Pattern[str] = _KEY) -> list[list[str]]:
+        """Return the keys of each message, in order; with a pattern those that match it, after a space."""
+        return [pattern.findall(line) for line in self._text.split("\n")]
 
     def keys_with(self, beginning: str) -> set[str]:
         """Return the keys that begin with these letters."""

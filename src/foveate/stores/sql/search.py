@@ -92,7 +92,7 @@ class Search:
         Raises StoreError. It may be interrupted after any step, and continues there.
         """
         self._require()
-        while (done := self._step(head, _BYTES_AT_SEARCH)) is not None:
+        while (done := self._step(head, _BYTES_AT_SEARCH, at_once=True)) is not None:
             yield done
 
     def keep_up(self, head: Head) -> None:
@@ -100,7 +100,7 @@ class Search:
         if not self._driver.has_index or head.position - self._known.get(key(head), 0) < _BEHIND:
             return
         try:
-            self._step(head, _BYTES_AT_COMMIT)
+            self._step(head, _BYTES_AT_COMMIT, at_once=False)
         except Exception:
             _log.debug("the word index of %r stays behind", head.name, exc_info=True)
 
@@ -141,14 +141,17 @@ class Search:
                 first = rows[-1][0] + 1
         return pieces
 
-    def _step(self, head: Head, most: int) -> int | None:
-        """Index some messages of this conversation. Return their number; None if all are indexed."""
+    def _step(self, head: Head, most: int, *, at_once: bool) -> int | None:
+        """Index some messages of this conversation. Return their number; None if all are indexed.
+
+        `at_once`: whether to divide a block when it is complete.
+        """
         batch = self._driver.read(lambda session: self._next_batch(session, head, most))
         if batch is None:
             self._remember(key(head), head.position)
             return None
         texts = [(position, keys_of(text_of(body))) for position, body in batch.rows]
-        is_added = self._driver.write(lambda session: self._add(session, head, batch, texts))
+        is_added = self._driver.write(lambda session: self._add(session, head, batch, texts, at_once=at_once))
         if batch.part.branch == head.branch and is_added:
             self._remember(key(head), texts[-1][0])
         return len(texts) if is_added else 0
@@ -168,7 +171,9 @@ class Search:
                 return _Batch(part, mark, _bodies(session, head, part, first, most), (now.erased, now.number))
         return None
 
-    def _add(self, session: Session, head: Head, batch: _Batch, texts: Sequence[tuple[int, set[str]]]) -> bool:
+    def _add(
+        self, session: Session, head: Head, batch: _Batch, texts: Sequence[tuple[int, set[str]]], *, at_once: bool
+    ) -> bool:
         """Add these messages to the index; return whether they were added."""
         branch = key(head, batch.part.branch)
         if session.rows(sql.LOCK_IF_NOT_ERASED, (*branch, batch.state[0])) != [(batch.state[1],)]:
@@ -181,7 +186,7 @@ class Search:
         else:
             drop_words(session, branch)  # Of another version, if there are any.
             session.rows(sql.ADD_MARK, (*branch, last, KEYS_VERSION))
-        add_words(session, branch, texts)
+        add_words(session, branch, texts, batch.part.first, at_once=at_once)
         return True
 
     def _drop(self, session: Session, head: Head) -> None:

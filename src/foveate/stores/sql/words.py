@@ -8,8 +8,11 @@ of one class of first letters, so that looking for typing errors reads one part 
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from zlib import crc32
 
 from ..lineage import Range
@@ -38,6 +41,8 @@ _PIECES = -1
 """The bucket of the pieces."""
 _LETTERS, _SIGNS = 16, 8
 """Classes of first letters, and of the two letters after; their product is the number of buckets."""
+_PARTS = 8
+"""Parts of the buckets; the steps of the next block divide a block part by part."""
 
 Branch = tuple[str, int, int]
 """The key of a branch: tenant, root, branch."""
@@ -48,20 +53,27 @@ def block_end(position: int) -> int:
     return -(-position // BLOCK) * BLOCK
 
 
-def add_words(session: Session, branch: Branch, messages: Sequence[tuple[int, Collection[str]]]) -> None:
-    """Add messages of one block, consecutive ones, by position and keys, after those that the index has."""
-    first, last = messages[0][0], messages[-1][0]
-    if last == block_end(last):
-        pieces = session.rows(sql.WORDS, (*branch, _PIECES, 1, last))
+def add_words(
+    session: Session, branch: Branch, messages: Sequence[tuple[int, Collection[str]]], first: int, *, at_once: bool
+) -> None:
+    """Add messages of one block by position and keys, from `first` on, the position after those that the index has.
+
+    `at_once`: whether to divide the block with the step that completes it. Otherwise the steps of the next block divide
+    it, each a part, so that none takes much longer than the others.
+    """
+    last, end = messages[-1][0], block_end(first)
+    _divide_pieces(session, branch, first, last)
+    if at_once and last == end:
+        pieces = session.rows(sql.WORDS, (*branch, _PIECES, end - BLOCK + 1, end))
         whole = [one for begin, _, body in pieces for one in enumerate(PackedPiece(begin, body).messages(), begin)]
         session.each(sql.DROP_WORDS, [(*branch, _PIECES, begin) for begin, *_ in pieces])
         begin = pieces[0][0] if pieces else first
-        _divide(session, branch, begin, last, gather(begin, [*whole, *messages]))
+        _divide(session, branch, (begin, end), gather(begin, [*whole, *messages]), range(_LETTERS * _SIGNS))
         return
     by_position = dict(messages)
     keys: list[Collection[str]] = [by_position.get(at, ()) for at in range(first, last + 1)]
     newest = session.rows(sql.NEWEST_WORDS, (*branch, _PIECES))
-    if newest and newest[0][1] == first - 1 and first - newest[0][0] < _PIECE_MIN:
+    if newest and newest[0][1] == first - 1 and first - newest[0][0] < _PIECE_MIN and newest[0][0] > end - BLOCK:
         begin, _, body = newest[0]
         packed = pack_piece([*PackedPiece(begin, body).messages(), *keys])
         session.rows(sql.SET_WORDS, (last, packed, *branch, _PIECES, begin))
@@ -86,11 +98,14 @@ def remove_words(session: Session, branch: Branch, messages: Mapping[int, Collec
 
 def insert_words(session: Session, branch: Branch, position: int, keys: Collection[str]) -> None:
     """Add one message between others, such as the outline of a message that was removed."""
-    if _set_in_pieces(session, branch, {position: keys}):
-        return
+    parts = _PARTS
+    if _set_in_pieces(session, branch, {position: keys}):  # Buckets that are not divided yet get it from there.
+        indexed = session.rows(sql.MARK, branch)[0][0]
+        parts = _parts_done(indexed, block_end(position))
     by_bucket: defaultdict[int, list[str]] = defaultdict(list)
     for key in keys:
-        by_bucket[_bucket(key)].append(key)
+        if (bucket := _bucket(key)) in _buckets(range(parts)):
+            by_bucket[bucket].append(key)
     for bucket, some in sorted(by_bucket.items()):
         rows = session.rows(sql.WORDS, (*branch, bucket, position, position))
         added = gather(position, [(position, some)])
@@ -170,15 +185,22 @@ class WordReader:
                 yield from run.keys_with(letter)
 
     def _positions(self, key: str, bucket: int) -> list[int]:
+        found, in_pieces = self._found(key, bucket), self._found(key, _PIECES)
+        for run in self._more:
+            in_pieces += run.positions(key)
+        found.sort()  # Parts of several branches are each in order.
+        if in_pieces:  # A block that is being divided is in both.
+            at = bisect_left(found, min(in_pieces))
+            found[at:] = sorted({*found[at:], *in_pieces})
+        return found
+
+    def _found(self, key: str, bucket: int) -> list[int]:
         found: list[int] = []
-        for part, run in (*self._runs[bucket], *self._runs[_PIECES]):
+        for part, run in self._runs[bucket]:
             some = run.positions(key)
             if some and not part.first <= some[0] <= some[-1] <= part.last:
                 some = [at for at in some if part.first <= at <= part.last]
             found += some
-        for run in self._more:
-            found += run.positions(key)
-        found.sort()  # Parts of several branches, and pieces, are each in order.
         return found
 
     def _load(self, buckets: set[int]) -> None:
@@ -194,21 +216,59 @@ class WordReader:
             self._runs[bucket] += [(part, _unpacked(bucket, first, body)) for first, _, body in some]
 
 
-def _divide(session: Session, branch: Branch, first: int, last: int, run: Run) -> None:
-    """Add a whole block, and merge rows of some buckets, which differ from block to block: so each costs the same."""
-    buckets: defaultdict[int, Run] = defaultdict(dict)
+def _divide_pieces(session: Session, branch: Branch, first: int, last: int) -> None:
+    """Divide the block before, as far as the index has come in the block of these messages.
+
+    The mark of the branch therefore shows which buckets are divided. The pieces stay until the last of them is.
+    """
+    end = block_end(first) - BLOCK
+    parts = range(_parts_done(first - 1, end), _parts_done(last, end))
+    pieces = session.rows(sql.WORDS, (*branch, _PIECES, end - BLOCK + 1, end)) if parts and end else []
+    if not pieces:
+        return  # It was divided at once, or is of another branch.
+    pattern = _keys_of_parts(parts)
+    messages = [
+        (at, keys)
+        for begin, _, body in pieces
+        for at, keys in enumerate(PackedPiece(begin, body).messages(pattern), begin)
+    ]
+    _divide(session, branch, (pieces[0][0], end), gather(pieces[0][0], messages), _buckets(parts))
+    if parts.stop == _PARTS:
+        session.each(sql.DROP_WORDS, [(*branch, _PIECES, begin) for begin, *_ in pieces])
+
+
+def _divide(session: Session, branch: Branch, span: tuple[int, int], run: Run, buckets: range) -> None:
+    """Add these buckets of a block, and merge rows of some, others in each block: so each block costs the same."""
+    divided: defaultdict[int, Run] = defaultdict(dict)
     for key, gaps in run.items():
-        buckets[_bucket(key)][key] = gaps
-    session.each(
-        sql.ADD_WORDS, [(*branch, bucket, first, last, pack_run(buckets[bucket])) for bucket in sorted(buckets)]
-    )
-    number = last // BLOCK
-    for bucket in range(_LETTERS * _SIGNS):
-        turn = number + bucket
+        if (bucket := _bucket(key)) in buckets:
+            divided[bucket][key] = gaps
+    session.each(sql.ADD_WORDS, [(*branch, bucket, *span, pack_run(divided[bucket])) for bucket in sorted(divided)])
+    last = span[1]
+    for bucket in buckets:
+        turn = last // BLOCK + bucket
         for blocks in (_MERGED * _MERGED, _MERGED):
             if turn % blocks == 0:
                 _merge(session, branch, bucket, max(1, last - blocks * BLOCK + 1), last)
                 break
+
+
+def _parts_done(indexed: int, end: int) -> int:
+    """Return how many parts of the block that ends at `end` are divided when this position is indexed."""
+    return max(0, min(_PARTS, (indexed - end) * _PARTS // BLOCK))
+
+
+def _buckets(parts: range) -> range:
+    size = _LETTERS * _SIGNS // _PARTS
+    return range(parts.start * size, parts.stop * size)
+
+
+@lru_cache
+def _keys_of_parts(parts: range) -> re.Pattern[str]:
+    """Return a pattern for the keys of these parts; it also matches others with a first letter that is not ASCII."""
+    letters = "".join(map(chr, range(ord("!"), 128)))
+    wanted = [letter for letter in letters if _letter(letter) * _SIGNS in _buckets(parts)]
+    return re.compile(rf"(?<= )[{re.escape(''.join(wanted))}\x80-\U0010ffff]\S*")
 
 
 def _merge(session: Session, branch: Branch, bucket: int, first: int, last: int) -> None:
