@@ -16,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate.core import wire
+from foveate.core.edits import Hide, Target
+from foveate.core.ids import body_hash
 from foveate.core.messages import tool_result, user
 from foveate.errors import BadSetting, StoreError
 from foveate.formats import get_format
@@ -147,6 +149,25 @@ def test_concurrent_indexing_of_a_file_is_done_once(tmp_path: Path, monkeypatch:
         monkeypatch.setattr(sql_search.Search, "_next_batch", overtaken)
         assert len(positions(chat, head, "rain")) == 40
         assert rows == [40]
+
+
+@pytest.mark.parametrize("behind", [0, 100, 200])
+def test_outline_is_found_if_its_block_was_being_divided(tmp_path: Path, monkeypatch: Any, behind: int) -> None:
+    monkeypatch.setattr(sql_search, "_BYTES_AT_COMMIT", 400)
+    with opened(tmp_path / "chat.db") as store:
+        head = talked(store, 256 + behind)
+        for _ in range(60):
+            store._search.keep_up(head)
+        words = [f"{letter * 4}outline" for letter in "abcdefghijklmnop"]  # None is like another.
+        outline = wire.encode_message(user(" ".join(words)))
+        edit = Hide(Target(store.messages(head, 8, 8)[0].id), keeps_original=False, released=body_hash(outline))
+        head = store.release(head, *record_after(head, edit), {8: outline})
+        for _ in range(2):
+            assert {word: positions(store, head, word) for word in words} == {word: [8] for word in words}
+            assert 8 not in positions(store, head, "rain")
+            head = append(store, head, chain([user(f"snow {n}") for n in range(300)], head))
+            for _ in range(60):
+                store._search.keep_up(head)
 
 
 @pytest.mark.parametrize("behind", [0, 10, 33, 100, 255, 256, 300])

@@ -295,17 +295,11 @@ def _found(text: str) -> list[str]:
 
 def _spaced(text: str) -> str:
     """Return a text without accents, and with spaces around each character of a script without spaces."""
-    return "\n".join(
-        line if line.isascii() else _UNSPACED_ONE.sub(r" \g<0> ", _unaccented_line(line)) for line in text.split("\n")
-    )
+    return _UNSPACED_ONE.sub(r" \g<0> ", _unaccented(text))
 
 
 def _unaccented(text: str) -> str:
-    return "\n".join(line if line.isascii() else _unaccented_line(line) for line in text.split("\n"))
-
-
-def _unaccented_line(line: str) -> str:
-    plain = _ACCENT.sub("", unicodedata.normalize("NFKD", line))
+    plain = _ACCENT.sub("", unicodedata.normalize("NFKD", text))
     return unicodedata.normalize("NFC", plain)  # One letter again where several characters form it, as in Hangul.
 
 

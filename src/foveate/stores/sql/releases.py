@@ -73,8 +73,8 @@ class Releases:
         """Index the outline instead of the message. An index that cannot be changed is dropped, and built again."""
         mark = session.rows(sql.MARK, key(now))
         try:
-            if not mark or position > mark[0][0]:
-                return  # Dropped before, for another message, or not indexed yet.
+            if not mark:
+                return  # Dropped before, for another message.
             if mark[0][1] != KEYS_VERSION:
                 raise DamagedBody("it has another version of the keys")
             remove_words(session, key(now), {position: keys_of(text_of(body))})

@@ -1,9 +1,10 @@
 """The word index of a SQL database: runs of messages and their keys, in the table `said`.
 
 The newest messages of a branch are in pieces with all their keys. When they fill a block, its keys are divided into
-buckets, each a row; later, eight rows of a bucket become one, and eight of these again. So a search reads a few rows
-for each key, a step writes a bounded number of them, and nothing of another conversation is read. A bucket holds keys
-of one class of first letters, so that looking for typing errors reads one part in eight.
+buckets, each a row, part by part while the next block fills, or all at once before a search. Later, eight rows of a
+bucket become one, and eight of these again. So a search reads a few rows for each key, a step writes a bounded number
+of them, and nothing of another conversation is read. A bucket holds keys of one class of first letters, so that looking
+for typing errors reads one part in eight.
 """
 
 from __future__ import annotations
