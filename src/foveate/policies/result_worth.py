@@ -16,7 +16,7 @@ from posixpath import basename
 
 from ..core.caches import cached, cached_on_entry
 from ..core.view import Entry, Prices, View
-from .span_selection import count_older, window_tokens
+from .span_selection import count_older
 from .tool_kinds import READS, WRITES, classify_results, create_classifier, is_same_file
 
 __all__ = ["CHANCE", "CHANCE_READ", "EXPLORING", "LEAST", "STAY", "WINDOW", "WINDOW_READS", "needed_results"]
@@ -33,10 +33,14 @@ EXPLORING = 4
 """Calls before the first change of a file since the user's input that age a read as much as one later call."""
 LEAST = 150
 """Tokens of the smallest result that is worth its place after the first call: a fold shows most of a smaller one."""
-WINDOW = 0.1
-"""Share of the usable tokens: results before the newest ones are not worth their place, at any chance."""
+WINDOW = 0.11
+"""Share of the room for results: results before the newest ones that fill it are not worth their place, at any chance."""
 WINDOW_READS = 0.4
 """The same for results that show a file."""
+FIXED = 16_000
+"""Tokens of instructions, inputs and summaries that leave no room for results, in recorded sessions."""
+_ROOM_MIN = 0.3
+"""Share of the usable tokens that are room for results at least, in small windows."""
 
 _FOLDED_CALL = re.compile(r"^(?:m\d+| ) (?:\w+__)?([\w.-]+)\((.{0,200})", re.MULTILINE)
 """A call in the text of a fold: the name of the tool, and the beginning of its arguments."""
@@ -51,8 +55,8 @@ def needed_results(view: View) -> frozenset[str]:
     The prices are those of the view: where the provider caches nothing, reading a result once more costs as much as
     fetching it, so fewer results are needed.
     """
-    older = count_older(view, window_tokens(WINDOW, view))
-    older_reads = count_older(view, window_tokens(WINDOW_READS, view))
+    room = max(_ROOM_MIN * view.budget.usable, view.budget.usable - FIXED)
+    older, older_reads = count_older(view, int(WINDOW * room)), count_older(view, int(WINDOW_READS * room))
     changes, reads = _Changes(view), dict[str, str]()
     for entry, state, call in classify_results(view, create_classifier()):
         if call.kind == "write" and state != "error":
