@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -131,10 +132,11 @@ def parts(url: str) -> dict[str, list[str]]:
 
 
 def test_vacuum_leaves_no_byte_of_what_was_erased_in_any_partition(postgres_url: str) -> None:
+    text = "pomegranate " + random.Random(1).randbytes(20_000).hex()  # Not to be compressed into less than a page.
     with PostgresStore(f"{postgres_url}&partitions=3") as store:
         for name in ("one", "two", "three", "four"):
             head = store.open("acme", name)
-            head = append(store, head, chain([user("a pomegranate " * 900)], head))
+            head = append(store, head, chain([user(text)], head))
             store.search(head, "pomegranate")
             store.erase(head, [(1, 1)])
             assert store.find_residue(store.open("acme", name)) == (1, [])
