@@ -34,7 +34,7 @@ EXPLORING = 4
 LEAST = 150
 """Tokens of the smallest result that is worth its place after the first call: a fold shows most of a smaller one."""
 WINDOW = 0.11
-"""Share of the room for results: results before the newest ones that fill it are not worth their place, at any chance."""
+"""Share of the room for results. Results before the newest ones that fill it are not worth their place."""
 WINDOW_READS = 0.4
 """The same for results that show a file."""
 FIXED = 16_000
