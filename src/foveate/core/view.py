@@ -311,7 +311,7 @@ class View(Struct, frozen=True, eq=False):
     list_places: Mapping[int, ListPlace] = {}
     """The places of messages in the list that the caller passed last, by their positions in the history."""
     marks: Marks = field(default_factory=Marks)
-    """What was worked out for earlier views of the conversation (`Growing`)."""
+    """Facts about earlier views of the conversation (`Growing`)."""
     _memo: tuple[tuple[Entry, ...], tuple[int, int, int, int]] | None = None
 
     def __str__(self) -> str:
