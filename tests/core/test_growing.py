@@ -67,6 +67,19 @@ def test_only_what_follows_an_edit_is_added_again():
     assert len(added) <= 24
 
 
+def test_a_long_view_is_worked_out_with_few_marks():
+    """A mark for each step of a long view would take quadratic memory, although few marks are kept."""
+    copies: list[int] = []
+
+    def copy(state: list[int]) -> list[int]:
+        copies.append(len(state))
+        return state.copy()
+
+    positions = Growing[list[int]](list, lambda state, one: state.append(one.position), copy)
+    positions.of(View(tuple(entry(number) for number in range(4_000)), 1, BUDGET))
+    assert 1 <= len(copies) <= 8
+
+
 def test_a_state_that_is_changed_changes_no_other():
     positions = fact([])
     view = View(tuple(entry(number) for number in range(40)), 1, BUDGET)

@@ -51,8 +51,9 @@ class Growing(Generic[S]):
         before = [mark for mark in marks if len(mark[0]) <= len(entries)]
         state, start = (self._copy(before[-1][1]), len(before[-1][0])) if before else (self._begin(), 0)
         is_longest = len(before) == len(marks)
+        oldest = len(entries) - _STEP * _MARKS_MAX  # Older places would not be kept.
         for index in range(start, len(entries)):
-            if is_longest and index > start and index % _STEP == 0:
+            if is_longest and index > max(start, oldest) and index % _STEP == 0:
                 marks.append((entries[:index], self._copy(state)))
             self._add(state, entries[index])
         if len(kept) > _FACTS_MAX:
