@@ -356,7 +356,7 @@ def test_a_digest_is_shown_as_it_is():
 
 
 def test_a_page_inside_a_fence_continues_the_fence():
-    text = "Look:\n\n```python\n" + "\n".join(f"x{n} = '**no**'" for n in range(3_000)) + "\n```\n**bold**\n"
+    text = "Look:\n\n```python\n" + "\n".join(f"print('**no**', {n})" for n in range(3_000)) + "\n```\n**bold**\n"
     page = render_page(Message("assistant", (Text(text),)), "0", links=LINKS, first=1_000)
     assert "<strong>" not in page
     assert '<span class="c-str">**no**</span>' in page

@@ -123,7 +123,8 @@ def test_ledger_adds_up_to_the_bills_of_a_managed_conversation(policy):
     if policy != "balanced":  # Its summaries are billed in a replay too.
         replayed = replay(messages, policy=policy, window=16_000, provider="openai")
         assert spending.cost == pytest.approx(replayed.row.cost)
-    assert any(result.whole < result.calls for result in spending.results) or policy == "prune"
+    # `balanced` folds results here, which no call shows any more, and `prune` clears few or none.
+    assert any(result.whole < result.calls for result in spending.results) or policy != "keep-last-3"
 
 
 @pytest.mark.parametrize(

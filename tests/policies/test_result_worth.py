@@ -10,7 +10,7 @@ from foveate.core.messages import Message
 from foveate.core.planner import make_plan
 from foveate.core.view import Budget, CallContext, Prices, View
 from foveate.policies import fold, shrink_to_digest
-from foveate.policies.result_worth import EXPLORING, WINDOW_READS, is_worth_its_place, needed_results
+from foveate.policies.result_worth import EXPANDED, EXPLORING, WINDOW_READS, is_worth_its_place, needed_results
 from foveate.testing import answer, call, user
 
 PLENTY = Budget(10**6, 0, 10**12, 10**6)
@@ -132,3 +132,17 @@ def test_shrink_by_worth_gives_its_reason():
     story = story_of([call("a", "grep", pattern="x"), answer("a", CODE)], *commands(20))
     plan = make_plan(story.projection, story.frame(PLENTY), [shrink_to_digest(by_worth=True)], ())
     assert [each.reason for each in plan.edits] == ["a later use is too unlikely"]
+
+
+def test_an_expanded_message_stays_for_a_while():
+    """The model asked for it. A fold that hides it again soon makes the model ask again."""
+    story = story_of([call("a", "grep", pattern="x"), answer("a", CODE)], *commands(EXPANDED + 10))
+    view = view_of(story)
+    at = next(index for index, entry in enumerate(view.entries) if entry.id == story.id(3))
+
+    def is_needed_after(calls: int) -> bool:
+        expanded = replace(view.entries[at], renewed=view.turn - calls)
+        entries = (*view.entries[:at], expanded, *view.entries[at + 1 :])
+        return story.id(3) in needed_results(replace(view, entries=entries))
+
+    assert [is_needed_after(calls) for calls in (1, EXPANDED - 1, EXPANDED)] == [True, True, False]

@@ -19,7 +19,17 @@ from ..core.view import Entry, Prices, View
 from .span_selection import count_older
 from .tool_kinds import READS, WRITES, classify_results, create_classifier, is_same_file
 
-__all__ = ["CHANCE", "CHANCE_READ", "EXPLORING", "LEAST", "STAY", "WINDOW", "WINDOW_READS", "needed_results"]
+__all__ = [
+    "CHANCE",
+    "CHANCE_READ",
+    "EXPANDED",
+    "EXPLORING",
+    "LEAST",
+    "STAY",
+    "WINDOW",
+    "WINDOW_READS",
+    "needed_results",
+]
 
 CHANCE_READ = 0.038
 """Chance that a call quotes a result that shows a file, times the number of calls since it came. Fitted without the
@@ -31,6 +41,8 @@ STAY = 50
 """Calls for which a fetched result stays in the view."""
 EXPLORING = 4
 """Calls before the first change of a file since the user's input that age a read as much as one later call."""
+EXPANDED = 20
+"""Calls for which a message stays that the model expanded."""
 LEAST = 150
 """Tokens of the smallest result that is worth its place after the first call: a fold shows most of a smaller one."""
 WINDOW = 0.11
@@ -49,7 +61,7 @@ _PATCH = re.compile(r"\*\*\* (?:Update|Add|Delete) File: ")
 
 @cached(4)  # Several policies ask about one view.
 def needed_results(view: View) -> frozenset[str]:
-    """Return the ids of the results that are worth their place in the view.
+    """Return the ids of the results that are worth their place in the view, and of messages that the model expanded.
 
     Results that no call has seen yet are among them, unless they are before the newest `WINDOW` of the usable tokens.
     The prices are those of the view: where the provider caches nothing, reading a result once more costs as much as
@@ -66,6 +78,8 @@ def needed_results(view: View) -> frozenset[str]:
     changes.sort()
     needed: set[str] = set()
     for index, entry in enumerate(view.entries):
+        if entry.renewed and view.turn - entry.renewed < EXPANDED:
+            needed.add(entry.id)
         if not entry.is_result or entry.shrunk or index < (older_reads if entry.id in reads else older):
             continue
         age = float(view.turn - max(entry.stamp.turn, entry.renewed))
