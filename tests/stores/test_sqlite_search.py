@@ -247,7 +247,7 @@ def test_store_without_an_index_says_so_and_keeps_none(tmp_path: Path) -> None:
         assert len(positions(store, head, "rain")) == 50
 
 
-@pytest.mark.parametrize("at_commits", [False, True])
+@pytest.mark.parametrize("at_commits", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_indexing_continues_after_an_interruption_at_any_statement(tmp_path: Path, at_commits: bool) -> None:
     """The words of an older file are indexed in steps; a crash in one of them loses nothing."""
     with opened(tmp_path / "whole.db") as store:
