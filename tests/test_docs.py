@@ -10,6 +10,9 @@ import contextlib
 import io
 import os
 import re
+import shlex
+import shutil
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -18,16 +21,27 @@ from typing import Any
 import pytest
 
 from foveate.core.rules import RULES
+from foveate.counters import counter_for
 from foveate.policies import PRESET_NAMES
 from foveate.replay.recordings import READERS
 from foveate.replay.result import COLUMNS
 from foveate.testing import StubAnthropic, StubOpenAI, answer, call, say
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS = sorted((ROOT / "docs").glob("*.md"))
-PAGES = [ROOT / "README.md", *(page for page in DOCS if not page.name.startswith("host-"))]
-"""The pages of frameworks, `host-*.md`, run in the environments of these frameworks (`tests/hosts`)."""
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [ROOT / "README.md", *(page for page in DOCS if page.parent.name != "frameworks")]
+"""The pages of `docs/frameworks` run in the environments of these frameworks (`tests/hosts`)."""
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+
+FIRST = ("README.md", "getting-started.md")
+"""These pages show the figures of an installation without the extra `tokens`, as a new user has it."""
+CONSOLE = re.compile(r"^```console\n\$ (.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+WITHOUT_TOKENS = """
+import foveate.counters, foveate.__main__
+foveate.counters.find_spec = lambda name: None
+foveate.__main__.main()
+"""
 
 
 def run_tools(reply: Any) -> list[dict[str, Any]]:
@@ -62,9 +76,12 @@ def setting() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_examples_of_a_page_run_and_print_their_output(page: Path, tmp_path: Path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
+    if page.name in FIRST:
+        monkeypatch.setattr("foveate.open.parts.counter_for", counter_for)
+        monkeypatch.setattr("foveate.counters.find_spec", lambda name: None)
     if "DATABASE_URL" in page.read_text(encoding="utf-8"):  # Skipped without a PostgreSQL server.
         monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url"))
     if page.name == "worker.md":
@@ -88,20 +105,36 @@ def test_the_examples_of_a_page_run_and_print_their_output(page: Path, tmp_path:
         monkeypatch.setitem(sys.modules, "openai", types.ModuleType("openai"))
         names = setting()
     for code, printed in BLOCK.findall(page.read_text(encoding="utf-8")):
-        if page.name == "README.md" and "client.chat.completions" in code and "import" not in code:
-            names.update(client=StubOpenAI([say("Paris.")]))
-            import foveate
-
-            names.update(chat=foveate.open_conversation("capitals", window=8_000))
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             exec(compile(code, f"{page.name}: {code[:40]!r}", "exec"), names)
         if printed:
             assert out.getvalue() == printed
+    if page.name == "getting-started.md":
+        shutil.copy(ROOT / "examples" / "data" / "demo.jsonl", tmp_path)
+        check_commands(page, tmp_path)
+
+
+def check_commands(page: Path, folder: Path) -> None:
+    """Run each `console` block of a page, and compare its output. A line `...` stands for any number of lines."""
+    commands = CONSOLE.findall(page.read_text(encoding="utf-8"))
+    assert commands
+    for command, printed in commands:
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_TOKENS, *shlex.split(command)[1:]],
+            cwd=folder,
+            env={**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT / "src")},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        expected = "".join(r"(?:.*\n)*" if line == "...\n" else re.escape(line) for line in printed.splitlines(True))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert re.fullmatch(expected, done.stdout.replace("\u202f", " ").replace("\xa0", " ")), done.stdout
 
 
 def test_the_page_of_rules_has_every_rule():
-    page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "rules.md").read_text(encoding="utf-8")
     for rule in RULES:
         assert f"`{rule.__name__}`" in page
         assert rule.__doc__ is not None
@@ -109,7 +142,7 @@ def test_the_page_of_rules_has_every_rule():
 
 
 def test_the_page_of_replay_names_policies_figures_and_readers():
-    page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "replay.md").read_text(encoding="utf-8")
     assert [name for name in PRESET_NAMES if f"`{name}`" not in page] == []
     titles = [column.title.removesuffix(" p50 / p99").replace("ms", "milliseconds") for column in COLUMNS]
     assert [title for title in titles if title not in page] == []
@@ -118,5 +151,5 @@ def test_the_page_of_replay_names_policies_figures_and_readers():
 
 def test_every_page_is_listed_on_the_start_page():
     start = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    assert [page.name for page in DOCS if page.name != "index.md" and page.name not in start] == []
-    assert os.path.isdir(ROOT / "docs")
+    names = [page.relative_to(ROOT / "docs").as_posix() for page in DOCS]
+    assert [name for name in names if name != "index.md" and f"({name})" not in start] == []

@@ -70,14 +70,14 @@ def findings(places: Iterator[Place]) -> list[str]:
 
 
 def pages() -> list[Path]:
-    return sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
+    return sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
 
 
 def modules() -> list[Path]:
     return sorted((ROOT / "src").rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_page_uses_plain_words(path: Path):
     assert findings(prose_of_page(path.read_text(encoding="utf-8"))) == []
 

@@ -155,7 +155,7 @@ def test_copy_takes_the_place_of_another_one_only_when_it_is_whole(
 
 
 def test_copy_that_is_put_back_is_the_database_again(path: Path, tmp_path: Path) -> None:
-    """As docs/export.md describes: no program is running, and the log of the lost database is gone."""
+    """As docs/guides/export.md describes: no program is running, and the log of the lost database is gone."""
     with SqliteStore(path) as store:
         before = contents(store)
     backup(path, tmp_path / "copy.db")

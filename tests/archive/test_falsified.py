@@ -1,7 +1,7 @@
 """Falsifications of a database, and their detection: by `verify`, only by an earlier head, or not at all.
 
-Each is done as well as possible by someone who may write to the file and knows its format. docs/export.md has the same
-table.
+Each is done as well as possible by someone who may write to the file and knows its format. docs/guides/export.md has
+the same table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sessions in `docs/chat.md` run, and print what the page shows.
+"""The sessions in `docs/guides/chat.md` run, and print what the page shows.
 
 A line `...` matches any number of lines, and `...` in a line matches anything. The test ignores figures: one more word
 in the description of a tool changes every count of tokens.
@@ -33,7 +33,7 @@ def pattern(printed: str) -> re.Pattern[str]:
 def test_sessions_of_the_page_match_the_real_output(run, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples" / "sample_project", tmp_path / "sample_project")
     monkeypatch.chdir(tmp_path)
-    blocks = BLOCK.findall((ROOT / "docs" / "chat.md").read_text(encoding="utf-8"))
+    blocks = BLOCK.findall((ROOT / "docs" / "guides" / "chat.md").read_text(encoding="utf-8"))
     assert len(blocks) == 8
     for command, printed in blocks:
         monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in typed(printed))))

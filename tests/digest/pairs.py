@@ -1,4 +1,4 @@
-"""The twenty texts of `docs/digests.md`, and the page itself: `python tests/digest/pairs.py > docs/digests.md`."""
+"""The twenty texts of `docs/mechanisms/digests.md`, and the page itself: `python tests/digest/pairs.py > docs/mechanisms/digests.md`."""
 
 # ruff: noqa: E501 - lines of sample texts are as long as real ones
 from __future__ import annotations
@@ -428,7 +428,7 @@ def digest_of(title: str) -> str:
 
 
 def page() -> str:
-    """Return the page `docs/digests.md`."""
+    """Return the page `docs/mechanisms/digests.md`."""
     parts = [INTRODUCTION]
     for title, text in TEXTS.items():
         rows = text.rstrip("\n").split("\n")

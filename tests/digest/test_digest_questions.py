@@ -55,7 +55,7 @@ def test_no_example_holds_a_fragment_of_a_line():
 
 
 def test_the_page_of_examples_is_up_to_date():
-    """Write it again with `python tests/digest/pairs.py > docs/digests.md`."""
-    kept = Path(__file__).parents[2] / "docs" / "digests.md"
+    """Write it again with `python tests/digest/pairs.py > docs/mechanisms/digests.md`."""
+    kept = Path(__file__).parents[2] / "docs" / "mechanisms" / "digests.md"
     assert kept.read_text(encoding="utf-8") == page()
     assert len(TEXTS) >= 20

@@ -1,4 +1,4 @@
-"""Messages through one format, through two formats, and back: docs/formats.md lists what each format carries."""
+"""Messages through one format, through two formats, and back: docs/guides/formats.md lists what each format carries."""
 
 from __future__ import annotations
 
@@ -108,5 +108,5 @@ def test_the_page_lists_what_each_format_carries():
         f"| {content} | {' | '.join('yes' if is_carried(name, messages) else '-' for name in FORMATS)} |"
         for content, messages in CONTENT.items()
     ]
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "formats.md").read_text(encoding="utf-8")
     assert "\n".join([head, "|---|---|---|---|---|", *rows]) in page

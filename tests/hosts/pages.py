@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "frameworks"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 

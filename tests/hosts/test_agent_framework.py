@@ -564,4 +564,4 @@ def row_of(middleware: Any = None, **options: Any) -> tuple[int, int, float, int
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    run_page("host-agent-framework.md", tmp_path, monkeypatch)
+    run_page("agent-framework.md", tmp_path, monkeypatch)

@@ -257,4 +257,4 @@ def test_an_output_without_long_texts_is_equal(value: Any):
 
 
 def test_the_page_runs(home: Path, monkeypatch: pytest.MonkeyPatch):
-    run_page("host-claude-agent-sdk.md", home, monkeypatch)
+    run_page("claude-agent-sdk.md", home, monkeypatch)

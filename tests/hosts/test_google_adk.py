@@ -632,4 +632,4 @@ def test_recorded_contents_are_equal_after_conversion(transcripts: Path):
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    run_page("host-google-adk.md", tmp_path, monkeypatch)
+    run_page("google-adk.md", tmp_path, monkeypatch)

@@ -488,4 +488,4 @@ def test_recorded_messages_are_equal_after_conversion(transcripts: Path):
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    run_page("host-langchain.md", tmp_path, monkeypatch)
+    run_page("langchain.md", tmp_path, monkeypatch)

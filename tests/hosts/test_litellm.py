@@ -664,4 +664,4 @@ def test_calls_without_an_end_are_forgotten(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    run_page("host-litellm.md", tmp_path, monkeypatch)
+    run_page("litellm.md", tmp_path, monkeypatch)

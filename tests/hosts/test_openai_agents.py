@@ -372,4 +372,4 @@ def test_recorded_items_are_equal_in_another_process(transcripts: Path, tmp_path
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    run_page("host-openai-agents.md", tmp_path, monkeypatch)
+    run_page("openai-agents.md", tmp_path, monkeypatch)

@@ -390,4 +390,4 @@ def test_recorded_messages_are_equal_after_conversion(transcripts: Path):
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    run_page("host-pydantic-ai.md", tmp_path, monkeypatch)
+    run_page("pydantic-ai.md", tmp_path, monkeypatch)

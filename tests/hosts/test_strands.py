@@ -499,4 +499,4 @@ def test_recorded_messages_are_equal_after_conversion(transcripts: Path):
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    run_page("host-strands.md", tmp_path, monkeypatch)
+    run_page("strands.md", tmp_path, monkeypatch)

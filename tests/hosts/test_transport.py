@@ -405,4 +405,4 @@ def test_a_cancelled_request_records_nothing():
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    run_page("host-sdks.md", tmp_path, monkeypatch)
+    run_page("sdks.md", tmp_path, monkeypatch)

@@ -125,7 +125,7 @@ def test_requests_avoid_fields_that_a_server_refuses(monkeypatch):
 
 
 def test_the_page_of_models_has_every_provider_with_its_key_and_address():
-    page = (Path(__file__).resolve().parent.parent.parent / "docs" / "models.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parent.parent.parent / "docs" / "guides" / "models.md").read_text(encoding="utf-8")
     rows = {row.split("`")[1].rstrip(":"): row for row in page.splitlines() if row.startswith("| `") and ":` |" in row}
     assert list(rows) == list(PROVIDERS)
     for name, server in SERVERS.items():

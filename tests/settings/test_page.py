@@ -8,7 +8,7 @@ from pathlib import Path
 from foveate.policies.presets.mechanisms import MECHANISMS
 from foveate.settings.layers import GENERAL
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "settings.md").read_text(encoding="utf-8")
 
 
 def test_the_page_lists_all_mechanisms_in_order():

@@ -19,7 +19,7 @@ from foveate.stores.postgres import PostgresStore
 from foveate.stores.postgres.dialect import distributing, tables
 from foveate.stores.sql.migrate import TABLES
 
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "citus.md"
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "reference" / "citus.md"
 
 CITUS = """
 CREATE TABLE distributed (name regclass PRIMARY KEY, beside regclass NOT NULL);

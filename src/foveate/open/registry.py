@@ -39,7 +39,7 @@ def open_store(url: str, *, synchronous: Synchronous = "full") -> Database:
 
     `sqlite:///PATH?search=off` keeps no index of words: the file is about 40 % smaller, and `search` is refused.
     `?wait=30`: seconds to wait while another process writes (default: 10). `?synchronous=normal`: a power cut may undo
-    the last moments (docs/durability.md). `?read_only=on`: the file stays unchanged, and need not be
+    the last moments (docs/reference/durability.md). `?read_only=on`: the file stays unchanged, and need not be
     writable, nor its folder. Join several with `&`.
     `synchronous`: for a SQLite file whose URL does not say.
     `postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME` needs the extra `postgres`. Raises MissingExtra without it.

@@ -1,6 +1,6 @@
 """Result of a replay: figures, simulated calls, and the columns of the report.
 
-`docs/replay.md` defines the figures. Table, JSON and HTML report use the same names.
+`docs/guides/replay.md` defines the figures. Table, JSON and HTML report use the same names.
 """
 
 from __future__ import annotations

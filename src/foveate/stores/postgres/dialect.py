@@ -3,8 +3,8 @@
 Statements are written for all databases, with `?` and BLOB. All tables of a new schema may be partitioned by `root`
 into one number of partitions (`?partitions=16` in the URL), so that all rows of a tree of forks are in partitions of
 one number. The number is read from the database, so that new tables are partitioned like the first ones. The
-statements that distribute the tables over a Citus cluster (`docs/citus.md`) are derived from the migrations, so they
-include later tables.
+statements that distribute the tables over a Citus cluster (`docs/reference/citus.md`) are derived from the migrations,
+so they include later tables.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def _wait(attempt: int) -> None:
 class PostgresStore(SqlStore):
     """Conversations in a PostgreSQL database, in the schema that the URL names. The tables are created if missing.
 
-    `url`: `postgresql://user:password@host:port/database?schema=foveate`; see `docs/postgres.md` for its options.
+    `url`: `postgresql://user:password@host:port/database?schema=foveate`; options: `docs/guides/postgres.md`.
     Acknowledged writes are as durable as the server makes them (`synchronous_commit`, on by default). `pause` is called
     with the number of an attempt, from 1, before the next one; by default it sleeps for a random time. `connection`:
     the class of connections, for tests that let them fail.
