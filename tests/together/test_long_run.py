@@ -132,7 +132,7 @@ class LongRun:
             window=self.window,
             summarizer=self.summarizer,
             expand=True,
-            options=Options(settings={"compact": {"ahead": 0.9}}, background=self.background, clock=self.clock),
+            options=Options(settings={"compact": {"ahead": 0.6}}, background=self.background, clock=self.clock),
         )
 
     @property

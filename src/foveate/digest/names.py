@@ -40,9 +40,9 @@ def names_in(text: str) -> Iterator[str]:
     return filter(None, map(_name_in, _WHOLE_RUN.findall(text)))
 
 
-def distinct_names(text: str) -> frozenset[str]:
-    """Return the identifiers in a text, each once."""
-    return frozenset(filter(None, map(_name_in, set(_WHOLE_RUN.findall(text)))))
+def distinct_names(text: str) -> tuple[str, ...]:
+    """Return the identifiers in a text, each once, in their order."""
+    return tuple(dict.fromkeys(filter(None, map(_name_in, dict.fromkeys(_WHOLE_RUN.findall(text))))))
 
 
 @cached(16_384)

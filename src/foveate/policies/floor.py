@@ -329,7 +329,7 @@ def _hide_units(view: View, before: int, *, with_expanded: bool, usable: int) ->
         return
     first = min(hidden, key=lambda entry: entry.position)  # A late answer may stand before older messages.
     last = max(hidden, key=lambda entry: entry.last)
-    room = min(note.tokens, usable - (view.tokens - note.hidden_tokens) - _NOTE_TOKENS)
+    room = min(note.tokens, usable - (view.tokens - note.hidden_tokens) - _FRAME_TOKENS)
     if measure_excess(view).bytes:
         room = min(room, -quota.bytes // _BYTES)
     text = note.text(f"m{first.position}-m{last.last}", room, view)
@@ -364,13 +364,14 @@ class _Note:
         summaries = [entry for entry in self._hidden if is_carried_summary(entry)]
         previous = "\n\n".join(unframe_summary(entry.message.text) for entry in summaries)
         messages = all_messages([entry for entry in self._hidden if not is_carried_summary(entry)])
-        scale = self.hidden_tokens / max(1, sum(tokens_of(entry.message) for entry in self._hidden))
-        while room >= _DIGEST_TOKENS:
-            required = names_needed_later(self._hidden, view.entries, 4 * room)
-            text = digest_messages(messages, 4 * room, previous=previous, required=required)
+        scale = max(1, self.hidden_tokens) / max(1, sum(tokens_of(entry.message) for entry in self._hidden))
+        required = names_needed_later(self._hidden, view.entries, 4 * room)
+        length = int(4 * room / scale)  # Letters of other scripts take more tokens.
+        while length >= 4 * _DIGEST_TOKENS:
+            text = digest_messages(messages, length, previous=previous, required=required)
             note = frame_summary(HIDDEN, handle, text)
-            # Letters of other scripts take more tokens.
-            if text and (size := scale * tokens_of(user(note))) <= room + _FRAME_TOKENS:
+            size = scale * tokens_of(user(note))
+            if text and size <= room + _FRAME_TOKENS:
                 return note
-            room = min(room // 2, int(room * room / max(1, size))) if text else 0
+            length = int(min(0.9, room / size) * length) if text else 0
         return frame_summary(HIDDEN_ALONE, handle, "")

@@ -83,18 +83,19 @@ class RecentlyUsed:
             if entry.message.role == "assistant" and entry.outline is not None:
                 if entry.stamp.turn < view.turn - self._turns:
                     break
-                names |= _names_of_entry(entry)
+                names.update(_names_of_entry(entry))
         for entry in view.entries:
             if entry.is_result and entry.outline is not None:
-                for name in _names_of_entry(entry) & names:
-                    holders[name] = "" if name in holders else entry.id
+                for name in _names_of_entry(entry):
+                    if name in names:
+                        holders[name] = "" if name in holders else entry.id
         return frozenset(id for id in holders.values() if id)
 
 
 @cached_on_entry
-def _names_of_entry(entry: Entry) -> frozenset[str]:
-    """Return the names in the text and the calls that an entry shows."""
-    return frozenset(_message_names(entry.message))
+def _names_of_entry(entry: Entry) -> tuple[str, ...]:
+    """Return the names in the text and the calls that an entry shows, each once."""
+    return tuple(_message_names(entry.message))
 
 
 def names_needed_later(covered: Sequence[Entry], entries: Sequence[Entry], target: int) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ class Steps:
 
         `place`: the index of its message.
         """
-        new = (self._names[place] & self._used.keys()) - self._named
+        new = {name for name in self._names[place] if name in self._used and name not in self._named}
         self._named |= new
         used = sorted(new, key=lambda name: (-self._used[name], name))
         places = sorted(text.find(name) for name in used[:_PLACES])
