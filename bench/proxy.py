@@ -27,8 +27,8 @@ _BYTES = 400_000
 """The size of a request: of the first one, and the median of the later ones, which grow."""
 _TURN = 4_200
 """Bytes that a turn adds, about."""
-_WORDS = 45
-"""Events with text in an answer."""
+_WORDS = ["some words "] * 44 + ["some words"]
+"""The texts of an answer's events. Clients trim the end of an answer."""
 _AIM = 3.0
 """Milliseconds of CPU that a managed request may cost more."""
 
@@ -73,7 +73,7 @@ def turn(number: int, service: str) -> list[dict[str, Any]]:
     use = {"type": "tool_use", "id": f"toolu_{number}", "name": "read_log", "input": {"number": number}}
     text = "".join(f"{number}:{line} {service} answered the request in time\n" for line in range(200))[:3_600]
     result = {"type": "tool_result", "tool_use_id": use["id"], "content": text}
-    reply = {"role": "assistant", "content": [{"type": "text", "text": "some words " * _WORDS}, use]}
+    reply = {"role": "assistant", "content": [{"type": "text", "text": "".join(_WORDS)}, use]}
     return [reply, {"role": "user", "content": [result]}]
 
 
@@ -145,8 +145,8 @@ def _events(number: int) -> Iterator[dict[str, Any]]:
     text, use = turn(number, "")[0]["content"]
     yield {"type": "message_start", "message": {**message, "stop_reason": None, "usage": usage}}
     yield {"type": "content_block_start", "index": 0, "content_block": {**text, "text": ""}}
-    for _ in range(_WORDS):
-        yield {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "some words "}}
+    for words in _WORDS:
+        yield {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": words}}
     yield {"type": "content_block_stop", "index": 0}
     yield {"type": "content_block_start", "index": 1, "content_block": {**use, "input": {}}}
     arguments = {"type": "input_json_delta", "partial_json": json.dumps(use["input"])}

@@ -17,6 +17,8 @@ from foveate.testing.responses import events
 
 PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions", "openai_responses": "/v1/responses"}
 MODELS = {"anthropic": "claude-opus-4-5", "openai": "gpt-5", "openai_responses": "gpt-5"}
+EVENTS = 10**9
+"""The size of pieces with one event each."""
 _SCHEMA = {"type": "object", "properties": {}}
 TOOLS: dict[str, Any] = {
     "anthropic": [{"name": "read", "input_schema": _SCHEMA}],
@@ -71,7 +73,7 @@ class Client:
         return WireRequest(self.chat, api, json.dumps(body).encode())
 
     def ask(self, *, stream: bool = False, size: int = 1000) -> dict[str, Any]:
-        """Send the list, and add the answer to it. `size`: bytes of a piece of the stream."""
+        """Send the list, and add the answer to it. `size`: bytes of a piece of the stream, or EVENTS."""
         request = self.request(stream=stream)
         out = b""
         while True:
@@ -84,9 +86,12 @@ class Client:
                 assert request.follow_up is None
                 answer = json.loads(whole)
                 break
-            sent = b"".join(events(response, usage=True))
-            for at in range(0, len(sent), size):
-                out += request.feed(sent[at : at + size])
+            pieces = list(events(response, usage=True))
+            if size != EVENTS:
+                sent = b"".join(pieces)
+                pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
+            for piece in pieces:
+                out += request.feed(piece)
             out += request.ended()
             if request.follow_up is None:
                 answer = gathered(self.format, out)

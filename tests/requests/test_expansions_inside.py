@@ -19,10 +19,15 @@ from foveate.requests.splice_anthropic import AnthropicSplice
 from foveate.testing import say
 from foveate.testing.responses import events
 
-from client import Client, calls_in, expansion, gathered, names_in, read, reply, said, text_in  # isort: skip
+from client import EVENTS, Client, calls_in, expansion, gathered, names_in, read, reply, said, text_in  # isort: skip
 
 FORMATS = ["anthropic", "openai", "openai_responses"]
-WAYS = [pytest.param(0, id="whole"), pytest.param(7, id="pieces"), pytest.param(10**6, id="streamed")]
+WAYS = [
+    pytest.param(0, id="whole"),
+    pytest.param(7, id="pieces"),
+    pytest.param(10**6, id="streamed"),
+    pytest.param(EVENTS, id="events"),
+]
 LOG = "".join(f"line {number}: all is well\n" for number in range(400))
 
 
@@ -184,6 +189,21 @@ def test_answers_without_expansions_pass_byte_by_byte(format: str):
     assert out == sent
     assert client.chat.history()[-1].message.text == "Well."
     assert client.request().received(b"[ 1 ]") == b"[ 1 ]"
+
+
+@pytest.mark.parametrize("format", ["anthropic", "openai"])
+def test_pieces_of_a_text_are_not_split(format: str, monkeypatch: pytest.MonkeyPatch):
+    client = begun(format, say("All is well, and the log has no error at all."))
+    client.say("And?")
+    request = client.request(stream=True)
+    sent = list(events(client.model.answer(json.loads(request.content)).response, usage=True))
+    split: list[bytes] = []
+    feed = EventSplitter.feed
+    monkeypatch.setattr(EventSplitter, "feed", lambda self, piece: split.append(piece) or feed(self, piece))
+    assert [request.feed(piece) for piece in sent] == sent
+    assert len(split) < len(sent) / 2
+    request.ended()
+    assert client.chat.history()[-1].message.text == "All is well, and the log has no error at all."
 
 
 @pytest.mark.parametrize("format", FORMATS)

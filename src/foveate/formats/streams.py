@@ -6,6 +6,7 @@ Source: the WHATWG's HTML standard, section "Server-sent events"; the errors are
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
@@ -19,6 +20,8 @@ __all__ = ["BytesReader", "EventGatherer", "EventReader", "StreamGatherer"]
 
 
 _JSON = msgspec.json.Decoder()
+_USUAL = re.compile(rb"(?:event: ([^\r\n]*)\n)?data: ([^\r\n]*)\n\n")
+"""An event with at most a name and one line of data, as providers write it."""
 
 
 class EventGatherer(Protocol):
@@ -59,6 +62,15 @@ class EventReader:
         """Yield the name and the data of each event that these bytes complete. The bytes may be cut at any place."""
         if self._after_return and piece:
             piece, self._after_return = piece.removeprefix(b"\n"), False
+        at = 0
+        if not (self._line or self._data or self._name):
+            while (usual := _USUAL.match(piece, at)) is not None:
+                name, data = usual.groups()
+                at, self._is_first = usual.end(), False
+                yield name.decode(errors="replace") if name else "", data
+        yield from self._feed_lines(piece[at:] if at else piece)
+
+    def _feed_lines(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
         for line in piece.splitlines(keepends=True):
             text = line.rstrip(b"\r\n")
             if not (self._line or self._is_first) and len(text) + 1 == len(line) and line[-1] == 10:  # As most lines.

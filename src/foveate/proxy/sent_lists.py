@@ -99,7 +99,7 @@ class SentList:
     def __init__(self, api: Api, body: RequestBody, memory: KeyMemory) -> None:
         """Raises MsgspecError if the messages are neither a list nor a text."""
         self._format, self._memory = get_format(api.format), memory
-        self._items = [body.fields[api.messages]] if body.items is None else body.items
+        self._items: Sequence[bytes | Raw] = [body.fields[api.messages]] if body.items is None else body.items
 
     def __len__(self) -> int:
         """Number of items."""
@@ -131,18 +131,18 @@ class SentList:
                     return _text_of(message)
         return ""
 
-    def _read(self, items: Sequence[Raw]) -> list[Key]:
+    def _read(self, items: Sequence[bytes | Raw]) -> list[Key]:
         if self._format.name == "openai_responses":  # Several items form one message.
             return self._keys(items)
         return [key for item in items for key in self._memory.keys(self._name(item), partial(self._keys, [item]))]
 
-    def _name(self, item: Raw) -> tuple[str, bytes]:
+    def _name(self, item: bytes | Raw) -> tuple[str, bytes]:
         return self._format.name, blake2b(item, digest_size=16).digest()
 
-    def _keys(self, items: Sequence[Raw]) -> list[Key]:
+    def _keys(self, items: Sequence[bytes | Raw]) -> list[Key]:
         return [key_of(message) for message in self._messages(items) if message.role != "system"]
 
-    def _messages(self, items: Sequence[Raw]) -> list[Message]:
+    def _messages(self, items: Sequence[bytes | Raw]) -> list[Message]:
         values = self._format.group([msgspec.json.decode(item) for item in items])
         return [message for value in values for message in self._format.parse(value)]
 

@@ -20,7 +20,7 @@ from ..errors import FoveateError
 from ..open import Options
 from ..open.pool import Conversations
 from ..ports import Store
-from ..requests import Api, RequestBody, WireRequest, beta_header
+from ..requests import Api, ListMemory, RequestBody, WireRequest, beta_header
 from .client import ClientRequest, Header
 from .recognition import Recognized, Recognizer
 from .records import RequestRecord
@@ -58,7 +58,7 @@ class Turns:
 
     def __init__(self, settings: ProxySettings, store: Store, upstream: Upstream) -> None:
         self._settings, self._store, self._upstream = settings, store, upstream
-        self._recognizer, self._savings = Recognizer(store), Savings()
+        self._recognizer, self._savings, self._lists = Recognizer(store), Savings(), ListMemory()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="foveate-proxy")
         self._threads.submit(self._savings.load)
         self._lock = threading.Lock()
@@ -106,7 +106,7 @@ class Turns:
     ) -> tuple[_Turn | None, Recognized | None]:
         encoding = client.values.get("content-encoding", "")
         content = decompressed(raw, encoding, self._settings.max_body) if encoding else raw
-        body = RequestBody(api, content)
+        body = RequestBody(api, content, self._lists, tenant)
         recognized = self._recognizer.recognize(tenant, client.values, api, body)
         if recognized is None:
             return None, None

@@ -3,6 +3,7 @@
 Everything here works on bytes and does no network I/O, so a proxy and the HTTP clients of SDKs share it:
 
 apis.py          the APIs, by path
+body.py          the body of a request; what came with an earlier one is not read again
 request.py       a request with the view, byte for byte the client's where nothing changes
 cache_marks.py   marks for Anthropic's prompt cache
 answer.py        an answer on its way to the client; calls of `expand` are answered inside
@@ -13,7 +14,7 @@ splice_*.py      one answer for the client, made of several of one format
 from __future__ import annotations
 
 from .apis import CONVERSATION_HEADER, SERVER_STATE, Api, api_for, api_of, beta_header, model_name
-from .body import RequestBody
+from .body import ListMemory, RequestBody
 from .request import AnsweredCall, ApiError, WireRequest
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "AnsweredCall",
     "Api",
     "ApiError",
+    "ListMemory",
     "RequestBody",
     "WireRequest",
     "api_for",

@@ -34,6 +34,10 @@ class Splice(Protocol):
     is_changed: bool
     """Whether the client gets something else than the newest answer of the provider."""
 
+    def passes(self, piece: bytes) -> bool:
+        """Return whether these bytes are whole events that the client gets as they are, and that are not read."""
+        ...
+
     def add(self, event: StreamEvent) -> bytes:
         """Return what the client gets for an event of the newest answer. Raises KeyError, TypeError or the like for
         an event that it cannot read."""
@@ -119,6 +123,8 @@ class Answer:
             return piece
         if self._splitter is None:
             self._splitter = EventSplitter()
+        if self._splitter.is_between and self._splice.passes(piece):
+            return piece  # As most pieces: splitting them takes longer.
         return b"".join([self._passed(self._splice, event) for event in self._splitter.feed(piece)])
 
     def _gather(self) -> None:

@@ -1,36 +1,222 @@
-"""The body of a request, read once for all who look at it."""
+"""The body of a request, read once for all who look at it.
+
+A client sends its whole list with each request, and most of it came with the request before. A list that begins with
+the bytes of an earlier one is read from there on only.
+"""
 
 from __future__ import annotations
 
+import json
+import threading
+from collections import OrderedDict
 from functools import cached_property
+from secrets import token_hex
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
+from ..core.caches import register
 from .apis import Api
+from .cache_marks import MARK_KEY
 
-__all__ = ["RequestBody"]
+__all__ = ["ListMemory", "RequestBody"]
 
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 _LIST = msgspec.json.Decoder(list[Raw])
+_SMALL: Final = 20_000
+"""Bytes of a body below which it is read whole."""
+_BEGINNING: Final = 1_000
+"""Bytes at the beginning of bodies by which lists are looked up."""
+_ALIKE_MAX: Final = 16
+"""Lists with one such beginning that are remembered."""
+_BYTES_MAX: Final = 100_000_000
+"""Bytes of all remembered lists. The open conversations hold most of them too."""
+_NO_VALUES: Final[list[Any]] = []
+
+
+class _KnownList:
+    """The list of messages in an earlier body."""
+
+    __slots__ = ("fields", "head", "items", "marked", "separator", "size", "values")
+
+    def __init__(self, head: bytes, separator: bytes, items: list[bytes]) -> None:
+        self.head, self.separator, self.items = head, separator, items
+        """The body before its first item, the bytes between two items, and the items."""
+        self.size = len(head) + sum(map(len, items))
+        self.values = _NO_VALUES
+        """The decoded items, if a request needed them."""
+        self.fields: dict[str, tuple[bytes, Any]] = {}
+        """Fields next to the list that a request needed, as they came and decoded."""
+        self.marked: list[int] | None = None
+        """The places of items with marks for a cache, if a request needed them."""
+
+    def common(self, content: bytes) -> tuple[int, int]:
+        """Return how many items the list of another body begins with too, and where they end in it."""
+        if not content.startswith(self.head):
+            return 0, 0
+        count, end, separator = 0, len(self.head), self.separator
+        at = end
+        for item in self.items:
+            if not content.startswith(item, at):
+                break
+            count, end = count + 1, at + len(item)
+            if not content.startswith(separator, end):
+                break
+            at = end + len(separator)
+        return count, end
+
+
+class ListMemory:
+    """The lists of messages that came lately. Several threads may use it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._size = 0
+        self._lists: OrderedDict[tuple[str, str, bytes], list[_KnownList]] = OrderedDict()
+        """Lists by owner, format, and the beginnings of their bodies; the newest of each at the end."""
+        register(self)
+
+    def cache_clear(self) -> None:
+        """Forget all lists."""
+        with self._lock:
+            self._lists.clear()
+            self._size = 0
+
+    def find(self, key: tuple[str, str, bytes], content: bytes) -> tuple[_KnownList | None, int, int]:
+        """Return the list that has most items in common with that of a body, how many, and where they end."""
+        with self._lock:
+            alike = list(self._lists.get(key, ()))
+        best: tuple[_KnownList | None, int, int] = None, 0, 0
+        for known in reversed(alike):
+            count, end = known.common(content)
+            if count > best[1]:
+                best = known, count, end
+            if count * 2 > len(known.items):
+                break
+        return best
+
+    def keep(self, key: tuple[str, str, bytes], known: _KnownList, before: _KnownList | None) -> None:
+        """Remember a list, in the place of `before`."""
+        with self._lock:
+            alike = self._lists.setdefault(key, [])
+            self._lists.move_to_end(key)
+            if before in alike:
+                alike.remove(before)
+                self._size -= before.size
+            alike.append(known)
+            self._size += known.size
+            if len(alike) > _ALIKE_MAX:
+                self._size -= alike.pop(0).size
+            while self._size > _BYTES_MAX:
+                oldest, lists = next(iter(self._lists.items()))
+                self._size -= lists.pop(0).size
+                if not lists:
+                    del self._lists[oldest]
 
 
 class RequestBody:
     """A JSON object, whose values are decoded only by those who need them."""
 
-    def __init__(self, api: Api, content: bytes) -> None:
-        """Raises MsgspecError (a ValueError) if `content` is no JSON object."""
+    def __init__(self, api: Api, content: bytes, memory: ListMemory | None = None, owner: str = "") -> None:
+        """`memory`: remembers the list for later bodies of the same owner.
+
+        Raises MsgspecError (a ValueError) if `content` is no JSON object.
+        """
         self.content = content
         """The bytes as they came."""
-        self.fields: dict[str, Raw] = _FIELDS.decode(content)
-        """The values by key, not decoded."""
         self._messages = api.messages
+        self._known: _KnownList | None = None  # the list of an earlier body that begins as this one
+        self._count = 0  # items that both have
+        self._own: _KnownList | None = None  # this list, for later bodies
+        read = None
+        if memory is not None and len(content) >= _SMALL:
+            key = owner, api.format, content[:_BEGINNING]
+            self._known, self._count, end = memory.find(key, content)
+            read = self._rest(end)
+        self.fields: dict[str, Raw] = _FIELDS.decode(content) if read is None else read
+        """The values by key, not decoded. In the place of the list of messages, there may be a part: see `items`."""
+        if read is None:
+            self._known, self._count = None, 0
+        if memory is not None and len(content) >= _SMALL:
+            self._own = self._as_known()
+            if self._own is not None:
+                is_continued = self._known is not None and self._count * 2 > len(self._known.items)
+                memory.keep(key, self._own, self._known if is_continued else None)
+
+    def _rest(self, end: int) -> dict[str, Raw] | None:
+        """Return the values by key, with only the items behind the known ones; None if the body must be read whole.
+
+        `end`: where the known items end. A mark that no client knows stands in their place. If it is the first item of
+        the list afterwards, the reader was in this list there, and not in another one that has the same bytes.
+        """
+        if self._known is None:
+            return None
+        mark = f'"{token_hex(16)}"'.encode()
+        try:
+            fields = _FIELDS.decode(b"".join((self._known.head, mark, self.content[end:])))
+            rest = _LIST.decode(fields[self._messages])
+        except (msgspec.MsgspecError, KeyError):
+            return None
+        if not rest or bytes(rest[0]) != mark:
+            return None
+        self.items = [*self._known.items[: self._count], *map(bytes, rest[1:])]
+        return fields
 
     @cached_property
-    def items(self) -> list[Raw] | None:
+    def items(self) -> list[bytes] | None:
         """The items of the list of messages, not decoded; None if a text stands in its place.
 
         Raises KeyError if there are no messages, and MsgspecError if they are neither a list nor a text.
         """
         raw = self.fields[self._messages]
-        return None if bytes(memoryview(raw)[:1]) == b'"' else _LIST.decode(raw)
+        return None if bytes(memoryview(raw)[:1]) == b'"' else [bytes(item) for item in _LIST.decode(raw)]
+
+    def value(self, key: str) -> Any:
+        """Return the value of a field, decoded; None if there is none. Do not change it."""
+        if (raw := self.fields.get(key)) is None:
+            return None
+        content = bytes(raw)
+        known = self._known.fields.get(key) if self._known is not None else None
+        pair = known if known is not None and known[0] == content else (content, json.loads(content))
+        if self._own is not None:
+            self._own.fields[key] = pair
+        return pair[1]
+
+    @property
+    def values(self) -> list[Any]:
+        """The items of the list, decoded. Do not change them."""
+        items = self.items or []
+        known = self._known.values[: self._count] if self._known is not None else []
+        values = known + [json.loads(item) for item in items[len(known) :]]
+        if self._own is not None:
+            self._own.values = values
+        return values
+
+    @property
+    def marked(self) -> list[int]:
+        """The places of the items that have a mark for Anthropic's cache."""
+        items, start, marked = self.items or [], 0, list[int]()
+        if self._known is not None and self._known.marked is not None:
+            start, marked = self._count, [place for place in self._known.marked if place < self._count]
+        marked += [place for place in range(start, len(items)) if MARK_KEY in items[place]]
+        if self._own is not None:
+            self._own.marked = marked
+        return marked
+
+    def _as_known(self) -> _KnownList | None:
+        """Return this list for later bodies; None if there is none."""
+        try:
+            items = self.items
+        except (msgspec.MsgspecError, KeyError):
+            return None
+        if not items:
+            return None
+        if self._known is not None:
+            return _KnownList(self._known.head, self._known.separator, items)
+        start = self.content.find(items[0])
+        separator = end = start + len(items[0])
+        if len(items) > 1:
+            while self.content[end : end + 1] in (b" ", b"\t", b"\n", b"\r", b","):
+                end += 1
+        return _KnownList(self.content[:start], self.content[separator:end] or b",", items)

@@ -8,30 +8,31 @@ client gave it, and they keep their order: longer lifetimes come first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from ..conversation.request_items import RequestItem
 from ..formats.anthropic.write import mark
 
-__all__ = ["add_marks", "keep_marks"]
+__all__ = ["MARK_KEY", "add_marks", "keep_marks"]
 
-_KEY = b'"cache_control"'
+MARK_KEY: Final = b'"cache_control"'
 _TAKES = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 """Kinds of blocks that take a mark."""
 
 
-def keep_marks(items: Sequence[RequestItem], bodies: list[bytes], own: Sequence[bytes]) -> None:
+def keep_marks(items: Sequence[RequestItem], bodies: list[bytes], own: Sequence[bytes], marked: Sequence[int]) -> None:
     """Put the marks of items that are not sent as they are into the messages in their place, in `bodies`.
 
-    `items` and `bodies`: the messages of the request, one body for each item. `own`: the client's own items.
+    `items` and `bodies`: the messages of the request, one body for each item. `own`: the client's own items. `marked`:
+    the places of those that have a mark.
     """
     sent = {place for item in items for place in item.places}
-    for place, raw in enumerate(own):
-        if place in sent or _KEY not in raw:
+    for place in marked:
+        if place in sent:
             continue
-        value = next(iter(_marks(msgspec.json.decode(raw))), None)
+        value = next(iter(_marks(msgspec.json.decode(own[place]))), None)
         target = max((at for at, item in enumerate(items) if -1 < item.last <= place), default=-1)
         if value is None or target < 0:
             continue

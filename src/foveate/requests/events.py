@@ -50,6 +50,11 @@ class EventSplitter:
         self._rest = bytearray()
         self._looked = 0  # bytes in which no event ends
 
+    @property
+    def is_between(self) -> bool:
+        """Whether no event is incomplete."""
+        return not self._rest
+
     def feed(self, piece: bytes) -> Iterator[StreamEvent]:
         """Yield the events that these bytes complete."""
         self._rest += piece

@@ -25,7 +25,7 @@ from ..expand.tool import EXPAND_INSTRUCTION, NAMES, TOOL, expand_tool_json, off
 from .answer import Answer
 from .apis import SERVER_STATE, Api, model_name
 from .body import RequestBody
-from .cache_marks import add_marks, keep_marks
+from .cache_marks import MARK_KEY, add_marks, keep_marks
 
 __all__ = ["MAX_EXPANSIONS", "AnsweredCall", "ApiError", "WireRequest"]
 
@@ -86,11 +86,11 @@ class WireRequest:
             raise BadInput(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
         if (_value(fields.get("n")) or 1) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
-        self._api, self._fields, self._own = api, fields, body.content
+        self._api, self._body, self._fields = api, body, fields
         self._adds_marks = adds_marks
         self._raws, messages = _messages(api, body)
-        self._system = _value(fields.get(api.system)) if api.system else None
-        self._tools = _value(fields.get("tools")) or ()
+        self._system = body.value(api.system) if api.system else None
+        self._tools = body.value("tools") or ()
         self._model = model_name(api.format, str(_value(fields.get("model")) or "")) or None
         # A response that the provider stores may be continued by its id, where an expansion is a call without result.
         self._may_expand = api.format != "openai_responses" or _value(fields.get("store")) is False
@@ -141,7 +141,7 @@ class WireRequest:
         if is_own and not offers:
             needs = needs if request.is_edited else Needs()  # Nothing before any reasoning was ever changed.
             if not needs and not self._adds_marks:
-                self.content, self.betas = self._own, ()
+                self.content, self.betas = self._body.content, ()
                 return
         raws, items = self._raws, list(request.items)
         if any(len(item.places) > 1 for item in items):
@@ -149,15 +149,15 @@ class WireRequest:
         lists: dict[str, list[bytes]] = {}
         bodies = [item.body or raws[item.places[0]] for item in items]
         if self._api.format == "anthropic":
-            keep_marks(items, bodies, raws)
+            keep_marks(items, bodies, raws, self._body.marked)
             while items and not items[0].places and items[0].entries and items[0].entries[0].is_system:
                 items.pop(0)  # A system prompt of ours stands first: the API takes it only in `system`.
                 fields["system"] = _with_blocks(fields.get("system"), bodies.pop(0))
         if offers:
             self._offer_expand(fields, bodies)
-        if self._adds_marks and self._api.format == "anthropic" and b'"cache_control"' not in self._own:
+        if self._adds_marks and self._api.format == "anthropic" and MARK_KEY not in self._body.content:
             _mark(fields, bodies)
-        if not is_own or offers or self._adds_marks:
+        if self._body.items is not None or not is_own or offers or self._adds_marks:
             lists = {self._api.messages: bodies}
         for key, value in needs.options.items():
             own = {key: _value(fields[key])} if key in fields else {}
@@ -265,10 +265,9 @@ def _messages(api: Api, body: RequestBody) -> tuple[list[bytes], list[Any]]:
     if body.items is None:
         text = bytes(body.fields[api.messages])
         return [b'{"role":"user","content":' + text + b"}"], [{"role": "user", "content": _value(text)}]
-    items = [bytes(item) for item in body.items]
     if api.format == "openai_responses":  # Several of its items form one message, so all must be read.
-        return items, _value(body.fields[api.messages])
-    return items, list(items)
+        return body.items, body.values
+    return body.items, list(body.items)
 
 
 def _parts(item: RequestItem) -> list[RequestItem]:

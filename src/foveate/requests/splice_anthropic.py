@@ -6,6 +6,7 @@ the numbers, without a beginning of their own.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .answer import IsOurs
@@ -13,6 +14,9 @@ from .events import StreamEvent, write_event
 from .usage import continued
 
 __all__ = ["AnthropicSplice"]
+
+_DELTAS = re.compile(rb"(?:event: content_block_delta\ndata: [^\r\n]*\n\n)+")
+"""Events of which most streams consist, as Anthropic writes them."""
 
 
 class AnthropicSplice:
@@ -43,6 +47,10 @@ class AnthropicSplice:
         self._begin()
 
     # --------------------------------------------------------------------------------------------------------- streams
+
+    def passes(self, piece: bytes) -> bool:
+        """See `Splice`."""
+        return not (self.is_changed or self._is_renumbered) and _DELTAS.fullmatch(piece) is not None
 
     def add(self, event: StreamEvent) -> bytes:
         """See `Splice`."""

@@ -6,6 +6,7 @@ with its id. Only the first of several choices can have calls of ours (`WireRequ
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .answer import IsOurs
@@ -23,6 +24,8 @@ _ENDS = ("tool_calls", "stop", "function_call")
 """Reasons of a completion with whole calls. Some servers name `stop` although there are calls."""
 
 
+_OBJECTS = re.compile(rb"(?:data: \{[^\r\n]*\n\n)+")
+"""Pieces of completions, as most servers write them."""
 _READ = (b'"tool_calls"', b'"usage"')
 """Keys of the pieces that are read before a call of ours begins."""
 
@@ -55,6 +58,12 @@ class ChatSplice:
         self._begin()
 
     # --------------------------------------------------------------------------------------------------------- streams
+
+    def passes(self, piece: bytes) -> bool:
+        """See `Splice`."""
+        if not self._head or self.is_changed or any(key in piece for key in _READ):
+            return False
+        return _OBJECTS.fullmatch(piece) is not None
 
     def add(self, event: StreamEvent) -> bytes:
         """See `Splice`."""

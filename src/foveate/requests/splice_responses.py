@@ -48,6 +48,10 @@ class ResponsesSplice:
 
     # --------------------------------------------------------------------------------------------------------- streams
 
+    def passes(self, piece: bytes) -> bool:
+        """See `Splice`."""
+        return False  # All events are read for their numbers.
+
     def add(self, event: StreamEvent) -> bytes:
         """See `Splice`."""
         data = event.data
