@@ -23,7 +23,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Syst
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
-from pages import run_page
+from pages import run_example, run_page
 from pydantic import BaseModel
 from recorded import recorded_lists
 from scenario import ANSWER, CALLS, QUESTION, WINDOW, largest, log_text, reader
@@ -489,3 +489,12 @@ def test_recorded_messages_are_equal_after_conversion(transcripts: Path):
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run_page("langchain.md", tmp_path, monkeypatch)
+
+
+def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    run_example("langchain_agent.py", tmp_path, monkeypatch)
+    answer, whole, totals = capsys.readouterr().out.splitlines()[:3]
+    assert answer == "It keeps the books of a mill."
+    assert whole.startswith("130 messages in the ")
+    assert totals.startswith("65 calls: ")
+    assert int(totals.split("(")[1].split("%")[0]) >= 40

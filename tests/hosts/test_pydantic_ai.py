@@ -16,7 +16,7 @@ pytest.importorskip("pydantic_ai.capabilities", reason="pydantic-ai is not insta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import run_page
+from pages import run_example, run_page
 from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.capabilities import AbstractCapability
@@ -391,3 +391,12 @@ def test_recorded_messages_are_equal_after_conversion(transcripts: Path):
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run_page("pydantic-ai.md", tmp_path, monkeypatch)
+
+
+def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    run_example("pydantic_ai_agent.py", tmp_path, monkeypatch)
+    answer, whole, totals = capsys.readouterr().out.splitlines()[:3]
+    assert answer == "It keeps the books of a mill."
+    assert whole.startswith("130 messages in the ")
+    assert totals.startswith("65 calls: ")
+    assert int(totals.split("(")[1].split("%")[0]) >= 40
