@@ -60,6 +60,8 @@ _NOTE_TOKENS = 40
 """About the size of the note for hidden messages, without a digest of them."""
 _FRAME_TOKENS = 70
 """The size of the note around a digest, at most."""
+_SPARE_TOKENS = 40
+"""Tokens beside the note for messages that the rules of a provider may add to a view."""
 _DIGEST_TOKENS = 24
 """A digest of hidden messages below this size is not worth its frame."""
 _BYTES = 4
@@ -329,9 +331,10 @@ def _hide_units(view: View, before: int, *, with_expanded: bool, usable: int) ->
         return
     first = min(hidden, key=lambda entry: entry.position)  # A late answer may stand before older messages.
     last = max(hidden, key=lambda entry: entry.last)
-    room = min(note.tokens, usable - (view.tokens - note.hidden_tokens) - _FRAME_TOKENS)
+    reserved = _FRAME_TOKENS + _SPARE_TOKENS
+    room = min(note.tokens, usable - (view.tokens - note.hidden_tokens) - reserved)
     if measure_excess(view).bytes:
-        room = min(room, -quota.bytes // _BYTES)
+        room = min(room, -quota.bytes // _BYTES - reserved)
     text = note.text(f"m{first.position}-m{last.last}", room, view)
     last_id = last.span.last if last.span else last.id
     yield Summarize(Span(first.id, last_id), text, _NAME, "the oldest part did not fit the window", keep=tuple(kept))
