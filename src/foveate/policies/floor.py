@@ -61,7 +61,7 @@ _NOTE_TOKENS = 40
 _FRAME_TOKENS = 70
 """The size of the note around a digest, at most."""
 _SPARE_TOKENS = 40
-"""Tokens beside the note for messages that the rules of a provider may add to a view."""
+"""Tokens that stay free next to the note, for messages that the rules of a provider may add to a view."""
 _DIGEST_TOKENS = 24
 """A digest of hidden messages below this size is not worth its frame."""
 _BYTES = 4
