@@ -104,7 +104,7 @@ def read_range(value: object, what: str) -> Range:
             return Range(ends[0], ends[0])
         return Range(int(match[1] or 0), int(match[3] or 0))
     raise BadInput(
-        f'{what} have the form "40-80" (from 1, both ends included), "40-" (to the end), "-20" (the last 20) or "7", '
+        f'{what} are told as "40-80" (from 1, both ends included), "40-" (to the end), "-20" (the last 20) or "7", '
         f"not {reprlib.repr(value)}."
     )
 
