@@ -16,7 +16,7 @@ from foveate.open import Options
 from foveate.open.pool import Conversations
 from foveate.ports import Store
 from foveate.proxy.recognition import Recognized, Recognizer
-from foveate.requests import Api, RequestBody, WireRequest
+from foveate.requests import Api, ListMemory, RequestBody, WireRequest
 
 __all__ = ["ANTHROPIC", "CHAT", "RESPONSES", "Proxy", "Served", "assistant", "chat_body", "result", "tool", "user"]
 
@@ -58,7 +58,7 @@ class Proxy:
 
     def __init__(self, store: Store, *, policy: str = "keep-last-3", window: int = 20_000) -> None:
         self.store = store
-        self.recognizer = Recognizer(store)
+        self.recognizer, self.lists = Recognizer(store), ListMemory()
         self.events: list[Event] = []
         self._options: Wire = {"policy": policy, "window": window}
         self._pools: dict[tuple[str, str], Conversations] = {}
@@ -68,11 +68,12 @@ class Proxy:
     ) -> Served | None:
         """Serve a request up to the provider; None if it is passed on."""
         content = json.dumps(body).encode()
-        recognized = self.recognizer.recognize(tenant, headers or {}, api, RequestBody(api, content))
+        read = RequestBody(api, content, self.lists, tenant)
+        recognized = self.recognizer.recognize(tenant, headers or {}, api, read)
         if recognized is None:
             return None
         chat = self.pool(tenant, api.format).get(recognized.name)
-        wire = WireRequest(chat, api, content)
+        wire = WireRequest(chat, api, read)
         note = partial(self.recognizer.note_reply, tenant, recognized.name, recognized.end)
         return Served(recognized, chat, wire.view.turn, json.loads(wire.content), api, note)
 

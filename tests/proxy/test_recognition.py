@@ -76,23 +76,39 @@ def test_items_that_come_again_are_not_read_again(proxy: Proxy, monkeypatch: pyt
 
 
 def test_a_list_behind_the_newest_reply_is_recognized_without_reading(proxy: Proxy, monkeypatch: pytest.MonkeyPatch):
-    messages, reads = [user("Which log has an error?")], list[int]()
-    read = proxy.store.messages
+    messages, reads = [user("Which log has an error?")], list[str]()
+    store = proxy.store
 
-    def counted(*arguments: Any) -> Any:
-        reads.append(1)
-        return read(*arguments)
+    def messages_of(*arguments: Any) -> Any:
+        reads.append("messages")
+        return store.messages(*arguments)
 
-    recognizer = vars(proxy.recognizer)
-    monkeypatch.setitem(recognizer, "_store", SimpleNamespace(open=proxy.store.open, messages=counted))
-    names = set()
+    def open(*arguments: Any, **options: Any) -> Any:
+        reads.append("open")
+        return store.open(*arguments, **options)
+
+    names = {serve(proxy, messages, assistant("Done."))}
+    messages += [assistant("Done."), user("Go on.")]
+    monkeypatch.setitem(vars(proxy.recognizer), "_store", SimpleNamespace(open=open, messages=messages_of))
     for number in range(5):
         reply = assistant("Done.")
         names.add(serve(proxy, messages, reply))
         messages += [reply, user(f"Go on, {number}.")]
     assert (len(names), reads) == (1, [])
     serve(proxy, messages[:3], assistant("Something else."))  # Back to an older place.
-    assert reads
+    assert "messages" in reads
+
+
+def test_a_second_list_behind_a_reply_is_compared_in_the_store(proxy: Proxy):
+    messages = [user("Fix the tests."), assistant("Which?")]
+    name = serve(proxy, messages[:1], messages[1])
+    sent = proxy.send(CHAT, chat_body([*messages, user("All.")]), KEY)
+    assert sent is not None
+    assert sent.name == name
+    assert serve(proxy, [user("Fix the tests."), assistant("Which?"), user("None.")], assistant("Fine.")) == name
+    serve(proxy, [*messages, user("All.")], assistant("Done."))
+    text = shown(proxy.send(CHAT, chat_body([*messages, user("All."), assistant("Done."), user("Thanks.")]), KEY))
+    assert ("All." in text, "None." in text) == (True, False)
 
 
 def test_a_reply_that_others_went_on_from_is_compared_in_the_store(store: Store):

@@ -96,14 +96,14 @@ def test_an_erasure_forgets_the_lists(decoded: list[int]):
 
 
 def test_a_memory_of_lists_is_bounded(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(body, "_BYTES_MAX", 200_000)
-    memory = ListMemory()
+    monkeypatch.setattr(body, "_LISTS_MAX", 20)
+    memory, counts = ListMemory(), list[int]()
     for number in range(50):
         RequestBody(ANTHROPIC, written([message(number), LONG, message(1)]), memory)
-        RequestBody(ANTHROPIC, written([LONG, message(number)]), memory)
-        held = [known for lists in memory._lists.values() for known in lists]
-        assert sum(known.size for known in held) == memory._size <= 200_000
-    assert len(held) == 7
+        RequestBody(ANTHROPIC, written([LONG, *[message(number)] * 3]), memory)
+        counts.append(sum(map(len, memory._lists.values())))
+        assert max(map(len, memory._lists.values())) <= 16
+    assert counts[-1] == max(counts) == 20
 
 
 def _twice(messages: list[Any]) -> bytes:

@@ -71,6 +71,7 @@ class State:
         self.model = self._opened = model
         """The model of the newest request; before it, the one that the conversation was opened for."""
         self._lookup, self._reserve = lookup, reserve
+        self._named: tuple[str | None, int | None] = (None, None)  # model and window of the newest request
         self._limits: dict[str, Limits] = {}
         self.head: Head
         self._originals = OriginalReader(store)
@@ -123,9 +124,12 @@ class State:
 
         Raises BadSetting if the conversation cannot use the model.
         """
+        if (name, window) == self._named:
+            return
         model = self._opened
         if (name is not None or window is not None) and self._lookup is not None:
             model = self._lookup(model.name if name is None else name, window)
+        self._named = name, window
         if model == self.model:
             return
         self.model = model

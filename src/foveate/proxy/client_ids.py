@@ -17,7 +17,7 @@ from msgspec import Raw
 from ..core.conversation_names import child_name
 from ..requests import CONVERSATION_HEADER
 
-__all__ = ["ClientIds", "read_ids"]
+__all__ = ["ClientIds", "read_ids", "session_in"]
 
 _SESSIONS: Final = (
     CONVERSATION_HEADER,
@@ -74,7 +74,7 @@ class ClientIds(NamedTuple):
 def read_ids(headers: Mapping[str, str], fields: Mapping[str, Raw]) -> ClientIds:
     """Return the ids in a request. `headers`: names in lower case. `fields`: those of the body, not decoded."""
     user = _user_of(fields)
-    session = next((headers[key] for key in _SESSIONS if headers.get(key)), "") or user.get("session_id", "")
+    session = session_in(headers) or user.get("session_id", "")
     if not session:
         cache_key = _text(fields.get("prompt_cache_key"))  # Some programs send one key for all their conversations.
         session = cache_key if _UUID.fullmatch(cache_key) else ""
@@ -87,6 +87,11 @@ def read_ids(headers: Mapping[str, str], fields: Mapping[str, Raw]) -> ClientIds
         bool(headers.get(CONVERSATION_HEADER)),
         _owner_of(headers, user),
     )
+
+
+def session_in(headers: Mapping[str, str]) -> str:
+    """Return the id of the session in the headers of a request; "" if there is none."""
+    return next((headers[key] for key in _SESSIONS if headers.get(key)), "")
 
 
 def _user_of(fields: Mapping[str, Raw]) -> dict[str, str]:

@@ -70,7 +70,7 @@ class Recognized(Struct, frozen=True, weakref=True):
 
 
 class _Tip(NamedTuple):
-    """The newest message of a conversation, if it is a reply that was recorded here."""
+    """The newest message of a conversation: a reply that was recorded here, and no request came since."""
 
     id: str
     pair: bytes
@@ -122,7 +122,7 @@ class Recognizer:
         if api.messages not in fields or any(_is_set(fields.get(key)) for key in SERVER_STATE):
             return None
         ids = read_ids(headers, fields)
-        sent = SentList(api, body, self._keys)
+        sent = SentList(api, body)
         last = sent.end(_LOOKS[0][0])
         has_reply = any(key.is_reply for key in last) or (
             len(sent) > _LOOKS[0][0] and any(key.is_reply for key in sent.end(_LOOKS[-1][0]))
@@ -134,6 +134,8 @@ class Recognizer:
         scope = base if ids.session else ids.fingerprint("")
         request = _Request(tenant, ids, sent, last, has_reply, base, scope)
         recognized = self._find(request)
+        # A second list behind the same reply is compared again: the conversation may have departed from it.
+        self._tips.pop((tenant, recognized.name), None)
         self._remember(request, recognized.name)
         return recognized
 
@@ -161,12 +163,18 @@ class Recognizer:
 
     def _best(self, request: _Request) -> _Found | None:
         """Return the conversation that has the newest message of the list; None if none has a part of it."""
+        is_whole = len(request.sent) <= _LOOKS[0][0]
+        likely = self._recall(request, request.last, is_whole=is_whole)
+        tip = self._tips.get((request.tenant, likely))
+        if tip is not None and (found := _at_tip(tip, request.last, is_whole=is_whole)):
+            return _Found(likely, found)  # The usual case needs no reading.
         for items, rows in _LOOKS:
             sent = request.last if items == _LOOKS[0][0] else request.sent.end(items)
             is_whole = items >= len(request.sent)
             best: _Found | None = None
             for head in self._candidates(request, sent, is_whole=is_whole):
-                found = self._at_tip(request, head, sent, is_whole=is_whole)
+                tip = self._tips.get((request.tenant, head.name))
+                found = _at_tip(tip, sent, is_whole=is_whole) if tip is not None and tip.id == head.tip else None
                 found = found or self._compare(head, sent, rows, is_whole=is_whole, with_first=items == _LOOKS[-1][0])
                 if found is not None and (best is None or found.after < best.match.after):
                     best = _Found(head.name, found)
@@ -175,18 +183,6 @@ class Recognizer:
             if best is not None:
                 return best
         return None
-
-    def _at_tip(self, request: _Request, head: Head, sent: list[Key], *, is_whole: bool) -> Match | None:
-        """Return the match of the newest reply in the list with the newest message of a conversation, without reading
-        it; None if it is another one, or was not recorded here."""
-        tip = self._tips.get((request.tenant, head.name))
-        if tip is None or tip.id != head.tip:
-            return None
-        at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].is_reply), -1)
-        if at < 0 or (at == 0 and not is_whole):
-            return None
-        pair = pair_key(sent[at - 1].key if at else START, sent[at].key)
-        return Match(len(sent) - 1 - at, True) if pair == tip.pair else None
 
     def _compare(self, head: Head, sent: list[Key], rows: int, *, is_whole: bool, with_first: bool) -> Match | None:
         first = max(1, head.position - rows + 1)
@@ -302,6 +298,16 @@ class Recognizer:
                 if name := self._known.get(end):
                     return name
         return ""
+
+
+def _at_tip(tip: _Tip, sent: list[Key], *, is_whole: bool) -> Match | None:
+    """Return the match of the newest reply in a list with the newest message of a conversation; None if it is another
+    one."""
+    at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].is_reply), -1)
+    if at < 0 or (at == 0 and not is_whole):
+        return None
+    pair = pair_key(sent[at - 1].key if at else START, sent[at].key)
+    return Match(len(sent) - 1 - at, True) if pair == tip.pair else None
 
 
 def _recognized(request: _Request, name: str, reason: str) -> Recognized:

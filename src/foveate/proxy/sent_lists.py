@@ -25,7 +25,7 @@ from ..requests import Api, RequestBody
 __all__ = ["Key", "KeyMemory", "Match", "SentList", "StoredKey", "key_of", "match", "pair_key", "stored_keys"]
 
 _REMEMBERED_MAX = 20_000
-"""Items whose keys are remembered: about 10 MB."""
+"""Messages whose keys are remembered: about 10 MB."""
 START = b""
 """The key before the first message."""
 
@@ -39,7 +39,7 @@ class Key(NamedTuple):
 
 
 class KeyMemory:
-    """Keys that were made lately: most items of a list come again with the next one. Several threads may use it."""
+    """Keys of stored messages that were read lately. Several threads may use it."""
 
     def __init__(self) -> None:
         self._keys: dict[object, tuple[Key, ...]] = {}
@@ -96,9 +96,9 @@ def pair_key(before: bytes, key: bytes) -> bytes:
 class SentList:
     """The list of messages in a request. Its ends are read first, and the rest only if that is necessary."""
 
-    def __init__(self, api: Api, body: RequestBody, memory: KeyMemory) -> None:
+    def __init__(self, api: Api, body: RequestBody) -> None:
         """Raises MsgspecError if the messages are neither a list nor a text."""
-        self._format, self._memory = get_format(api.format), memory
+        self._format, self._body = get_format(api.format), body
         self._items: Sequence[bytes | Raw] = [body.fields[api.messages]] if body.items is None else body.items
 
     def __len__(self) -> int:
@@ -108,8 +108,8 @@ class SentList:
     def beginning(self) -> list[Key]:
         """Return the messages before the first reply to a user, without those of the system. Raises BadMessage."""
         keys: list[Key] = []
-        for item in self._items:
-            for key in self._read([item]):
+        for place in range(len(self._items)):
+            for key in self._read(place, place + 1):
                 if key.is_reply and keys:
                     return keys
                 keys.append(key)
@@ -117,7 +117,7 @@ class SentList:
 
     def end(self, count: int) -> list[Key]:
         """Return the messages in the last `count` items, without those of the system. Raises BadMessage."""
-        keys = self._read(self._items[-count:])
+        keys = self._read(max(0, len(self._items) - count), len(self._items))
         if count < len(self._items):
             while keys and keys[0].is_reply:  # Its beginning may be missing.
                 del keys[0]
@@ -131,13 +131,13 @@ class SentList:
                     return _text_of(message)
         return ""
 
-    def _read(self, items: Sequence[bytes | Raw]) -> list[Key]:
-        if self._format.name == "openai_responses":  # Several items form one message.
-            return self._keys(items)
-        return [key for item in items for key in self._memory.keys(self._name(item), partial(self._keys, [item]))]
+    def _read(self, first: int, end: int) -> list[Key]:
+        if self._body.items is None or self._format.name == "openai_responses":  # Several items form one message.
+            return self._keys(self._items[first:end])
+        return [key for place in range(first, end) for key in self._body.derive(place, self._keys_of_item)]
 
-    def _name(self, item: bytes | Raw) -> tuple[str, bytes]:
-        return self._format.name, blake2b(item, digest_size=16).digest()
+    def _keys_of_item(self, item: bytes) -> list[Key]:
+        return self._keys([item])
 
     def _keys(self, items: Sequence[bytes | Raw]) -> list[Key]:
         return [key_of(message) for message in self._messages(items) if message.role != "system"]

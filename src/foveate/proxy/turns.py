@@ -22,6 +22,7 @@ from ..open.pool import Conversations
 from ..ports import Store
 from ..requests import Api, ListMemory, RequestBody, WireRequest, beta_header
 from .client import ClientRequest, Header
+from .client_ids import session_in
 from .recognition import Recognized, Recognizer
 from .records import RequestRecord
 from .savings import Savings
@@ -106,7 +107,8 @@ class Turns:
     ) -> tuple[_Turn | None, Recognized | None]:
         encoding = client.values.get("content-encoding", "")
         content = decompressed(raw, encoding, self._settings.max_body) if encoding else raw
-        body = RequestBody(api, content, self._lists, tenant)
+        owner = f"{tenant} {session_in(client.values)}"
+        body = RequestBody(api, content, self._lists, owner)
         recognized = self._recognizer.recognize(tenant, client.values, api, body)
         if recognized is None:
             return None, None

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import cached_property
 from secrets import token_hex
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -24,26 +25,27 @@ __all__ = ["ListMemory", "RequestBody"]
 
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 _LIST = msgspec.json.Decoder(list[Raw])
-_SMALL: Final = 20_000
-"""Bytes of a body below which it is read whole."""
 _BEGINNING: Final = 1_000
-"""Bytes at the beginning of bodies by which lists are looked up."""
+"""Bytes at the beginning of bodies by which lists are looked up. Shorter bodies are read whole."""
 _ALIKE_MAX: Final = 16
 """Lists with one such beginning that are remembered."""
-_BYTES_MAX: Final = 100_000_000
-"""Bytes of all remembered lists. The open conversations hold most of them too."""
+_LISTS_MAX: Final = 200
+"""Lists that are remembered: as many as `Conversations` keeps open, which hold most of their items too."""
 _NO_VALUES: Final[list[Any]] = []
+_NOTHING: Final[dict[int, Any]] = {}
+T = TypeVar("T")
 
 
 class _KnownList:
     """The list of messages in an earlier body."""
 
-    __slots__ = ("fields", "head", "items", "marked", "separator", "size", "values")
+    __slots__ = ("derived", "fields", "head", "items", "marked", "separator", "values")
 
     def __init__(self, head: bytes, separator: bytes, items: list[bytes]) -> None:
         self.head, self.separator, self.items = head, separator, items
         """The body before its first item, the bytes between two items, and the items."""
-        self.size = len(head) + sum(map(len, items))
+        self.derived: dict[int, Any] = {}
+        """Values that were derived from items, by their places."""
         self.values = _NO_VALUES
         """The decoded items, if a request needed them."""
         self.fields: dict[str, tuple[bytes, Any]] = {}
@@ -72,7 +74,7 @@ class ListMemory:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._size = 0
+        self._count = 0
         self._lists: OrderedDict[tuple[str, str, bytes], list[_KnownList]] = OrderedDict()
         """Lists by owner, format, and the beginnings of their bodies; the newest of each at the end."""
         register(self)
@@ -81,7 +83,7 @@ class ListMemory:
         """Forget all lists."""
         with self._lock:
             self._lists.clear()
-            self._size = 0
+            self._count = 0
 
     def find(self, key: tuple[str, str, bytes], content: bytes) -> tuple[_KnownList | None, int, int]:
         """Return the list that has most items in common with that of a body, how many, and where they end."""
@@ -103,15 +105,14 @@ class ListMemory:
             self._lists.move_to_end(key)
             if before in alike:
                 alike.remove(before)
-                self._size -= before.size
+                self._count -= 1
             alike.append(known)
-            self._size += known.size
-            if len(alike) > _ALIKE_MAX:
-                self._size -= alike.pop(0).size
-            while self._size > _BYTES_MAX:
-                oldest, lists = next(iter(self._lists.items()))
-                self._size -= lists.pop(0).size
-                if not lists:
+            self._count += 1
+            if self._count > _LISTS_MAX or len(alike) > _ALIKE_MAX:
+                oldest = key if len(alike) > _ALIKE_MAX else next(iter(self._lists))
+                self._lists[oldest].pop(0)
+                self._count -= 1
+                if not self._lists[oldest]:
                     del self._lists[oldest]
 
 
@@ -130,7 +131,7 @@ class RequestBody:
         self._count = 0  # items that both have
         self._own: _KnownList | None = None  # this list, for later bodies
         read = None
-        if memory is not None and len(content) >= _SMALL:
+        if memory is not None and len(content) >= _BEGINNING:
             key = owner, api.format, content[:_BEGINNING]
             self._known, self._count, end = memory.find(key, content)
             read = self._rest(end)
@@ -138,7 +139,7 @@ class RequestBody:
         """The values by key, not decoded. In the place of the list of messages, there may be a part: see `items`."""
         if read is None:
             self._known, self._count = None, 0
-        if memory is not None and len(content) >= _SMALL:
+        if memory is not None and len(content) >= _BEGINNING:
             self._own = self._as_known()
             if self._own is not None:
                 is_continued = self._known is not None and self._count * 2 > len(self._known.items)
@@ -192,6 +193,16 @@ class RequestBody:
         if self._own is not None:
             self._own.values = values
         return values
+
+    def derive(self, place: int, make: Callable[[bytes], T]) -> T:
+        """Return what `make` returns for the item at this place. All calls need the same `make`."""
+        items = self.items
+        assert items is not None, "there is no list"
+        before = self._known.derived if self._known is not None and place < self._count else _NOTHING
+        value: T = before[place] if place in before else make(items[place])
+        if self._own is not None:
+            self._own.derived[place] = value
+        return value
 
     @property
     def marked(self) -> list[int]:
