@@ -12,8 +12,10 @@ from collections.abc import Iterator
 
 from .signs import one_of
 
-__all__ = ["cut_at_clause", "split_sentences", "split_statements"]
+__all__ = ["ANSWERED", "cut_at_clause", "split_sentences", "split_statements"]
 
+ANSWERED = " → "
+"""Stands between a question and its answer."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ITEM = re.compile(r"\s*(?:[-*+•‣·]|\(?\d{1,3}[.)]|[a-z]\))\s+")
 _TITLE = re.compile(r"\s*(?:#{1,6}\s|[=\-_*]{3,}\s*\Z)")

@@ -46,8 +46,6 @@ class Steps:
         self._used = self._count_uses()
         self._done: dict[str, dict[str, tuple[float, int]]] = {}
         self._named: set[str] = set()
-        self.pairs: dict[str, tuple[str, float]] = {}
-        """The newest values with their keys that each call reported, and their weights."""
         self.errors: dict[str, float] = {}
         """Lines that report a failure, with their weights."""
         self.findings: dict[str, float] = {}
@@ -59,8 +57,11 @@ class Steps:
         weight, times = targets.get(target, (0.0, 0))
         targets[target] = (weight + 0.2 + age, times + 1)
 
-    def add_result(self, place: int, result: ToolResult, age: float) -> None:
-        """Read a result: a failure that it reports, its values, and its lines with names."""
+    def add_result(self, place: int, result: ToolResult, age: float) -> tuple[str, str]:
+        """Read a result: a failure that it reports, and its lines with names.
+
+        Returns what the call is about and the values with their keys that it reports; "" if it reports none.
+        """
         call = self._calls.get(result.call_id)
         about = cut_at_clause(f"{call.name} {target_of(call)}" if call else result.name, 80)
         lines = error_lines(result.text, 1)  # Many tools print a failure without reporting one.
@@ -69,25 +70,8 @@ class Steps:
             lines, weight = lines or [" ".join(result.text.split())], age + 1.0
         for line in lines:
             self.errors[f"{about}: {cut_at_clause(line, _ERROR)}"] = weight
-        if not lines:
-            self._add_pairs(result.text, about, age)
         self.add_text(place, result.text, age)
-
-    def _add_pairs(self, text: str, about: str, age: float) -> None:
-        """Keep a short result that consists of values with their keys. A later one of the same call replaces it."""
-        if len(text) > _PAIRS_TEXT:
-            return
-        lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-        pairs = [line for line in lines if _PAIR.match(line) and len(line) <= _PAIRS_LINE]
-        is_table = len(pairs) * 2 >= len(lines) and (len(pairs) > 1 or len(lines) == 1)
-        if pairs and is_table and any(map(str.isdigit, "".join(pairs))):
-            self.pairs.pop(about, None)
-            self.pairs[about] = (", ".join(pairs), age)
-
-    def values(self) -> Iterator[tuple[str, float]]:
-        """Yield lines such as `status web: load = 3, disk = 41 %`, with their weights."""
-        for about, (pairs, age) in self.pairs.items():
-            yield f"{about}: {pairs}", 1.0 + age
+        return about, "" if lines else _pairs_of(result.text)
 
     def add_text(self, place: int, text: str, age: float) -> None:
         """Keep lines of a tool's text that have new names in use, or words of the focus.
@@ -140,6 +124,16 @@ class Steps:
         """Yield lines such as `read: a.py ×2, b.py` with their weights, tool by tool."""
         for name, targets in self._done.items():
             yield from _grouped(name, targets)
+
+
+def _pairs_of(text: str) -> str:
+    """Return the values with their keys that a short result consists of, in one line."""
+    if len(text) > _PAIRS_TEXT:
+        return ""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    pairs = [line for line in lines if _PAIR.match(line) and len(line) <= _PAIRS_LINE]
+    is_table = len(pairs) * 2 >= len(lines) and (len(pairs) > 1 or len(lines) == 1)
+    return ", ".join(pairs) if is_table and (len(pairs) > 1 or any(map(str.isdigit, text))) else ""
 
 
 def _lines_with(word: str) -> re.Pattern[str]:

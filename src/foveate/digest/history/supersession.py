@@ -1,81 +1,73 @@
 """Supersession: the statements that later ones replace.
 
 A later value for the same key replaces the older one. A correction replaces the statement that shares most of its
-topic, and what it names as no longer valid. Two statements that are merely alike stay apart: where they differ in
-their subject, both hold.
+topic, and what it names as no longer valid; one without a topic ("no, make it 40") replaces the newest value of the
+same kind. A permission replaces a prohibition of the same act. Two statements that are merely alike stay apart: where
+they differ in a second place, both hold.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .signs import Sign, one_of, signs_of, words
-from .statements import split_sentences
-from .terms import Terms, kind_of_value, terms_of
+from .contrasts import DENIALS, Contrast, completed, contrast
+from .cues import (
+    clauses_of,
+    is_addition,
+    is_negative,
+    is_new_goal,
+    is_short_correction,
+    is_withdrawal,
+    named_things,
+    without_permission,
+    without_release,
+)
+from .signs import Sign, signs_of
+from .statements import ANSWERED, split_sentences
+from .terms import Terms, kind_of_value, shape_of_value, terms_of
 from .weights import Statement
 
-__all__ = ["Superseded", "find_superseded"]
+__all__ = ["REPLACED_BY", "Superseded", "find_superseded"]
 
-_NAMED = re.compile(
-    r"(?<!\w)(?:"
-    + one_of(r"""
-        instead of|rather than|in place of|no longer(?: (?:use|using|need|want))?|replac(?:e|es|ed|ing)
-        drop(?:ped|ping)?|forget|scrap|abandon|cancel(?:led)?|not|from|ignore|disregard|any ?more|scratch|statt
-        anstatt|nicht mehr|nicht|vergiss|au lieu (?:de |d')|plutôt que|oublie|ne \w+ plus|en vez de|en lugar de
-        ya no|olvida|em vez de|já não|esqueça|invece (?:di|del)|non più|dimentica|вместо|больше не|забудь
-    """)
-    + r")\s+(?:(?:about|the|using|use|to|in|on|at|with|for|das|die|den|le|la|les|el|los|o|a|il) )*"
-    r"(\S+(?:\s+\S+){0,3})",
-    re.IGNORECASE,
-)
-"""The words, at most four, that a correction names as no longer valid."""
-_NAMED_WIDE = re.compile(
-    r"(?:不再(?:用|使用)?|而不是|取消|忘掉|作废|不用)([^，。；,.]{1,12})|([^、。,.はを]{1,12})(?:ではなく|の代わりに|をやめ)"
-)
-_AFTER_NAMED = re.compile(
-    r"[,.;:!?](?=\s)|[，。；]"
-    r"|\b(?:but|with|to|for|and|in|on|any ?more|entirely|sondern|durch|mais|par|sino|por|mas|ma)\b"
-)
-_BACKWARD = re.compile(
-    r"(?<!\w)(?:"
-    + one_of(r"""
-        scratch that|forget (?:that|it|this|what)|never ?mind|ignore that|disregard that|take that back|vergiss das
-        oublie ça|oubliez ça|olvida eso|olvídalo|esqueça isso|dimenticalo|забудь это
-    """)
-    + ")",
-    re.IGNORECASE,
-)
-"""A withdrawal of what was said just before."""
-_NEW_GOAL = re.compile(
-    r"(?<!\w)(?:"
-    + one_of(r"""
-        change of plan|new (?:plan|goal|task|objective)
-        (?:goal|task|plan|objective|aim) (?:is|has changed|changed|changes)|switch entirely|das (?:neue )?ziel ist
-        neues ziel|planänderung|changement de plan|cambio de plan|mudança de plan|cambio di
-    """)
-    + ")",
-    re.IGNORECASE,
-)
-_DENIALS = words("not never no nicht nie kein pas jamais nunca não non mai не")
-"""Terms that say nothing about a topic."""
+REPLACED_BY = " (replaced by: "
+"""Stands between a statement and the correction without a topic that changes its value."""
 _PRONOUN = re.compile(r"(?:it|they|es|il|elle|ele|ela|он|она|它)\b", re.IGNORECASE)
+_PAIR_LIST = re.compile(r"(?P<about>[^=]{1,200}?): (?P<pairs>[\w.\-/\[\]% ]{1,41}?(?:\s?=\s?|: )\S.*)")
+_PAIR = re.compile(r"(?P<key>[\w.\-/\[\]% ]{1,41}?)(?:\s?=\s?|: )\S")
+_NO_LONGER = " [no longer: "
 _POSTED = 40
 """Sentences of one term that are compared, the newest first."""
 _RAREST = 12
 """Terms of a sentence by which older ones are found, the rarest first."""
+_COMPARED = 12
+"""Older sentences that are compared word by word, those with most in common."""
+_BACK = 12
+"""Sentences back to which a correction without a topic reaches."""
+_BACK_TURNS = 4
+"""Messages back to which it reaches."""
+_SHORT_TOPIC = 2
+"""Terms of a correction without a topic that are no values."""
+_LONGEST = 400
+"""Characters of a statement with its correction in one line."""
 _SCORE = 0.22
 """Share of the topic that a correction and what it corrects have in common, at least."""
-_WEAK_SCORE = 0.6
+_WEAK_SCORE = 0.45
 """The same for a sentence that only says `now` or `new`."""
+_PLAIN_SCORE = 0.7
+"""The same for a sentence that announces no change."""
+_FLIP_SCORE = 0.45
+"""Share of a prohibition that a permission repeats, at least."""
+_SAME_SCORE = 0.8
+"""Share of both statements that are the same but for a denial."""
 _OTHER_SUBJECT = 0.2
-"""Part of the score that is left if two sentences differ in their subject too."""
+"""Part of the score that is left if two sentences are about different things."""
 _GOAL_SCORE = 0.25
 _GUESS_SCORE = 0.2
 """The same for a guess and a later sentence that is sure."""
@@ -85,11 +77,13 @@ class Superseded(Struct, frozen=True):
     """The statements that later ones replaced."""
 
     texts: Mapping[int, str]
-    """The rest of each statement by index: "" for those that are replaced as a whole."""
+    """The new text of each statement by index: "" for those that are replaced as a whole."""
     goals: frozenset[int]
     """Indices of the statements that replaced a goal."""
     values: frozenset[str]
     """The values that are replaced."""
+    heirs: Mapping[int, int]
+    """Corrections by index, and the statements whose place they take."""
 
 
 class _Claim(Struct, gc=False):
@@ -99,8 +93,18 @@ class _Claim(Struct, gc=False):
     text: str
     terms: Terms
     signs: int
+    clauses: tuple[Terms, ...] = ()
+    """The terms of each clause, if there are several."""
     is_gone: bool = False
+    is_changed: bool = False
     outdated: frozenset[str] = frozenset()
+    key: frozenset[str] = frozenset()
+    """For an item of a list of values with their keys, the terms of its key."""
+
+    @property
+    def variants(self) -> tuple[Terms, ...]:
+        """Return the terms of the whole sentence and of each clause."""
+        return (self.terms, *self.clauses)
 
 
 def find_superseded(statements: Sequence[Statement]) -> Superseded:
@@ -108,7 +112,7 @@ def find_superseded(statements: Sequence[Statement]) -> Superseded:
     search = _Search(statements)
     for index in range(len(statements)):
         search.visit(index)
-    return Superseded(search.left(), frozenset(search.goals), frozenset(search.values))
+    return Superseded(search.left(), frozenset(search.goals), frozenset(search.values), search.heirs)
 
 
 class _Search:
@@ -116,21 +120,24 @@ class _Search:
 
     def __init__(self, statements: Sequence[Statement]) -> None:
         self.statements = statements
+        self.by_owner = [_claims_of(index, statement) for index, statement in enumerate(statements)]
         self.claims: list[_Claim] = []
         self.posted: defaultdict[str, list[int]] = defaultdict(list)
         self.goals: set[int] = set()
         self.current_goals: list[int] = []
         self.values: set[str] = set()
+        self.heirs: dict[int, int] = {}
+        self.said: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        """How many clauses of each message have a term."""
+        for statement, claims in zip(statements, self.by_owner, strict=True):
+            for claim in claims if statement.turn else ():
+                for terms in claim.clauses or (claim.terms,):
+                    self.said[statement.turn].update(terms.all)
 
     def visit(self, index: int) -> None:
         """Compare the sentences of a statement with older ones, then add them."""
         statement = self.statements[index]
-        begun = len(self.claims)
-        sentences = split_sentences(statement.text)
-        claims = [
-            _Claim(index, text, terms_of(text), statement.signs if len(sentences) == 1 else signs_of(text))
-            for text in sentences
-        ]
+        begun, claims = len(self.claims), self.by_owner[index]
         for before, claim in pairwise(claims):
             if _PRONOUN.match(claim.text):
                 claim.terms = _inherit(before.terms, claim.terms)
@@ -138,10 +145,8 @@ class _Search:
         for claim in claims:
             claim.signs |= announced
             announced = claim.signs & Sign.CHANGE
-            if not claim.signs & (Sign.QUESTION | Sign.HEDGE):
-                if claim.signs & (Sign.CHANGE | Sign.UPDATE):
-                    self._correct(claim)
-                self._renew(claim)
+            if not claim.key and not claim.signs & (Sign.QUESTION | Sign.HEDGE):
+                self._revise(claim)
         self.claims += claims
         for number, claim in enumerate(claims, begun):
             for term in claim.terms.places:
@@ -151,33 +156,36 @@ class _Search:
 
     def left(self) -> dict[int, str]:
         """Return what is left of the statements that lost a sentence or hold an outdated value."""
-        by_owner: defaultdict[int, list[_Claim]] = defaultdict(list)
-        for claim in self.claims:
-            by_owner[claim.owner].append(claim)
         left: dict[int, str] = {}
-        for owner, claims in by_owner.items():
-            if not any(claim.is_gone or claim.outdated for claim in claims):
+        for owner, claims in enumerate(self.by_owner):
+            if not any(claim.is_gone or claim.outdated or claim.is_changed for claim in claims):
                 continue
             kept = [claim for claim in claims if not claim.is_gone]
+            if claims[0].key:
+                about = self.statements[owner].text.partition(claims[0].text)[0]
+                left[owner] = about + ", ".join(claim.text for claim in kept) if kept else ""
+                continue
             # A sentence that only qualifies a replaced one goes with it, unless it binds.
             if claims[0].is_gone and not any(claim.signs & (Sign.BINDING | Sign.VALUE) for claim in kept):
-                kept = []
+                kept = [claim for claim in kept if claim.is_changed]
             outdated = sorted(frozenset[str]().union(*(claim.outdated for claim in kept)))
-            note = f" [no longer: {', '.join(outdated)}]" if outdated and kept else ""
+            note = f"{_NO_LONGER}{', '.join(outdated)}]" if outdated and kept else ""
             text = " ".join(claim.text for claim in kept)
-            left[owner] = text if note and "[no longer: " in text else text + note
+            left[owner] = text if note and _NO_LONGER in text else text + note
         return left
 
     # ------------------------------------------------------------------------------------------------- comparing
 
     def _older(self, claim: _Claim) -> list[_Claim]:
-        """Return the older sentences that share a term and that this one may replace, the newest first."""
-        found: set[int] = set()
+        """Return the older sentences that have most in common and that this one may replace, the newest first."""
+        shared: Counter[int] = Counter()
         rarest = sorted(claim.terms.places, key=lambda term: len(self.posted.get(term, ())))
         for term in rarest[:_RAREST]:
-            found.update(self.posted.get(term, ())[-_POSTED:])
-        older = (self.claims[number] for number in sorted(found, reverse=True))
-        return [one for one in older if not one.is_gone and self._may_replace(claim, one)]
+            for number in self.posted.get(term, ())[-_POSTED:]:
+                shared[number] += 1
+        ranked = sorted(shared, key=lambda number: (-shared[number], -number))
+        older = (self.claims[number] for number in sorted(ranked[: 2 * _COMPARED], reverse=True))
+        return [one for one in older if not one.is_gone and self._may_replace(claim, one)][:_COMPARED]
 
     def _may_replace(self, new: _Claim, old: _Claim) -> bool:
         """Return whether the speaker of one statement may correct the other: a model corrects no rule of a user."""
@@ -186,59 +194,188 @@ class _Search:
         later, earlier = self.statements[new.owner], self.statements[old.owner]
         return later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
 
-    def _renew(self, claim: _Claim) -> None:
-        """Replace older values of the same key, and guesses about the same topic."""
-        is_change = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
-        for old in self._older(claim) if claim.terms.values else ():
-            is_settled = bool(old.signs & Sign.HEDGE) and self._settles(old.terms, claim.terms)
-            if is_settled or _is_newer_value(old.terms, claim.terms, is_change):
-                self._replace(old, claim)
-
-    def _settles(self, guess: Terms, new: Terms) -> bool:
-        """Return whether a sentence says for sure what another one guesses."""
-        return _gives_other_value(guess, new) and self._score(guess, new, False) >= _GUESS_SCORE
-
-    def _correct(self, claim: _Claim) -> None:
-        """Replace what a correction corrects."""
+    def _revise(self, claim: _Claim) -> None:
+        """Replace what a sentence corrects: older values, what it names, prohibitions that it lifts."""
         is_strong = bool(claim.signs & Sign.CHANGE)
-        named = _named(claim.text) if is_strong else []
         older = self._older(claim)
-        best, best_score, is_done = None, 0.0, False
-        for old in older:
-            if any(_holds(old, claim, names) for names in named):
+        items = [old for old in older if old.key]
+        self._update_items(items, claim)
+        older = [old for old in older if not old.key]
+        is_done = False
+        for names in named_things(claim.text) if is_strong else ():
+            for old in older:
+                if not old.is_gone and _holds(old, claim, names):
+                    self._replace(old, claim)
+                    is_done = True
+        older = [old for old in older if not old.is_gone]
+        adds = is_addition(claim.text)
+        if not is_done and not adds:
+            is_done = self._lift(claim, older) or self._replace_best(claim, older)
+        for old in older if claim.terms.values and not adds else ():
+            is_settled = bool(old.signs & Sign.HEDGE) and self._settles(old.terms, claim.terms)
+            if not old.is_gone and (is_settled or self._is_newer_value(old, claim)):
                 self._replace(old, claim)
                 is_done = True
-                continue
-            score = self._score(old.terms, claim.terms, is_strong)
-            if score > best_score:
-                best, best_score = old, score
-        has_value = best is not None and _gives_other_value(best.terms, claim.terms)
-        least = _SCORE if is_strong else _WEAK_SCORE
-        if best is not None and not is_done and best_score >= least and (is_strong or has_value):
-            self._replace(best, claim)
-        elif is_strong and not is_done and _BACKWARD.search(claim.text):
+        if not is_done and (is_strong or is_short_correction(claim.text)):
+            is_done = self._refer_back(claim)
+        if is_strong and not is_done and is_withdrawal(claim.text):
             self._withdraw(claim, older)
         self._correct_goal(claim, older)
 
-    def _score(self, old: Terms, new: Terms, is_strong: bool) -> float:
-        """Return the share of the topic that two sentences have in common; rare terms count more."""
-        common = (old.all & new.all) - _DENIALS
-        if not common or not (is_strong or common - old.values):
+    def _settles(self, guess: Terms, new: Terms) -> bool:
+        """Return whether a sentence says for sure what another one guesses."""
+        difference = contrast(guess, new)
+        return _gives_other_value(guess, new) and self._share(guess, new, difference) >= _GUESS_SCORE
+
+    def _replace_best(self, claim: _Claim, older: Sequence[_Claim]) -> bool:
+        """Replace the older sentence that the newer one most likely corrects, if there is one."""
+        best, best_score = None, 0.0
+        for old in older:
+            score = max(self._score(old, claim, variant) for variant in claim.variants)
+            if score > best_score:
+                best, best_score = old, score
+        if best is not None:
+            self._replace(best, claim)
+        return best is not None
+
+    def _score(self, old: _Claim, claim: _Claim, new: Terms) -> float:
+        """Return how likely a sentence, or a clause of it, corrects another one; 0.0 if it does not."""
+        difference = contrast(old.terms, new)
+        if not difference.common or difference.is_apart:
             return 0.0
-        topic_a, topic_b = old.all - (old.values - common), new.all - (new.values - common)
-        score = self._sum(common) / max(0.1, min(self._sum(topic_a), self._sum(topic_b)))
-        extra = self._sum(topic_a - common)
-        score *= 1.0 - 0.3 * extra / max(0.1, extra + self._sum(common))  # A sentence about this alone is meant.
-        if (old.values - old.linked - common) and (new.values - new.linked - common):
+        is_strong = bool(claim.signs & Sign.CHANGE)
+        is_dismissed = self._is_dismissed(old, claim, difference)
+        if difference.is_subject and not (is_strong or is_dismissed):
+            return 0.0
+        if difference.is_subject and bool(is_negative(old.text)) != bool(is_negative(claim.text)):
+            return 0.0  # "Ticket 1 is blocked." and "Ticket 2 is no longer blocked."
+        share = self._share(old.terms, new, difference)
+        if is_dismissed:
+            return share if share >= _SCORE else 0.0
+        if is_strong:
+            return share if share >= _SCORE else 0.0
+        if not (difference.common - old.terms.values):
+            return 0.0
+        if claim.signs & Sign.UPDATE and _gives_other_value(old.terms, new):
+            return share if share >= _WEAK_SCORE else 0.0
+        return share if self._is_same_frame(old, claim, difference) else 0.0
+
+    def _is_same_frame(self, old: _Claim, claim: _Claim, difference: Contrast) -> bool:
+        """Return whether two sentences are the same but for the value, so that no word need announce a change."""
+        later, earlier = self.statements[claim.owner], self.statements[old.owner]
+        if not difference.old or later.turn == earlier.turn or later.speaker == "assistant" != earlier.speaker:
+            return False
+        if is_negative(old.text) or is_negative(claim.text):
+            return False  # Prohibitions add up.
+        kind = kind_of_value(difference.old)
+        if kind in ("number", "day"):
+            is_fit = kind == kind_of_value(difference.new)
+        elif difference.old in old.terms.values:
+            is_fit = difference.is_linked and not difference.gone and not difference.come
+        else:
+            is_same = not difference.gone and not difference.come and difference.is_linked
+            is_fit = is_same and (_is_nominal(old.text) and _is_nominal(claim.text))
+        common = self._sum(difference.common)
+        whole = 2 * common + self._sum(difference.gone) + self._sum(difference.come)
+        return is_fit and 2 * common >= _PLAIN_SCORE * whole
+
+    def _is_dismissed(self, old: _Claim, claim: _Claim, difference: Contrast) -> bool:
+        """Return whether the message of a newer sentence speaks of the older value in another clause."""
+        later, earlier = self.statements[claim.owner], self.statements[old.owner]
+        if not later.turn or later.turn == earlier.turn or not difference.come | {difference.new} - {""}:
+            return False
+        said = self.said[later.turn]
+        gone = difference.gone | {difference.old} - {""}
+        return any(said[one] for one in gone if one in old.terms.values or one in old.terms.assigned)
+
+    def _share(self, old: Terms, new: Terms, difference: Contrast) -> float:
+        """Return the share of the topic that two sentences have in common; rare terms count more."""
+        common = self._sum(difference.common)
+        if not common:
+            return 0.0
+        extra = self._sum(difference.gone - old.values)
+        score = common / max(0.1, common + min(extra, self._sum(difference.come - new.values)))
+        score *= 1.0 - 0.3 * extra / max(0.1, extra + common)  # A sentence about this alone is meant.
+        if difference.gone & old.values - old.linked and difference.come & new.values - new.linked:
             score *= 0.6  # Both name a subject, and not the same one.
-        if topic_a - common and topic_b - common:
-            score *= 0.8
-        return score * _OTHER_SUBJECT if _differ_in_subject(old, new) else score
+        return score * 0.8 if difference.gone - old.values and difference.come - new.values else score
 
     def _sum(self, terms: Iterable[str]) -> float:
-        return sum([1.0 / (1.0 + math.sqrt(len(self.posted.get(term, ())))) for term in terms])
+        return sum([1.0 / (1.0 + math.sqrt(len(self.posted.get(term, ())))) for term in sorted(terms)])
+
+    def _is_newer_value(self, old: _Claim, claim: _Claim) -> bool:
+        return _is_newer_value(old.terms, claim.terms, bool(claim.signs & (Sign.CHANGE | Sign.UPDATE)))
 
     # ------------------------------------------------------------------------------------------------- replacing
+
+    def _lift(self, claim: _Claim, older: Sequence[_Claim]) -> bool:
+        """Replace a prohibition that a permission lifts, a duty that a release lifts, and what a denial denies."""
+        permits, releases = without_permission(claim.text), without_release(claim.text)
+        denies = is_negative(claim.text)
+        for old in older:
+            was_denied = is_negative(old.text)
+            if was_denied and permits is not None and not (denies and releases is None):
+                variants, least = [permits, *clauses_of(permits)], _FLIP_SCORE
+            elif not was_denied and releases is not None:
+                variants, least = [releases, *clauses_of(releases)], _FLIP_SCORE
+            elif was_denied != denies:
+                variants, least = [claim.text], _SAME_SCORE
+            else:
+                continue
+            if any(self._repeats(old.terms, terms_of(text), least) for text in variants):
+                self._replace(old, claim)
+                return True
+        return False
+
+    def _repeats(self, old: Terms, new: Terms, least: float) -> bool:
+        """Return whether a statement is about the same act as an older one, and about nothing narrower."""
+        difference = contrast(old, new)
+        common = self._sum(difference.common)
+        if difference.old or difference.is_apart or not common:
+            return False
+        gone, come = self._sum(difference.gone), self._sum(difference.come)
+        is_narrower = bool(difference.come & (new.values | new.qualifying)) or come > common
+        return common >= least * (common + gone) and not is_narrower and common >= (2 * least - 0.6) * (common + come)
+
+    def _update_items(self, items: Sequence[_Claim], claim: _Claim) -> None:
+        """Replace the values of lists whose keys a sentence sets. A key of several lists is ambiguous."""
+        updated = [item for item in items if _sets(item, claim)]
+        if len({self.statements[item.owner].text.partition(": ")[0] for item in updated}) == 1:
+            for item in updated:
+                item.is_gone = True
+            self.heirs.setdefault(claim.owner, updated[0].owner)
+
+    def _refer_back(self, claim: _Claim) -> bool:
+        """Replace the newest value of the same shape, if a correction of the user names no topic."""
+        statement = self.statements[claim.owner]
+        if statement.speaker not in ("user", "system") or not statement.turn:
+            return False
+        main = claim.clauses[0] if claim.clauses and claim.clauses[0].values else claim.terms
+        topic = {term for term in main.topic if self.posted.get(term)}
+        if len(main.topic) > _SHORT_TOPIC or not main.values:
+            return False
+        for old in reversed(self.claims[-_BACK:]):
+            earlier = self.statements[old.owner]
+            is_near = earlier.turn and statement.turn - earlier.turn <= _BACK_TURNS
+            if not is_near or old.is_gone or old.key or old.owner == claim.owner or not topic <= old.terms.all:
+                continue
+            shapes = {shape_of_value(value) for value in old.terms.values - claim.terms.all}
+            if any(shape_of_value(value) in shapes for value in main.values - old.terms.all):
+                self._complete(old, claim, main)
+                return True
+        return False
+
+    def _complete(self, old: _Claim, claim: _Claim, new: Terms) -> None:
+        """Show a correction without a topic next to the statement whose value it replaces."""
+        difference = contrast(old.terms, new)
+        base = old.text.partition(REPLACED_BY)[0].rstrip(". ")
+        text = f"{base}{REPLACED_BY}{claim.text})"
+        old.is_gone = True
+        if difference.old:
+            self._forget(frozenset((difference.old,)), old.terms.all | claim.terms.all, claim, _BACK)
+        if len(text) <= _LONGEST:
+            claim.text, claim.terms, claim.clauses, claim.is_changed = text, completed(old.terms, new), (), True
+            self.heirs[claim.owner] = old.owner
 
     def _withdraw(self, claim: _Claim, older: Sequence[_Claim]) -> None:
         """Replace the newest statement of the same speaker, if the two have a term or a kind of value in common."""
@@ -261,9 +398,9 @@ class _Search:
         if not claim.signs & Sign.CHANGE or statement.speaker == "assistant":
             return
         goals = [one for one in (self.claims[number] for number in self.current_goals) if not one.is_gone]
-        scores = [self._score(one.terms, claim.terms, True) for one in goals if one in older]
-        speaks_of_it = bool(claim.signs & Sign.GOAL) and max(scores, default=0.0) >= _GOAL_SCORE
-        if goals and (claim.owner in self.goals or speaks_of_it or _NEW_GOAL.search(statement.text)):
+        shares = [self._share(one.terms, claim.terms, contrast(one.terms, claim.terms)) for one in goals if one in older]
+        speaks_of_it = bool(claim.signs & Sign.GOAL) and max(shares, default=0.0) >= _GOAL_SCORE
+        if goals and (claim.owner in self.goals or speaks_of_it or is_new_goal(statement.text)):
             for goal in goals:
                 goal.is_gone = True
             self.goals.add(claim.owner)
@@ -280,25 +417,85 @@ class _Search:
                 self.goals.add(new.owner)
             old.is_gone = True
             return
+        if _PRONOUN.match(new.text) and self.statements[new.owner].is_authoritative:
+            self._complete(old, new, b)
+            return
         if len(values) > 1 and b.values and a.topic - b.all:
-            values = frozenset((_meant(a, b, values),))
+            values = frozenset((contrast(a, b).old or _meant(a, b, values),))
             self._outdate(old, values)
         else:
             old.is_gone = True
+        self._forget(values, a.all | b.all, new, _POSTED)
+
+    def _forget(self, values: frozenset[str], about: frozenset[str], new: _Claim, most: int) -> None:
+        """Mark the values of older sentences about the same that repeat them."""
         self.values |= values
-        about = a.all | b.all
         for value in values:
-            for one in map(self.claims.__getitem__, self.posted[value][-_POSTED:]):
+            for one in map(self.claims.__getitem__, self.posted.get(value, ())[-most:]):
                 topic = one.terms.topic
-                if not one.is_gone and topic and 2 * len(topic & about) >= len(topic) and self._may_replace(new, one):
+                is_about = bool(topic) and 2 * len(topic & about) >= len(topic)
+                if not one.is_gone and is_about and self._may_replace(new, one):
                     self._outdate(one, values & one.terms.values)
 
     def _outdate(self, claim: _Claim, values: frozenset[str]) -> None:
         """Mark values of a sentence as replaced. A sentence without another value goes, and any of the model."""
         if self.statements[claim.owner].is_authoritative and claim.terms.values - values:
-            claim.outdated |= values
+            claim.outdated |= frozenset(claim.terms.shown.get(value, value) for value in values)
         else:
             claim.is_gone = True
+
+
+def _claims_of(index: int, statement: Statement) -> list[_Claim]:
+    """Return the sentences of a statement, or the items of a list of values with their keys."""
+    text = statement.text
+    if (match := _PAIR_LIST.fullmatch(text)) and statement.speaker in ("tool", "summary"):
+        items = match["pairs"].split(", ")
+        keys = [_PAIR.match(item) for item in items]
+        if all(keys):
+            return [
+                _Claim(index, item, terms_of(item), statement.signs, key=terms_of(key["key"]).all or frozenset(("",)))
+                for item, key in zip(items, keys, strict=True)
+                if key is not None
+            ]
+    base, replaced_by, newer = text.partition(REPLACED_BY)
+    if replaced_by:
+        return [_Claim(index, text, completed(terms_of(base), terms_of(newer)), statement.signs)]
+    if f"?{ANSWERED}" in text:
+        return [_Claim(index, text, terms_of(text), statement.signs & ~Sign.QUESTION)]
+    sentences = split_sentences(text)
+    return [
+        _Claim(
+            index,
+            one,
+            terms_of(one),
+            statement.signs if len(sentences) == 1 else signs_of(one),
+            tuple(map(terms_of, clauses_of(one))),
+        )
+        for one in sentences
+    ]
+
+
+def _sets(item: _Claim, claim: _Claim) -> bool:
+    """Return whether a sentence gives another value for the key of an item."""
+    terms = claim.terms
+    if not item.key <= terms.all:
+        return False
+    new = {one for one in terms.places if one not in item.terms.all}
+    given = {one for one in new if one in terms.assigned or one in terms.linked or terms.links[one][1] in ("to", "=")}
+    is_change = claim.signs & (Sign.CHANGE | Sign.UPDATE) or any(one in terms.assigned for one in given)
+    return bool(given and is_change)
+
+
+_NOMINAL = re.compile(
+    r"(?:\b(?:is|are|was|ist|sind|est|es|é|è)\s+(?:a|an|the|our|my|your|ein\w*|der|die|das|une?|le|la|el|los|uma?|il|lo)\b)"
+    r"|\A\W*(?:\w[\w.-]*\s?){1,4}[:=：]\s",
+    re.IGNORECASE,
+)
+
+
+def _is_nominal(text: str) -> bool:
+    """Return whether a statement equates its topic with a noun, or labels a value: then it has only one."""
+    return bool(_NOMINAL.search(text))
 
 
 def _inherit(before: Terms, terms: Terms) -> Terms:
@@ -329,32 +526,10 @@ def _is_newer_value(old: Terms, new: Terms, is_change: bool) -> bool:
     )
 
 
-def _differ_in_subject(old: Terms, new: Terms) -> bool:
-    """Return whether two sentences are about different things: each narrows its topic, or each has a name first."""
-    gone, come = old.all - new.all, new.all - old.all
-    if gone & old.qualifying - old.values and come & new.qualifying - new.values:
-        return True
-    return _begins_with_name(old, gone) and _begins_with_name(new, come)
-
-
-def _begins_with_name(terms: Terms, differing: frozenset[str]) -> bool:
-    """Return whether a name comes before another kind of value, among the terms that differ."""
-    values = sorted(differing & terms.values, key=lambda value: (terms.places[value], value))
-    kinds = [kind_of_value(value) for value in values]
-    return len(kinds) > 1 and kinds[0] == "name" and kinds[-1] != "name"
-
-
 def _gives_other_value(old: Terms, new: Terms) -> bool:
     """Return whether the newer sentence has a value of the kind of one that the older one has."""
     kinds = {kind_of_value(one) for one in old.values - new.all} | ({"name"} if old.assigned else set())
     return any(kind_of_value(one) in kinds for one in (new.values | new.assigned) - old.all)
-
-
-def _named(text: str) -> list[frozenset[str]]:
-    """Return the terms of each thing that a correction names as no longer valid."""
-    found = [match[1] for match in _NAMED.finditer(text)]
-    found += [match[1] or match[2] for match in _NAMED_WIDE.finditer(text)]
-    return [terms for words in found if (terms := terms_of(_AFTER_NAMED.split(f"{words} ")[0]).all)]
 
 
 def _holds(old: _Claim, new: _Claim, names: frozenset[str]) -> bool:

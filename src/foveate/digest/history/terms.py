@@ -14,7 +14,7 @@ from msgspec import Struct
 from ...core.caches import cached
 from .signs import one_of, words
 
-__all__ = ["Terms", "kind_of_value", "terms_of"]
+__all__ = ["Terms", "kind_of_value", "shape_of_value", "terms_of"]
 
 _WIDE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _WORD = rf"(?:(?!{_WIDE})\w)"
@@ -92,6 +92,18 @@ _WIDE_STOP = re.compile(
 )
 """Chinese and Japanese words that carry no topic."""
 _WIDE_LINK = re.compile("(?:是|为|到|成|于|は|が|を|に)$")
+_WIDE_DAY = re.compile("((?:星期|礼拜|周)[一二三四五六日天]|[月火水木金土日]曜日?)")
+_ORDINALS = words("""
+    first third fourth fifth sixth seventh last erste ersten dritte dritten letzte letzten premier première troisième
+    dernier dernière primero primera tercero tercera último última primeiro primeira terceiro terceira primo prima terzo
+    terza ultimo ultima первый первая третий последний
+""")
+_STATES = words("""
+    on off true false yes no enabled disabled active inactive open closed up down an aus aktiv inaktiv offen geschlossen
+""")
+"""Values after `is`, `=` and the like."""
+_CLOSED = _NUMBERS | _DAYS | _ORDINALS | _STATES
+"""Words whose kind is known: they keep their ends."""
 _ENDS = re.compile(r"(?:ings?|ed|es|s|en|er|e|n)\Z")
 
 
@@ -108,6 +120,10 @@ class Terms(Struct, gc=False):
     """The terms that follow `is`, `=` or the like, values or not."""
     qualifying: frozenset[str]
     """The terms that follow `for`, `of`, `in` or the like: they narrow the topic."""
+    links: Mapping[str, tuple[str, str]]
+    """For each term the one before it in the same clause, and what stands between: a preposition, `=` or nothing."""
+    shown: Mapping[str, str]
+    """The values as they are written."""
 
     all: frozenset[str]
     """All terms."""
@@ -122,7 +138,30 @@ def kind_of_value(value: str) -> str:
     """Return the kind of a value: `number`, `day`, or `name`."""
     if value[0].isdigit() or value[0] in "$€£¥" or value in _NUMBERS:
         return "number"
-    return "day" if value in _DAYS else "name"
+    if value in _DAYS or _WIDE_DAY.fullmatch(value):
+        return "day"
+    if value in _ORDINALS:
+        return "ordinal"
+    return "state" if value in _STATES else "name"
+
+
+_SHAPES = (
+    ("address", re.compile(r"\w+://|www\.")),
+    ("mailbox", re.compile(r"[^\s/]+@")),
+    ("path", re.compile(r"\S*[/\\]\S")),
+    ("time", re.compile(r"\d{1,2}:\d\d")),
+    ("ordinal", re.compile(r"\d+(?:st|nd|rd|th)\Z")),
+    ("number", re.compile(r"[$€£¥]?\d[\d.,]*[%€$£¥]?\Z")),
+    ("identifier", re.compile(r"(?=.*\d)\w+[-_.]\S|\w+\d|\d+\w")),
+)
+
+
+def shape_of_value(value: str) -> str:
+    """Return the shape of a value: its kind, and for names and numbers a finer one such as `path` or `time`."""
+    kind = kind_of_value(value)
+    if kind in ("name", "number") and value not in _NUMBERS:
+        return next((shape for shape, pattern in _SHAPES if pattern.match(value)), kind)
+    return kind
 
 
 @cached(8_192)
@@ -133,7 +172,9 @@ def terms_of(statement: str) -> Terms:
     linked: set[str] = set()
     assigned: set[str] = set()
     qualifying: set[str] = set()
-    before = ""
+    links: dict[str, tuple[str, str]] = {}
+    shown: dict[str, str] = {}
+    before = last = between = ""
     at = 0
     begins = True
     for match in _TERM.finditer(statement):
@@ -141,41 +182,69 @@ def terms_of(statement: str) -> Terms:
         kind, text = match.lastgroup, match[0]
         if kind == "wide":
             for piece in _WIDE_STOP.split(text):
-                for pair in _pairs(piece) if piece else ():
-                    places.setdefault(pair, at)
-            before = "=" if _WIDE_LINK.search(text) else text[-1]
+                for part in _WIDE_DAY.split(piece):
+                    if _WIDE_DAY.fullmatch(part):
+                        values.add(part)
+                        linked.add(part)
+                        shown[part] = part
+                        places.setdefault(part, at)
+                    else:
+                        for pair in _pairs(part) if part else ():
+                            places.setdefault(pair, at)
+            before = between = "=" if _WIDE_LINK.search(text) else text[-1]
             begins = False
             continue
         plain = text.casefold().replace("’", "'")
         if kind == "word":
-            is_value = _is_value(text, plain, begins)
+            is_value = _is_value(text, plain, begins) or (
+                before in _LINKS if plain in _STATES else plain == "second" and statement[: match.start()].endswith("the ")
+            )
             if is_value or (plain not in _STOP and plain not in _LIGHT):
-                term = _stem(plain) if plain.isalpha() else plain
+                term = _stem(plain) if plain.isalpha() and plain not in _CLOSED else plain
                 if is_value or plain not in _CHANGES:
-                    places.setdefault(term, at)
+                    if term not in places:
+                        places[term] = at
+                        links[term] = last, between
                     if is_value:
                         values.add(term)
+                        shown.setdefault(term, text)
                         if before in (_NUMBER_LINKS if kind_of_value(term) != "name" else _LINKS):
                             linked.add(term)
                     if before in _LINKS:
                         assigned.add(term)
                     if before in _PREPOSITIONS:
                         qualifying.add(term)
+                    last, between = term, ""
+            elif plain in _LINKS:
+                between = "="
+            elif plain in _PREPOSITIONS:
+                between = plain
         after = statement[match.end() : match.end() + 2]
         begins = after[:1] in ".!?:" and (len(after) < 2 or after[1] in " \"'")
         is_filler = plain in _ARTICLES or (before in _LINKS and plain in _CHANGES)
         if not (is_filler and before):  # "is now 8", "for the tests"
             before = plain
         if after[:1] in ":=":
-            before = "="
+            before = between = "="
+        elif after[:1] in ",;":
+            last = between = ""
     return Terms(
-        places, frozenset(values), frozenset(linked), frozenset(assigned), frozenset(qualifying), frozenset(places)
+        places,
+        frozenset(values),
+        frozenset(linked),
+        frozenset(assigned),
+        frozenset(qualifying),
+        links,
+        shown,
+        frozenset(places),
     )
 
 
 def _is_value(text: str, plain: str, begins: bool) -> bool:
-    if any(map(str.isdigit, text)) or plain in _NUMBERS or plain in _DAYS:
+    if any(map(str.isdigit, text)) or plain in _NUMBERS or plain in _DAYS or plain in _ORDINALS:
         return True
+    if not begins and len(text) == 1 and "A" <= text <= "Z" and text != "I":
+        return True  # "vendor B"
     if _SHAPED.search(text):
         return True
     return not begins and text[0].isupper() and len(text) > 1 and plain not in _STOP

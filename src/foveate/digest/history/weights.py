@@ -18,7 +18,7 @@ __all__ = ["Kind", "Speaker", "Statement", "weigh"]
 
 Kind = Literal["goal", "rule", "decision", "value", "open", "asked", "said"]
 """The section of a statement."""
-Speaker = Literal["user", "system", "assistant", "summary"]
+Speaker = Literal["user", "system", "assistant", "summary", "tool"]
 
 
 class Statement(Struct, gc=False):
@@ -29,13 +29,15 @@ class Statement(Struct, gc=False):
     kind: Kind
     """Its section."""
     speaker: Speaker
-    """Its source. `summary`: an earlier summary."""
+    """Its source. `summary`: an earlier summary. `tool`: a list of values that a call reported."""
     position: int
     """Its rank by age: larger is later."""
     weight: float
     """Its worth."""
     signs: int
     """The signs in its words."""
+    turn: int = 0
+    """The number of its message, from 1; 0 for an earlier summary."""
 
     @property
     def is_authoritative(self) -> bool:

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from ...core.messages import Message
 from .selection import Line, Selection, take_fitting
+from .signs import Sign, signs_of
 from .speakers import is_from_user, is_summary
-from .statements import cut_at_clause, split_statements
+from .statements import ANSWERED, cut_at_clause, split_sentences, split_statements
 from .steps import Steps
 from .supersession import find_superseded
 from .weights import Kind, Speaker, Statement, weigh
@@ -77,6 +78,11 @@ _FOCUS = 40.0
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
 _BULLET = "- "
+_ANSWER = 60
+"""Characters of an answer that is shown with its question."""
+_QUESTION = 160
+_SETTLED = 6.0
+"""Least worth of a correction that takes the place of a statement or of a reported value."""
 _PROMPT = 1_000
 """Characters of a first system message above which it is the prompt of the agent, and no instruction in between."""
 _ROW = 40
@@ -142,6 +148,9 @@ class _Reader:
         self._lines: list[Line] = []
         self._has_goal = False
         self._position = 0
+        self._turn = 0
+        self._question = ""
+        self._listed: dict[str, Statement] = {}
         self._names: list[str] = []
         self.statements: list[Statement] = []
         """The statements, oldest first, without those that later ones replace."""
@@ -150,11 +159,11 @@ class _Reader:
         self._carry_on(previous)
         for i, message in enumerate(messages):
             self._read(i, message, (i + 1) / len(messages))
-        newer = tuple(f"{about}: " for about in self._steps.pairs)
+        newer = tuple(f"{about}: " for about in self._listed)
         self.statements = [
             one
             for one in _without_copies(self.statements)
-            if not (one.speaker == "summary" and one.text.startswith(newer))
+            if one.text and not (one.speaker == "summary" and one.text.startswith(newer))
         ]
         self._discount_formulas()
         self.stale = self._settle()
@@ -163,6 +172,7 @@ class _Reader:
 
     def _carry_on(self, text: str) -> None:
         """Read an earlier summary: its statements keep their kinds."""
+        self._turn = 0
         for title, lines in read_sections(text).items():
             folded = title.casefold()
             kind = _KIND_OF.get(folded)
@@ -189,13 +199,16 @@ class _Reader:
     def _copy(self, title: str, line: str, weight: float) -> None:
         self._lines.append(Line(title, line, weight, len(self._lines)))
 
-    def _state(self, text: str, speaker: Speaker, age: float, kind: Kind | None = None) -> None:
+    def _state(self, text: str, speaker: Speaker, age: float, kind: Kind | None = None) -> Statement:
         """Add a statement. `kind`: its kind, if the section of a summary says so."""
         self._position += 1
         statement = weigh(text, speaker, self._position, age, kind)
+        statement.turn = self._turn
         self.statements.append(statement)
+        return statement
 
     def _read(self, place: int, message: Message, age: float) -> None:
+        self._turn = place + 1
         match message.role:
             case "user" if is_summary(message):
                 self._read_summary(message.text, age)
@@ -211,10 +224,19 @@ class _Reader:
                 for call in message.calls:
                     self._steps.add_call(call, age)
                 self._read_texts(message.text, "assistant", age)
+                self._question = _last_question(message.text)
             case "tool" if (result := message.result) is not None:
-                self._steps.add_result(place, result, age)
+                self._list(*self._steps.add_result(place, result, age), age)
             case _:
                 pass
+
+    def _list(self, about: str, pairs: str, age: float) -> None:
+        """Add the values with their keys that a call reported. They replace those that the same call reported before."""
+        if pairs:
+            if about in self._listed:
+                self._listed[about].text = ""
+            statement = self._listed[about] = self._state(f"{about}: {pairs}", "tool", age, "value")
+            statement.weight = 1.0 + age
 
     def _read_summary(self, text: str, age: float) -> None:
         if "\n## " in text or text.startswith("## "):
@@ -230,7 +252,12 @@ class _Reader:
 
     def _read_input(self, text: str, age: float) -> None:
         begun = len(self.statements)
-        self._read_texts(text, "user", age)
+        plain, question = " ".join(text.split()), self._question
+        self._question = ""
+        if question and len(plain) <= _ANSWER and not signs_of(plain) & (Sign.SMALL_TALK | Sign.QUESTION | Sign.CHANGE):
+            self._state(f"{question}{ANSWERED}{plain}", "user", age)
+        else:
+            self._read_texts(text, "user", age)
         if self._has_goal or _MARKUP.fullmatch(text.strip()):
             return
         left = min(_GOAL, int(self._room * 0.15))
@@ -274,6 +301,10 @@ class _Reader:
             self.statements[one].kind, self.statements[one].weight = "goal", 30.0
         for one, text in found.texts.items():
             self.statements[one].text = text
+        for one, before in found.heirs.items():
+            new, old = self.statements[one], self.statements[before]
+            new.weight = max(new.weight, old.weight, _SETTLED)
+            new.kind = "value" if old.speaker == "tool" else old.kind
         self.statements = [one for one in self.statements if one.text]
         shown = " ".join(statement.text for statement in self.statements).casefold()
         return frozenset(value for value in found.values if value not in shown)
@@ -287,8 +318,9 @@ class _Reader:
     def select(self, room: int) -> Selection:
         """Return the lines for a room of `room` characters, in which names have their share."""
         selection = Selection(room)
-        lines = [self._line(statement) for statement in self.statements]
-        vital = [line for line, one in zip(lines, self.statements, strict=True) if self._is_vital(one)]
+        statements = [one for one in self.statements if one.speaker != "tool"]
+        lines = [self._line(statement) for statement in statements]
+        vital = [line for line, one in zip(lines, statements, strict=True) if self._is_vital(one)]
         selection.add(vital, int(room * _VITAL))
         for_lines = int(room * (1 - _NAMES))
         steps = self._step_lines()
@@ -298,7 +330,7 @@ class _Reader:
             selection.add(chosen, min(int(room * share), most))
             if title == ERRORS:
                 selection.add(self._last_lines(), min(int(room * _LAST), for_lines - (room - selection.left)))
-                others = [line for line, one in zip(lines, self.statements, strict=True) if not self._is_vital(one)]
+                others = [line for line, one in zip(lines, statements, strict=True) if not self._is_vital(one)]
                 selection.add(others, min(int(room * _ASSISTANT), for_lines - (room - selection.left)))
         selection.add([*lines, *steps], for_lines - (room - selection.left))
         self._rest = [*lines, *steps]
@@ -335,9 +367,8 @@ class _Reader:
         return Line(title, text, weight, statement.position, statement.is_authoritative)
 
     def _step_lines(self) -> list[Line]:
-        lines = list(self._lines)
+        lines = [*self._lines, *(self._line(one) for one in self.statements if one.speaker == "tool")]
         found = [
-            (VALUES, self._steps.values()),
             (ERRORS, self._steps.errors.items()),
             (DONE, self._steps.done()),
             (FOUND, self._steps.findings.items()),
@@ -360,6 +391,13 @@ class _Reader:
     def _hits(self, line: str) -> int:
         """Count the words of the focus in a line."""
         return sum(word in line.casefold() for word in self._focus) if self._focus else 0
+
+
+def _last_question(text: str) -> str:
+    """Return the question with which a text ends; "" if it ends otherwise or the question is long."""
+    statements = split_statements(text) if text.rstrip().endswith(("?", "？")) else []
+    last = split_sentences(statements[-1])[-1] if statements else ""
+    return last if len(last) <= _QUESTION else ""
 
 
 def _by_weight(line: Line) -> float:

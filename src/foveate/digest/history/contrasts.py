@@ -1,0 +1,196 @@
+"""Contrasts: in what two statements differ, and whether they are about the same thing.
+
+Two statements about one thing differ in one place: its value. Two statements that differ in a second place too, such as
+the noun that a word qualifies, the object of a verb or the word after the same preposition, are about different things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from .signs import words
+from .terms import Terms, kind_of_value, shape_of_value
+
+__all__ = ["DENIALS", "Contrast", "completed", "contrast"]
+
+DENIALS = words("not never no nicht nie kein pas jamais nunca não non mai не")
+"""Terms that say nothing about a topic."""
+_NUMERIC = frozenset(("number", "day", "ordinal"))
+
+
+class Contrast(Struct, frozen=True, gc=False):
+    """The differences of an older and a newer statement."""
+
+    common: frozenset[str]
+    """The terms of both."""
+    old: str
+    """The older value; "" if the two do not give values of one kind."""
+    new: str
+    """The newer value."""
+    gone: frozenset[str]
+    """The terms of the older statement alone, without its value."""
+    come: frozenset[str]
+    """The terms of the newer statement alone, without its value."""
+    is_apart: bool
+    """Whether they differ in a second place, so that they are about different things."""
+    is_subject: bool
+    """Whether the value stands where statements name what they are about."""
+    is_linked: bool
+    """Whether both values follow `is`, `=` or, for numbers and days, a preposition."""
+
+
+def contrast(old: Terms, new: Terms) -> Contrast:
+    """Return the differences of two statements."""
+    common = (old.all & new.all) - DENIALS
+    gone, come = old.all - new.all - DENIALS, new.all - old.all - DENIALS
+    aligned = list(_aligned(old, new, common, gone, come))
+    pair = _value_pair(old, new, gone, come, aligned)
+    if pair is None:
+        return Contrast(common, "", "", gone, come, bool(aligned), False, False)
+    a, b = pair
+    run_a, run_b = _run(old, a, gone), _run(new, b, come)
+    if kind_of_value(a) in _NUMERIC:
+        run_a |= {one for one in gone if _is_further(old, one)}
+        run_b |= {one for one in come if _is_further(new, one)}
+    is_apart = any(g not in run_a and c not in run_b for g, c in aligned)
+    return Contrast(
+        common,
+        a,
+        b,
+        gone - run_a,
+        come - run_b,
+        is_apart,
+        _is_subject(old, new, a, b, common),
+        _follows_link(old, a) and _follows_link(new, b),
+    )
+
+
+def _is_further(terms: Terms, one: str) -> bool:
+    """Return whether a term is a further part of a date or a measure, such as the hour after the day."""
+    return one in terms.values and kind_of_value(one) in _NUMERIC and terms.links.get(one, ("", ""))[1] != ""
+
+
+def _follows_link(terms: Terms, one: str) -> bool:
+    return one in terms.linked or one in terms.assigned
+
+
+def _aligned(
+    old: Terms, new: Terms, common: frozenset[str], gone: frozenset[str], come: frozenset[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of differing terms that stand in the same place of both statements."""
+    if not gone or not come:
+        return
+    heads_old, heads_new = _heads(old, common), _heads(new, common)
+    first_old, first_new = next(iter(old.places)), next(iter(new.places))
+    for g in gone:
+        before, between = old.links.get(g, ("", ""))
+        head = heads_old.get(g)
+        for c in come:
+            link = new.links.get(c, ("", ""))
+            if (
+                (head is not None and head == heads_new.get(c))
+                or (between == link[1] == "" and before == link[0] and before in common)
+                or (between == link[1] and between not in ("", "="))
+                or (g == first_old and c == first_new)
+            ):
+                yield g, c
+
+
+def _heads(terms: Terms, common: frozenset[str]) -> dict[str, str]:
+    """Return the common term that directly follows each term."""
+    return {
+        before: term
+        for term, (before, between) in terms.links.items()
+        if before and not between and term in common and terms.places[term] == terms.places[before] + 1
+    }
+
+
+def _value_pair(
+    old: Terms, new: Terms, gone: frozenset[str], come: frozenset[str], aligned: list[tuple[str, str]]
+) -> tuple[str, str] | None:
+    """Return the two values of one kind that most likely stand for each other."""
+    best, best_rank = None, (-1, 0, 0)
+    sites = set(aligned)
+    for g in gone:
+        shape = shape_of_value(g) if g in old.values else "word"
+        for c in come:
+            other = shape_of_value(c) if c in new.values else "word"
+            is_linked = _follows_link(old, g) + _follows_link(new, c)
+            if not _fit(shape, other) or ("word" in (shape, other) and is_linked < 2 and (g, c) not in sites):
+                continue
+            if shape == other == "word" and is_linked < 2:
+                continue
+            rank = 2 * is_linked + 2 * (shape == other) + ((g, c) in sites) + 2 * ("word" not in (shape, other))
+            best_rank_new = (rank, old.places[g] + new.places[c], -len(g))
+            if best_rank_new > best_rank or (best_rank_new == best_rank and best is not None and (g, c) < best):
+                best, best_rank = (g, c), best_rank_new
+    return best
+
+
+_LIKE = (
+    frozenset(("number", "time", "ordinal", "identifier")),
+    frozenset(("name", "identifier", "word", "mailbox", "path", "address")),
+    frozenset(("day", "ordinal", "number", "time")),
+)
+
+
+def _fit(a: str, b: str) -> bool:
+    """Return whether a value of one shape may take the place of one of another shape."""
+    return a == b or any(a in shapes and b in shapes for shapes in _LIKE)
+
+
+def _run(terms: Terms, term: str, among: frozenset[str]) -> set[str]:
+    """Return the terms that stand together with a term, such as the parts of a name."""
+    run, after = {term}, {before: one for one, (before, between) in terms.links.items() if before and not between}
+    one = term
+    while (before := terms.links.get(one, ("", "x"))) and not before[1] and before[0] in among and before[0] not in run:
+        one = before[0]
+        run.add(one)
+    one = term
+    while (one := after.get(one, "")) in among and one not in run:
+        run.add(one)
+    return run
+
+
+def _is_subject(old: Terms, new: Terms, a: str, b: str, common: frozenset[str]) -> bool:
+    """Return whether a statement names with this term what it is about."""
+    if _follows_link(old, a) or _follows_link(new, b):
+        return False
+    order_a, order_b = list(old.places), list(new.places)
+    if order_a[0] == a and order_b[0] == b:
+        return True
+    head = _heads(old, common).get(a)
+    if head is not None and head == _heads(new, common).get(b):
+        return kind_of_value(a) != "number"
+    before_a, before_b = old.links.get(a, ("", "x")), new.links.get(b, ("", "x"))
+    is_number_of = before_a == before_b and before_a[0] in common and not before_a[1] and before_a[0] == order_a[0]
+    return is_number_of and bool(common - {before_a[0]})
+
+
+def completed(old: Terms, new: Terms) -> Terms:
+    """Return the terms of an older statement with the value of a newer one, which alone has no topic."""
+    pair = contrast(old, new)
+    rename = {pair.old: pair.new} if pair.old else {}
+
+    def renamed(terms: frozenset[str], more: frozenset[str]) -> frozenset[str]:
+        return frozenset(rename.get(one, one) for one in terms) | more
+
+    places = {rename.get(one, one): place for one, place in old.places.items()}
+    end = max(places.values(), default=0)
+    for one, place in new.places.items():
+        places.setdefault(one, end + place)
+    links = {
+        rename.get(one, one): (rename.get(before, before), between) for one, (before, between) in old.links.items()
+    }
+    return Terms(
+        places,
+        renamed(old.values, new.values),
+        renamed(old.linked, new.linked),
+        renamed(old.assigned, new.assigned),
+        renamed(old.qualifying, new.qualifying),
+        {**new.links, **links},
+        {**new.shown, **old.shown},
+        frozenset(places),
+    )

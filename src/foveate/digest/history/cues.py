@@ -1,0 +1,159 @@
+"""Cues: the words with which a statement corrects, withdraws or permits, and the clauses that it consists of."""
+
+from __future__ import annotations
+
+import re
+
+from .signs import one_of
+from .terms import terms_of
+
+__all__ = [
+    "clauses_of",
+    "is_addition",
+    "is_negative",
+    "is_new_goal",
+    "is_short_correction",
+    "is_withdrawal",
+    "named_things",
+    "without_permission",
+    "without_release",
+]
+
+_NAMED = re.compile(
+    r"(?<!\w)(?:"
+    + one_of(r"""
+        instead of|rather than|in place of|no longer(?: (?:use|using|need|want))?|replac(?:e|es|ed|ing)
+        drop(?:ped|ping)?|forget|scrap|abandon|cancel(?:led)?|not|from|ignore|disregard|any ?more|scratch|statt
+        anstatt|nicht mehr|nicht|vergiss|au lieu (?:de |d')|plutôt que|oublie|ne \w+ plus|en vez de|en lugar de
+        ya no|olvida|em vez de|já não|esqueça|invece (?:di|del)|non più|dimentica|вместо|больше не|забудь
+    """)
+    + r")\s+(?:(?:about|the|using|use|to|in|on|at|with|for|das|die|den|le|la|les|el|los|o|a|il) )*"
+    r"(\S+(?:\s+\S+){0,3})",
+    re.IGNORECASE,
+)
+"""The words, at most four, that a correction names as no longer valid."""
+_NAMED_WIDE = re.compile(
+    r"(?:不再(?:用|使用)?|而不是|取消|忘掉|作废|不用)([^，。；,.]{1,12})|([^、。,.はを]{1,12})(?:ではなく|の代わりに|をやめ)"
+)
+_AFTER_NAMED = re.compile(
+    r"[,.;:!?](?=\s)|[，。；]"
+    r"|\b(?:but|with|to|for|and|in|on|any ?more|entirely|sondern|durch|mais|par|sino|por|mas|ma)\b"
+)
+_WITHDRAWAL = re.compile(
+    r"(?<!\w)(?:"
+    + one_of(r"""
+        scratch that|forget (?:that|it|this|what)|never ?mind|ignore that|disregard that|take that back|vergiss das
+        oublie ça|oubliez ça|olvida eso|olvídalo|esqueça isso|dimenticalo|забудь это
+    """)
+    + ")",
+    re.IGNORECASE,
+)
+_NEW_GOAL = re.compile(
+    r"(?<!\w)(?:"
+    + one_of(r"""
+        change of plan|new (?:plan|goal|task|objective)|something (?:else|different)
+        (?:goal|task|plan|objective|aim) (?:is|has changed|changed|changes)|switch entirely|das (?:neue )?ziel ist
+        neues ziel|planänderung|changement de plan|cambio de plan|mudança de plan|cambio di|etwas anderes
+        autre chose|otra cosa|outra coisa|qualcos'altro
+    """)
+    + ")",
+    re.IGNORECASE,
+)
+_INTERJECTION = re.compile(r"\W*(?:no|nope|nah|nein|non|não|não|нет)\b[\s,.!:—-]+", re.IGNORECASE)
+_NEGATIVE = re.compile(
+    r"\b(?:not|never|no|none|cannot|without|forbidden|prohibited|nicht|kein\w*|nie|niemals|verboten|ne|pas|jamais"
+    r"|interdit\w*|nunca|prohibid\w*|não|nem|proibid\w*|non|mai|vietat\w*|не|нельзя|никогда|off[- ]limits)\b"
+    r"|n['’](?:t|est|a|utilise\w*)\b|不|别|別|勿|禁止|ない|ません",
+    re.IGNORECASE,
+)
+_PERMISSION = re.compile(
+    r"\b(?:(?:you|we|they|everyone|anyone|people) )?(?:may|can|could|(?:are|is|am) (?:now )?(?:allowed|permitted|free|welcome)"
+    r"|allowed|(?:ok|okay|fine|safe|free) to|feel free|fair game|no longer (?:forbidden|off[- ]limits|prohibited|banned)"
+    r"|go ahead|darfst|dürft|dürfen|darf|kannst|könnt|erlaubt|peux|pouvez|peut|permis|autorisé\w*|puedes|pueden|puede"
+    r"|permitid\w*|pode|podem|puoi|potete|può|permess\w*|можно|можешь|можете|разрешено)\b|可以|允许|してもいい|てよい",
+    re.IGNORECASE,
+)
+_RELEASE = re.compile(
+    r"\b(?:no need|need not|needn['’]t|(?:don['’]t|doesn['’]t|do not|does not) (?:have|need) to|no longer (?:have|need|has|needs)?"
+    r"(?: to)?|not (?:required|necessary|needed|mandatory)|is optional|stop|skip|forget|any ?more|any longer|lifted|nicht mehr"
+    r"|brauchst|musst nicht|plus besoin|plus nécessaire|no hace falta|ya no|não precisa\w*|já não|non serve più|non devi più"
+    r"|больше не|не нужно|не надо)\b|不用|不必|不再|もう",
+    re.IGNORECASE,
+)
+_ADDITION = re.compile(
+    r"\b(?:too|also|as well|additionally|in addition|besides|another|both|auch|ebenfalls|zusätzlich|aussi|également|también"
+    r"|además|também|anche|inoltre|тоже|также)\b|也|还要|もう一つ",
+    re.IGNORECASE,
+)
+_SHORT = re.compile(
+    r"\W*(?:(?:oh|ah|hm+|uh|um|well|ok(?:ay)?|and|but|please|ach|äh|bah|ay)\b\W*)*(?:"
+    + one_of(r"""
+        (?:no|nope|nah|wait|sorry|oops|actually|correction|rather|instead|pardon|nein|doch|moment|halt|quatsch|besser
+        lieber|ähm|non|plutôt|en fait|mieux|perdón|mejor|espera|não|melhor|desculpa|anzi|meglio|scusa|нет|лучше|точнее
+        извини|better|hang on|hold on|scratch that|my bad|my mistake|never ?mind|forget (?:that|it)|change of plan)\b
+        (?:make|let's make|let's say|call|set|put|change|move|push|bump|take|turn|raise|lower|switch)
+        \ (?:it|that|this|them)\b
+        (?:use|take|go for|go with|pick|choose|i meant|i mean|i want|let's (?:use|take|do|say)|nimm|mach|prends|mets|toma
+        pon|usa|use|prendi|metti|возьми)\b
+        (?:it|that|they|es|das|il|ça|eso|isso)\b
+        \S+ (?:rather than|instead of|not|statt|au lieu de|en vez de|em vez de|invece di|вместо)\b
+        不对|不是|改成|改为|等等|应该是|いや|違う|すみません|やっぱり
+    """)
+    + ")",
+    re.IGNORECASE,
+)
+"""The beginning of a correction that may name no topic."""
+_CLAUSE_END = re.compile(
+    r"\s*[,;:—–(]\s+|\s+(?:because|since|so that|so|weil|denn|car|parce que|puisque|porque|perché|потому что)\s+|[，；：]"
+)
+_CLAUSES = 5
+
+
+def named_things(text: str) -> list[frozenset[str]]:
+    """Return the terms of each thing that a correction names as no longer valid."""
+    found = [match[1] for match in _NAMED.finditer(text)]
+    found += [match[1] or match[2] for match in _NAMED_WIDE.finditer(text)]
+    return [terms for words in found if (terms := terms_of(_AFTER_NAMED.split(f"{words} ")[0]).all)]
+
+
+def clauses_of(sentence: str) -> list[str]:
+    """Return the clauses of a sentence, at most five; [] if it has only one."""
+    pieces = [piece for piece in _CLAUSE_END.split(sentence, _CLAUSES - 1) if piece and piece.strip()]
+    return pieces if len(pieces) > 1 else []
+
+
+def is_withdrawal(text: str) -> bool:
+    """Return whether a statement withdraws what was said just before."""
+    return bool(_WITHDRAWAL.search(text))
+
+
+def is_new_goal(text: str) -> bool:
+    """Return whether a statement announces another goal."""
+    return bool(_NEW_GOAL.search(text))
+
+
+def is_addition(text: str) -> bool:
+    """Return whether a statement adds something to what was said before."""
+    return bool(_ADDITION.search(text))
+
+
+def is_short_correction(text: str) -> bool:
+    """Return whether a statement begins like a correction that names no topic: `no, 40`, `make it 40`."""
+    return bool(_SHORT.match(text))
+
+
+def is_negative(text: str) -> bool:
+    """Return whether a statement forbids or denies. A `no` before the first comma is an answer."""
+    return bool(_NEGATIVE.search(_INTERJECTION.sub("", text, count=1)))
+
+
+def without_permission(text: str) -> str | None:
+    """Return a statement without the words that permit; None if it permits nothing."""
+    plain, count = _PERMISSION.subn(" ", text)
+    return plain if count else None
+
+
+def without_release(text: str) -> str | None:
+    """Return a statement without the words that say that something is not required; None if it has none."""
+    plain, count = _RELEASE.subn(" ", text)
+    return plain if count else None
