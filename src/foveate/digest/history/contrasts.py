@@ -6,8 +6,6 @@ the noun that a word qualifies, the object of a verb or the word after the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec import Struct
 
 from .signs import words
@@ -15,7 +13,10 @@ from .terms import Terms, kind_of_value, shape_of_value
 
 __all__ = ["DENIALS", "Contrast", "completed", "contrast"]
 
-DENIALS = words("not never no nicht nie kein pas jamais nunca não non mai не")
+DENIALS = words("""
+    not never no nicht nie kein pas jamais nunca não non mai не don't doesn't didn't isn't aren't wasn't can't cannot
+    won't shouldn't mustn't hasn't haven't
+""")
 """Terms that say nothing about a topic."""
 _NUMERIC = frozenset(("number", "day", "ordinal"))
 
@@ -45,7 +46,7 @@ def contrast(old: Terms, new: Terms) -> Contrast:
     """Return the differences of two statements."""
     common = (old.all & new.all) - DENIALS
     gone, come = old.all - new.all - DENIALS, new.all - old.all - DENIALS
-    aligned = list(_aligned(old, new, common, gone, come))
+    aligned = _aligned(old, new, common, gone, come)
     pair = _value_pair(old, new, gone, come, aligned)
     if pair is None:
         return Contrast(common, "", "", gone, come, bool(aligned), False, False)
@@ -78,12 +79,12 @@ def _follows_link(terms: Terms, one: str) -> bool:
 
 def _aligned(
     old: Terms, new: Terms, common: frozenset[str], gone: frozenset[str], come: frozenset[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of differing terms that stand in the same place of both statements."""
+) -> list[tuple[str, str]]:
+    """Return the pairs of differing terms that stand in the same place of both statements."""
     if not gone or not come:
-        return
+        return []
     heads_old, heads_new = _heads(old, common), _heads(new, common)
-    first_old, first_new = next(iter(old.places)), next(iter(new.places))
+    pairs = []
     for g in gone:
         before, between = old.links.get(g, ("", ""))
         head = heads_old.get(g)
@@ -93,9 +94,12 @@ def _aligned(
                 (head is not None and head == heads_new.get(c))
                 or (between == link[1] == "" and before == link[0] and before in common)
                 or (between == link[1] and between not in ("", "="))
-                or (g == first_old and c == first_new)
             ):
-                yield g, c
+                pairs.append((g, c))
+    first = next(iter(old.places)), next(iter(new.places))
+    if first[0] in gone and first[1] in come and not any(first[0] == g or first[1] == c for g, c in pairs):
+        pairs.append(first)
+    return pairs
 
 
 def _heads(terms: Terms, common: frozenset[str]) -> dict[str, str]:
@@ -113,19 +117,26 @@ def _value_pair(
     """Return the two values of one kind that most likely stand for each other."""
     best, best_rank = None, (-1, 0, 0)
     sites = set(aligned)
+    last = max(new.places, key=lambda one: new.places[one], default="")
     for g in gone:
         shape = shape_of_value(g) if g in old.values else "word"
         for c in come:
             other = shape_of_value(c) if c in new.values else "word"
             is_linked = _follows_link(old, g) + _follows_link(new, c)
-            if not _fit(shape, other) or ("word" in (shape, other) and is_linked < 2 and (g, c) not in sites):
+            if not _fit(shape, other) or (shape != other and "word" in (shape, other) and is_linked < 2 and (g, c) not in sites):
                 continue
-            if shape == other == "word" and is_linked < 2:
+            if shape == other == "word" and is_linked < 2 and not (_follows_link(old, g) and c == last):
                 continue
             rank = 2 * is_linked + 2 * (shape == other) + ((g, c) in sites) + 2 * ("word" not in (shape, other))
             best_rank_new = (rank, old.places[g] + new.places[c], -len(g))
             if best_rank_new > best_rank or (best_rank_new == best_rank and best is not None and (g, c) < best):
                 best, best_rank = (g, c), best_rank_new
+    if best is None and len(sites) == 1:
+        return aligned[0]
+    if best is None and gone and come and not sites:
+        g, c = min(gone, key=lambda one: (old.places[one], one)), min(come, key=lambda one: (new.places[one], one))
+        if _run(old, g, gone) == gone and _run(new, c, come) == come:
+            return g, c  # They differ in one place alone.
     return best
 
 
@@ -159,11 +170,11 @@ def _is_subject(old: Terms, new: Terms, a: str, b: str, common: frozenset[str]) 
     if _follows_link(old, a) or _follows_link(new, b):
         return False
     order_a, order_b = list(old.places), list(new.places)
-    if order_a[0] == a and order_b[0] == b:
-        return True
     head = _heads(old, common).get(a)
     if head is not None and head == _heads(new, common).get(b):
-        return kind_of_value(a) != "number"
+        return kind_of_value(a) != "number"  # "14 chairs", but "the blue team"
+    if order_a[0] == a and order_b[0] == b:
+        return True
     before_a, before_b = old.links.get(a, ("", "x")), new.links.get(b, ("", "x"))
     is_number_of = before_a == before_b and before_a[0] in common and not before_a[1] and before_a[0] == order_a[0]
     return is_number_of and bool(common - {before_a[0]})

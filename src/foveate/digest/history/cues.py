@@ -59,16 +59,18 @@ _NEW_GOAL = re.compile(
     + ")",
     re.IGNORECASE,
 )
-_INTERJECTION = re.compile(r"\W*(?:no|nope|nah|nein|non|não|não|нет)\b[\s,.!:—-]+", re.IGNORECASE)
+_INTERJECTION = re.compile(r"\A\W*(?:no|nope|nah|nein|non|não|não|нет)\b[\s,.!:—-]+", re.IGNORECASE)
 _NEGATIVE = re.compile(
     r"\b(?:not|never|no|none|cannot|without|forbidden|prohibited|nicht|kein\w*|nie|niemals|verboten|ne|pas|jamais"
-    r"|interdit\w*|nunca|prohibid\w*|não|nem|proibid\w*|non|mai|vietat\w*|не|нельзя|никогда|off[- ]limits)\b"
+    r"|interdit\w*|nunca|prohibid\w*|não|nem|proibid\w*|non|mai|vietat\w*|не|нельзя|никогда|off[- ]limits"
+    r"|nobody|no one|niemand|personne|nadie|ninguém|nessuno|никто|against|ruled out|rejected|abandon\w*|cancel\w*|scrapped"
+    r"|withdrawn|verworfen|abgelehnt|descartad\w*|annulé\w*)\b"
     r"|n['’](?:t|est|a|utilise\w*)\b|不|别|別|勿|禁止|ない|ません",
     re.IGNORECASE,
 )
 _PERMISSION = re.compile(
     r"\b(?:(?:you|we|they|everyone|anyone|people) )?(?:may|can|could|(?:are|is|am) (?:now )?(?:allowed|permitted|free|welcome)"
-    r"|allowed|(?:ok|okay|fine|safe|free) to|feel free|fair game|no longer (?:forbidden|off[- ]limits|prohibited|banned)"
+    r"|allowed|(?:ok|okay|fine|safe|free) to|(?:is|are) (?:ok|okay|fine|allowed|possible)|feel free|fair game|no longer (?:forbidden|off[- ]limits|prohibited|banned)"
     r"|go ahead|darfst|dürft|dürfen|darf|kannst|könnt|erlaubt|peux|pouvez|peut|permis|autorisé\w*|puedes|pueden|puede"
     r"|permitid\w*|pode|podem|puoi|potete|può|permess\w*|можно|можешь|можете|разрешено)\b|可以|允许|してもいい|てよい",
     re.IGNORECASE,
@@ -81,7 +83,7 @@ _RELEASE = re.compile(
     re.IGNORECASE,
 )
 _ADDITION = re.compile(
-    r"\b(?:too|also|as well|additionally|in addition|besides|another|both|auch|ebenfalls|zusätzlich|aussi|également|también"
+    r"\b(?:too(?=\W*\Z|[,.;])|also|as well|additionally|in addition|besides|another|both|auch|ebenfalls|zusätzlich|aussi|également|también"
     r"|además|também|anche|inoltre|тоже|также)\b|也|还要|もう一つ",
     re.IGNORECASE,
 )

@@ -93,7 +93,8 @@ _WORDS: dict[int, frozenset[str]] = {
         вместо исправление забудь забудьте отмена отменяется заменили замените поправка
     """),
     Sign.UPDATE: words("""
-        again raises increase increases lowers move moves moving already since
+        reset slips slipped grew grown rose went dropped reportée reporté passons repoussé avancé aplazado adelantado
+        pospuesto adiado rinviato перенесли again raises increase increases lowers move moves moving already since
         now new actually update updated change changed changes moved postponed extended raised lowered increased
         reduced latest currently longer revised make set cut raise lower bump bumped extend becomes final
         finally jetzt neu neue neuer neues ab aktualisiert erhöht gesenkt nunmehr tatsächlich maintenant
@@ -143,12 +144,16 @@ _PHRASES: dict[int, str] = {
         thinking again|second thoughts?|(?:i'd|i would|we'd) rather
         better (?:to )?\w+|from (?:here|today|now) on|back to
         decided against|said no to|no more \w|leave out|no(?:body)
+        from (?:this|next) \w+ on|something (?:else|different)|mixed (?:it|that|them|this|these|those)? ?up|i meant
+        was wrong|changed my mind|on reflection|turns? out|make (?:it|that) \S|no,? make|rather than|misread|my bad
+        oops|nope|wait,|we went with|as of (?:now|today|this|next)|effective (?:now|immediately)
         backed out|has no time|was a mistake|(?:works|work) again
         has been (?:repaired|fixed|lifted)|lasciamo
         à partir de maintenant|a partir de (?:ahora|agora)|d'ora in poi|ab jetzt
         ab heute|ab sofort|von jetzt an|doch lieber|lieber|отныне|с этого момента|теперь
-        no longer|any ?more\b|after all\b|final answer|no, \S|nein, \S|non, \S|doch nicht\b|korrigiere|never ?mind
-        scratch that|change of (?:plan|mind)
+        no longer|any ?more\b|any longer|after all\b|final answer|no, (?!matter)\S|nein, \S|non, \S|doch nicht\b|korrigiere|never ?mind
+        scratch that|change of (?:plan|mind)|nein,|en fait|(?:plutôt|mieux|mejor|melhor|meglio|anzi|besser) \S
+        me equivoqué|en realidad|na verdade|aliás|mi sbagliavo|in realtà|je me suis tromp|verschoben|verlegt
         (?:new|neues|nuevo|novo|nuovo|nouvel) (?:goal|plan|task|objective|ziel|objetivo|obiettivo|objectif)\b
         not \S+(?: \S+){0,3},? but\b|go(?:ing)? back to|take (?:that|it) back|my mistake
         (?:is|are|was|were) replaced|replaced by|in place of|on second thought|hold off|call(?:ed)? off
@@ -176,6 +181,9 @@ _PHRASES: dict[int, str] = {
     """),
 }
 _TRIGGERS = words("""
+    this something mixed wrong mind on reflection turn turns make rather misread bad sorry oops nope wait effective
+    fait plutôt mieux mejor melhor meglio anzi besser equivoqué realidad verdade aliás sbagliavo realtà me verschoben
+    verlegt longer meant
     thinking second i'd i rather better back decided said more backed works work lasciamo partir d'ora ora
     jetzt heute sofort von doch lieber отныне с теперь we'd
     after al an any anymore ao are ask at au auf before by call called change did didn't do does doesn't don't
@@ -195,7 +203,7 @@ _WIDE_SIGNS: dict[int, str] = {
         决定|选择|选用|采用|因为|同意|批准|確定|決定|決め|採用|ことにし|ことにする|理由|ので|ため|결정|때문
     """),
     Sign.CHANGE: one_of(r"""
-        改为|改成|改用|不再|而不是|更正|取消|换成|忘掉|忘了|作废|替换|代わりに|ではなく|じゃなく|変更|訂正
+        改为|改成|改用|改到|改在|不对|说错|推迟到|提前到|不再|而不是|更正|取消|换成|忘掉|忘了|作废|替换|代わりに|ではなく|じゃなく|変更|訂正
         もう.{0,12}ない|やめ|取り消|切り替え|대신|취소|변경
     """),
     Sign.UPDATE: one_of(r"""

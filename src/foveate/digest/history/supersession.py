@@ -141,11 +141,13 @@ class _Search:
         for before, claim in pairwise(claims):
             if _PRONOUN.match(claim.text):
                 claim.terms = _inherit(before.terms, claim.terms)
+        is_chatter = statement.speaker == "assistant" and statement.kind == "said"
         announced = Sign.NONE  # "Scratch that." is about the next sentence.
         for claim in claims:
             claim.signs |= announced
             announced = claim.signs & Sign.CHANGE
-            if not claim.key and not claim.signs & (Sign.QUESTION | Sign.HEDGE):
+            is_guess = claim.signs & Sign.HEDGE and not claim.signs & Sign.BINDING
+            if not (is_chatter or is_guess or claim.key or claim.signs & Sign.QUESTION):
                 self._revise(claim)
         self.claims += claims
         for number, claim in enumerate(claims, begun):
@@ -204,7 +206,7 @@ class _Search:
         is_done = False
         for names in named_things(claim.text) if is_strong else ():
             for old in older:
-                if not old.is_gone and _holds(old, claim, names):
+                if not old.is_gone and _holds(old, claim, names) and not _is_other(old, claim, names):
                     self._replace(old, claim)
                     is_done = True
         older = [old for old in older if not old.is_gone]
@@ -216,7 +218,7 @@ class _Search:
             if not old.is_gone and (is_settled or self._is_newer_value(old, claim)):
                 self._replace(old, claim)
                 is_done = True
-        if not is_done and (is_strong or is_short_correction(claim.text)):
+        if not is_done and is_short_correction(claim.text):
             is_done = self._refer_back(claim)
         if is_strong and not is_done and is_withdrawal(claim.text):
             self._withdraw(claim, older)
@@ -243,17 +245,20 @@ class _Search:
         difference = contrast(old.terms, new)
         if not difference.common or difference.is_apart:
             return 0.0
+        is_denied = is_negative(old.text) != is_negative(claim.text)
+        if not difference.old and not difference.gone and not is_denied:
+            return 0.0  # It says the same again.
         is_strong = bool(claim.signs & Sign.CHANGE)
         is_dismissed = self._is_dismissed(old, claim, difference)
         if difference.is_subject and not (is_strong or is_dismissed):
             return 0.0
-        if difference.is_subject and bool(is_negative(old.text)) != bool(is_negative(claim.text)):
+        if difference.is_subject and is_denied:
             return 0.0  # "Ticket 1 is blocked." and "Ticket 2 is no longer blocked."
         share = self._share(old.terms, new, difference)
-        if is_dismissed:
+        if is_dismissed or (is_strong and difference.old):
             return share if share >= _SCORE else 0.0
-        if is_strong:
-            return share if share >= _SCORE else 0.0
+        if is_strong and new is claim.terms:
+            return share if share >= (_SCORE if is_denied else _WEAK_SCORE) else 0.0
         if not (difference.common - old.terms.values):
             return 0.0
         if claim.signs & Sign.UPDATE and _gives_other_value(old.terms, new):
@@ -274,7 +279,8 @@ class _Search:
             is_fit = difference.is_linked and not difference.gone and not difference.come
         else:
             is_same = not difference.gone and not difference.come and difference.is_linked
-            is_fit = is_same and (_is_nominal(old.text) and _is_nominal(claim.text))
+            is_key = bool(difference.common & old.terms.qualifying & claim.terms.qualifying)  # "the colour of the logo"
+            is_fit = is_same and (is_key or (_is_nominal(old.text) and _is_nominal(claim.text)))
         common = self._sum(difference.common)
         whole = 2 * common + self._sum(difference.gone) + self._sum(difference.come)
         return is_fit and 2 * common >= _PLAIN_SCORE * whole
@@ -286,7 +292,8 @@ class _Search:
             return False
         said = self.said[later.turn]
         gone = difference.gone | {difference.old} - {""}
-        return any(said[one] for one in gone if one in old.terms.values or one in old.terms.assigned)
+        known = old.terms.values | old.terms.assigned | {difference.old}
+        return any(said[one] for one in gone & known)
 
     def _share(self, old: Terms, new: Terms, difference: Contrast) -> float:
         """Return the share of the topic that two sentences have in common; rare terms count more."""
@@ -301,7 +308,7 @@ class _Search:
         return score * 0.8 if difference.gone - old.values and difference.come - new.values else score
 
     def _sum(self, terms: Iterable[str]) -> float:
-        return sum([1.0 / (1.0 + math.sqrt(len(self.posted.get(term, ())))) for term in sorted(terms)])
+        return sum([1.0 / (1.0 + math.sqrt(max(1, len(self.posted.get(term, ()))))) for term in sorted(terms)])
 
     def _is_newer_value(self, old: _Claim, claim: _Claim) -> bool:
         return _is_newer_value(old.terms, claim.terms, bool(claim.signs & (Sign.CHANGE | Sign.UPDATE)))
@@ -319,10 +326,12 @@ class _Search:
             elif not was_denied and releases is not None:
                 variants, least = [releases, *clauses_of(releases)], _FLIP_SCORE
             elif was_denied != denies:
-                variants, least = [claim.text], _SAME_SCORE
+                variants, least = [claim.text, *clauses_of(claim.text)], _SAME_SCORE
             else:
                 continue
-            if any(self._repeats(old.terms, terms_of(text), least) for text in variants):
+            plain = without_permission(old.text)
+            terms = old.terms if plain is None else terms_of(plain)
+            if any(self._repeats(terms, terms_of(text), least) for text in variants):
                 self._replace(old, claim)
                 return True
         return False
@@ -351,19 +360,29 @@ class _Search:
         if statement.speaker not in ("user", "system") or not statement.turn:
             return False
         main = claim.clauses[0] if claim.clauses and claim.clauses[0].values else claim.terms
+        named = frozenset[str]().union(*named_things(claim.text))
+        new = main.values - named
         topic = {term for term in main.topic if self.posted.get(term)}
-        if len(main.topic) > _SHORT_TOPIC or not main.values:
+        if len(main.topic) > _SHORT_TOPIC or not new:
             return False
-        for old in reversed(self.claims[-_BACK:]):
-            earlier = self.statements[old.owner]
-            is_near = earlier.turn and statement.turn - earlier.turn <= _BACK_TURNS
-            if not is_near or old.is_gone or old.key or old.owner == claim.owner or not topic <= old.terms.all:
-                continue
-            shapes = {shape_of_value(value) for value in old.terms.values - claim.terms.all}
-            if any(shape_of_value(value) in shapes for value in main.values - old.terms.all):
-                self._complete(old, claim, main)
+        shapes = {shape_of_value(value) for value in new}
+        near = [old for old in self.claims[-_BACK:] if self._is_near(old, claim) and topic <= old.terms.all]
+        for old in reversed(near):
+            values = {one for one in old.terms.values - new if shape_of_value(one) in shapes}
+            if values and not new & old.terms.all and (not named or named & old.terms.all):
+                same = [one for one in near if values & one.terms.values and self._may_replace(claim, one)]
+                for other in same:
+                    other.is_gone = True
+                best = max(same, key=lambda one: (self.statements[one.owner].is_authoritative, len(one.terms.all)))
+                self._complete(best, claim, main)
                 return True
         return False
+
+    def _is_near(self, old: _Claim, claim: _Claim) -> bool:
+        """Return whether a sentence was said so shortly before another one that it needs no topic."""
+        earlier, later = self.statements[old.owner], self.statements[claim.owner]
+        is_recent = bool(earlier.turn) and later.turn - earlier.turn <= _BACK_TURNS
+        return is_recent and not old.is_gone and not old.key and old.owner != claim.owner
 
     def _complete(self, old: _Claim, claim: _Claim, new: Terms) -> None:
         """Show a correction without a topic next to the statement whose value it replaces."""
@@ -534,12 +553,20 @@ def _gives_other_value(old: Terms, new: Terms) -> bool:
 
 def _holds(old: _Claim, new: _Claim, names: frozenset[str]) -> bool:
     """Return whether an older sentence is about a thing that a newer one names as no longer valid."""
-    if not names <= old.terms.all:
+    numbers = {name for name in names if kind_of_value(name) == "number"}
+    is_held = bool(numbers) and numbers <= old.terms.all and 2 * len(names & old.terms.all) >= len(names)
+    if not is_held and not names <= old.terms.all:
         return False
     if old.signs & Sign.NEGATION and not new.signs & Sign.BINDING:
         return False
     rest = (old.terms.all & new.terms.all) - names
     return bool(rest) or len(old.terms.all) <= len(names) + 1
+
+
+def _is_other(old: _Claim, new: _Claim, names: frozenset[str]) -> bool:
+    """Return whether a sentence is about another thing than the one that names something as no longer valid."""
+    difference = contrast(old.terms, new.terms)
+    return (difference.is_apart or difference.is_subject) and difference.old not in names
 
 
 def _meant(old: Terms, new: Terms, values: frozenset[str]) -> str:

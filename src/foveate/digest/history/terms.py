@@ -34,7 +34,8 @@ _STOP = words("""
     он она они что как за из к у от до должен должны
 """)
 _LIGHT = words("""
-    use uses using used take go going keep pick choose have get put do make set say call called name named want
+    written built based thinks wants hosted go goes going went gone come comes came get gets got takes took taken gives gave belongs belong lives live
+    keeps kept becomes became stays said says needs needed happens use uses using used take go going keep pick choose have get put do make set say call called name named want
     like think guess believe know see tell really nehmen nimm verwende verwenden nutze benutze mach machen denke
     glaube heißt heisst utilise utiliser prends prendre mets usa usar utiliza toma pon usem usi usare prendi
     используй используйте возьми
@@ -49,7 +50,7 @@ _ARTICLES = words("""
     uma il lo
 """)
 _CHANGES = words("""
-    again better thought thinking second today here upgrade upgraded swap move increase decrease lieber doch since
+    back something different else meant mean reset oops pardon nope nah again better thought thinking second today here upgrade upgraded swap move increase decrease lieber doch since
     after mistake
     now actually instead scratch correction corrected forget ignore disregard update updated change changed
     changes new longer anymore final finally answer wait rename renamed raise raised lower lowered cut bump
@@ -99,7 +100,7 @@ _ORDINALS = words("""
     terza ultimo ultima первый первая третий последний
 """)
 _STATES = words("""
-    on off true false yes no enabled disabled active inactive open closed up down an aus aktiv inaktiv offen geschlossen
+    on off true false enabled disabled active inactive open closed up down an aus aktiv inaktiv offen geschlossen
 """)
 """Values after `is`, `=` and the like."""
 _CLOSED = _NUMBERS | _DAYS | _ORDINALS | _STATES
@@ -194,7 +195,7 @@ def terms_of(statement: str) -> Terms:
             before = between = "=" if _WIDE_LINK.search(text) else text[-1]
             begins = False
             continue
-        plain = text.casefold().replace("’", "'")
+        plain = text.casefold().replace("’", "'").removesuffix("'s")
         if kind == "word":
             is_value = _is_value(text, plain, begins) or (
                 before in _LINKS if plain in _STATES else plain == "second" and statement[: match.start()].endswith("the ")

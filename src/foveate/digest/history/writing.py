@@ -18,6 +18,7 @@ from .speakers import is_from_user, is_summary
 from .statements import ANSWERED, cut_at_clause, split_sentences, split_statements
 from .steps import Steps
 from .supersession import find_superseded
+from .terms import terms_of
 from .weights import Kind, Speaker, Statement, weigh
 
 __all__ = ["find_binding", "read_sections", "write_digest"]
@@ -80,6 +81,7 @@ _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 _BULLET = "- "
 _ANSWER = 60
 """Characters of an answer that is shown with its question."""
+_ANSWER_WORDS = 5
 _QUESTION = 160
 _SETTLED = 6.0
 """Least worth of a correction that takes the place of a statement or of a reported value."""
@@ -151,6 +153,7 @@ class _Reader:
         self._turn = 0
         self._question = ""
         self._listed: dict[str, Statement] = {}
+        self._dead: set[str] = set()
         self._names: list[str] = []
         self.statements: list[Statement] = []
         """The statements, oldest first, without those that later ones replace."""
@@ -254,7 +257,7 @@ class _Reader:
         begun = len(self.statements)
         plain, question = " ".join(text.split()), self._question
         self._question = ""
-        if question and len(plain) <= _ANSWER and not signs_of(plain) & (Sign.SMALL_TALK | Sign.QUESTION | Sign.CHANGE):
+        if question and _is_answer(plain):
             self._state(f"{question}{ANSWERED}{plain}", "user", age)
         else:
             self._read_texts(text, "user", age)
@@ -300,11 +303,15 @@ class _Reader:
         for one in found.goals:
             self.statements[one].kind, self.statements[one].weight = "goal", 30.0
         for one, text in found.texts.items():
+            self._dead.add(self.statements[one].text)
             self.statements[one].text = text
         for one, before in found.heirs.items():
             new, old = self.statements[one], self.statements[before]
             new.weight = max(new.weight, old.weight, _SETTLED)
-            new.kind = "value" if old.speaker == "tool" else old.kind
+            if old.speaker != "tool" and old.is_authoritative and old.kind not in ("asked", "said"):
+                new.kind = old.kind
+            elif new.kind in ("asked", "said"):
+                new.kind = "value"
         self.statements = [one for one in self.statements if one.text]
         shown = " ".join(statement.text for statement in self.statements).casefold()
         return frozenset(value for value in found.values if value not in shown)
@@ -382,7 +389,7 @@ class _Reader:
 
     def _last_lines(self) -> list[Line]:
         """Return the last statements of the last answer in one line, as many as have room."""
-        statements = split_statements(self._answer)
+        statements = [one for one in split_statements(self._answer) if one not in self._dead]
         text, room = "", int(self._room * _LAST) - len(LAST) - 6
         while statements and len(statements[-1]) + len(text) < room:
             text = f"{statements.pop()} {text}".rstrip()
@@ -398,6 +405,14 @@ def _last_question(text: str) -> str:
     statements = split_statements(text) if text.rstrip().endswith(("?", "？")) else []
     last = split_sentences(statements[-1])[-1] if statements else ""
     return last if len(last) <= _QUESTION else ""
+
+
+def _is_answer(text: str) -> bool:
+    """Return whether a text is a short answer: a value, or one or two words that are no small talk."""
+    if len(text) > _ANSWER or signs_of(text) & (Sign.SMALL_TALK | Sign.QUESTION | Sign.CHANGE):
+        return False
+    count = len(text.split())
+    return count <= 2 or (count <= _ANSWER_WORDS and bool(terms_of(text).values))
 
 
 def _by_weight(line: Line) -> float:
