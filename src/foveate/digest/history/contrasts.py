@@ -38,6 +38,8 @@ class Contrast(Struct, frozen=True, gc=False):
     """Whether they differ in a second place, so that they are about different things."""
     is_subject: bool
     """Whether the value stands where statements name what they are about."""
+    is_sited: bool
+    """Whether both values stand in the same place, or are numbers or days."""
     is_linked: bool
     """Whether both values follow `is`, `=` or, for numbers and days, a preposition."""
 
@@ -49,7 +51,7 @@ def contrast(old: Terms, new: Terms) -> Contrast:
     aligned = _aligned(old, new, common, gone, come)
     pair = _value_pair(old, new, gone, come, aligned)
     if pair is None:
-        return Contrast(common, "", "", gone, come, bool(aligned), False, False)
+        return Contrast(common, "", "", gone, come, bool(aligned), False, False, False)
     a, b = pair
     run_a, run_b = _run(old, a, gone), _run(new, b, come)
     if kind_of_value(a) in _NUMERIC:
@@ -64,6 +66,7 @@ def contrast(old: Terms, new: Terms) -> Contrast:
         come - run_b,
         is_apart,
         _is_subject(old, new, a, b, common),
+        (a, b) in aligned or kind_of_value(a) in _NUMERIC or (_follows_link(old, a) and _follows_link(new, b)),
         _follows_link(old, a) and _follows_link(new, b),
     )
 
@@ -132,7 +135,7 @@ def _value_pair(
             if best_rank_new > best_rank or (best_rank_new == best_rank and best is not None and (g, c) < best):
                 best, best_rank = (g, c), best_rank_new
     if best is None and len(sites) == 1:
-        return aligned[0]
+        return aligned[0] if (aligned[0][0] in old.values) == (aligned[0][1] in new.values) else None
     if best is None and gone and come and not sites:
         g, c = min(gone, key=lambda one: (old.places[one], one)), min(come, key=lambda one: (new.places[one], one))
         if _run(old, g, gone) == gone and _run(new, c, come) == come:
@@ -154,15 +157,18 @@ def _fit(a: str, b: str) -> bool:
 
 def _run(terms: Terms, term: str, among: frozenset[str]) -> set[str]:
     """Return the terms that stand together with a term, such as the parts of a name."""
-    run, after = {term}, {before: one for one, (before, between) in terms.links.items() if before and not between}
-    one = term
-    while (before := terms.links.get(one, ("", "x"))) and not before[1] and before[0] in among and before[0] not in run:
-        one = before[0]
-        run.add(one)
-    one = term
-    while (one := after.get(one, "")) in among and one not in run:
-        run.add(one)
+    run = {term}
+    before = {one: link[0] for one, link in terms.links.items() if _touch(terms, link[0], one)}
+    after = {one: other for other, one in before.items()}
+    for step in (before, after):
+        one = term
+        while (one := step.get(one, "")) in among and one not in run:
+            run.add(one)
     return run
+
+
+def _touch(terms: Terms, before: str, after: str) -> bool:
+    return before in terms.places and terms.places[after] == terms.places[before] + 1 and not terms.links[after][1]
 
 
 def _is_subject(old: Terms, new: Terms, a: str, b: str, common: frozenset[str]) -> bool:

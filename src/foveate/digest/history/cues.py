@@ -9,6 +9,7 @@ from .terms import terms_of
 
 __all__ = [
     "clauses_of",
+    "introduces",
     "is_addition",
     "is_negative",
     "is_new_goal",
@@ -23,7 +24,7 @@ _NAMED = re.compile(
     r"(?<!\w)(?:"
     + one_of(r"""
         instead of|rather than|in place of|no longer(?: (?:use|using|need|want))?|replac(?:e|es|ed|ing)
-        drop(?:ped|ping)?|forget|scrap|abandon|cancel(?:led)?|not|from|ignore|disregard|any ?more|scratch|statt
+        leave out|remove|take out|omit|skip|no more|drop(?:ped|ping)?|forget|scrap|abandon|cancel(?:led)?|not|from|ignore|disregard|any ?more|scratch|statt
         anstatt|nicht mehr|nicht|vergiss|au lieu (?:de |d')|plutôt que|oublie|ne \w+ plus|en vez de|en lugar de
         ya no|olvida|em vez de|já não|esqueça|invece (?:di|del)|non più|dimentica|вместо|больше не|забудь
     """)
@@ -59,7 +60,7 @@ _NEW_GOAL = re.compile(
     + ")",
     re.IGNORECASE,
 )
-_INTERJECTION = re.compile(r"\A\W*(?:no|nope|nah|nein|non|não|não|нет)\b[\s,.!:—-]+", re.IGNORECASE)
+_INTERJECTION = re.compile(r"\A\W*(?:no|nope|nah|nein|non|não|não|нет)\s*[,.!:—-]\s*", re.IGNORECASE)
 _NEGATIVE = re.compile(
     r"\b(?:not|never|no|none|cannot|without|forbidden|prohibited|nicht|kein\w*|nie|niemals|verboten|ne|pas|jamais"
     r"|interdit\w*|nunca|prohibid\w*|não|nem|proibid\w*|non|mai|vietat\w*|не|нельзя|никогда|off[- ]limits"
@@ -85,6 +86,11 @@ _RELEASE = re.compile(
 _ADDITION = re.compile(
     r"\b(?:too(?=\W*\Z|[,.;])|also|as well|additionally|in addition|besides|another|both|auch|ebenfalls|zusätzlich|aussi|également|también"
     r"|además|também|anche|inoltre|тоже|также)\b|也|还要|もう一つ",
+    re.IGNORECASE,
+)
+_INTRODUCTION = re.compile(
+    r"\b(?:add|adds|include|use|take|put|bring|order|buy|invite|install|enable|needs?|wants?|like to|füge|nimm|nutze|kaufe?"
+    r"|brauchen|ajoutez?|utilisez?|prends|añade|usa|compra|adiciona|usem?|aggiungi|prendi|добавь|используй|купи)\b|加上|使用|用",
     re.IGNORECASE,
 )
 _SHORT = re.compile(
@@ -142,6 +148,11 @@ def is_addition(text: str) -> bool:
 def is_short_correction(text: str) -> bool:
     """Return whether a statement begins like a correction that names no topic: `no, 40`, `make it 40`."""
     return bool(_SHORT.match(text))
+
+
+def introduces(text: str) -> bool:
+    """Return whether a statement asks to add or use something."""
+    return bool(_INTRODUCTION.search(text))
 
 
 def is_negative(text: str) -> bool:

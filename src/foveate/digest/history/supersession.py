@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from .contrasts import DENIALS, Contrast, completed, contrast
 from .cues import (
     clauses_of,
+    introduces,
     is_addition,
     is_negative,
     is_new_goal,
@@ -305,6 +306,8 @@ class _Search:
         score *= 1.0 - 0.3 * extra / max(0.1, extra + common)  # A sentence about this alone is meant.
         if difference.gone & old.values - old.linked and difference.come & new.values - new.linked:
             score *= 0.6  # Both name a subject, and not the same one.
+        if difference.old and not difference.is_sited:
+            score *= 0.6
         return score * 0.8 if difference.gone - old.values and difference.come - new.values else score
 
     def _sum(self, terms: Iterable[str]) -> float:
@@ -560,7 +563,7 @@ def _holds(old: _Claim, new: _Claim, names: frozenset[str]) -> bool:
     if old.signs & Sign.NEGATION and not new.signs & Sign.BINDING:
         return False
     rest = (old.terms.all & new.terms.all) - names
-    return bool(rest) or len(old.terms.all) <= len(names) + 1
+    return bool(rest) or len(old.terms.all) <= len(names) + 1 or introduces(old.text)
 
 
 def _is_other(old: _Claim, new: _Claim, names: frozenset[str]) -> bool:

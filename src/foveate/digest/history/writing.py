@@ -72,6 +72,8 @@ _FILLED = 20_000
 """Characters of a result whose lines may fill the room."""
 _FORMULA = 4
 """Words of a beginning. Statements without other worth that share it are formulas."""
+_USUAL = 2.0
+"""How often statements may begin alike without a loss of weight; those with worth twice as often."""
 _GOAL = 300
 """Characters of the first request that are the goal. The rest of it is what the user asked."""
 _FOCUS = 40.0
@@ -79,10 +81,17 @@ _FOCUS = 40.0
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
 _BULLET = "- "
-_ANSWER = 60
+_ANSWER = 40
 """Characters of an answer that is shown with its question."""
-_ANSWER_WORDS = 5
+_ANSWER_WORDS = 3
 _QUESTION = 160
+_ASKS_FOR_VALUE = re.compile(
+    r"\b(?:which|what|who|whom|whose|when|where|how (?:many|much|long|often|big|far)|or|welche\w*|was|wer|wann|wo|wohin"
+    r"|wie ?viele?|wie (?:lange|oft)|oder|quel\w*|combien|qui|quand|où|cuál\w*|qué|quién|cuándo|dónde|cuánt\w*|qual|quais"
+    r"|quem|quando|onde|quant\w*|quale|quali|chi|dove|как\w*|кто|когда|где|сколько)\b|哪|什么|多少|几|谁|どの|どれ|何|いつ|誰|いくつ",
+    re.IGNORECASE,
+)
+"""Words of a question that a value answers."""
 _SETTLED = 6.0
 """Least worth of a correction that takes the place of a statement or of a reported value."""
 _PROMPT = 1_000
@@ -281,11 +290,12 @@ class _Reader:
 
     def _discount_formulas(self) -> None:
         """Lower the weight of statements that begin like many others: formulas say little."""
-        plain = [one for one in self.statements if one.kind in ("asked", "said")]
+        plain = [one for one in self.statements if one.kind not in ("goal", "rule")]
         begins = [" ".join(one.text.casefold().split(maxsplit=_FORMULA)[:_FORMULA]) for one in plain]
         times = Counter(begins)
         for one, begin in zip(plain, begins, strict=True):
-            one.weight *= min(1.0, 2.0 / times[begin])
+            usual = _USUAL if one.kind in ("asked", "said") else 2 * _USUAL
+            one.weight *= min(1.0, usual / times[begin])
 
     def _settle(self) -> frozenset[str]:
         """Remove statements that later ones replace. Returns the values that no longer hold."""
@@ -404,15 +414,14 @@ def _last_question(text: str) -> str:
     """Return the question with which a text ends; "" if it ends otherwise or the question is long."""
     statements = split_statements(text) if text.rstrip().endswith(("?", "？")) else []
     last = split_sentences(statements[-1])[-1] if statements else ""
-    return last if len(last) <= _QUESTION else ""
+    return last if len(last) <= _QUESTION and _ASKS_FOR_VALUE.search(last) else ""
 
 
 def _is_answer(text: str) -> bool:
-    """Return whether a text is a short answer: a value, or one or two words that are no small talk."""
+    """Return whether a text is a short answer: at most three words that are no small talk."""
     if len(text) > _ANSWER or signs_of(text) & (Sign.SMALL_TALK | Sign.QUESTION | Sign.CHANGE):
         return False
-    count = len(text.split())
-    return count <= 2 or (count <= _ANSWER_WORDS and bool(terms_of(text).values))
+    return len(text.split()) <= _ANSWER_WORDS and bool(terms_of(text).all)
 
 
 def _by_weight(line: Line) -> float:
