@@ -58,6 +58,7 @@ def contrast(old: Terms, new: Terms) -> Contrast:
         run_a |= {one for one in gone if _is_further(old, one)}
         run_b |= {one for one in come if _is_further(new, one)}
     is_apart = any(g not in run_a and c not in run_b for g, c in aligned)
+    is_apart = is_apart or _name_two(old, new, gone - run_a, come - run_b)
     return Contrast(
         common,
         a,
@@ -68,6 +69,13 @@ def contrast(old: Terms, new: Terms) -> Contrast:
         _is_subject(old, new, a, b, common),
         (a, b) in aligned or kind_of_value(a) in _NUMERIC or (_follows_link(old, a) and _follows_link(new, b)),
         _follows_link(old, a) and _follows_link(new, b),
+    )
+
+
+def _name_two(old: Terms, new: Terms, gone: frozenset[str], come: frozenset[str]) -> bool:
+    """Return whether both statements have a further name, and not the same one."""
+    return any(kind_of_value(g) == "name" for g in gone & old.values) and any(
+        kind_of_value(c) == "name" for c in come & new.values
     )
 
 
@@ -126,9 +134,13 @@ def _value_pair(
         for c in come:
             other = shape_of_value(c) if c in new.values else "word"
             is_linked = _follows_link(old, g) + _follows_link(new, c)
-            if not _fit(shape, other) or (shape != other and "word" in (shape, other) and is_linked < 2 and (g, c) not in sites):
+            if not _fit(shape, other):
                 continue
-            if shape == other == "word" and is_linked < 2 and not (_follows_link(old, g) and c == last):
+            if shape == other == "word":
+                is_likely = is_linked == 2 or (_follows_link(old, g) and c == last)
+            else:
+                is_likely = "word" not in (shape, other) or is_linked == 2 or (g, c) in sites
+            if not is_likely:
                 continue
             rank = 2 * is_linked + 2 * (shape == other) + ((g, c) in sites) + 2 * ("word" not in (shape, other))
             best_rank_new = (rank, old.places[g] + new.places[c], -len(g))
@@ -182,8 +194,7 @@ def _is_subject(old: Terms, new: Terms, a: str, b: str, common: frozenset[str]) 
     if order_a[0] == a and order_b[0] == b:
         return True
     before_a, before_b = old.links.get(a, ("", "x")), new.links.get(b, ("", "x"))
-    is_number_of = before_a == before_b and before_a[0] in common and not before_a[1] and before_a[0] == order_a[0]
-    return is_number_of and bool(common - {before_a[0]})
+    return before_a == before_b and before_a[0] in common and not before_a[1] and before_a[0] == order_a[0]
 
 
 def completed(old: Terms, new: Terms) -> Terms:

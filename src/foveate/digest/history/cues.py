@@ -24,7 +24,8 @@ _NAMED = re.compile(
     r"(?<!\w)(?:"
     + one_of(r"""
         instead of|rather than|in place of|no longer(?: (?:use|using|need|want))?|replac(?:e|es|ed|ing)
-        leave out|remove|take out|omit|skip|no more|drop(?:ped|ping)?|forget|scrap|abandon|cancel(?:led)?|not|from|ignore|disregard|any ?more|scratch|statt
+        leave out|remove|take out|omit|skip|no more
+        drop(?:ped|ping)?|forget|scrap|abandon|cancel(?:led)?|not|from|ignore|disregard|any ?more|scratch|statt
         anstatt|nicht mehr|nicht|vergiss|au lieu (?:de |d')|plutôt que|oublie|ne \w+ plus|en vez de|en lugar de
         ya no|olvida|em vez de|já não|esqueça|invece (?:di|del)|non più|dimentica|вместо|больше не|забудь
     """)
@@ -64,33 +65,36 @@ _INTERJECTION = re.compile(r"\A\W*(?:no|nope|nah|nein|non|não|não|нет)\s*[,
 _NEGATIVE = re.compile(
     r"\b(?:not|never|no|none|cannot|without|forbidden|prohibited|nicht|kein\w*|nie|niemals|verboten|ne|pas|jamais"
     r"|interdit\w*|nunca|prohibid\w*|não|nem|proibid\w*|non|mai|vietat\w*|не|нельзя|никогда|off[- ]limits"
-    r"|nobody|no one|niemand|personne|nadie|ninguém|nessuno|никто|against|ruled out|rejected|abandon\w*|cancel\w*|scrapped"
-    r"|withdrawn|verworfen|abgelehnt|descartad\w*|annulé\w*)\b"
+    r"|nobody|no one|niemand|personne|nadie|ninguém|nessuno|никто|against|ruled out|rejected|abandon\w*|cancel\w*"
+    r"|scrapped|withdrawn|verworfen|abgelehnt|descartad\w*|annulé\w*)\b"
     r"|n['’](?:t|est|a|utilise\w*)\b|不|别|別|勿|禁止|ない|ません",
     re.IGNORECASE,
 )
 _PERMISSION = re.compile(
-    r"\b(?:(?:you|we|they|everyone|anyone|people) )?(?:may|can|could|(?:are|is|am) (?:now )?(?:allowed|permitted|free|welcome)"
-    r"|allowed|(?:ok|okay|fine|safe|free) to|(?:is|are) (?:ok|okay|fine|allowed|possible)|feel free|fair game|no longer (?:forbidden|off[- ]limits|prohibited|banned)"
+    r"\b(?:(?:you|we|they|everyone|anyone|people) )?(?:may|can|could|(?:are|is|am) (?:now )?(?:allowed|permitted|free"
+    r"|welcome)|allowed|(?:ok|okay|fine|safe|free) to|(?:is|are) (?:ok|okay|fine|allowed|possible)|feel free|fair game"
+    r"|no longer (?:forbidden|off[- ]limits|prohibited|banned)"
     r"|go ahead|darfst|dürft|dürfen|darf|kannst|könnt|erlaubt|peux|pouvez|peut|permis|autorisé\w*|puedes|pueden|puede"
     r"|permitid\w*|pode|podem|puoi|potete|può|permess\w*|можно|можешь|можете|разрешено)\b|可以|允许|してもいい|てよい",
     re.IGNORECASE,
 )
 _RELEASE = re.compile(
-    r"\b(?:no need|need not|needn['’]t|(?:don['’]t|doesn['’]t|do not|does not) (?:have|need) to|no longer (?:have|need|has|needs)?"
-    r"(?: to)?|not (?:required|necessary|needed|mandatory)|is optional|stop|skip|forget|any ?more|any longer|lifted|nicht mehr"
-    r"|brauchst|musst nicht|plus besoin|plus nécessaire|no hace falta|ya no|não precisa\w*|já não|non serve più|non devi più"
-    r"|больше не|не нужно|не надо)\b|不用|不必|不再|もう",
+    r"\b(?:no need|need not|needn['’]t|(?:don['’]t|doesn['’]t|do not|does not) (?:have|need) to"
+    r"|no longer (?:have|need|has|needs)?(?: to)?|not (?:required|necessary|needed|mandatory)|is optional|stop|skip"
+    r"|forget|any ?more|any longer|lifted|nicht mehr|brauchst|musst nicht|plus besoin|plus nécessaire"
+    r"|no hace falta|ya no|não precisa\w*|já não|non serve più|non devi più|больше не|не нужно"
+    r"|не надо)\b|不用|不必|不再|もう",
     re.IGNORECASE,
 )
 _ADDITION = re.compile(
-    r"\b(?:too(?=\W*\Z|[,.;])|also|as well|additionally|in addition|besides|another|both|auch|ebenfalls|zusätzlich|aussi|également|también"
-    r"|además|também|anche|inoltre|тоже|также)\b|也|还要|もう一つ",
+    r"\b(?:too(?=\W*\Z|[,.;])|also|as well|additionally|in addition|besides|another|both|auch|ebenfalls|zusätzlich"
+    r"|aussi|également|también|además|também|anche|inoltre|тоже|также)\b|也|还要|もう一つ",
     re.IGNORECASE,
 )
 _INTRODUCTION = re.compile(
-    r"\b(?:add|adds|include|use|take|put|bring|order|buy|invite|install|enable|needs?|wants?|like to|füge|nimm|nutze|kaufe?"
-    r"|brauchen|ajoutez?|utilisez?|prends|añade|usa|compra|adiciona|usem?|aggiungi|prendi|добавь|используй|купи)\b|加上|使用|用",
+    r"\b(?:add|adds|include|use|take|put|bring|order|buy|invite|install|enable|needs?|wants?|like to|füge|nimm|nutze"
+    r"|kaufe?|brauchen|ajoutez?|utilisez?|prends|añade|usa|compra|adiciona|usem?|aggiungi|prendi|добавь|используй|купи)\b"
+    r"|加上|使用|用",
     re.IGNORECASE,
 )
 _SHORT = re.compile(
@@ -99,10 +103,10 @@ _SHORT = re.compile(
         (?:no|nope|nah|wait|sorry|oops|actually|correction|rather|instead|pardon|nein|doch|moment|halt|quatsch|besser
         lieber|ähm|non|plutôt|en fait|mieux|perdón|mejor|espera|não|melhor|desculpa|anzi|meglio|scusa|нет|лучше|точнее
         извини|better|hang on|hold on|scratch that|my bad|my mistake|never ?mind|forget (?:that|it)|change of plan)\b
-        (?:make|let's make|let's say|call|set|put|change|move|push|bump|take|turn|raise|lower|switch)
+        (?:make|let's make|let's say|call|set|put|change|move|push|bump|take|turn|raise|lower|switch|rename)
         \ (?:it|that|this|them)\b
-        (?:use|take|go for|go with|pick|choose|i meant|i mean|i want|let's (?:use|take|do|say)|nimm|mach|prends|mets|toma
-        pon|usa|use|prendi|metti|возьми)\b
+        (?:use|take|go for|go with|pick|choose|i meant|i mean|i want|let's (?:use|take|do|say))\b
+        (?:nimm|mach|prends|mets|toma|pon|usa|use|prendi|metti|возьми)\b
         (?:it|that|they|es|das|il|ça|eso|isso)\b
         \S+ (?:rather than|instead of|not|statt|au lieu de|en vez de|em vez de|invece di|вместо)\b
         不对|不是|改成|改为|等等|应该是|いや|違う|すみません|やっぱり
@@ -112,7 +116,8 @@ _SHORT = re.compile(
 )
 """The beginning of a correction that may name no topic."""
 _CLAUSE_END = re.compile(
-    r"\s*[,;:—–(]\s+|\s+(?:because|since|so that|so|weil|denn|car|parce que|puisque|porque|perché|потому что)\s+|[，；：]"
+    r"\s*[,;:—–(]\s+|[，；：]"
+    r"|\s+(?:because|since|so that|so|weil|denn|car|parce que|puisque|porque|perché|потому что)\s+"
 )
 _CLAUSES = 5
 

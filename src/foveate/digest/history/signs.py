@@ -151,7 +151,8 @@ _PHRASES: dict[int, str] = {
         has been (?:repaired|fixed|lifted)|lasciamo
         à partir de maintenant|a partir de (?:ahora|agora)|d'ora in poi|ab jetzt
         ab heute|ab sofort|von jetzt an|doch lieber|lieber|отныне|с этого момента|теперь
-        no longer|any ?more\b|any longer|after all\b|final answer|no, (?!matter)\S|nein, \S|non, \S|doch nicht\b|korrigiere|never ?mind
+        no longer|any ?more\b|any longer|after all\b|final answer|no, (?!matter)\S
+        nein, \S|non, \S|doch nicht\b|korrigiere|never ?mind
         scratch that|change of (?:plan|mind)|nein,|en fait|(?:plutôt|mieux|mejor|melhor|meglio|anzi|besser) \S
         me equivoqué|en realidad|na verdade|aliás|mi sbagliavo|in realtà|je me suis tromp|verschoben|verlegt
         (?:new|neues|nuevo|novo|nuovo|nouvel) (?:goal|plan|task|objective|ziel|objetivo|obiettivo|objectif)\b

@@ -15,12 +15,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from .contrasts import DENIALS, Contrast, completed, contrast
+from .claims import (
+    REPLACED_BY,
+    Claim,
+    claims_of,
+    gives_other_value,
+    holds,
+    inherit,
+    is_newer_value,
+    is_nominal,
+    is_other,
+    is_quantity,
+    meant_value,
+    sets_item,
+)
+from .contrasts import Contrast, completed, contrast
 from .cues import (
     clauses_of,
-    introduces,
     is_addition,
     is_negative,
     is_new_goal,
@@ -30,18 +42,13 @@ from .cues import (
     without_permission,
     without_release,
 )
-from .signs import Sign, signs_of
-from .statements import ANSWERED, split_sentences
+from .signs import Sign
 from .terms import Terms, kind_of_value, shape_of_value, terms_of
 from .weights import Statement
 
-__all__ = ["REPLACED_BY", "Superseded", "find_superseded"]
+__all__ = ["Superseded", "find_superseded"]
 
-REPLACED_BY = " (replaced by: "
-"""Stands between a statement and the correction without a topic that changes its value."""
 _PRONOUN = re.compile(r"(?:it|they|es|il|elle|ele|ela|он|она|它)\b", re.IGNORECASE)
-_PAIR_LIST = re.compile(r"(?P<about>[^=]{1,200}?): (?P<pairs>[\w.\-/\[\]% ]{1,41}?(?:\s?=\s?|: )\S.*)")
-_PAIR = re.compile(r"(?P<key>[\w.\-/\[\]% ]{1,41}?)(?:\s?=\s?|: )\S")
 _NO_LONGER = " [no longer: "
 _POSTED = 40
 """Sentences of one term that are compared, the newest first."""
@@ -83,29 +90,10 @@ class Superseded(Struct, frozen=True):
     """Indices of the statements that replaced a goal."""
     values: frozenset[str]
     """The values that are replaced."""
+    items: frozenset[str]
+    """The values with their keys that left a list."""
     heirs: Mapping[int, int]
     """Corrections by index, and the statements whose place they take."""
-
-
-class _Claim(Struct, gc=False):
-    """A sentence of a statement."""
-
-    owner: int
-    text: str
-    terms: Terms
-    signs: int
-    clauses: tuple[Terms, ...] = ()
-    """The terms of each clause, if there are several."""
-    is_gone: bool = False
-    is_changed: bool = False
-    outdated: frozenset[str] = frozenset()
-    key: frozenset[str] = frozenset()
-    """For an item of a list of values with their keys, the terms of its key."""
-
-    @property
-    def variants(self) -> tuple[Terms, ...]:
-        """Return the terms of the whole sentence and of each clause."""
-        return (self.terms, *self.clauses)
 
 
 def find_superseded(statements: Sequence[Statement]) -> Superseded:
@@ -113,7 +101,9 @@ def find_superseded(statements: Sequence[Statement]) -> Superseded:
     search = _Search(statements)
     for index in range(len(statements)):
         search.visit(index)
-    return Superseded(search.left(), frozenset(search.goals), frozenset(search.values), search.heirs)
+    return Superseded(
+        search.left(), frozenset(search.goals), frozenset(search.values), frozenset(search.items), search.heirs
+    )
 
 
 class _Search:
@@ -121,13 +111,14 @@ class _Search:
 
     def __init__(self, statements: Sequence[Statement]) -> None:
         self.statements = statements
-        self.by_owner = [_claims_of(index, statement) for index, statement in enumerate(statements)]
-        self.claims: list[_Claim] = []
+        self.by_owner = [claims_of(index, statement) for index, statement in enumerate(statements)]
+        self.claims: list[Claim] = []
         self.posted: defaultdict[str, list[int]] = defaultdict(list)
         self.goals: set[int] = set()
         self.current_goals: list[int] = []
         self.values: set[str] = set()
         self.heirs: dict[int, int] = {}
+        self.items: set[str] = set()
         self.said: defaultdict[int, Counter[str]] = defaultdict(Counter)
         """How many clauses of each message have a term."""
         for statement, claims in zip(statements, self.by_owner, strict=True):
@@ -141,15 +132,19 @@ class _Search:
         begun, claims = len(self.claims), self.by_owner[index]
         for before, claim in pairwise(claims):
             if _PRONOUN.match(claim.text):
-                claim.terms = _inherit(before.terms, claim.terms)
+                claim.terms = inherit(before.terms, claim.terms)
         is_chatter = statement.speaker == "assistant" and statement.kind == "said"
         announced = Sign.NONE  # "Scratch that." is about the next sentence.
         for claim in claims:
             claim.signs |= announced
             announced = claim.signs & Sign.CHANGE
             is_guess = claim.signs & Sign.HEDGE and not claim.signs & Sign.BINDING
-            if not (is_chatter or is_guess or claim.key or claim.signs & Sign.QUESTION):
-                self._revise(claim)
+            if claim.key or is_guess or claim.signs & Sign.QUESTION:
+                continue
+            older = self._older(claim)
+            self._update_items([old for old in older if old.key], claim)
+            if not is_chatter:
+                self._revise(claim, [old for old in older if not old.key])
         self.claims += claims
         for number, claim in enumerate(claims, begun):
             for term in claim.terms.places:
@@ -179,7 +174,7 @@ class _Search:
 
     # ------------------------------------------------------------------------------------------------- comparing
 
-    def _older(self, claim: _Claim) -> list[_Claim]:
+    def _older(self, claim: Claim) -> list[Claim]:
         """Return the older sentences that have most in common and that this one may replace, the newest first."""
         shared: Counter[int] = Counter()
         rarest = sorted(claim.terms.places, key=lambda term: len(self.posted.get(term, ())))
@@ -190,26 +185,22 @@ class _Search:
         older = (self.claims[number] for number in sorted(ranked[: 2 * _COMPARED], reverse=True))
         return [one for one in older if not one.is_gone and self._may_replace(claim, one)][:_COMPARED]
 
-    def _may_replace(self, new: _Claim, old: _Claim) -> bool:
+    def _may_replace(self, new: Claim, old: Claim) -> bool:
         """Return whether the speaker of one statement may correct the other: a model corrects no rule of a user."""
         if old.signs & Sign.QUESTION:
             return False
         later, earlier = self.statements[new.owner], self.statements[old.owner]
         return later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
 
-    def _revise(self, claim: _Claim) -> None:
+    def _revise(self, claim: Claim, older: Sequence[Claim]) -> None:
         """Replace what a sentence corrects: older values, what it names, prohibitions that it lifts."""
         is_strong = bool(claim.signs & Sign.CHANGE)
-        older = self._older(claim)
-        items = [old for old in older if old.key]
-        self._update_items(items, claim)
-        older = [old for old in older if not old.key]
         is_done = False
         for names in named_things(claim.text) if is_strong else ():
             for old in older:
-                if not old.is_gone and _holds(old, claim, names) and not _is_other(old, claim, names):
+                if not old.is_gone and holds(old, claim, names) and not is_other(old, claim, names):
                     self._replace(old, claim)
-                    is_done = True
+                    is_done |= self.statements[old.owner].is_authoritative
         older = [old for old in older if not old.is_gone]
         adds = is_addition(claim.text)
         if not is_done and not adds:
@@ -228,20 +219,21 @@ class _Search:
     def _settles(self, guess: Terms, new: Terms) -> bool:
         """Return whether a sentence says for sure what another one guesses."""
         difference = contrast(guess, new)
-        return _gives_other_value(guess, new) and self._share(guess, new, difference) >= _GUESS_SCORE
+        return gives_other_value(guess, new) and self._share(guess, new, difference) >= _GUESS_SCORE
 
-    def _replace_best(self, claim: _Claim, older: Sequence[_Claim]) -> bool:
+    def _replace_best(self, claim: Claim, older: Sequence[Claim]) -> bool:
         """Replace the older sentence that the newer one most likely corrects, if there is one."""
-        best, best_score = None, 0.0
+        best, best_score = None, (False, 0.0)
         for old in older:
             score = max(self._score(old, claim, variant) for variant in claim.variants)
-            if score > best_score:
-                best, best_score = old, score
+            rank = self.statements[old.owner].is_authoritative, score
+            if score and rank > best_score:
+                best, best_score = old, rank
         if best is not None:
             self._replace(best, claim)
         return best is not None
 
-    def _score(self, old: _Claim, claim: _Claim, new: Terms) -> float:
+    def _score(self, old: Claim, claim: Claim, new: Terms) -> float:
         """Return how likely a sentence, or a clause of it, corrects another one; 0.0 if it does not."""
         difference = contrast(old.terms, new)
         if not difference.common or difference.is_apart:
@@ -253,7 +245,7 @@ class _Search:
         is_dismissed = self._is_dismissed(old, claim, difference)
         if difference.is_subject and not (is_strong or is_dismissed):
             return 0.0
-        if difference.is_subject and is_denied:
+        if difference.is_subject and (is_denied or (difference.come and new is claim.terms)):
             return 0.0  # "Ticket 1 is blocked." and "Ticket 2 is no longer blocked."
         share = self._share(old.terms, new, difference)
         if is_dismissed or (is_strong and difference.old):
@@ -262,11 +254,11 @@ class _Search:
             return share if share >= (_SCORE if is_denied else _WEAK_SCORE) else 0.0
         if not (difference.common - old.terms.values):
             return 0.0
-        if claim.signs & Sign.UPDATE and _gives_other_value(old.terms, new):
+        if claim.signs & Sign.UPDATE and gives_other_value(old.terms, new):
             return share if share >= _WEAK_SCORE else 0.0
         return share if self._is_same_frame(old, claim, difference) else 0.0
 
-    def _is_same_frame(self, old: _Claim, claim: _Claim, difference: Contrast) -> bool:
+    def _is_same_frame(self, old: Claim, claim: Claim, difference: Contrast) -> bool:
         """Return whether two sentences are the same but for the value, so that no word need announce a change."""
         later, earlier = self.statements[claim.owner], self.statements[old.owner]
         if not difference.old or later.turn == earlier.turn or later.speaker == "assistant" != earlier.speaker:
@@ -275,18 +267,19 @@ class _Search:
             return False  # Prohibitions add up.
         kind = kind_of_value(difference.old)
         if kind in ("number", "day"):
-            is_fit = kind == kind_of_value(difference.new)
+            is_value = difference.is_linked or is_quantity(old.terms, difference.old)
+            is_fit = kind == kind_of_value(difference.new) and is_value
         elif difference.old in old.terms.values:
             is_fit = difference.is_linked and not difference.gone and not difference.come
         else:
             is_same = not difference.gone and not difference.come and difference.is_linked
             is_key = bool(difference.common & old.terms.qualifying & claim.terms.qualifying)  # "the colour of the logo"
-            is_fit = is_same and (is_key or (_is_nominal(old.text) and _is_nominal(claim.text)))
+            is_fit = is_same and (is_key or (is_nominal(old.text) and is_nominal(claim.text)))
         common = self._sum(difference.common)
         whole = 2 * common + self._sum(difference.gone) + self._sum(difference.come)
         return is_fit and 2 * common >= _PLAIN_SCORE * whole
 
-    def _is_dismissed(self, old: _Claim, claim: _Claim, difference: Contrast) -> bool:
+    def _is_dismissed(self, old: Claim, claim: Claim, difference: Contrast) -> bool:
         """Return whether the message of a newer sentence speaks of the older value in another clause."""
         later, earlier = self.statements[claim.owner], self.statements[old.owner]
         if not later.turn or later.turn == earlier.turn or not difference.come | {difference.new} - {""}:
@@ -313,12 +306,12 @@ class _Search:
     def _sum(self, terms: Iterable[str]) -> float:
         return sum([1.0 / (1.0 + math.sqrt(max(1, len(self.posted.get(term, ()))))) for term in sorted(terms)])
 
-    def _is_newer_value(self, old: _Claim, claim: _Claim) -> bool:
-        return _is_newer_value(old.terms, claim.terms, bool(claim.signs & (Sign.CHANGE | Sign.UPDATE)))
+    def _is_newer_value(self, old: Claim, claim: Claim) -> bool:
+        return is_newer_value(old.terms, claim.terms, bool(claim.signs & (Sign.CHANGE | Sign.UPDATE)))
 
     # ------------------------------------------------------------------------------------------------- replacing
 
-    def _lift(self, claim: _Claim, older: Sequence[_Claim]) -> bool:
+    def _lift(self, claim: Claim, older: Sequence[Claim]) -> bool:
         """Replace a prohibition that a permission lifts, a duty that a release lifts, and what a denial denies."""
         permits, releases = without_permission(claim.text), without_release(claim.text)
         denies = is_negative(claim.text)
@@ -349,15 +342,16 @@ class _Search:
         is_narrower = bool(difference.come & (new.values | new.qualifying)) or come > common
         return common >= least * (common + gone) and not is_narrower and common >= (2 * least - 0.6) * (common + come)
 
-    def _update_items(self, items: Sequence[_Claim], claim: _Claim) -> None:
+    def _update_items(self, items: Sequence[Claim], claim: Claim) -> None:
         """Replace the values of lists whose keys a sentence sets. A key of several lists is ambiguous."""
-        updated = [item for item in items if _sets(item, claim)]
+        updated = [item for item in items if sets_item(item, claim)]
         if len({self.statements[item.owner].text.partition(": ")[0] for item in updated}) == 1:
             for item in updated:
                 item.is_gone = True
+                self.items.add(item.text)
             self.heirs.setdefault(claim.owner, updated[0].owner)
 
-    def _refer_back(self, claim: _Claim) -> bool:
+    def _refer_back(self, claim: Claim) -> bool:
         """Replace the newest value of the same shape, if a correction of the user names no topic."""
         statement = self.statements[claim.owner]
         if statement.speaker not in ("user", "system") or not statement.turn:
@@ -366,7 +360,7 @@ class _Search:
         named = frozenset[str]().union(*named_things(claim.text))
         new = main.values - named
         topic = {term for term in main.topic if self.posted.get(term)}
-        if len(main.topic) > _SHORT_TOPIC or not new:
+        if len(main.topic) > _SHORT_TOPIC or not new or main.qualifying - main.values:
             return False
         shapes = {shape_of_value(value) for value in new}
         near = [old for old in self.claims[-_BACK:] if self._is_near(old, claim) and topic <= old.terms.all]
@@ -374,6 +368,7 @@ class _Search:
             values = {one for one in old.terms.values - new if shape_of_value(one) in shapes}
             if values and not new & old.terms.all and (not named or named & old.terms.all):
                 same = [one for one in near if values & one.terms.values and self._may_replace(claim, one)]
+                same = [one for one in same if one is old or self._is_echo(one, old)]
                 for other in same:
                     other.is_gone = True
                 best = max(same, key=lambda one: (self.statements[one.owner].is_authoritative, len(one.terms.all)))
@@ -381,25 +376,30 @@ class _Search:
                 return True
         return False
 
-    def _is_near(self, old: _Claim, claim: _Claim) -> bool:
+    def _is_echo(self, old: Claim, new: Claim) -> bool:
+        """Return whether two sentences with the same value follow each other, or are about the same."""
+        distance = self.statements[new.owner].turn - self.statements[old.owner].turn
+        return distance <= 1 or bool(old.terms.topic & new.terms.topic)
+
+    def _is_near(self, old: Claim, claim: Claim) -> bool:
         """Return whether a sentence was said so shortly before another one that it needs no topic."""
         earlier, later = self.statements[old.owner], self.statements[claim.owner]
         is_recent = bool(earlier.turn) and later.turn - earlier.turn <= _BACK_TURNS
         return is_recent and not old.is_gone and not old.key and old.owner != claim.owner
 
-    def _complete(self, old: _Claim, claim: _Claim, new: Terms) -> None:
+    def _complete(self, old: Claim, claim: Claim, new: Terms) -> None:
         """Show a correction without a topic next to the statement whose value it replaces."""
         difference = contrast(old.terms, new)
         base = old.text.partition(REPLACED_BY)[0].rstrip(". ")
         text = f"{base}{REPLACED_BY}{claim.text})"
         old.is_gone = True
         if difference.old:
-            self._forget(frozenset((difference.old,)), old.terms.all | claim.terms.all, claim, _BACK)
+            self._forget(frozenset((difference.old,)), old.terms, claim, _BACK)
         if len(text) <= _LONGEST:
             claim.text, claim.terms, claim.clauses, claim.is_changed = text, completed(old.terms, new), (), True
             self.heirs[claim.owner] = old.owner
 
-    def _withdraw(self, claim: _Claim, older: Sequence[_Claim]) -> None:
+    def _withdraw(self, claim: Claim, older: Sequence[Claim]) -> None:
         """Replace the newest statement of the same speaker, if the two have a term or a kind of value in common."""
         statement = self.statements[claim.owner]
         if statement.speaker not in ("user", "system"):
@@ -414,20 +414,21 @@ class _Search:
                 self._replace(old, claim)
             return
 
-    def _correct_goal(self, claim: _Claim, older: Sequence[_Claim]) -> None:
+    def _correct_goal(self, claim: Claim, older: Sequence[Claim]) -> None:
         """Replace the goal, if a correction of the user speaks of it."""
         statement = self.statements[claim.owner]
         if not claim.signs & Sign.CHANGE or statement.speaker == "assistant":
             return
         goals = [one for one in (self.claims[number] for number in self.current_goals) if not one.is_gone]
-        shares = [self._share(one.terms, claim.terms, contrast(one.terms, claim.terms)) for one in goals if one in older]
+        terms = claim.terms
+        shares = [self._share(one.terms, terms, contrast(one.terms, terms)) for one in goals if one in older]
         speaks_of_it = bool(claim.signs & Sign.GOAL) and max(shares, default=0.0) >= _GOAL_SCORE
         if goals and (claim.owner in self.goals or speaks_of_it or is_new_goal(statement.text)):
             for goal in goals:
                 goal.is_gone = True
             self.goals.add(claim.owner)
 
-    def _replace(self, old: _Claim, new: _Claim) -> None:
+    def _replace(self, old: Claim, new: Claim) -> None:
         """Mark a sentence as replaced, and older ones that repeat its value.
 
         Of a sentence with several facts, the value that is meant is marked as outdated.
@@ -443,143 +444,26 @@ class _Search:
             self._complete(old, new, b)
             return
         if len(values) > 1 and b.values and a.topic - b.all:
-            values = frozenset((contrast(a, b).old or _meant(a, b, values),))
+            values = frozenset((contrast(a, b).old or meant_value(a, b, values),))
             self._outdate(old, values)
         else:
             old.is_gone = True
-        self._forget(values, a.all | b.all, new, _POSTED)
+        self._forget(values, a, new, _POSTED)
 
-    def _forget(self, values: frozenset[str], about: frozenset[str], new: _Claim, most: int) -> None:
-        """Mark the values of older sentences about the same that repeat them."""
+    def _forget(self, values: frozenset[str], old: Terms, new: Claim, most: int) -> None:
+        """Mark the values of older sentences that repeat those of a replaced one and are about the same."""
         self.values |= values
+        about = old.all | new.terms.all
         for value in values:
             for one in map(self.claims.__getitem__, self.posted.get(value, ())[-most:]):
                 topic = one.terms.topic
                 is_about = bool(topic) and 2 * len(topic & about) >= len(topic)
-                if not one.is_gone and is_about and self._may_replace(new, one):
+                if not one.is_gone and is_about and self._may_replace(new, one) and not contrast(one.terms, old).old:
                     self._outdate(one, values & one.terms.values)
 
-    def _outdate(self, claim: _Claim, values: frozenset[str]) -> None:
+    def _outdate(self, claim: Claim, values: frozenset[str]) -> None:
         """Mark values of a sentence as replaced. A sentence without another value goes, and any of the model."""
         if self.statements[claim.owner].is_authoritative and claim.terms.values - values:
             claim.outdated |= frozenset(claim.terms.shown.get(value, value) for value in values)
         else:
             claim.is_gone = True
-
-
-def _claims_of(index: int, statement: Statement) -> list[_Claim]:
-    """Return the sentences of a statement, or the items of a list of values with their keys."""
-    text = statement.text
-    if (match := _PAIR_LIST.fullmatch(text)) and statement.speaker in ("tool", "summary"):
-        items = match["pairs"].split(", ")
-        keys = [_PAIR.match(item) for item in items]
-        if all(keys):
-            return [
-                _Claim(index, item, terms_of(item), statement.signs, key=terms_of(key["key"]).all or frozenset(("",)))
-                for item, key in zip(items, keys, strict=True)
-                if key is not None
-            ]
-    base, replaced_by, newer = text.partition(REPLACED_BY)
-    if replaced_by:
-        return [_Claim(index, text, completed(terms_of(base), terms_of(newer)), statement.signs)]
-    if f"?{ANSWERED}" in text:
-        return [_Claim(index, text, terms_of(text), statement.signs & ~Sign.QUESTION)]
-    sentences = split_sentences(text)
-    return [
-        _Claim(
-            index,
-            one,
-            terms_of(one),
-            statement.signs if len(sentences) == 1 else signs_of(one),
-            tuple(map(terms_of, clauses_of(one))),
-        )
-        for one in sentences
-    ]
-
-
-def _sets(item: _Claim, claim: _Claim) -> bool:
-    """Return whether a sentence gives another value for the key of an item."""
-    terms = claim.terms
-    if not item.key <= terms.all:
-        return False
-    new = {one for one in terms.places if one not in item.terms.all}
-    given = {one for one in new if one in terms.assigned or one in terms.linked or terms.links[one][1] in ("to", "=")}
-    is_change = claim.signs & (Sign.CHANGE | Sign.UPDATE) or any(one in terms.assigned for one in given)
-    return bool(given and is_change)
-
-
-_NOMINAL = re.compile(
-    r"(?:\b(?:is|are|was|ist|sind|est|es|é|è)\s+(?:a|an|the|our|my|your|ein\w*|der|die|das|une?|le|la|el|los|uma?|il|lo)\b)"
-    r"|\A\W*(?:\w[\w.-]*\s?){1,4}[:=：]\s",
-    re.IGNORECASE,
-)
-
-
-def _is_nominal(text: str) -> bool:
-    """Return whether a statement equates its topic with a noun, or labels a value: then it has only one."""
-    return bool(_NOMINAL.search(text))
-
-
-def _inherit(before: Terms, terms: Terms) -> Terms:
-    """Add the topic of the sentence before to a sentence that begins with a pronoun."""
-    places = dict.fromkeys(before.topic, 0) | dict(terms.places)
-    return replace(terms, places=places, all=frozenset(places))
-
-
-def _is_newer_value(old: Terms, new: Terms, is_change: bool) -> bool:
-    """Return whether two sentences differ in nothing but the value after `is`, `=`, `at` and the like.
-
-    `is_change`: whether the newer one announces a change: then it may have further words after its topic.
-    """
-    common, gone, come = old.all & new.all, old.all - new.all, new.all - old.all
-    if not common or not gone or not come or len(gone) > 3 or len(come) > 4:
-        return False
-    before, after = gone & old.linked, come & (new.values if is_change else new.linked)
-    if not before or not after:
-        return False
-    if {kind_of_value(one) for one in before}.isdisjoint(kind_of_value(one) for one in after):
-        return False
-    first, second = min(old.places[one] for one in before), min(new.places[one] for one in after)
-    begins = min(new.places[one] for one in common)
-    # A term that differs before the value is another subject: both statements hold.
-    return all(old.places[one] >= first for one in gone) and all(
-        new.places[one] >= second or (is_change and new.places[one] > begins and one not in new.qualifying)
-        for one in come
-    )
-
-
-def _gives_other_value(old: Terms, new: Terms) -> bool:
-    """Return whether the newer sentence has a value of the kind of one that the older one has."""
-    kinds = {kind_of_value(one) for one in old.values - new.all} | ({"name"} if old.assigned else set())
-    return any(kind_of_value(one) in kinds for one in (new.values | new.assigned) - old.all)
-
-
-def _holds(old: _Claim, new: _Claim, names: frozenset[str]) -> bool:
-    """Return whether an older sentence is about a thing that a newer one names as no longer valid."""
-    numbers = {name for name in names if kind_of_value(name) == "number"}
-    is_held = bool(numbers) and numbers <= old.terms.all and 2 * len(names & old.terms.all) >= len(names)
-    if not is_held and not names <= old.terms.all:
-        return False
-    if old.signs & Sign.NEGATION and not new.signs & Sign.BINDING:
-        return False
-    rest = (old.terms.all & new.terms.all) - names
-    return bool(rest) or len(old.terms.all) <= len(names) + 1 or introduces(old.text)
-
-
-def _is_other(old: _Claim, new: _Claim, names: frozenset[str]) -> bool:
-    """Return whether a sentence is about another thing than the one that names something as no longer valid."""
-    difference = contrast(old.terms, new.terms)
-    return (difference.is_apart or difference.is_subject) and difference.old not in names
-
-
-def _meant(old: Terms, new: Terms, values: frozenset[str]) -> str:
-    """Return the value of a sentence with several facts that a correction means: the nearest to their topic."""
-    kinds = {kind_of_value(value) for value in new.values}
-    common = [old.places[term] for term in old.all & new.all]
-    return min(
-        sorted(values),
-        key=lambda value: (
-            kind_of_value(value) not in kinds,
-            min((abs(old.places[value] - place) for place in common), default=0),
-        ),
-    )

@@ -34,31 +34,34 @@ _STOP = words("""
     он она они что как за из к у от до должен должны
 """)
 _LIGHT = words("""
-    written built based thinks wants hosted go goes going went gone come comes came get gets got takes took taken gives gave belongs belong lives live
-    keeps kept becomes became stays said says needs needed happens use uses using used take go going keep pick choose have get put do make set say call called name named want
-    like think guess believe know see tell really nehmen nimm verwende verwenden nutze benutze mach machen denke
-    glaube heißt heisst utilise utiliser prends prendre mets usa usar utiliza toma pon usem usi usare prendi
-    используй используйте возьми
+    written built based thinks wants hosted go goes going went gone come comes came get gets got takes took
+    taken gives gave belongs belong lives live keeps kept becomes became stays said says needs needed
+    happens use uses using used take keep pick choose have put do make set say call called name named want
+    like think guess believe know see tell really nehmen nimm verwende verwenden nutze benutze mach machen
+    denke glaube heißt heisst utilise utiliser prends prendre mets usa usar utiliza toma pon usem usi usare
+    prendi используй используйте возьми
 """)
 """Verbs and names of acts without a topic of their own."""
 _PREPOSITIONS = words("""
     for of in on at from with by under inside per within für von im am auf bei mit pour de du dans sur avec para
     en con del do da no na com di nel su для в на из от
 """)
+_TOWARDS = words("to zu zum zur à aux al ao alla")
 _ARTICLES = words("""
     the a an our my your this that der die das den dem des ein eine einem le la les un une el los las o os um
     uma il lo
 """)
 _CHANGES = words("""
-    back something different else meant mean reset oops pardon nope nah again better thought thinking second today here upgrade upgraded swap move increase decrease lieber doch since
-    after mistake
-    now actually instead scratch correction corrected forget ignore disregard update updated change changed
-    changes new longer anymore final finally answer wait rename renamed raise raised lower lowered cut bump
-    bumped extended increased decreased reduced postponed moving replace replaced entirely completely rather
-    wrong sorry mind never-mind nevermind latest revised currently switch switched moved make set note reminder
-    decision jetzt nun korrektur stattdessen statt geändert neu neue neuer neues vergiss nicht mehr maintenant
-    désormais plutôt changé nouveau nouvelle oublie ahora corrección nuevo nueva cambiado olvida agora correção
-    novo nova mudou esqueça ora adesso correzione nuovo nuova cambiato теперь исправление новый
+    back something different else meant mean reset oops pardon nope nah again better thought thinking second
+    today here upgrade upgraded swap move increase decrease lieber doch since after mistake now actually
+    instead scratch correction corrected forget ignore disregard update updated change changed changes new
+    longer anymore final finally answer wait rename renamed raise raised lower lowered cut bump bumped
+    extended increased decreased reduced postponed moving replace replaced entirely completely rather wrong
+    sorry mind never-mind nevermind latest revised currently switch switched moved make set note reminder
+    decision jetzt nun korrektur stattdessen statt geändert neu neue neuer neues vergiss nicht mehr
+    maintenant désormais plutôt changé nouveau nouvelle oublie ahora corrección nuevo nueva cambiado olvida
+    agora correção novo nova mudou esqueça ora adesso correzione nuovo nuova cambiato теперь исправление
+    новый
 """)
 """Words that announce a change: they are no part of the topic."""
 _LINKS = words("""
@@ -84,6 +87,8 @@ _DAYS = words("""
     sexta lunedì martedì mercoledì giovedì venerdì sabato domenica понедельник вторник среда четверг пятница
     суббота воскресенье
 """)
+_QUOTED = frozenset(('""', "``", "“”", "„“", "«»", "「」", "‘’"))
+"""The characters around a quoted word."""
 _SHAPED = re.compile(r"[^\W\d_]{3,}-[^\W\d_]{4,}\Z|[^\W_]+[_./:@#\\]+[\w]|[a-zа-я][A-ZА-Я]|[A-Z]{2,}")
 _WIDE_STOP = re.compile(
     one_of("""
@@ -141,7 +146,7 @@ def kind_of_value(value: str) -> str:
         return "number"
     if value in _DAYS or _WIDE_DAY.fullmatch(value):
         return "day"
-    if value in _ORDINALS:
+    if value in _ORDINALS or value == "second":
         return "ordinal"
     return "state" if value in _STATES else "name"
 
@@ -197,9 +202,12 @@ def terms_of(statement: str) -> Terms:
             continue
         plain = text.casefold().replace("’", "'").removesuffix("'s")
         if kind == "word":
-            is_value = _is_value(text, plain, begins) or (
-                before in _LINKS if plain in _STATES else plain == "second" and statement[: match.start()].endswith("the ")
-            )
+            around = statement[match.start() - 1 : match.start()] + statement[match.end() : match.end() + 1]
+            is_value = _is_value(text, plain, begins) or around in _QUOTED
+            if plain in _STATES:
+                is_value = before in _LINKS
+            elif plain == "second":
+                is_value = statement[: match.start()].endswith("the ")
             if is_value or (plain not in _STOP and plain not in _LIGHT):
                 term = _stem(plain) if plain.isalpha() and plain not in _CLOSED else plain
                 if is_value or plain not in _CHANGES:
@@ -218,7 +226,7 @@ def terms_of(statement: str) -> Terms:
                     last, between = term, ""
             elif plain in _LINKS:
                 between = "="
-            elif plain in _PREPOSITIONS:
+            elif plain in _PREPOSITIONS or plain in _TOWARDS:
                 between = plain
         after = statement[match.end() : match.end() + 2]
         begins = after[:1] in ".!?:" and (len(after) < 2 or after[1] in " \"'")

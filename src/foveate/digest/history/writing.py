@@ -87,8 +87,9 @@ _ANSWER_WORDS = 3
 _QUESTION = 160
 _ASKS_FOR_VALUE = re.compile(
     r"\b(?:which|what|who|whom|whose|when|where|how (?:many|much|long|often|big|far)|or|welche\w*|was|wer|wann|wo|wohin"
-    r"|wie ?viele?|wie (?:lange|oft)|oder|quel\w*|combien|qui|quand|où|cuál\w*|qué|quién|cuándo|dónde|cuánt\w*|qual|quais"
-    r"|quem|quando|onde|quant\w*|quale|quali|chi|dove|как\w*|кто|когда|где|сколько)\b|哪|什么|多少|几|谁|どの|どれ|何|いつ|誰|いくつ",
+    r"|wie ?viele?|wie (?:lange|oft)|oder|quel\w*|combien|qui|quand|où|cuál\w*|qué|quién|cuándo|dónde|cuánt\w*|qual"
+    r"|quais|quem|quando|onde|quant\w*|quale|quali|chi|dove|как\w*|кто|когда|где|сколько)\b"
+    r"|哪|什么|多少|几|谁|どの|どれ|何|いつ|誰|いくつ",
     re.IGNORECASE,
 )
 """Words of a question that a value answers."""
@@ -107,7 +108,8 @@ def write_digest(messages: Sequence[Message], room: int, previous: str, required
     reader = _Reader(messages, room, previous, focus)
     selection = reader.select(free)
     text = selection.text(_ORDER)
-    names = (name for name in reader.names() if name not in text and name not in reader.stale)
+    stale = " ".join(reader.stale)
+    names = (name for name in reader.names() if name not in text and name.casefold() not in stale)
     head = f"\n\n## {NAMES}\n"
     if kept := take_fitting(names, selection.left - len(head) + 2):
         text += head + ", ".join(kept)
@@ -243,7 +245,7 @@ class _Reader:
                 pass
 
     def _list(self, about: str, pairs: str, age: float) -> None:
-        """Add the values with their keys that a call reported. They replace those that the same call reported before."""
+        """Add the values with their keys that a call reported, in place of those that it reported before."""
         if pairs:
             if about in self._listed:
                 self._listed[about].text = ""
@@ -315,6 +317,7 @@ class _Reader:
         for one, text in found.texts.items():
             self._dead.add(self.statements[one].text)
             self.statements[one].text = text
+        self._dead |= found.items
         for one, before in found.heirs.items():
             new, old = self.statements[one], self.statements[before]
             new.weight = max(new.weight, old.weight, _SETTLED)
@@ -393,6 +396,8 @@ class _Reader:
         for title, pairs in found:
             mark = "" if title == FOUND else _BULLET
             for text, weight in pairs:
+                if text in self._dead:
+                    continue
                 weight += _FOCUS * self._hits(text)
                 lines.append(Line(title, f"{mark}{text}", weight, len(lines), title != FOUND))
         return lines

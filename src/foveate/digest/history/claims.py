@@ -1,0 +1,180 @@
+"""Claims: the sentences of statements, and how two of them relate."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .contrasts import completed, contrast
+from .cues import clauses_of, introduces
+from .signs import Sign, signs_of
+from .statements import ANSWERED, split_sentences
+from .terms import Terms, kind_of_value, terms_of
+from .weights import Statement
+
+__all__ = [
+    "REPLACED_BY",
+    "Claim",
+    "claims_of",
+    "gives_other_value",
+    "holds",
+    "inherit",
+    "is_newer_value",
+    "is_nominal",
+    "is_other",
+    "is_quantity",
+    "meant_value",
+    "sets_item",
+]
+
+REPLACED_BY = " (replaced by: "
+"""Stands between a statement and the correction without a topic that changes its value."""
+_PAIR_LIST = re.compile(r"(?P<about>[^=]{1,200}?): (?P<pairs>[\w.\-/\[\]% ]{1,41}?(?:\s?=\s?|: )\S.*)")
+_PAIR = re.compile(r"(?P<key>[\w.\-/\[\]% ]{1,41}?)(?:\s?=\s?|: )\S")
+
+
+class Claim(Struct, gc=False):
+    """A sentence of a statement."""
+
+    owner: int
+    text: str
+    terms: Terms
+    signs: int
+    clauses: tuple[Terms, ...] = ()
+    """The terms of each clause, if there are several."""
+    is_gone: bool = False
+    is_changed: bool = False
+    outdated: frozenset[str] = frozenset()
+    key: frozenset[str] = frozenset()
+    """For an item of a list of values with their keys, the terms of its key."""
+
+    @property
+    def variants(self) -> tuple[Terms, ...]:
+        """Return the terms of the whole sentence and of each clause."""
+        return (self.terms, *self.clauses)
+
+
+def claims_of(index: int, statement: Statement) -> list[Claim]:
+    """Return the sentences of a statement, or the items of a list of values with their keys."""
+    text = statement.text
+    if (match := _PAIR_LIST.fullmatch(text)) and statement.speaker in ("tool", "summary"):
+        items = match["pairs"].split(", ")
+        keys = [_PAIR.match(item) for item in items]
+        if all(keys):
+            return [
+                Claim(index, item, terms_of(item), statement.signs, key=terms_of(key["key"]).all or frozenset(("",)))
+                for item, key in zip(items, keys, strict=True)
+                if key is not None
+            ]
+    base, replaced_by, newer = text.partition(REPLACED_BY)
+    if replaced_by:
+        return [Claim(index, text, completed(terms_of(base), terms_of(newer)), statement.signs)]
+    if f"?{ANSWERED}" in text:
+        return [Claim(index, text, terms_of(text), statement.signs & ~Sign.QUESTION)]
+    sentences = split_sentences(text)
+    return [
+        Claim(
+            index,
+            one,
+            terms_of(one),
+            statement.signs if len(sentences) == 1 else signs_of(one),
+            tuple(map(terms_of, clauses_of(one))),
+        )
+        for one in sentences
+    ]
+
+
+def sets_item(item: Claim, claim: Claim) -> bool:
+    """Return whether a sentence gives another value for the key of an item."""
+    terms = claim.terms
+    if not item.key <= terms.all:
+        return False
+    new = {one for one in terms.places if one not in item.terms.all}
+    given = {one for one in new if one in terms.assigned or one in terms.linked or terms.links[one][1] in ("to", "=")}
+    is_change = claim.signs & (Sign.CHANGE | Sign.UPDATE) or any(one in terms.assigned for one in given)
+    return bool(given and is_change)
+
+
+_NOMINAL = re.compile(
+    r"(?:\b(?:is|are|was|ist|sind|est|es|é|è)\s+(?:a|an|the|our|my|your|ein\w*|der|die|das|une?|le|la|el|los|uma?|il|lo)\b)"
+    r"|\A\W*(?:\w[\w.-]*\s?){1,4}[:=：]\s",
+    re.IGNORECASE,
+)
+
+
+def is_quantity(terms: Terms, number: str) -> bool:
+    """Return whether a noun follows a number: `14 chairs`, but not `table 14`."""
+    place = terms.places[number] + 1
+    return any(other == place for other in terms.places.values())
+
+
+def is_nominal(text: str) -> bool:
+    """Return whether a statement equates its topic with a noun, or labels a value: then it has only one."""
+    return bool(_NOMINAL.search(text))
+
+
+def inherit(before: Terms, terms: Terms) -> Terms:
+    """Add the topic of the sentence before to a sentence that begins with a pronoun."""
+    places = dict.fromkeys(before.topic, 0) | dict(terms.places)
+    return replace(terms, places=places, all=frozenset(places))
+
+
+def is_newer_value(old: Terms, new: Terms, is_change: bool) -> bool:
+    """Return whether two sentences differ in nothing but the value after `is`, `=`, `at` and the like.
+
+    `is_change`: whether the newer one announces a change: then it may have further words after its topic.
+    """
+    common, gone, come = old.all & new.all, old.all - new.all, new.all - old.all
+    if not common or not gone or not come or len(gone) > 3 or len(come) > 4:
+        return False
+    before, after = gone & old.linked, come & (new.values if is_change else new.linked)
+    if not before or not after:
+        return False
+    if {kind_of_value(one) for one in before}.isdisjoint(kind_of_value(one) for one in after):
+        return False
+    first, second = min(old.places[one] for one in before), min(new.places[one] for one in after)
+    begins = min(new.places[one] for one in common)
+    # A term that differs before the value is another subject: both statements hold.
+    return all(old.places[one] >= first for one in gone) and all(
+        new.places[one] >= second or (is_change and new.places[one] > begins and one not in new.qualifying)
+        for one in come
+    )
+
+
+def gives_other_value(old: Terms, new: Terms) -> bool:
+    """Return whether the newer sentence has a value of the kind of one that the older one has."""
+    kinds = {kind_of_value(one) for one in old.values - new.all} | ({"name"} if old.assigned else set())
+    return any(kind_of_value(one) in kinds for one in (new.values | new.assigned) - old.all)
+
+
+def holds(old: Claim, new: Claim, names: frozenset[str]) -> bool:
+    """Return whether an older sentence is about a thing that a newer one names as no longer valid."""
+    numbers = {name for name in names if kind_of_value(name) == "number"}
+    is_held = bool(numbers) and numbers <= old.terms.all and 2 * len(names & old.terms.all) >= len(names)
+    if not is_held and not names <= old.terms.all:
+        return False
+    if old.signs & Sign.NEGATION and not new.signs & Sign.BINDING:
+        return False
+    rest = (old.terms.all & new.terms.all) - names
+    return bool(rest) or len(old.terms.all) <= len(names) + 1 or introduces(old.text)
+
+
+def is_other(old: Claim, new: Claim, names: frozenset[str]) -> bool:
+    """Return whether a sentence is about another thing than the one that names something as no longer valid."""
+    difference = contrast(old.terms, new.terms)
+    return (difference.is_apart or difference.is_subject) and difference.old not in names
+
+
+def meant_value(old: Terms, new: Terms, values: frozenset[str]) -> str:
+    """Return the value of a sentence with several facts that a correction means: the nearest to their topic."""
+    kinds = {kind_of_value(value) for value in new.values}
+    common = [old.places[term] for term in old.all & new.all]
+    return min(
+        sorted(values),
+        key=lambda value: (
+            kind_of_value(value) not in kinds,
+            min((abs(old.places[value] - place) for place in common), default=0),
+        ),
+    )
