@@ -65,7 +65,7 @@ _INTERJECTION = re.compile(r"\A\W*(?:no|nope|nah|nein|non|não|não|нет)\s*[,
 _NEGATIVE = re.compile(
     r"\b(?:not|never|no|none|cannot|without|forbidden|prohibited|nicht|kein\w*|nie|niemals|verboten|ne|pas|jamais"
     r"|interdit\w*|nunca|prohibid\w*|não|nem|proibid\w*|non|mai|vietat\w*|не|нельзя|никогда|off[- ]limits"
-    r"|nobody|no one|niemand|personne|nadie|ninguém|nessuno|никто|against|ruled out|rejected|abandon\w*|cancel\w*"
+    r"|no(?:body| one)|niemand|personne|nadie|ninguém|nessuno|никто|against|ruled out|rejected|abandon\w*|cancel\w*"
     r"|scrapped|withdrawn|verworfen|abgelehnt|descartad\w*|annulé\w*)\b"
     r"|n['’](?:t|est|a|utilise\w*)\b|不|别|別|勿|禁止|ない|ません",
     re.IGNORECASE,
