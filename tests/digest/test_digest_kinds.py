@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from foveate.digest import Description, describe, digest
+from foveate.digest import Description, describe, digest, path_of_whole_output
 
 GO = 'package store\n\nimport (\n\t"context"\n)\n\n' + "".join(
     [
@@ -169,6 +169,26 @@ def test_the_wrapping_of_a_tool_is_no_text():
         [f"{number}: {line}\n" for number, line in enumerate(GO.split("\n"), 1)]
     )
     assert digest(opencode).text.startswith("[code, 39 lines, go, store.go]\n")
+
+
+@pytest.mark.parametrize(
+    ("cut", "path"),
+    [
+        (f"{DIFF * 20}\n\nThe output was truncated. Full output saved to: /home/me/out/tool_ceea1\nUse Grep.",
+         "/home/me/out/tool_ceea1"),
+        (f"<persisted-output>\nToo large. Full output saved to: C:\\me\\bh8.txt\n\n{LOG * 3}", "C:\\me\\bh8.txt"),
+        (f"{LOG * 3}\n\n[Output truncated. Full output: /tmp/pi-bash-1.log]", "/tmp/pi-bash-1.log"),
+    ],
+)  # fmt: skip
+def test_a_digest_names_the_file_with_the_whole_output(cut: str, path: str):
+    """A tool that cuts its result names this file once. A later call reads it."""
+    assert f", whole output in {path}; " in digest(cut, handle="m1").text.split("\n")[0]
+    assert digest(cut, 40, handle="m1").text.count(path) == 0
+
+
+def test_a_text_that_only_speaks_of_whole_output_names_no_file():
+    assert path_of_whole_output("The full output is saved to disk.\nFull output: ${path}") == ""
+    assert path_of_whole_output("-" * 700 + "Full output: /tmp/a.log" + "-" * 700) == ""
 
 
 @pytest.mark.parametrize("text", [GO, CSV, LOG, DIFF, MATCHES, PYTEST, PROSE, PAGE, SNAPSHOT, USERS])

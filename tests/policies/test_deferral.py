@@ -18,7 +18,7 @@ from foveate.core.planner import Policy
 from foveate.core.summaries import NeedsSummary, SummaryRequest
 from foveate.core.view import Budget, CallContext, Prices, View
 from foveate.errors import BadSetting
-from foveate.policies.deferral import MAX_DEFERRED, when_it_pays
+from foveate.policies.deferral import _WaitingEdits, when_it_pays
 from foveate.policies.pruning import prune_tool_outputs
 from foveate.policies.recaps import recap_batches
 from foveate.policies.tool_result_filter import filter_tool_results
@@ -154,12 +154,10 @@ def test_a_warm_prefix_is_not_rewritten_for_little():
 
 
 def test_edits_never_wait_forever():
-    """F16: writing never pays at these prices, but excess edits and an excess view do not wait."""
+    """F16: writing never pays at these prices, but the edits of an excess view do not wait."""
     dear = Prices(write=1e9)
     view = warm(Story(*steps(1_000, 1_000, 1_000, 100)), Budget(10_000, 0, 10**9, 10**6))
-    assert view.budget.usable * MAX_DEFERRED == 5_000
-    for bound, built in ((5_000, 0), (2_985, 0), (2_984, 3), (0.2985, 0), (0.2984, 3)):
-        assert len(when_it_pays(clears(3, 5, 7), prices=dear, max_deferred=bound)(view)) == built
+    assert len(when_it_pays(clears(3, 5, 7), prices=dear)(view)) == 0
     full = replace(view, budget=Budget(view.tokens - 1, 0, 10**9, 10**6))
     assert len(when_it_pays(clears(3), prices=dear)(full)) == 1
     fits = replace(view, budget=Budget(view.tokens, 0, 10**9, 10**6))
@@ -278,15 +276,10 @@ def test_a_policy_runs_for_few_earlier_calls():
 # -------------------------------------------------------------------------------------------------- many kinds of edits
 
 
-def saves(built: Callable[[Story], Edit], *messages: Message, most: int = 2_000) -> int:
-    """Return the estimated savings of an edit: the smallest bound at which it still waits."""
+def saves(built: Callable[[Story], Edit], *messages: Message) -> int:
+    """Return the estimated savings of an edit."""
     story = Story(*messages, *steps(5_000, 10)[1:])
-    edit = built(story)
-    view, dear = warm(story), Prices(write=1e9)
-    waits = (
-        bound for bound in range(2, most) if not when_it_pays(lambda _: [edit], prices=dear, max_deferred=bound)(view)
-    )
-    return next(waits, most)
+    return _WaitingEdits(warm(story), [built(story)]).total
 
 
 def test_the_savings_of_an_edit_are_its_effect_on_the_view():
@@ -305,8 +298,8 @@ def test_the_savings_of_an_edit_are_its_effect_on_the_view():
     assert saves(lambda s: Replace(at(4, 0)(s), note), *message) == 100 - 10
     assert saves(lambda s: Hide(at(3, 0, 0)(s)), *message) == 400
     assert saves(lambda s: Hide(at(4)(s)), *message) == 104
-    assert saves(lambda s: Hide(whole(s)), *message, most=3_000) == call_tokens + 2_004 + 104
-    assert saves(lambda s: Summarize(whole(s), "x" * 40), *message, most=3_000) == call_tokens + 2_004 + 104 - 14
+    assert saves(lambda s: Hide(whole(s)), *message) == call_tokens + 2_004 + 104
+    assert saves(lambda s: Summarize(whole(s), "x" * 40), *message) == call_tokens + 2_004 + 104 - 14
     kept = lambda s: Summarize(whole(s), "x" * 40, keep=(s.id(3),))  # noqa: E731
     assert saves(kept, *message) == call_tokens + 104 - 14
 
@@ -356,10 +349,10 @@ def test_edits_that_pay_take_the_others_along():
 # ---------------------------------------------------------------------------------------------------- settings and runs
 
 
-@pytest.mark.parametrize("wrong", [{"max_deferred": 0}, {"max_deferred": -1}, {"threshold": 0}, {"threshold": 1.1}])
-def test_invalid_bounds_are_refused(wrong: dict[str, float]):
-    with pytest.raises(BadSetting, match="max_deferred and threshold of when_it_pays are"):
-        when_it_pays(clears(3), **wrong)
+@pytest.mark.parametrize("wrong", [0, -1, 1.1])
+def test_an_invalid_threshold_is_refused(wrong: float):
+    with pytest.raises(BadSetting, match="threshold of when_it_pays is"):
+        when_it_pays(clears(3), threshold=wrong)
 
 
 def test_flags_of_policies_hold_for_the_deferred_policy():

@@ -195,6 +195,13 @@ def test_a_fold_lists_the_new_names_of_results():
     assert short.split("\n")[2:] == ["    … load_part_2 part_9"]
 
 
+def test_a_fold_names_the_file_with_the_whole_output_of_a_result():
+    cut = f"{text_of(300)}\n\nThe output was truncated. Full output saved to: /home/me/out/tool_ceea1"
+    text, names = fold_steps(Story(user("Go."), call("a"), answer("a", cut)).view().entries[1:])
+    assert "(whole output in /home/me/out/tool_ceea1)" in text
+    assert "home/me/out/tool_ceea1" in names
+
+
 def test_a_fold_lists_the_names_of_long_texts_and_arguments():
     plan = "I change things in order. " * 12 + "First comes run_all in src/main.py."
     code = "x = 1\n" * 60 + "def run_all(): return load_rows(run_all)\n"

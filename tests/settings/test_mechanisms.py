@@ -142,16 +142,16 @@ def test_a_text_becomes_a_value_of_its_kind_or_stays_a_text(kind, text):
 
 
 def test_defer_takes_the_place_of_the_mechanisms_it_wraps(loaded):
-    loaded.write("mine.toml", "[defer]\nmax_deferred = 0.3\n[recap]\n[prune]\n[supersede]\n[filter]\nkeep = 9\n")
+    loaded.write("mine.toml", "[defer]\npatience = 0.3\n[recap]\n[prune]\n[supersede]\n[filter]\nkeep = 9\n")
     settings = loaded(policy="mine.toml")
     assert settings.mechanisms == ("supersede", "prune", "filter", "defer", "recap")
     assert settings.steps == ("defer(supersede, prune, filter)", "recap")
     assert len(settings.policies()) == 2
-    values = loaded(policy="mine.toml", environ={"FOVEATE_DEFER_MAX_DEFERRED": "20_000"}).values
-    assert values["defer.max_deferred"].value == 20_000
+    values = loaded(policy="mine.toml", environ={"FOVEATE_DEFER_PATIENCE": "20_000"}).values
+    assert values["defer.patience"].value == 20_000
     assert loaded(policy="none", settings={"defer": {}}).policies() == ()
-    text = loaded.refused(policy="prune", settings={"defer": {"max_deferred": 0}})
-    assert text.startswith('Keyword settings["defer"]["max_deferred"] is 0. This is refused: max_deferred and')
+    text = loaded.refused(policy="prune", settings={"defer": {"threshold": 0}})
+    assert text.startswith('Keyword settings["defer"]["threshold"] is 0. This is refused: threshold of when_it_pays is')
 
 
 def test_a_mechanism_can_be_set_to_run_first(loaded):

@@ -12,7 +12,7 @@ from .listings import unfold_paths
 from .names import names_in
 from .readers import read_lines
 from .selection import floor_for, room_for, room_for_musts, room_for_pairs, room_for_texts, select_lines, select_names
-from .source import Source, read_source
+from .source import Source, path_of_whole_output, read_source
 from .values import Description, Digest, counted
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "digest",
     "floor_for",
     "names_in",
+    "path_of_whole_output",
     "room_for",
     "select_names",
     "unfold_paths",
@@ -53,7 +54,8 @@ def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
     room = most if room is None else max(0, room)
     source = read_source(text)
     reading = read_lines(about.kind, source, text)
-    header = _header(about, source, reading.note, handle)
+    path = path_of_whole_output(text)
+    header = _header(about, source, reading.note, path if len(path) < room // 2 else "", handle)
     left = room - len(header) - 1
     tight = min(1.0, room / max(1, most)) ** 2
     body = ""
@@ -70,13 +72,15 @@ def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
     return Digest(f"{header}\n{body}"[:room], about)
 
 
-def _header(about: Description, source: Source, note: str, handle: str) -> str:
-    """Return the first line: kind, size, and how to get the whole text."""
+def _header(about: Description, source: Source, note: str, path: str, handle: str) -> str:
+    """Return the first line: kind, size, and how to get the whole text. `path`: of the file with the whole output."""
     facts = [about.kind, f"{about.lines:,} lines" if about.lines > 1 else f"{about.characters:,} characters"]
     if about.characters > _LARGE and about.lines > 1:
         facts[1] += f" of {about.characters:,} characters"
     facts += [fact for fact in (note, source.note, f"file lines {source.viewed}" if source.viewed else "") if fact]
     if source.sampled:
         facts.append("read in part")
+    if path:
+        facts.append(f"whole output in {path}")
     hint = f'; expand("{handle}")' if handle else ""
     return f"[{', '.join(facts)}{hint}]"

@@ -10,7 +10,7 @@ import re
 
 from msgspec import Struct
 
-__all__ = ["Source", "read_source", "remove_numbers", "wrapper_end"]
+__all__ = ["Source", "path_of_whole_output", "read_source", "remove_numbers", "wrapper_end"]
 
 MOST_READ = 400_000
 """Characters that are read. Of a longer text: the beginning, the end and stretches in between."""
@@ -26,6 +26,14 @@ _CODEX = re.compile(
     r"(?:Original token count: [^\n]*\n)?Output:\n"
 )
 _OPENCODE = re.compile(r"<path>[^\n]{1,500}\n(?:<type>[^\n]{1,40}\n)?<content>")
+_SAVED = re.compile(
+    r"\b(?:full|complete|whole) (?:tool )?output(?: (?:is|was|has been))?(?: (?:saved|written|stored) (?:to|in|at))?:? "
+    r"((?:[A-Za-z]:[\\/]|[~.]{0,2}/)[^\s\"'`<>\]]{4,300})",
+    re.IGNORECASE,
+)
+"""The file with the whole output, as Claude Code, OpenCode and Pi name it in a result that they cut."""
+_SAVED_NEAR = 600
+"""Characters at the beginning and at the end of a result that are searched for this file."""
 _BREAK = re.compile(r"[,;{}\[\]()>|&\s]")
 
 
@@ -118,6 +126,12 @@ def wrapper_end(text: str) -> int:
     """
     wrapped = _CODEX.match(text) or _OPENCODE.match(text)
     return wrapped.end() if wrapped else 0
+
+
+def path_of_whole_output(text: str) -> str:
+    """Return the file in which a tool stored the whole output of a result that it cut; "" if it names none."""
+    saved = _SAVED.search(text, 0, _SAVED_NEAR) or _SAVED.search(text, max(0, len(text) - _SAVED_NEAR))
+    return saved[1].rstrip(".,;:)") if saved else ""
 
 
 def _unwrap(source: Source, text: str) -> None:

@@ -25,10 +25,7 @@ from ..core.summaries import NeedsSummary
 from ..core.view import Entry, Prices, View
 from ..errors import BadSetting
 
-__all__ = ["MAX_DEFERRED", "when_it_pays"]
-
-MAX_DEFERRED = 0.5
-"""Share of the usable tokens that waiting edits may save."""
+__all__ = ["when_it_pays"]
 
 _PROBES = 10
 """Maximum number of earlier calls for which the policies are asked. The remaining uncertainty, a small share of the
@@ -43,7 +40,6 @@ def when_it_pays(
     policy: Policy | Sequence[Policy],
     *,
     prices: Prices | None = None,
-    max_deferred: float = MAX_DEFERRED,
     threshold: float = 1.0,
     patience: float = 1.0,
     partly: bool = False,
@@ -54,10 +50,9 @@ def when_it_pays(
     More than 1.0 allows for content that the model will request again. `partly`: if the edits together do not pay,
     check only those of the newer half, then of the newer quarter, and so on, since late edits rewrite little.
 
-    Edits do not wait if the cache is cold, if the view is over its budget or above `threshold` (a share of the usable
-    tokens; use the threshold of compaction, so that summaries may become needless), or if they save more than
-    `max_deferred` (a share of the usable tokens, or tokens if above 1). Pins, restores, tasks and summary requests
-    never wait.
+    Edits do not wait if the cache is cold, or if the view is over its budget or above `threshold`, a share of the
+    usable tokens: use the threshold of compaction, so that summaries may become needless. Pins, restores, tasks and
+    summary requests never wait.
 
     If the model binds reasoning to everything before it, edits also cost the reasoning that they would invalidate: the
     model may have to think it again. So edits behind the last reasoning come first.
@@ -67,13 +62,10 @@ def when_it_pays(
     """
     if not patience >= 0:
         raise BadSetting(f"patience of when_it_pays is {patience}. Set it to 0 or more.")
-    if not max_deferred > 0 or not 0 < threshold <= 1:
-        raise BadSetting(
-            f"max_deferred and threshold of when_it_pays are {max_deferred} and {threshold}. Set both above 0, and "
-            "threshold to at most 1."
-        )
+    if not 0 < threshold <= 1:
+        raise BadSetting(f"threshold of when_it_pays is {threshold}. Set it above 0, and to at most 1.")
     policies = (policy,) if callable(policy) else tuple(policy)
-    return _WhenItPays(policies, prices, max_deferred, threshold, patience, partly)
+    return _WhenItPays(policies, prices, threshold, patience, partly)
 
 
 class _WhenItPays:
@@ -87,12 +79,11 @@ class _WhenItPays:
         self,
         policies: tuple[Policy, ...],
         prices: Prices | None,
-        max_deferred: float,
         threshold: float,
         patience: float,
         partly: bool,
     ) -> None:
-        self._policies, self._prices, self._max_deferred, self._threshold = policies, prices, max_deferred, threshold
+        self._policies, self._prices, self._threshold = policies, prices, threshold
         self._patience, self._partly = patience, partly
         self._past = _PastEdits(policies)
 
@@ -104,10 +95,7 @@ class _WhenItPays:
         waiting = _WaitingEdits(view, edits)
         if not waiting.saved or measure_excess(view) or view.tokens > self._threshold * view.budget.usable:
             return edits
-        bound = self._max_deferred
-        if bound <= 1:
-            bound *= view.budget.usable
-        if waiting.total > bound or self._pays(waiting, prices):
+        if self._pays(waiting, prices):
             return edits
         newer_parts = waiting.newer_parts() if self._partly else ()
         paying = next((part.saved for part in newer_parts if self._pays(part, prices)), {})

@@ -25,7 +25,7 @@ from ..core.results import is_step_note, native_steps
 from ..core.rules import cut_points
 from ..core.sizes import estimate, tokens_of
 from ..core.view import Entry, View
-from ..digest import describe, floor_for, names_in, room_for, select_names
+from ..digest import describe, floor_for, names_in, path_of_whole_output, room_for, select_names
 from ..errors import BadSetting
 from .names import names_of, unique_names
 from .result_worth import needed_results
@@ -284,7 +284,9 @@ class _StepWriter:
             yield self._write(f"  → {entry.handle}{mark} {flat}".rstrip())
             return
         about = describe(text, _LOOKED_AT)
-        yield self._write(f"  → {entry.handle}{mark} {about.kind}, {about.counted_items}: {about.gist}")
+        path = path_of_whole_output(text)
+        whole = f" (whole output in {path})" if path else ""
+        yield self._write(f"  → {entry.handle}{mark} {about.kind}, {about.counted_items}: {about.gist}{whole}")
         room = room_for(len(text))
         if names := self._list_names(text, room, _FLOOR * floor_for(about.kind, len(text), room)):
             yield f"    {names}"

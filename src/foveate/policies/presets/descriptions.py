@@ -86,7 +86,6 @@ DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "defer": {
         "prices": "Relative prices of the model; default: those of the conversation",
-        "max_deferred": "Deferred savings that are made at once: a share of the usable tokens, or tokens above 1",
         "threshold": "Share of the usable tokens above which nothing waits",
         "patience": "How many times an edit must have paid back before it is made",
         "partly": "Whether the newer part of the deferred edits may be made alone",
