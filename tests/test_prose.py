@@ -70,7 +70,9 @@ def findings(places: Iterator[Place]) -> list[str]:
 
 
 def pages() -> list[Path]:
-    return sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
+    return sorted(
+        [*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in ("README.md", "SECURITY.md", "CODE_OF_CONDUCT.md"))]
+    )
 
 
 def modules() -> list[Path]:

@@ -1,7 +1,7 @@
 """foveate: conversations of LLM agents that never outgrow the model's window.
 
 The recent and relevant context stays sharp, the rest shrinks, nothing is lost, and every prompt is legal for its
-provider::
+provider:
 
     chat = foveate.open_conversation("fix-login", store="sqlite:///chat.db", format="anthropic", window=200_000)
     chat.append({"role": "user", "content": "Why does the login test fail?"})

@@ -92,6 +92,7 @@ class UnknownHandle(BadInput):
 
     def __init__(self, handle: str, hint: str = "") -> None:
         self.handle = handle
+        """The handle that names no message."""
         super().__init__(f"Nothing here is called {handle!r}." + (f" {hint}" if hint else ""))
 
 
@@ -100,6 +101,7 @@ class NotExpandable(BadInput):
 
     def __init__(self, handle: str, why: str) -> None:
         self.handle = handle
+        """The handle that cannot be expanded."""
         super().__init__(f"{handle} cannot be expanded: {why}.")
 
 
@@ -161,6 +163,7 @@ class NoSummary(FoveateError):
 
     def __init__(self, refused: Sequence[str]) -> None:
         self.refused = tuple(refused)
+        """Each summarizer that was asked, with its error."""
         super().__init__("; ".join(self.refused) or "there is nothing to summarise")
 
 
@@ -181,6 +184,7 @@ class NoSuchConversation(StoreError):
 
     def __init__(self, name: str, store: str = "this store") -> None:
         self.name = name
+        """The name that the store does not have."""
         super().__init__(f"There is no conversation {name!r} in {store}.")
 
 
@@ -214,6 +218,7 @@ class ConversationBusy(StoreError):
 
     def __init__(self, message: str, owner: str = "") -> None:
         self.owner = owner
+        """The owner of the lock, as it named itself."""
         super().__init__(message)
 
 
@@ -226,6 +231,7 @@ class IllegalView(FoveateError):
 
     def __init__(self, violations: Sequence[object]) -> None:
         self.violations = tuple(violations)
+        """The rules that the view breaks, and where."""
         super().__init__("The view breaks a rule of its provider: " + "; ".join(str(v) for v in violations))
 
 
@@ -234,4 +240,5 @@ class MissingExtra(FoveateError, ImportError):
 
     def __init__(self, need: str, extra: str) -> None:
         self.extra = extra
+        """The name of the extra to install."""
         super().__init__(f'{need} needs: pip install "foveate[{extra}]".')

@@ -335,6 +335,7 @@ class ChatAgent(Agent):
     """
 
     default_name = "chat"
+    """The name of the conversation if none is given."""
 
     def send(self, content: object) -> Outcome:
         """Send an input, and wait for the answer. `content`: text, or what `Conversation.append` takes.
@@ -358,6 +359,7 @@ class AsyncChatAgent(AsyncAgent):
     """An agent to talk with, for asyncio."""
 
     default_name = "chat"
+    """The name of the conversation if none is given."""
 
     async def send(self, content: object) -> Outcome:
         """Send an input, and wait for the answer. Cancelling stops the run; the next `send` continues."""
@@ -385,7 +387,9 @@ class ReActAgent(Agent):
     """
 
     default_name = "react"
+    """The name of the conversation if none is given."""
     default_system = INSTRUCTION
+    """The system prompt if none is given."""
 
     def run(self, task: object) -> Outcome:
         """Work on a task until it is done, or a limit is reached. Tasks follow each other in one conversation.
@@ -407,7 +411,9 @@ class AsyncReActAgent(AsyncAgent):
     """An agent that works on tasks with tools, for asyncio."""
 
     default_name = "react"
+    """The name of the conversation if none is given."""
     default_system = INSTRUCTION
+    """The system prompt if none is given."""
 
     async def run(self, task: object) -> Outcome:
         """Work on a task until it is done, or a limit is reached. Cancelling stops the run; `resume` continues."""

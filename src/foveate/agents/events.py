@@ -148,6 +148,7 @@ class SubAgentEvent(Struct, frozen=True):
 AgentEvent = (
     TextDelta | ReasoningDelta | ViewChanged | ModelReplied | ToolCalled | ToolAnswered | SubAgentEvent | RunEnded
 )
+"""A report of a running agent."""
 
 # -------------------------------------------------------------------------------------------------- life of a message
 

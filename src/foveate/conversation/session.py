@@ -56,8 +56,11 @@ class HistoryEntry(Struct, frozen=True):
     position: int
     """From 1."""
     id: str
+    """The id of the message, a hash of its content and of the message before it."""
     message: Message
+    """The message as it was appended."""
     stamp: Stamp
+    """Facts about the message: its turn, time, origin, lease and usage."""
     is_released: bool = False
     """Whether content of the original was released, so that `message` has `[released]` in its place."""
 
@@ -83,7 +86,9 @@ class Fix(Struct, frozen=True):
     """A difference between the view and the history that a provider's rules require."""
 
     handle: str
+    """The message that was made legal."""
     why: str
+    """The fault, and the content that the view shows now."""
 
 
 class RepairReport(Struct, frozen=True):
@@ -92,6 +97,7 @@ class RepairReport(Struct, frozen=True):
     body: dict[str, Any]
     """In wire form: `messages`, and `system` if the format keeps it apart."""
     changes: tuple[Fix, ...]
+    """The changes, one sentence for each."""
 
 
 class Session:

@@ -268,6 +268,7 @@ class Bill(Struct, frozen=True, gc=False, tag="bill", omit_defaults=True):
 
 
 Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task | Bill
+"""One change of the view."""
 
 
 def named_messages(edits: Iterable[Edit]) -> list[str]:

@@ -157,6 +157,7 @@ class ToolResult(Struct, frozen=True, gc=False, tag="tool_result", omit_defaults
 
 
 Part = Text | Media | Reasoning | ToolCall | ToolResult | Opaque
+"""One part of a message."""
 
 
 class Message(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -66,6 +66,7 @@ class Excerpt(Struct, frozen=True):
     handle: str
     """Of the original."""
     form: Literal["lines", "items", "pattern"]
+    """The kind of excerpt."""
     text: str
     """Lines and items: the piece of the original, to the byte. Pattern: lines after their numbers, `12:` for matches
     and `12-` around them, groups separated by `--`.
@@ -73,6 +74,7 @@ class Excerpt(Struct, frozen=True):
     first: int
     """Number of the first line, item or match, from 1."""
     last: int
+    """The number of the last line or item in the excerpt."""
     total: int
     """How many the original has."""
     what: str

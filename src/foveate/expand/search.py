@@ -37,6 +37,7 @@ class Hit(Struct, frozen=True):
     """A message that holds words of a search and is not shown whole."""
 
     handle: str
+    """The message that has the words."""
     turn: int
     """The model call after which it came."""
     who: str

@@ -43,6 +43,7 @@ class FoveateMiddleware(ChatMiddleware):
         return self._host.conversation((session_id,))
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        """Send the view in place of the messages, and record the reply."""
         call = await asyncio.to_thread(self._begin, context)
         if call is None:
             return await call_next()

@@ -50,6 +50,7 @@ class FoveatePlugin(BasePlugin):
         return self._host.conversation(path_of(context), _FORMAT)
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        """Put the view in place of the contents of the request."""
         path = path_of(callback_context)
         self._calls.pop(path, None)
         if await _is_stateful(callback_context, llm_request):
@@ -63,6 +64,7 @@ class FoveatePlugin(BasePlugin):
                 llm_request.append_tools([ExpandTool(call.chat)])
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+        """Record the reply of the model."""
         path = path_of(callback_context)
         if not llm_response.partial and path in self._calls:
             await asyncio.to_thread(_record, self._calls.pop(path), llm_response)
@@ -84,6 +86,7 @@ class FoveatePlugin(BasePlugin):
         return response
 
     async def before_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any) -> None:
+        """Answer calls of `expand`; pass other calls on."""
         if isinstance(tool, AgentTool):
             enter_tool(tool_context)
 

@@ -41,9 +41,11 @@ class FoveateMiddleware(AgentMiddleware):
             func=_never_called, name=EXPAND["name"], description=EXPAND["description"], args_schema=EXPAND["parameters"]
         )
         self.tools = [tool] if expand else []
+        """The tools that the middleware adds to the agent: `expand`, if it is offered."""
 
     @property
     def name(self) -> str:
+        """The name of the middleware."""
         return self._name
 
     def close(self) -> None:
@@ -55,6 +57,7 @@ class FoveateMiddleware(AgentMiddleware):
         return self._host.conversation(_path_of(runtime, messages))
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Call the model with the view in place of the messages of the state."""
         call = self._begin(request)
         if call is None:
             return handler(request)
@@ -67,6 +70,7 @@ class FoveateMiddleware(AgentMiddleware):
         return response
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Call the model with the view in place of the messages of the state."""
         call = await asyncio.to_thread(self._begin, request)
         if call is None:
             return await handler(request)
@@ -79,9 +83,11 @@ class FoveateMiddleware(AgentMiddleware):
         return response
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Answer calls of `expand`; pass other calls on."""
         return self._expanded(request) if self._is_expand(request) else handler(request)
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Answer calls of `expand`; pass other calls on."""
         return await (asyncio.to_thread(self._expanded, request) if self._is_expand(request) else handler(request))
 
     def _begin(self, request: Any) -> ModelCall | None:

@@ -28,6 +28,7 @@ class FoveateSession(RunHooks[Any]):
     """Keeps every item of a conversation, and shows the model what fits its window."""
 
     session_settings = None
+    """Settings of the SDK for this session."""
 
     def __init__(self, session_id: str, store: Any = "memory:", **options: Any) -> None:
         """`store`: a URL, or a Store. `options`: those of `open_conversation`, such as `window` and `policy`.
@@ -35,6 +36,7 @@ class FoveateSession(RunHooks[Any]):
         Raises BadSetting.
         """
         self.session_id = session_id
+        """The name of the conversation."""
         self._host = Host(store, expand=None, **options)
         self.conversation: Conversation = self._host.conversation((session_id,), _FORMAT)
         """The conversation of foveate: `totals()`, `pin(...)`, `search(...)`, `explain(...)`."""

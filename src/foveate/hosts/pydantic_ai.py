@@ -47,19 +47,23 @@ class FoveateCapability(AbstractCapability[Any]):
         return self._host.conversation((conversation_id,))
 
     async def for_run(self, ctx: Any) -> FoveateCapability:
+        """Return the capability of one run."""
         run = copy.copy(self)
         run._name = ctx.conversation_id or ctx.run_id or "run"
         return run
 
     def get_toolset(self) -> Any:
+        """Return the toolset with `expand`; None if it is not offered."""
         tool = Tool.from_schema(self._expand, EXPAND["name"], EXPAND["description"], EXPAND["parameters"])
         return FunctionToolset([tool]) if self._host.offers_expand else None
 
     async def prepare_model_request(self, ctx: Any, request_context: Any) -> Any:
+        """Prepare the tools of one request."""
         call = self._call = await asyncio.to_thread(self._begin, request_context)
         return request_context if call is None else replace(request_context, messages=_shown(call))
 
     async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> ModelResponse:
+        """Send the view in place of the messages of the run, and record the reply."""
         response: ModelResponse = await handler(request_context)
         if self._call is not None:
             usage = response.usage

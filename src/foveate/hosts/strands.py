@@ -38,6 +38,7 @@ class FoveatePlugin(Plugin):
     """
 
     name = "foveate"
+    """The name of the plugin."""
 
     def __init__(self, store: Any = "memory:", *, expand: bool = True, session_id: str = "", **options: Any) -> None:
         """`options`: those of `open_conversation`, such as `window` and `policy`. Raises BadSetting.

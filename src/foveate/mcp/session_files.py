@@ -45,6 +45,7 @@ class SessionFiles:
     """The sessions of one client in one project, newest first; each is named by the stem of its file."""
 
     has_views = False
+    """Whether views exist: False, since a client's files have none."""
 
     def __init__(
         self, client: Client, project: Path | None = None, *, environ: Mapping[str, str] | None = None
@@ -63,10 +64,12 @@ class SessionFiles:
         self._sessions: dict[str, _Session] = {}
 
     def names(self) -> Sequence[str]:
+        """Return the names of the sessions, the newest first."""
         return [path.stem for path in self._files()]
 
     @contextmanager
     def open(self, name: str) -> Iterator[Conversation]:
+        """Return the conversation of a session."""
         path = next((path for path in self._files() if path.stem == name), None)
         if path is None:
             raise NoSuchConversation(name, f"the sessions of {self._project}; list_conversations lists them")

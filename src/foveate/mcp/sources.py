@@ -34,6 +34,7 @@ class StoredConversations:
     """Conversations in a store, of one tenant."""
 
     has_views = True
+    """Whether views exist: True."""
 
     def __init__(
         self, url: str, names: Sequence[str] = (), *, all_names: bool = False, tenant: str = "", window: int = 200_000
@@ -53,6 +54,7 @@ class StoredConversations:
                 raise NoSuchConversation(name, without_password(url))
 
     def names(self) -> Sequence[str]:
+        """Return the names of the conversations."""
         if self._names:
             return self._names
         with closing(open_store(self._url)) as store:
@@ -60,6 +62,7 @@ class StoredConversations:
 
     @contextmanager
     def open(self, name: str) -> Iterator[Conversation]:
+        """Return a conversation."""
         with closing(open_store(self._url)) as store:
             if name not in self._shared(store):
                 raise NoSuchConversation(name, "this server; list_conversations lists those that it may read")

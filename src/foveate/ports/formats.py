@@ -19,6 +19,7 @@ class Format(Protocol):
     """Converts between messages and a provider's wire format. Pure: SDK objects are read through `model_dump`."""
 
     name: str
+    """The name, such as `anthropic`."""
 
     def group(self, items: Sequence[object]) -> Sequence[object]:
         """Return a caller's list, with the items that form one message together as one item that `parse` reads."""
@@ -65,4 +66,6 @@ class Rendered(Struct, frozen=True):
     """One wire message of a rendered view, and its entries."""
 
     body: bytes
+    """The keyword arguments of the SDK call."""
     entries: tuple[Entry, ...]
+    """The entries of the view that the body shows."""

@@ -31,6 +31,7 @@ class Delta(Struct, frozen=True):
     """A piece of a streamed answer."""
 
     kind: Literal["text", "reasoning", "call"]
+    """The kind of content that the piece belongs to."""
     text: str
     """A piece of the text, of the reasoning, or of a call's arguments as JSON."""
     name: str = ""
@@ -91,6 +92,7 @@ class TokenCounter(Protocol):
     """Counts, or estimates, tokens of text."""
 
     name: str
+    """The name of the counter."""
 
     def __call__(self, text: str) -> int:
         """Return the number of tokens of a text."""

@@ -55,7 +55,9 @@ class CompactionRequest(Struct, frozen=True):
     """A request to compact a conversation in another process. It contains no text of messages."""
 
     tenant: str
+    """The owner of the conversation."""
     name: str
+    """The conversation."""
     number: int = 0
     """The newest edit at the time of the request: a later summary may have served it already."""
     policies: tuple[str, ...] = ()
@@ -63,7 +65,9 @@ class CompactionRequest(Struct, frozen=True):
     window: int | None = None
     """The model's window in tokens; None if it is unknown."""
     reserve: int | None = None
+    """Tokens kept free for the answer."""
     format: str = ""
+    """The wire format of the conversation."""
 
 
 class RemoteBackground(Protocol):

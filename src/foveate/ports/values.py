@@ -41,9 +41,11 @@ class StoredMessage(Struct, frozen=True):
     position: int
     """From 1, along the chain of this conversation."""
     id: str
+    """The id of the message."""
     seal: str
     """The link of the chain of stamps."""
     stamp: Stamp
+    """The facts that are stored with it."""
     body: bytes
     """The canonical bytes of the message, or of its outline if it was released; b"" if it was erased."""
     body_hash: str
@@ -56,7 +58,9 @@ class Head(Struct, frozen=True):
     """The ends of a conversation's three chains: the token of optimistic concurrency."""
 
     tenant: str
+    """The owner of the conversation."""
     name: str
+    """The conversation."""
     root: int
     """The tree of forks, as a 63-bit number. Every key in the store begins with tenant and root."""
     branch: int
@@ -92,6 +96,7 @@ class Branch(Struct, frozen=True):
     """One conversation of a tree of forks, and the point where it left its parent."""
 
     head: Head
+    """The newest message and the newest record of the journal."""
     parent: int = 0
     """The branch that it left; 0 if it started empty."""
     position: int = 0
@@ -106,15 +111,18 @@ class Finding(Struct, frozen=True):
     where: str
     """For example `message 17` or `record 3`."""
     problem: str
+    """The fault."""
 
 
 class Orphan(Struct, frozen=True):
     """Something in a store that belongs to no conversation, or a name that leads to none. A sound store has none."""
 
     tenant: str
+    """The owner for whom the row was written."""
     where: str
     """For example `name 'support-456'`, or `branch 2 of tree 6473103368560257525`."""
     problem: str
+    """The thing that the row belongs to, and that is missing."""
 
 
 class Erasure(Struct, frozen=True):
@@ -125,7 +133,9 @@ class Erasure(Struct, frozen=True):
     time: int = 0
     """Milliseconds since 1970, as the caller passed it."""
     who: str = ""
+    """The person or program that asked for it."""
     reason: str = ""
+    """Why it was asked for."""
     name: str = ""
     """The conversation that the caller named."""
     handles: str = ""
@@ -137,12 +147,14 @@ class Erasure(Struct, frozen=True):
     runs: int = 0
     """Runs of agents from which a text was removed."""
     steps: int = 0
+    """Steps of runs whose texts were erased."""
 
 
 class SearchHit(Struct, frozen=True):
     """One message that a search found."""
 
     position: int
+    """The number of the message."""
     score: float
     """Higher is better. Scores are comparable within one search only."""
 

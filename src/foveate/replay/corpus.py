@@ -47,9 +47,11 @@ class Corpus(Struct, frozen=True):
     replayed: tuple[ReplayResult, ...]
     """A result for each recording and policy, in the order of the arguments."""
     failures: tuple[Failure, ...] = ()
+    """The files that could not be replayed."""
 
     @property
     def rows(self) -> tuple[Row, ...]:
+        """A row for each file and policy."""
         return tuple(replayed.row for replayed in self.replayed)
 
 

@@ -52,11 +52,17 @@ class CallFigures(Struct, frozen=True):
     cost: float
     """In tokens of base input price."""
     system: int = 0
+    """Tokens of system prompts in the view."""
     user: int = 0
+    """Tokens of the user's messages."""
     assistant: int = 0
+    """Tokens of the model's messages."""
     results_full: int = 0
+    """Tokens of results that are whole."""
     results_shrunk: int = 0
+    """Tokens of results that are digests."""
     placeholders: int = 0
+    """Tokens of notes that stand for results."""
     summaries: int = 0
     """Tokens of the view by kind of content; their sum is `tokens`."""
     milliseconds: float = 0.0
@@ -71,9 +77,13 @@ class EditFigures(Struct, frozen=True):
     """One committed plan."""
 
     turn: int
+    """The number of the call before which the plan was made."""
     edits: int
+    """How many edits it had."""
     tokens_before: int
+    """Tokens of the view before it."""
     tokens_after: int
+    """Tokens of the view after it."""
     first_position: int
     """The earliest message that it edited."""
     policies: str
@@ -84,40 +94,67 @@ class Row(Struct, frozen=True):
     """The figures of one transcript under one policy: one line of `--json`."""
 
     transcript: str
+    """The name of the recording."""
     policy: str
+    """The name of the policy."""
     messages: int
+    """Messages of the recording."""
     calls: int
+    """Model calls that were replayed."""
     input_tokens: int
+    """Tokens of the views of all calls together."""
     peak_tokens: int
+    """Tokens of the largest view."""
     cost: float
+    """Cost of all requests, in tokens at the base input price."""
     cost_unmanaged: float
+    """The same with the whole history in each request."""
     cost_ratio: float
+    """`cost` as a share of `cost_unmanaged`."""
     cost_all_in: float
     """Relative to sending everything: the cost if an expansion fetches every miss."""
     expansions: int
+    """Fetches of content that a call used and could no longer read."""
     edits: int
+    """Edits of all plans."""
     prefix_rewrites: int
+    """Requests whose beginning changed, so that the provider's cache missed."""
     references: int
+    """Identifiers that a recorded call used and that came only from earlier tool results."""
     recall_visible: float | None
+    """Share of these that the view still showed."""
     said_references: int
+    """The same for identifiers that came only from the system prompt, the user or the model."""
     said_visible: float | None
+    """Share of these that the view still showed."""
     quoted_lines: int
+    """Whole lines that a recorded call repeats and that came only from earlier tool results."""
     quoted_visible: float | None
+    """Share of these that the view still showed."""
     recall_reachable: float | None
+    """Share of the references that the view showed or a handle led to."""
     illegal_views: int
+    """Requests that a provider would have refused."""
     lost_messages: int
+    """Messages of the recording that the history does not have."""
     ms_per_turn_p50: float
+    """CPU time of a turn in milliseconds: the median."""
     ms_per_turn_p99: float
+    """CPU time of a turn in milliseconds: the 99th percentile."""
     model_calls: int = 0
     """Model calls of the policy itself (summaries)."""
     over_budget: int = 0
     """Calls whose view was over the budget; always 0 unless management is off."""
     window: int = 0
+    """The window of the replay, in tokens."""
     provider: str = ""
+    """The format whose rules and cache counted."""
     model: str = ""
+    """The model that the recording names; "" if none."""
     money: float | None = None
     """US dollars, if the model's prices are known."""
     money_unmanaged: float | None = None
+    """The price of sending everything, in US dollars; None if unknown."""
     kept_apart: dict[str, int] = {}
     """Counts of lines outside the main conversation, by kind."""
 
@@ -126,8 +163,11 @@ class ReplayResult(Struct, frozen=True):
     """The result of one replay of one transcript under one policy."""
 
     row: Row
+    """The figures of the whole replay."""
     calls: tuple[CallFigures, ...]
+    """The figures of each call."""
     edits: tuple[EditFigures, ...]
+    """The figures of each plan."""
     refusals: tuple[str, ...] = ()
     """The second checker's first findings."""
     views: ViewLog | None = None

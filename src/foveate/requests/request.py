@@ -47,6 +47,7 @@ class ApiError(Exception):
     def __init__(self, status_code: int, content: bytes) -> None:
         super().__init__(content.decode(errors="replace")[:10_000])
         self.status_code = status_code
+        """The HTTP status of the answer."""
 
 
 class AnsweredCall(NamedTuple):
@@ -55,6 +56,7 @@ class AnsweredCall(NamedTuple):
     id: str
     """The id of the reply."""
     reply: Message
+    """The reply of the model, in the wire format."""
     view: View
     """The view that it showed."""
     tokens_history: int

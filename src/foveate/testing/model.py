@@ -86,10 +86,14 @@ class ScriptedModel:
         asynchronous: bool = False,
     ) -> None:
         self.provider = provider
+        """The format of requests and responses."""
         self.name, self.format = f"{provider}:scripted", provider
         self.window = window
+        """The model's window in tokens; larger requests are refused. None: no limit."""
         self.requests: list[dict[str, Any]] = []
+        """Each legal request, in order."""
         self.billed: list[Billed] = []
+        """The usage of each answer, in order."""
         self._answers = script if callable(script) else iter(script)
         self._binds = binds_reasoning
         self._asynchronous = asynchronous

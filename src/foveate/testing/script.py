@@ -37,14 +37,18 @@ class SlowReply(NamedTuple):
     """
 
     answer: ReplyContent
+    """The reply."""
     seconds: float
+    """How long it takes."""
 
 
 class StoppedReply(NamedTuple):
     """A reply with a given stop reason of the provider, such as `max_tokens`."""
 
     answer: ReplyContent
+    """The reply."""
     reason: str
+    """The stop reason, in the provider's words."""
 
 
 class Failure(NamedTuple):
@@ -62,6 +66,7 @@ class CutReply(NamedTuple):
     """A reply whose connection breaks in the middle. A stream brings about half of it; the response is incomplete."""
 
     answer: ReplyContent
+    """The reply of which half arrives."""
     is_clean: bool = False
     """Whether the server ends its response normally, as some proxies do, instead of breaking the connection."""
     error: Failure | None = None
@@ -90,6 +95,7 @@ class IllegalRequest(AssertionError):
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         self.refusals = tuple(refusals)
+        """The faults of the request."""
         super().__init__("The provider would refuse this request:\n" + "\n".join(map(str, refusals)))
 
 
@@ -99,7 +105,9 @@ class ProviderError(Exception):
     def __init__(self, status_code: int, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> None:
         self.status_code, self.body, self.headers = status_code, body, dict(headers or {})
         self.message: str = body["error"]["message"]
+        """The text of the error."""
         self.code: str | None = body["error"].get("code")
+        """The provider's name of the error."""
         super().__init__(f"Error code: {status_code} - {body}")
 
 

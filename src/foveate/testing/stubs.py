@@ -26,7 +26,9 @@ class StubAnthropic:
 
     def __init__(self, script: Script, **options: Any) -> None:
         self.model = ScriptedModel(script, "anthropic", **options)
+        """The scripted model that answers."""
         self.messages = SimpleNamespace(create=self._create, count_tokens=self._count)
+        """Has `create` and `count_tokens`, as the SDK's client."""
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -52,9 +54,12 @@ class StubOpenAI:
     def __init__(self, script: Script, **options: Any) -> None:
         script = script if callable(script) else iter(script)  # Both APIs take their answers from one script.
         self.model = ScriptedModel(script, "openai", **options)
+        """The scripted model that answers chat completions."""
         self._responses = ScriptedModel(script, "openai_responses", **options)
         self.chat = SimpleNamespace(completions=SimpleNamespace(create=self._create))
+        """Has `completions.create`, as the SDK's client."""
         self.responses = SimpleNamespace(create=self._create_response)
+        """Has `create`, as the SDK's client."""
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -79,7 +84,9 @@ class StubGemini:
 
     def __init__(self, script: Script, **options: Any) -> None:
         self.model = ScriptedModel(script, "gemini", **options)
+        """The scripted model that answers."""
         self.models = SimpleNamespace(generate_content=self._generate)
+        """Has `generate_content`, as the SDK's client."""
 
     @property
     def requests(self) -> list[dict[str, Any]]:

@@ -35,10 +35,13 @@ class HeldOut(Struct, frozen=True):
     """The cross-check: each half of the recordings under the settings that a search of the other half found."""
 
     all_in: float
+    """Cost with everything that must be read again, as a share of sending everything."""
     all_in_preset: float
     """The same recordings under the preset itself."""
     readable: float
+    """Share of used content that stayed readable, with the tuned preset."""
     readable_preset: float
+    """The same with the preset that the search began with."""
     gain: float
     """The saving in proportion to the preset's cost, such as 0.04; negative if the settings cost more."""
     error: float
@@ -55,6 +58,7 @@ class Tuned(Struct, frozen=True):
     policy: str
     """The preset."""
     window: int
+    """The window of the replays, in tokens."""
     recordings: int
     """The number of recordings that the search used."""
     left_out: int
@@ -80,8 +84,11 @@ class Tuned(Struct, frozen=True):
     rounds: int
     """Complete rounds."""
     replays: int
+    """How many replays the search made."""
     ending: Ending
+    """Why the search ended."""
     seed: int
+    """The seed of the search. The same seed gives the same result."""
 
     @property
     def is_better(self) -> bool:

@@ -60,6 +60,7 @@ class WorkingDirectory:
         validate.integer("whole_every= (user inputs)", whole_every, 1)
         validate.instance("after_tools=", after_tools, bool, "True or False")
         self.name = name
+        """The name of the plugin."""
         self._home = Folder(folder)
         if isinstance(ignore, str) or not all(isinstance(pattern, str) for pattern in ignore):
             raise BadSetting(f"ignore= must be a list of patterns, such as ['*.log'], not {ignore!r:.60}.")

@@ -28,7 +28,9 @@ class Todo(Struct, frozen=True):
     """One thing to do."""
 
     text: Annotated[str, Meta(description="The task, in a few words.")]
+    """The task."""
     state: Literal["open", "doing", "done"] = "open"
+    """Whether the task waits, is in progress, or is done."""
 
 
 class TodoList:
@@ -38,10 +40,13 @@ class TodoList:
     """
 
     name = "todos"
+    """The name of the plugin."""
 
     def __init__(self, *, tool_name: str = "update_todos") -> None:
         self.tools = (tool(_update, name=tool_name, is_repeatable=True, is_parallel=False),)
+        """The tools with which the model reads and changes the list."""
         self.policies = (pin_newest_as(self.name, [tool_name], 1),)
+        """How long the list stays in a message."""
         self._tool_name = tool_name
 
     def __call__(self, content: tuple[Part, ...], /) -> None:

@@ -54,6 +54,7 @@ class Imported(Struct, frozen=True):
     messages: int = 0
     """Messages that were written; the others were in the store."""
     records: int = 0
+    """Records of journals that were added."""
     renamed: dict[str, str] = {}
     """New names of conversations, by their names in the archive."""
 
@@ -272,6 +273,7 @@ class UnfinishedImport(Struct, frozen=True):
     """A tree of forks that an import started and did not finish."""
 
     tenant: str
+    """The owner for whom the import was started."""
     names: tuple[str, ...]
     """Its conversations, which begin with `~importing `."""
     messages: int

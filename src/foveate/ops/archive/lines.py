@@ -159,12 +159,19 @@ class Count(Struct, frozen=True, forbid_unknown_fields=True):
     """The size of an archive."""
 
     lines: int = 0
+    """Lines of the archive."""
     conversations: int = 0
+    """Conversations, with forks."""
     messages: int = 0
+    """Messages."""
     records: int = 0
+    """Records of journals."""
     runs: int = 0
+    """Runs of agents."""
     steps: int = 0
+    """Steps of these runs."""
     erasures: int = 0
+    """Erasures."""
 
 
 class Ending(Struct, frozen=True, tag="end", tag_field="is", forbid_unknown_fields=True):

@@ -47,15 +47,23 @@ class SavedHead(Struct, frozen=True, tag="head", tag_field="is"):
     """The head of a conversation, for storage outside of its database. It contains no text of messages."""
 
     version: int
+    """The version of the format of the line."""
     tenant: str
+    """The owner of the conversation."""
     name: str
+    """The conversation."""
     root: int
     """The number of its tree of forks in its store. It is not compared: an import has another one."""
     position: int
+    """The number of the newest message."""
     tip: str
+    """The id of the newest message."""
     seal: str
+    """The hash over the stamps of all messages."""
     number: int
+    """The number of the newest record of the journal."""
     record: str
+    """The id of that record."""
     time: int
     """When it was taken, as its caller says; milliseconds since 1970."""
     erased: int = 0
@@ -109,9 +117,11 @@ class Verified(Struct, frozen=True):
     """The result for one conversation, or for something that belongs to no conversation."""
 
     tenant: str
+    """The owner of the conversation."""
     name: str
     """The name of the conversation; "" for everything else."""
     messages: int = 0
+    """How many messages were checked."""
     findings: tuple[Finding, ...] = ()
     """The faults."""
     notes: tuple[str, ...] = ()

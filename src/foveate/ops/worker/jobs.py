@@ -53,7 +53,9 @@ class CompactionJob(Struct, frozen=True, omit_defaults=True):
     """A request to compact a conversation."""
 
     conversation: str
+    """The name of the conversation."""
     tenant: str = ""
+    """Its owner."""
     number: int | None = None
     """The newest edit at the time of the request; None if unknown."""
     is_wanted: bool = False
@@ -63,7 +65,9 @@ class CompactionJob(Struct, frozen=True, omit_defaults=True):
     window: int | None = None
     """The window of the conversation in tokens; None: that of the worker."""
     reserve: int | None = None
+    """Tokens kept free for the answer."""
     format: str = ""
+    """The wire format of the conversation."""
 
     @property
     def lock(self) -> str:
@@ -82,10 +86,13 @@ class ErasureJob(Struct, frozen=True, omit_defaults=True):
     conversation: str | None = None
     """None: all conversations of the tenant."""
     tenant: str = ""
+    """The owner of the conversation."""
     handle: str = ""
     """Messages, such as `m3` or `m3-m17`; "": the whole conversation."""
     who: str = ""
+    """The person or program that asked for it; stored with the erasure."""
     reason: str = ""
+    """Why it was asked for; stored with the erasure."""
 
     @property
     def lock(self) -> str:
@@ -124,7 +131,9 @@ class RetentionJob(Struct, frozen=True, omit_defaults=True):
     ages: tuple[str, ...] = ()
     """The rules, such as `tool results = 90 days`; empty: those of the worker."""
     who: str = ""
+    """The person or program that asked for it; stored with each erasure."""
     reason: str = "age"
+    """Why it was asked for; stored with each erasure."""
 
     @property
     def lock(self) -> str:

@@ -45,6 +45,7 @@ class Queue:
 
     def __init__(self, url: str, *, eager: bool = True) -> None:
         self.eager = eager
+        """Whether the background asks for a summary before the window is full."""
         self._tables = Tables(url)
         # Never opened: each job gets a connection.
         self._app = App(connector=PsycopgConnector())

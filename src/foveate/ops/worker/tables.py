@@ -226,11 +226,15 @@ class JobState(Struct, frozen=True):
     """One job and its state."""
 
     id: int
+    """The number of the job in the queue."""
     what: str
     """`age`, `compact`, `erase` or `vacuum`."""
     conversation: str
+    """The name of the conversation that the job works on."""
     tenant: str
+    """Its owner."""
     state: State
+    """The state of the job in the queue."""
     attempts: int
     """Ended attempts."""
     since: datetime | None

@@ -103,6 +103,7 @@ class BodyChecker:
         if provider not in PROVIDERS:
             raise BadSetting(f"No body rules for provider {provider!r}. Known: {', '.join(PROVIDERS)}.")
         self.provider = provider
+        """The format whose rules count."""
         self._rules: Any = PROVIDERS[provider](strict=strict)
         self._list_name: str = self._rules.list_name
         self._read: list[tuple[bytes | None, Any]] = []
