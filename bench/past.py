@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import cut, messages
 
-from foveate import Text
+from foveate import Text, open_conversation
 from foveate.conversation.state import row_of
 from foveate.core.edits import Record
 from foveate.core.ids import record_id, redacted_record
@@ -32,6 +32,8 @@ from foveate.formats import get_format
 from foveate.ports import Database, Head, StoredMessage
 from foveate.testing.rows import chain
 
+HUGE = 10**9
+"""A window that no view fills."""
 LIVE = 1_000
 """Messages that are shown, at any length of the history."""
 _RECORD = 200
@@ -73,6 +75,9 @@ def build(stores: Sequence[Database], name: str, size: int) -> None:
     shot = shown.snapshot()
     for store, head in zip(stores, heads, strict=True):
         store.save_snapshot(head, shot.position, shot.number, shot.encode())
+        with open_conversation(name, store=store, format="openai", policy="none", window=HUGE) as chat:
+            chat.body()
+            chat._agent.save_snapshot()  # With what its view shows, as every program saves it.
 
 
 def _record(head: Head, first: str, recent: Sequence[StoredMessage]) -> Record:

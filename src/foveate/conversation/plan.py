@@ -16,7 +16,6 @@ from ..core.budget import occupied_tokens
 from ..core.edits import INTERRUPTED, NOT_OFFERED, Record, Task
 from ..core.legalize import ANSWER_ERASED
 from ..core.planner import OpenRequest, Plan, Policy, Stage, make_plan
-from ..core.rules import Checker
 from ..core.summaries import Answer
 from ..core.view import Entry, View
 from ..errors import BadInput, CompactionFailed, ConflictError, IllegalView, StoreError
@@ -57,7 +56,6 @@ class Planner:
         self.policies, self.floor = tuple(policies), tuple(floor)
         self.compactor = Compactor(state, fetcher, self.policies, weakly(self._needed))
         self._state, self._fetcher, self._prefetch, self._caller = state, fetcher, prefetch, caller
-        self._checker = Checker(state.profile)
 
     # ------------------------------------------------------------------------------------------------------ the plan
 
@@ -103,10 +101,7 @@ class Planner:
             raise ConflictError(f"Other writers kept changing the view of {state.head.name!r}. Plan again later.")
         if all(entry.is_system for entry in view.entries):
             raise BadInput("There is nothing to send. Append a message first.")
-        if self._checker.profile is not state.profile:
-            self._checker = Checker(state.profile)
-        violations = self._checker.check(view.entries, view.newest_input)
-        if violations:
+        if violations := state.violations(view):
             raise IllegalView(violations)
         state.begin_call(view)
         return view

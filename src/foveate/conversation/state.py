@@ -6,7 +6,7 @@ Opening, reading what other writers did, and committing edits.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import structs
 
@@ -19,10 +19,12 @@ from ..core.messages import Message
 from ..core.plain_handles import plain_edits, plain_entries
 from ..core.profiles import Profile
 from ..core.projection import Projection
+from ..core.rules import Checker, Violation
+from ..core.saved_views import SavedView, decode_view, encode_view, key_of, saved_rows
 from ..core.snapshots import Row, Snapshot
 from ..core.view import CallContext, Entry, ListPlace, View
 from ..errors import NoSuchConversation, StoreError, StoreRolledBack
-from ..ports import Changes, Clock, Database, Format, Head, StoredMessage, TokenCounter
+from ..ports import Changes, Clock, Database, Format, Head, RenderedCache, StoredMessage, TokenCounter
 from .calls import Caller
 from .limits import Limits
 from .loading import Loader, in_order, rolled_back, row_of
@@ -83,6 +85,7 @@ class State:
         self.last_view: View | None = None
         """The view that was made last."""
         self._marks = Marks()
+        self._checker = Checker(model.profile)
         self._store = store
         self._caller = caller
         self._prefetch = prefetch
@@ -178,7 +181,7 @@ class State:
         projection = self._empty()
         snapshot = Snapshot.decode(found[2]) if found else None
         if snapshot:
-            projection = self._resume(snapshot)
+            projection = self._resume(snapshot, self._saved_view(snapshot))
         is_far = self.head.position - projection.position > _LONG_GAP
         if is_far:
             self.loader.fold_up_to(projection, self.head.position, self.head.number)
@@ -190,14 +193,63 @@ class State:
         self._seen = structs.replace(self.head, erased=0)
         self.measure()
 
-    def _resume(self, snapshot: Snapshot) -> Projection:
+    def _resume(self, snapshot: Snapshot, view: SavedView | None) -> Projection:
         visible = snapshot.positions()
         is_tip_hidden = 0 < snapshot.position == self.head.position and visible[-1:] != [snapshot.position]
-        rows = self.loader.rows_at([*visible, snapshot.position] if is_tip_hidden else visible)
-        shown = (row for row in rows if not is_tip_hidden or row.position != snapshot.position)
-        projection = Projection.resume(snapshot, shown, self.profile, self.counter, self._originals)
+        known = saved_rows(view, visible) if view else {}
+        wanted = [position for position in visible if position not in known]
+        rows = self.loader.rows_at([*wanted, snapshot.position] if is_tip_hidden else wanted)
+        shown: Iterable[Row] = (row for row in rows if not is_tip_hidden or row.position != snapshot.position)
+        if known:
+            known.update((row.position, row) for row in shown)
+            shown = [known[position] for position in visible]
+        projection = Projection.resume(snapshot, shown, self.profile, self.counter, self._originals, view)
         self._saved = snapshot.position + snapshot.number
+        if view and view.key:
+            entries = projection.entries()
+            if view.rules:
+                self._checker.restore(view.rules, entries)
+            if view.groups and (memo := self._memo()):
+                memo.restore(view.groups, entries, self.profile)
         return projection
+
+    def _saved_view(self, snapshot: Snapshot) -> SavedView | None:
+        """Return what the view of a snapshot shows, as far as it was saved and fits the model.
+
+        Its messages are proven by the hash of the blob, and the newest one by the tip of the chain.
+        """
+        pieces = self.store.saved_view(self.head, snapshot.position, snapshot.number)
+        view = decode_view(pieces, self._view_key()) if pieces else None
+        if view is None or not view.messages:
+            return None
+        visible = snapshot.positions()
+        is_tip = visible[-1:] == [self.head.position]
+        if len(view.messages) != len(visible) or (is_tip and view.messages[-1].id != self.head.tip):
+            return None
+        return view
+
+    def _view_key(self) -> str:
+        name = getattr(self.counter, "name", "")
+        return key_of(self.format.name, self.model.name, name if isinstance(name, str) else "", self.profile)
+
+    def _encoded_view(self, projection: Projection) -> list[bytes]:
+        """Return what a projection shows, to be saved with its snapshot."""
+        view = projection.saved_view(self._view_key())
+        if view.key:
+            entries, memo = projection.entries(), self._memo()
+            groups = memo.saved(entries, self.profile) if memo else ()
+            view = structs.replace(view, rules=self._checker.saved(entries), groups=groups)
+        return encode_view(view)
+
+    def _memo(self) -> RenderedCache | None:
+        """Return the wire messages that the format keeps; None if it keeps none."""
+        return getattr(self.format, "memo", None)
+
+    def violations(self, view: View) -> list[Violation]:
+        """Return the violations of the provider's rules in a view, at the cost of its new entries."""
+        if self._checker.profile is not self.profile:
+            self._checker = Checker(self.profile)
+        return self._checker.check(view.entries, view.newest_input)
 
     def measure(self) -> None:
         """Correct the estimates by the newest measured prompt, and forget the pending model call."""
@@ -463,7 +515,7 @@ class State:
         twin.forget()
         snapshot = twin.snapshot()
         try:
-            self.store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode())
+            self._save(snapshot, projection)
         except StoreError:
             return
         self._saved = snapshot.position + snapshot.number
@@ -472,5 +524,9 @@ class State:
         """Save the projection, so that the next process that opens this reads only what is visible."""
         self.projection.forget()
         snapshot = self.projection.snapshot()
-        self.store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode())
+        self._save(snapshot, self.projection)
         self._saved = snapshot.position + snapshot.number
+
+    def _save(self, snapshot: Snapshot, projection: Projection) -> None:
+        view = self._encoded_view(projection)
+        self.store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode(), view)

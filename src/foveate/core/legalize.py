@@ -17,7 +17,7 @@ If the provider limits the calls of one message, the others follow in messages o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from .ids import ERASED
 from .messages import Message, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 from .rendering import Counter, Slot, reshape
+from .saved_views import Refer, SavedLegality, SavedMark
 from .server_tools import ServerBlock, closing_result, pair_key, server_blocks
 from .system_messages import OPENING, SystemMessages, last_prompt
 from .view import Entry
@@ -88,6 +89,36 @@ class Legalizer:
         twin._open_uses = self._open_uses
         twin._systems = self._systems.copy()
         return twin
+
+    def saved(self, refer: Refer, places: Mapping[int, int]) -> SavedLegality | None:
+        """Return the legal order before the last unit, to be saved; None if there is none.
+
+        `refer`: returns the reference to an entry. `places`: index of each slot, by its identity. Raises KeyError for
+        others.
+        """
+
+        def mark(unit: _Mark) -> SavedMark:
+            uses = tuple((key, places[id(slot)], block) for key, (slot, block) in unit.open_uses.items())
+            return SavedMark(unit.slot, unit.entry, uses, unit.call_ids)
+
+        if self._last is None:
+            return None
+        order = tuple([refer(entry) for entry in self._entries[: self._last.entry]])
+        return SavedLegality(order, tuple(map(mark, self._marks)), mark(self._last), tuple(self._marked))
+
+    def restore(self, saved: SavedLegality, slots: Sequence[Slot], entries: Sequence[Entry]) -> None:
+        """Continue with the legal order that was saved. `entries`: those of the slots, in the same order."""
+
+        def unit(mark: SavedMark) -> _Mark:
+            uses = {key: (slots[place], block) for key, place, block in mark.open_uses}
+            return _Mark(mark.slot, mark.entry, uses, mark.call_ids)
+
+        self._entries = list(entries)
+        self._marks, self._last, self._marked = [unit(mark) for mark in saved.marks], unit(saved.last), [*saved.marked]
+        self._taken = {id for mark in saved.marks for id in mark.call_ids} | set(saved.marked)
+        self._fresh, self._open_uses = set(), self._last.open_uses
+        self._systems = SystemMessages(self._profile, self._count)
+        self._systems.read(self._entries, 0, last_prompt(slots))
 
     def entries(self, slots: Sequence[Slot], since: int) -> tuple[Entry, ...]:
         """Return all entries of `slots`. The slots before index `since` did not change since the last call."""

@@ -42,6 +42,7 @@ from .messages import Message, Text, ToolCall
 from .originals import ReadOriginal
 from .profiles import Profile
 from .rendering import Counter, Slot, apply_edits
+from .saved_views import SavedView, plain_entry, restore_entries, saved_message, saved_order
 from .sizes import tokens_of
 from .snapshots import (
     VERSION,
@@ -709,6 +710,17 @@ class Projection:
             sorted(self._hidden_late),
         )
 
+    def saved_view(self, key: str) -> SavedView:
+        """Return what the snapshot of this moment shows. `key`: that of the profile and counter (`key_of`)."""
+        entries = self.entries()
+        messages = [saved_message(slot) for slot in self._slots if slot.span is None]
+        # With a compaction by the provider, the entries do not follow from the slots alone.
+        if not key or not entries or self._compactions or any(slot.is_recounted for slot in self._slots):
+            return SavedView("", messages)
+        shown = [slot.entry(self._profile, self._count) for slot in self._slots]
+        order = saved_order(self._slots, shown, self._legalizer.saved)
+        return SavedView(key, messages, *order) if order else SavedView("", messages)
+
     @classmethod
     def resume(
         cls,
@@ -717,19 +729,27 @@ class Projection:
         profile: Profile,
         count: Counter,
         read: ReadOriginal | None = None,
+        view: SavedView | None = None,
     ) -> Projection:
         """Return the projection of this snapshot. `rows`: the messages at `snapshot.positions()`, each used only once.
-        `read`: reads messages of which only the outline is held; None: all stay in memory.
+        `read`: reads messages of which only the outline is held; None: all stay in memory. `view`: the saved view, with
+        rows that have its messages; its entries are used if it has any.
         """
         projection = cls(profile, count, read)
         kept = {keep.position: keep for keep in snapshot.kept}
-        for row in rows:
+        saved = view.messages if view else ()
+        for index, row in enumerate(rows):
             slot = Slot(row.position, row.id, row.message, row.stamp, row.size)
             if row.position in kept:
                 keep = kept[row.position]
                 slot.edits, slot.pins = tuple((n, edit) for n, edit in keep.edits), keep.pins
                 slot.renewed, slot.stale, slot.is_late = keep.renewed, keep.stale, keep.is_late
-                slot = (slot.released(read) if read else None) or slot
+                if not saved or saved[index].message is None:
+                    slot = (slot.released(read) if read else None) or slot
+                elif saved[index].is_outline and read:
+                    slot.hold_outline(row.message, read)
+            if view and view.key:
+                slot.hold_entry(plain_entry(slot, saved[index].images, saved[index].is_result))
             projection._slots.append(slot)
             projection._hold(slot)
         projection._covers = list(snapshot.covers)
@@ -741,7 +761,19 @@ class Projection:
         projection._interrupted_at, projection._hidden_late = snapshot.interrupted, set(snapshot.hidden_late)
         projection.position, projection.number = snapshot.position, snapshot.number
         projection._current = False
+        if view and view.key:
+            projection._restore_entries(view)
         return projection
+
+    def _restore_entries(self, view: SavedView) -> None:
+        restored = restore_entries(view, self._slots)
+        legality = view.legality
+        if legality is None:
+            return
+        own = [slot.own_entry for slot in self._slots]
+        order = (own[ref] if ref >= 0 else restored[-1 - ref] for ref in legality.order)
+        self._legalizer.restore(legality, self._slots, [entry for entry in order if entry])
+        self._dirty = len(self._slots)
 
 
 def _repinned(pins: Iterable[PinnedPart], edit: Pin | Unpin) -> tuple[PinnedPart, ...]:

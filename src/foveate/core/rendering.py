@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -461,6 +461,23 @@ class Slot:
         if form not in forms:
             forms[form] = make()
         return forms[form]
+
+    @property
+    def own_entry(self) -> Entry | None:
+        """Return the entry that `entry` made; None if it made none."""
+        return None if isinstance(self._base, bool) else self._base
+
+    @property
+    def forms(self) -> Mapping[tuple[str, ...], Entry]:
+        """Return the entries that `cached_entry` made."""
+        return self._forms or {}
+
+    def hold_entry(self, entry: Entry | None, form: tuple[str, ...] = ()) -> None:
+        """Hold an entry that was made before, as the place's own entry, or as its entry of this form."""
+        if form:
+            self._forms = {**self.forms, form: entry} if entry else self._forms
+        else:
+            self._base = entry
 
     def withheld(self, profile: Profile, count: Counter) -> Entry | None:
         """Return an empty entry if the place shows nothing, so that policies know of it. Otherwise return None."""

@@ -18,6 +18,7 @@ from .edits import CALLER, Path
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried, is_directive
+from .saved_views import SavedRules
 from .server_tools import ServerBlock, follow_uses, pair_key, server_blocks
 from .system_messages import ends_in_server_result
 from .view import Entry, View
@@ -237,24 +238,25 @@ class SystemsHavePlaces(_Alone):
     breaks = "role 'system' must follow a 'user' message; role 'system' must precede an 'assistant' message"
 
     def __init__(self) -> None:
-        self._before: Entry | None = None  # the newest entry that is not a system message
+        self._begun = False  # whether there was an entry that is not a system message
+        self._may_follow = False  # whether an instruction may follow the newest one of these
         self._is_instructed = False  # whether a system message with content follows it
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
         is_system = entry.message.role == "system" and entry.kind != "note"
         if not is_system:
-            if self._is_instructed and self._before is not None and entry.message.role != "assistant":
+            if self._is_instructed and self._begun and entry.message.role != "assistant":
                 yield "follows a system message, which must come before a reply or at the end"
-            self._before, self._is_instructed = entry, False
+            self._begun, self._is_instructed = True, False
+            self._may_follow = entry.message.role != "assistant" or ends_in_server_result(entry.message)
             return
-        before = self._before
-        if profile.system_places == "any" or before is None or is_directive(entry.message, profile):
+        if profile.system_places == "any" or not self._begun or is_directive(entry.message, profile):
             return
         if profile.system_places == "first":
             yield "is a system message after the beginning"
             return
         self._is_instructed = True
-        if before.message.role == "assistant" and not ends_in_server_result(before.message):
+        if not self._may_follow:
             yield "is a system message that follows neither a user's message nor the result of a server tool"
 
 
@@ -404,6 +406,30 @@ class Checker:
             Violation(type(rule).__name__, last, problem) for rule in self._rules for problem in rule.end(newest_input)
         ]
         return self._violations + at_end
+
+    def saved(self, entries: tuple[Entry, ...]) -> SavedRules | None:
+        """Return the state of the rules at a mark in these entries, to be saved; None if they broke a rule before it.
+
+        The mark is some entries before the first one that was not checked, since edits mostly change newer entries.
+        """
+        known = _shared(self._read, entries)
+        marks = [mark for mark in self._marks if mark.read <= known - self._STEP and not mark.violations]
+        if not marks:
+            return None
+        states = tuple(
+            {name: sorted(value) if isinstance(value, set) else value for name, value in vars(rule).items()}
+            for rule in marks[-1].rules
+        )
+        return SavedRules(marks[-1].read, states)
+
+    def restore(self, saved: SavedRules, entries: tuple[Entry, ...]) -> None:
+        """Continue with the state that was saved after the first of these entries."""
+        rules = [rule() for rule in RULES]
+        for rule, state in zip(rules, saved.states, strict=True):
+            for name, value in state.items():
+                setattr(rule, name, set(value) if isinstance(value, list) else value)
+        self._read, self._rules = entries[: saved.read], rules
+        self._violations, self._marks = [], []
 
     def _return_to(self, view: tuple[Entry, ...]) -> int:
         """Return to the newest mark before the first difference. Return the number of entries read there."""

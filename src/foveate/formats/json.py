@@ -15,7 +15,7 @@ import msgspec
 from ..core.scalars import plain_scalar
 from ..errors import BadMessage
 
-__all__ = ["DEPTH", "copy_json", "dump_object", "encode", "join_body", "parse_object", "to_text"]
+__all__ = ["DEPTH", "copy_json", "decode", "dump_object", "encode", "join_body", "parse_object", "to_text"]
 
 DEPTH = 200
 """Levels of nesting that are accepted: far above real messages, far below what exhausts the stack."""
@@ -66,6 +66,11 @@ def encode(value: object) -> bytes:
             "A text holds half of a surrogate pair, which cannot be sent. "
             "Repair it first: text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
         ) from error
+
+
+def decode(body: bytes) -> Any:
+    """Return the value that `encode` wrote."""
+    return msgspec.json.decode(body)
 
 
 def copy_json(value: Any) -> Any:

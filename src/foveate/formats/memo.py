@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
 from ..core.profiles import Profile
+from ..core.saved_views import SavedGroup, long_texts
 from ..core.view import Entry
 from ..ports import Rendered
-from .json import encode
+from .json import decode, encode
 
 __all__ = ["Cut", "Memo", "Write"]
 
@@ -31,11 +32,15 @@ _STALE_MAX = 4
 """Groups that are kept although the newest view does not show them: two views may alternate."""
 
 
+_NOT_DECODED = (None,)
+
+
 class _Group(Struct, frozen=True, eq=False):
     entries: tuple[Entry, ...]
     first: bool
     """Whether the group began the view. A group there may be written differently."""
-    wires: tuple[dict[str, Any], ...]
+    wires: tuple[dict[str, Any] | None, ...]
+    """None for those that were restored: most requests need only their bytes."""
     rendered: tuple[Rendered, ...]
 
 
@@ -53,10 +58,37 @@ class Memo:
         self._ends: list[int] = []  # The end of each group among the entries.
         self._sizes: list[int] = []  # The number of wire messages up to the end of each group.
         self._known: dict[int, _Group] = {}  # By the identity of the first entry; the group keeps that entry alive.
-        self.wires: list[dict[str, Any]] = []
-        """Templates: copy them before handing them out."""
+        self._wires: list[dict[str, Any] | None] = []
+        self._undecoded = 0  # How many of the first wire messages may be missing.
         self.rendered: list[Rendered] = []
         self.bodies: list[bytes] = []
+
+    @property
+    def wires(self) -> list[dict[str, Any]]:
+        """Return the wire messages. They are templates: copy them before handing them out."""
+        wires = self._wires
+        for place in range(self._undecoded):
+            if wires[place] is None:
+                wires[place] = decode(self.bodies[place])
+        self._undecoded = 0
+        return cast("list[dict[str, Any]]", wires)
+
+    def saved(self, entries: tuple[Entry, ...], profile: Profile) -> tuple[SavedGroup, ...]:
+        """Return the groups at the beginning of a view that are known and cannot change, to be saved."""
+        if profile != self._profile:
+            return ()
+        return tuple([_saved(group) for group in self._groups[: bisect_left(self._ends, self._same(entries))]])
+
+    def restore(self, groups: Sequence[SavedGroup], entries: tuple[Entry, ...], profile: Profile) -> None:
+        """Continue with the groups that were saved. `entries`: a view that begins with their entries."""
+        self._forget(profile)
+        end = 0
+        for saved in groups:
+            start, end = end, end + saved.size
+            group = _restored(saved, entries[start:end], start)
+            self._known[id(group.entries[0])] = group
+            self._add(group, end)
+        self._entries = entries[:end]
 
     def update(self, entries: tuple[Entry, ...], profile: Profile) -> None:
         """Update `wires`, `rendered` and `bodies` for these entries."""
@@ -92,7 +124,8 @@ class Memo:
         kept = bisect_left(self._ends, same)
         wires = self._sizes[kept - 1] if kept else 0
         del self._groups[kept:], self._ends[kept:], self._sizes[kept:]
-        del self.wires[wires:], self.rendered[wires:], self.bodies[wires:]
+        self._undecoded = min(self._undecoded, wires)
+        del self._wires[wires:], self.rendered[wires:], self.bodies[wires:]
 
     def _group(self, entries: tuple[Entry, ...], start: int, profile: Profile) -> _Group:
         group = self._known.get(id(entries[0]))
@@ -106,7 +139,46 @@ class Memo:
     def _add(self, group: _Group, end: int) -> None:
         self._groups.append(group)
         self._ends.append(end)
-        self.wires.extend(group.wires)
+        self._wires.extend(group.wires)
         self.rendered.extend(group.rendered)
         self.bodies.extend([each.body for each in group.rendered])
-        self._sizes.append(len(self.wires))
+        self._sizes.append(len(self._wires))
+        if None in group.wires:
+            self._undecoded = len(self._wires)
+
+
+def _saved(group: _Group) -> SavedGroup:
+    """Return a group to be saved."""
+    texts = [encode(text) for text in long_texts(group.entries)]
+    bodies = tuple([_without(each.body, texts) for each in group.rendered])
+    if len(bodies) == 1 and group.rendered[0].entries == group.entries:
+        return SavedGroup(len(group.entries), bodies)
+    places = {id(entry): place for place, entry in enumerate(group.entries)}
+    shown = tuple([tuple([places[id(entry)] for entry in each.entries]) for each in group.rendered])
+    return SavedGroup(len(group.entries), bodies, shown)
+
+
+def _without(body: bytes, texts: Sequence[bytes]) -> tuple[bytes | int, ...]:
+    """Return a wire message with the numbers of these texts in their places, where they follow one another."""
+    pieces: list[bytes | int] = []
+    start = 0
+    for number, text in enumerate(texts):
+        at = body.find(text, start)
+        if at >= 0:
+            pieces += [body[start:at], number]
+            start = at + len(text)
+    return (*pieces, body[start:])
+
+
+def _restored(saved: SavedGroup, entries: tuple[Entry, ...], start: int) -> _Group:
+    """Return the group of these entries that was saved."""
+    texts = long_texts(entries)
+    bodies = [
+        b"".join([piece if isinstance(piece, bytes) else encode(texts[piece]) for piece in body])
+        for body in saved.bodies
+    ]
+    if len(bodies) == 1 and not saved.shown:
+        return _Group(entries, start == 0, _NOT_DECODED, (Rendered(bodies[0], entries),))
+    shown = [tuple([entries[place] for place in places]) for places in saved.shown]
+    rendered = tuple([Rendered(body, own) for body, own in zip(bodies, shown, strict=True)])
+    return _Group(entries, start == 0, (None,) * len(rendered), rendered)

@@ -6,7 +6,7 @@ To write your own, implement a protocol and pass its kit in `foveate.testing`.
 from __future__ import annotations
 
 from ..core.stamps import StampRow
-from .formats import Format, Rendered
+from .formats import Format, Rendered, RenderedCache
 from .models import Cost, CostOf, Delta, Gatherer, Model, StreamEnd, StreamingModel, TokenCounter
 from .observer import Fact, Observer
 from .store import (
@@ -75,6 +75,7 @@ __all__ = [
     "Releases",
     "RemoteBackground",
     "Rendered",
+    "RenderedCache",
     "Rewinds",
     "SavesViews",
     "SearchHit",

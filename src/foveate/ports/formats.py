@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from ..core.messages import Message
 from ..core.profiles import Profile
+from ..core.saved_views import SavedGroup
 from ..core.stamps import Stop, Usage
 from ..core.view import Entry, View
 
-__all__ = ["Format", "Rendered"]
+__all__ = ["Format", "Rendered", "RenderedCache"]
 
 
 class Format(Protocol):
@@ -69,3 +70,15 @@ class Rendered(Struct, frozen=True):
     """The keyword arguments of the SDK call."""
     entries: tuple[Entry, ...]
     """The entries of the view that the body shows."""
+
+
+class RenderedCache(Protocol):
+    """The wire messages of the newest view, which a format may keep as its attribute `memo`."""
+
+    def saved(self, entries: tuple[Entry, ...], profile: Profile) -> tuple[SavedGroup, ...]:
+        """Return the wire messages at the beginning of a view that are known and cannot change, to be saved."""
+        ...
+
+    def restore(self, groups: Sequence[SavedGroup], entries: tuple[Entry, ...], profile: Profile) -> None:
+        """Continue with the wire messages that were saved. `entries`: a view that begins with their entries."""
+        ...

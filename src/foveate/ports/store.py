@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from msgspec.structs import replace
@@ -122,8 +122,18 @@ class SavesViews(Protocol):
         """Return the newest saved (position, number, bytes) at or before `head`, on its branch or on an ancestor."""
         ...
 
-    def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
-        """Save a snapshot instead of the previous one of the branch."""
+    def save_snapshot(self, head: Head, position: int, number: int, body: bytes, view: Sequence[bytes] = ()) -> None:
+        """Save a snapshot instead of the previous one of the branch.
+
+        `view`: what its view shows, in pieces. Every erasure and every release in the tree of forks deletes it.
+        """
+        ...
+
+    def saved_view(self, head: Head, position: int, number: int) -> Iterable[bytes]:
+        """Yield the pieces of what the view of the snapshot with this position and number shows, if it was saved.
+
+        Pieces that are damaged, and all after them, are left out.
+        """
         ...
 
 
@@ -457,7 +467,8 @@ class _Completed:
 
 _EMPTY: dict[str, Callable[..., Any]] = {
     "snapshot": lambda head: None,
-    "save_snapshot": lambda head, position, number, body: None,
+    "save_snapshot": lambda head, position, number, body, view=(): None,
+    "saved_view": lambda head, position, number: (),
     "runs": lambda head: [],
     "steps": lambda head, run, after=0: [],
     "erasures": lambda head: [],

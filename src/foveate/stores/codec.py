@@ -8,11 +8,17 @@ a body with its hash.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from typing import Any, Literal
+
+import msgspec
 
 from ..errors import MissingExtra
 
-__all__ = ["Codec", "DamagedBody", "is_outline", "pack", "pack_outline", "require_codec", "unpack"]
+__all__ = ["Codec", "DamagedBody", "is_outline", "pack", "pack_outline", "pack_pieces", "require_codec", "unpack"]
 
 Codec = Literal["zlib", "zstd"]
 
@@ -62,6 +68,15 @@ def pack(body: bytes, codec: Codec = "zlib") -> bytes:
     else:
         packed = _ZLIB + zlib.compress(body, 6)
     return packed if len(packed) <= len(body) else _RAW + body
+
+
+def pack_pieces(pieces: Sequence[bytes], codec: Codec = "zlib") -> bytes:
+    """Return the stored form of the pieces of a saved view, each of which is packed alone.
+
+    They are packed with zstd if it is installed, which unpacks four times as fast.
+    """
+    best: Codec = "zstd" if _find_zstd() else codec
+    return msgspec.msgpack.encode([pack(piece, best) for piece in pieces])
 
 
 def pack_outline(body: bytes, codec: Codec = "zlib") -> bytes:
@@ -115,12 +130,17 @@ def require_codec(codec: Codec) -> None:
 
 
 def _zstd() -> Any:
-    """Return the zstd module of Python 3.14 or newer, else the `zstandard` package."""
-    try:
-        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        try:
-            import zstandard as zstd  # type: ignore[import-not-found, unused-ignore]
-        except ImportError as error:
-            raise MissingExtra("A body compressed with zstd", "zstd") from error
-    return zstd
+    """Return a zstd module. Raises MissingExtra if there is none."""
+    module = _find_zstd()
+    if module is None:
+        raise MissingExtra("A body compressed with zstd", "zstd")
+    return module
+
+
+@cache
+def _find_zstd() -> Any:
+    """Return the zstd module of Python 3.14 or newer, the same module for older versions, or `zstandard`."""
+    for name in ("compression.zstd", "backports.zstd", "zstandard"):
+        with suppress(ImportError):
+            return import_module(name)
+    return None

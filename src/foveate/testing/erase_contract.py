@@ -72,7 +72,7 @@ def told(store: Database) -> tuple[Head, Head, Head]:
     head = edited(store, head, Replace(Target(seven, (0,)), (Text("[a farewell]"),)), Hide(Target(asked)))
     kept = SlotState(3, [(1, Replace(Target(three, (0,)), (Text(f"[{WORD} is cleared]"),)))])
     shot = Snapshot(VERSION, 4, 1, [(1, 4)], [kept], [], Facts())
-    store.save_snapshot(head, 4, 1, shot.encode())
+    store.save_snapshot(head, 4, 1, shot.encode(), [WORD.encode()])
 
     store.put_run(head, AgentRun("r1", "me", "one", "hello", result=LONG[:60] + "…", begun=1))
     store.put_step(head, AgentRunStep("r1", 1, "model", message=asked, turn=1))
@@ -124,6 +124,12 @@ class EraseContract(BaseContract):
         assert [store.verify(head) for head in now] == [[], [], []]
         assert [store.find_residue(head) for head in now] == [(3, []), (1, []), (0, [])]
         assert store.erasures(now[2]) == [done]
+
+    def test_erasing_deletes_the_saved_views_of_the_tree(self, store: Database) -> None:
+        head, _, _ = told(store)
+        assert list(store.saved_view(head, 4, 1)) == [WORD.encode()]
+        store.erase(head, [(1, 1)], keep_shown=True)
+        assert list(store.saved_view(store.open("acme", "one"), 4, 1)) == []
 
     def test_erased_message_leaves_place_and_hash(self, store: Database) -> None:
         head, _, _ = told(store)
@@ -186,9 +192,9 @@ class EraseContract(BaseContract):
             store.commit(head, *record_after(head))
         with pytest.raises(ConflictError, match="erased"):
             store.commit(fork, *record_after(fork))
-        store.save_snapshot(head, 4, 1, b"a view from before")
+        store.save_snapshot(head, 4, 1, b"a view from before", [b"a view from before"])
         now = store.open("acme", "one")
-        assert store.snapshot(now) is None
+        assert (store.snapshot(now), list(store.saved_view(now, 4, 1))) == (None, [])
         store.save_snapshot(now, 4, 1, b"a view")
         assert store.snapshot(now) == (4, 1, b"a view")
         assert store.commit(now, *record_after(now)).number == now.number + 1

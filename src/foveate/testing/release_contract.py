@@ -69,6 +69,13 @@ class ReleaseContract(BaseContract):
         assert (store.verify(head), store.find_residue(head)) == ([], (0, []))
         assert store.stamps(head, 3, 3)[0].size < 300
 
+    def test_release_deletes_the_saved_view(self, store: Database) -> None:
+        head = self._asked(store)
+        store.save_snapshot(head, 3, 0, b"a snapshot", [LONG.encode()])
+        head = released(store, head, 3)
+        assert store.snapshot(head) == (3, 0, b"a snapshot")
+        assert list(store.saved_view(head, 3, 0)) == []
+
     def test_conversation_goes_on_after_a_release(self, store: Database) -> None:
         head = released(store, self._asked(store), 3)
         head = append(store, head, chain([user("thanks")], head))

@@ -216,6 +216,25 @@ class ViewContract(BaseContract):
         assert store.snapshot(near) == (5, 0, b"of near")
         assert store.snapshot(head) == (4, 0, b"of one")
 
+    def test_saved_view_is_read_with_its_snapshot(self, store: Database) -> None:
+        head, _ = self._talk(store, 5)
+        store.save_snapshot(head, 3, 0, b"early", [b"one", b"two" * 5000])
+        store = self._again(store)
+        assert list(store.saved_view(head, 3, 0)) == [b"one", b"two" * 5000]
+        assert (list(store.saved_view(head, 4, 0)), list(store.saved_view(head, 3, 1))) == ([], [])
+        store.save_snapshot(head, 5, 0, b"late", [b"three"])
+        assert (list(store.saved_view(head, 3, 0)), list(store.saved_view(head, 5, 0))) == ([], [b"three"])
+        store.save_snapshot(head, 5, 0, b"again")
+        assert list(store.saved_view(head, 5, 0)) == []
+
+    def test_fork_uses_the_saved_view_it_came_by(self, store: Database) -> None:
+        head, _ = self._talk(store, 6)
+        store.save_snapshot(head, 4, 0, b"of one", [b"a view"])
+        near = store.fork(head, "near", 5, 0)
+        assert list(store.saved_view(near, 4, 0)) == [b"a view"]
+        store.save_snapshot(near, 5, 0, b"of near", [b"near"])
+        assert (list(store.saved_view(near, 5, 0)), list(store.saved_view(head, 5, 0))) == ([b"near"], [])
+
     def test_snapshot_of_another_store_is_refused(self, store: Database) -> None:
         with pytest.raises(NoSuchConversation):
             store.save_snapshot(Head("acme", "two", 77, 1), 0, 0, b"")

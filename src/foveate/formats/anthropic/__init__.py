@@ -34,6 +34,11 @@ class Anthropic:
     def __init__(self) -> None:
         self._memo = Memo(cut, write_view)
 
+    @property
+    def memo(self) -> Memo:
+        """Return the cache of the newest view's wire messages."""
+        return self._memo
+
     def group(self, items: Sequence[object]) -> Sequence[object]:
         """Return the list itself: each wire message is read alone."""
         return items

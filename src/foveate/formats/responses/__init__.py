@@ -41,6 +41,11 @@ class Responses:
         self._starts: set[str] = set()
         """Keys of the first item of each known response. An item with one of them begins a message."""
 
+    @property
+    def memo(self) -> Memo:
+        """Return the cache of the newest view's wire messages."""
+        return self._memo
+
     def group(self, items: Sequence[object]) -> list[object]:
         """Return a caller's list with the items of each response as one response object, for `parse`."""
         return group(items, self._starts)

@@ -137,6 +137,9 @@ class MemoryStore(MemoryCatalog):
                 if number in steps:
                     steps[number] = replace(steps[number], output=RELEASED)
             branch.words = MemoryWords()
+            for (tenant, root, _), other in self._branches.items():
+                if (tenant, root) == (head.tenant, head.root):
+                    other.view = None
             return after
 
     def commit_all(self, head: Head, records: Sequence[tuple[str, Record]]) -> Head:
@@ -245,12 +248,20 @@ class MemoryStore(MemoryCatalog):
             # Of two at one point the first: it is from the nearer branch.
             return max(usable, key=lambda saved: saved[:2], default=None)
 
-    def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
+    def saved_view(self, head: Head, position: int, number: int) -> Sequence[bytes]:
+        with self._lock:
+            branch, _ = self._current(head)
+            lenders = (self._branches[head.tenant, head.root, shared.branch] for shared in reversed(branch.lineage))
+            views = (each.view for each in (branch, *lenders))
+            return next((saved[2] for saved in views if saved and saved[:2] == (position, number)), ())
+
+    def save_snapshot(self, head: Head, position: int, number: int, body: bytes, view: Sequence[bytes] = ()) -> None:
         check_point(head, position, number)
         with self._lock:
             branch, now = self._current(head)
             if now.erased == head.erased:  # Else it may contain text that was erased since.
                 branch.snapshot = position, number, body
+                branch.view = (position, number, tuple(view)) if view else None
 
     def names(self, tenant: str) -> list[str]:
         with self._lock:

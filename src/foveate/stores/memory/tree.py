@@ -73,6 +73,7 @@ class MemoryBranch(Struct):
     journal: list[tuple[str, Record]]
     lineage: lineage.Lineage = ()
     snapshot: tuple[int, int, bytes] | None = None
+    view: tuple[int, int, tuple[bytes, ...]] | None = None
     words: MemoryWords = field(default_factory=MemoryWords)
 
 
@@ -158,6 +159,7 @@ class MemoryTree:
             ]
             branch.journal = [(id, records.get(id, record)) for id, record in branch.journal]
             branch.words = MemoryWords()
+            branch.view = None
             if not keep_snapshots:
                 branch.snapshot = None
         for number, body in data.snapshots.items():

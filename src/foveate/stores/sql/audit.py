@@ -189,3 +189,8 @@ def _snapshot(session: Session, now: Head) -> Iterator[Finding]:
             yield Finding(
                 "snapshot", "it does not match its hash; it will be left unused, and the next one replaces it"
             )
+    for digest, stored in session.rows(sql.SAVED_VIEWS, key(now)):
+        if not are_bytes(digest, stored) or ids.body_hash(stored) != digest.hex():
+            yield Finding(
+                "saved view", "it does not match its hash; it will be left unused, and the next one replaces it"
+            )

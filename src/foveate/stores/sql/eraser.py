@@ -43,6 +43,7 @@ _TABLES = (
     "body",
     "record",
     "snapshot",
+    "saved_view",
     "indexed",
     "said",
     "run",
@@ -285,6 +286,7 @@ class Eraser:
             if many:
                 session.each(statement, many)
         self._write_snapshots(session, head, collected)
+        session.rows(sql.DROP_VIEWS, tree)
 
     def _write_snapshots(self, session: Session, head: Head, collected: _Collected) -> None:
         for branch, hash in session.rows(sql.SNAPSHOT_HASHES, (head.tenant, head.root)):

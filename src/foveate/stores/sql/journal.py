@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from ...core import ids
 from ...core.edits import Record
+from ...errors import MissingExtra
 from ...ports import Head
 from ..checks import check_not_behind, check_point, check_record, commit_conflict
-from ..codec import Codec, DamagedBody, pack, unpack
+from ..codec import Codec, DamagedBody, pack, pack_pieces, unpack
 from . import statements as sql
 from .driver import Driver, Session
 from .rows import are_bytes, changes_query, check_changes, current, key, read_branch, read_records
@@ -87,9 +90,21 @@ class Journal:
 
         return self._driver.read(work)
 
-    def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
+    def saved_view(self, head: Head, position: int, number: int) -> Iterator[bytes]:
+        def work(session: Session) -> tuple[Any, Any] | None:
+            _, family = current(session, head, self._place)
+            for branch in [head.branch, *(shared.branch for shared in reversed(family))]:
+                for digest, stored in session.rows(sql.SAVED_VIEW, (*key(head, branch), position, number)):
+                    return digest, stored
+            return None
+
+        row = self._driver.read(work)
+        return unpack_pieces(*row) if row else iter(())
+
+    def save_snapshot(self, head: Head, position: int, number: int, body: bytes, view: Sequence[bytes] = ()) -> None:
         check_point(head, position, number)
         stored = bytes.fromhex(ids.body_hash(body)), pack(body, self._codec)
+        packed = pack_pieces(view, self._codec)
 
         def work(session: Session) -> None:
             current(session, head, self._place)
@@ -97,6 +112,11 @@ class Journal:
                 sql.LOCK_IF_NOT_ERASED, (*key(head), head.erased)
             ):  # Else it may contain text that was erased since.
                 session.rows(sql.SAVE_SNAPSHOT, (*key(head), position, number, *stored))
+                if view:
+                    digest = bytes.fromhex(ids.body_hash(packed))
+                    session.rows(sql.SAVE_VIEW, (*key(head), position, number, digest, packed))
+                else:
+                    session.rows(sql.DROP_VIEW, key(head))
 
         self._driver.write(work)
 
@@ -110,3 +130,15 @@ def _intact(digest: Any, stored: Any) -> bytes | None:
     except DamagedBody:
         return None
     return body if ids.body_hash(body) == digest.hex() else None
+
+
+def unpack_pieces(digest: Any, stored: Any) -> Iterator[bytes]:
+    """Yield the pieces of a saved view; none if they are damaged, or packed with zstd and it is not installed.
+
+    The hash is that of the stored bytes, which are a tenth of the view.
+    """
+    if not are_bytes(digest, stored) or ids.body_hash(stored) != digest.hex():
+        return
+    with suppress(DamagedBody, MissingExtra, msgspec.MsgspecError):
+        for piece in msgspec.msgpack.decode(stored, type=list[bytes]):
+            yield unpack(piece)

@@ -8,6 +8,7 @@ checksum of its file. A database is migrated when it is opened.
 from __future__ import annotations
 
 import re
+from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
 
@@ -21,7 +22,7 @@ from .driver import Dialect, Driver, Session
 __all__ = ["TABLES", "Migration", "SchemaVersion", "bring_up_to_date", "migrations", "schema_version"]
 
 TABLES = {
-    *("conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said"),
+    *("conversation", "tree", "branch", "message", "body", "record", "snapshot", "saved_view", "indexed", "said"),
     *("run", "step", "action", "binding", "prompt", "erasure", "claim"),
 }
 """The tables of foveate, without the table of migrations. Each has a column `root`."""
@@ -59,6 +60,11 @@ def schema_version(driver: Driver) -> SchemaVersion:
 
 def migrations(dialect: Dialect = "sqlite") -> list[Migration]:
     """Return the migrations in this package for one kind of database, in order."""
+    return list(_migrations(dialect))
+
+
+@cache  # Every opening of a database compares them.
+def _migrations(dialect: Dialect) -> list[Migration]:
     folder = files(__package__).joinpath("migrations")
     texts = {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in folder.iterdir()}
     return [

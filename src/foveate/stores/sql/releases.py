@@ -62,6 +62,7 @@ class Releases:
                         large.add(hash)
                     if step := step_released(record, id.hex(), wire.decode_stamp(stamp)):
                         session.rows(sql.ERASE_STEP, (None, output, None, now.tenant, now.root, *step))
+            session.rows(sql.DROP_VIEWS, (now.tenant, now.root))
             if large:
                 large.difference_update(hash for _, hash in tree.large())
                 session.each(sql.DROP_BODY, [(now.tenant, now.root, hash) for hash in sorted(large)])

@@ -93,6 +93,15 @@ SAVE_SNAPSHOT = """
     ON CONFLICT (tenant, root, branch) DO UPDATE
     SET position = excluded.position, number = excluded.number, hash = excluded.hash, body = excluded.body"""
 
+SAVED_VIEW = f"SELECT hash, body FROM saved_view WHERE {_KEY} AND position = ? AND number = ?"
+SAVED_VIEWS = f"SELECT hash, body FROM saved_view WHERE {_KEY}"
+SAVE_VIEW = """
+    INSERT INTO saved_view (tenant, root, branch, position, number, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, root, branch) DO UPDATE
+    SET position = excluded.position, number = excluded.number, hash = excluded.hash, body = excluded.body"""
+DROP_VIEW = f"DELETE FROM saved_view WHERE {_KEY}"
+DROP_VIEWS = "DELETE FROM saved_view WHERE tenant = ? AND root = ?"
+
 # -------------------------------------------------------------------------------------------------------- erasing
 
 # No other writer adds a branch, appends, commits or indexes in this tree until the transaction ends.

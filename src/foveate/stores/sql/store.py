@@ -7,7 +7,7 @@ expects to find, and writes nothing if it finds something else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
 from ...core.catalog import Action, Binding, Prompt
@@ -152,8 +152,11 @@ class SqlStore:
     def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:
         return self._journal.snapshot(head)
 
-    def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
-        self._journal.save_snapshot(head, position, number, body)
+    def save_snapshot(self, head: Head, position: int, number: int, body: bytes, view: Sequence[bytes] = ()) -> None:
+        self._journal.save_snapshot(head, position, number, body, view)
+
+    def saved_view(self, head: Head, position: int, number: int) -> Iterable[bytes]:
+        return self._journal.saved_view(head, position, number)
 
     # ------------------------------------------------------------------------------------------------- runs and locks
 

@@ -1,0 +1,302 @@
+"""A conversation that opens with a saved view equals one that reads its messages, and reads none of them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from together.mechanisms import MECHANISMS, summarizer
+
+from foveate import BadInput, Conversation, FoveateError, Message, Options, Text, open_conversation
+from foveate.core import saved_views
+from foveate.core.edits import Replace, Span, Summarize, Target
+from foveate.core.messages import Media
+from foveate.core.rules import Checker
+from foveate.ports import Head
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import answer, calls, user
+from foveate.testing.strategies import edits, histories
+
+from .memory_state import differences, known, projected
+
+FORMATS = ("openai", "anthropic", "openai_responses", "gemini")
+MODELS = {"openai": "", "anthropic": "claude-opus-5-5", "openai_responses": "gpt-6", "gemini": "gemini-3.2-pro"}
+
+
+class Rowwise:
+    """A store that returns no saved views, so that messages are read one by one."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def saved_view(self, head: Head, position: int, number: int) -> Iterable[bytes]:
+        return ()
+
+
+class Counting:
+    """A store that counts the messages that are read."""
+
+    def __init__(self, store: Any) -> None:
+        self._store, self.read = store, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def get_many(self, head: Head, positions: Sequence[int]) -> Any:
+        self.read += len(positions)
+        return self._store.get_many(head, positions)
+
+    def messages(self, head: Head, first: int, last: int) -> Any:
+        rows = self._store.messages(head, first, last)
+        self.read += len(rows)
+        return rows
+
+
+def opened(store: Any, provider: str = "openai", policy: Any = "none", *, model: str | None = None) -> Conversation:
+    return open_conversation(
+        "c",
+        store=store,
+        format=provider,
+        model=MODELS[provider] if model is None else model,
+        window=3_000 if policy == "all" else 100_000,
+        policy=tuple(MECHANISMS[name]() for name in MECHANISMS) if policy == "all" else policy,
+        summarizer=summarizer,
+        options=Options(background=False, clock=lambda: 1_000),
+    )
+
+
+def body(chat: Conversation) -> bytes:
+    try:
+        return chat.body()
+    except (BadInput, FoveateError) as error:
+        return str(error).encode()
+
+
+def prompt(chat: Conversation) -> Any:
+    try:
+        return chat.prompt()
+    except (BadInput, FoveateError) as error:
+        return str(error)
+
+
+def talk(chat: Conversation, turns: int = 20) -> None:
+    chat.append("Look into it.")
+    for n in range(turns):
+        chat.prepare()
+        chat.record(calls(f"a{n}", f"b{n}", text=f"I look at {n}."))
+        chat.append([answer(f"a{n}", f"line {n}\n" * 30), answer(f"b{n}", "Nothing.")])
+
+
+@pytest.mark.parametrize("provider", FORMATS)
+@settings(max_examples=settings.default.max_examples * 2, phases=[Phase.generate])
+@given(history=histories(), later=histories(max_size=4), policy=st.sampled_from(["none", "all"]), data=st.data())
+def test_view_from_the_blob_equals_the_one_from_rows(
+    provider: str, history: list[Message], later: list[Message], policy: str, data: st.DataObject
+) -> None:
+    """Also after more messages and edits, which return to states in the middle of what was saved."""
+    store = MemoryStore()
+    chat = opened(store, provider, policy)
+    for message in history:
+        with suppress(FoveateError):
+            chat.append(message)
+        if data.draw(st.integers(0, 3)) == 0:
+            body(chat)
+        if data.draw(st.integers(0, 5)) == 0:
+            for edit in data.draw(edits([row.id for row in chat.history()], max_size=2)):
+                with suppress(FoveateError):
+                    chat.edit(edit)
+    chat._agent.save_snapshot()
+    again, rowwise = opened(store, provider, policy), opened(Rowwise(store), provider, policy)
+    assert differences(known(again), known(rowwise)) == {}
+    assert (body(again), prompt(again)) == (body(rowwise), prompt(rowwise))
+    again.refresh()
+    for step in range(4):
+        with suppress(FoveateError):
+            if step == 0:
+                again.append(later)
+            else:
+                again.edit(data.draw(edits([row.id for row in again.history()], max_size=2)))
+        rowwise = opened(Rowwise(store), provider, policy)
+        assert differences(projected(state_of(again)), projected(state_of(rowwise))) == {}
+        assert rendered(again) == rendered(rowwise)
+
+
+def state_of(chat: Conversation) -> Any:
+    return chat._session.state.projection
+
+
+def rendered(chat: Conversation) -> list[bytes]:
+    return [message.body for message in chat.format.rendered(chat.view, profile=chat._agent.profile)]
+
+
+@pytest.mark.parametrize("provider", FORMATS)
+def test_saved_states_are_used(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No message is read, no rule reads an old entry, and no old message is written again."""
+    store = Counting(MemoryStore())
+    chat = opened(store, provider)
+    talk(chat, 40)
+    before = chat.body()
+    chat._agent.save_snapshot()
+    store.read = 0
+    checked: list[int] = []
+    check = Checker.check
+
+    def counted(checker: Checker, entries: Any, newest_input: int = 0) -> Any:
+        checked.append(len(entries) - len(checker._read))
+        return check(checker, entries, newest_input)
+
+    monkeypatch.setattr(Checker, "check", counted)
+    again = opened(store, provider)
+    memo = again.format.memo  # type: ignore[attr-defined]
+    write, written = memo._write, []
+    memo._write = lambda entries, start, profile: written.append(len(entries)) or write(entries, start, profile)
+    assert again.body() == before
+    assert store.read <= 1  # The newest message links the chain.
+    assert max(checked) <= 32
+    assert sum(written) <= 4
+
+
+def test_edit_near_the_end_works_out_only_the_end_again() -> None:
+    store = MemoryStore()
+    chat = opened(store)
+    talk(chat, 40)
+    chat._agent.save_snapshot()
+    again = opened(store)
+    before = again.view.entries
+    result = before[-2].id
+    again.edit(Replace(Target(result, (0,)), (Text("[done]"),)))
+    after = again.view.entries
+    assert [a is b for a, b in zip(before, after, strict=True)].count(False) == 1
+
+
+def test_states_of_another_model_are_not_used() -> None:
+    store = MemoryStore()
+    chat = opened(store, "anthropic", model="claude-opus-5-5")
+    talk(chat)
+    chat._agent.save_snapshot()
+    counting = Counting(store)
+    other = opened(counting, "openai", model="")
+    assert counting.read <= 1  # The messages are the same for each model.
+    assert other.body() == opened(Rowwise(store), "openai", model="").body()
+
+
+def blob(chat: Conversation) -> list[bytes]:
+    head = chat._agent.head
+    number, position = head.number, head.position
+    return list(chat._session.state.store.saved_view(head, position, number))
+
+
+@pytest.mark.parametrize("damage", ["version", "cut", "noise", "fewer", "none"])
+def test_blob_that_does_not_fit_is_ignored(damage: str) -> None:
+    store = MemoryStore()
+    chat = opened(store)
+    talk(chat)
+    chat._agent.save_snapshot()
+    pieces = blob(chat)
+    assert len(pieces) == 2
+    head = msgspec.msgpack.decode(pieces[0])
+    head[0] = saved_views.VERSION + 1
+    broken = {
+        "version": [msgspec.msgpack.encode(head), *pieces[1:]],
+        "cut": [pieces[0], pieces[1][:-9]],
+        "noise": [pieces[0], b"\xc1" * 40],
+        "fewer": pieces[:1],
+        "none": [],
+    }[damage]
+    found = store.snapshot(chat._agent.head)
+    assert found is not None
+    store.save_snapshot(chat._agent.head, *found, broken)
+    counting = Counting(store)
+    again = opened(counting)
+    assert counting.read >= len(chat)
+    assert differences(known(again), known(chat), without=("view", "plan")) == {}
+
+
+def test_blob_of_another_conversation_is_not_believed() -> None:
+    """The newest message must be the one at the tip of the chain."""
+    store = MemoryStore()
+    chat = opened(store)
+    talk(chat)
+    chat._agent.save_snapshot()
+    head = chat._agent.head
+    pieces = [piece.replace(head.tip.encode(), b"0" * 40) for piece in blob(chat)]
+    found = store.snapshot(head)
+    assert found is not None
+    store.save_snapshot(head, *found, pieces)
+    assert opened(store).body() == chat.body()
+    assert opened(store).view.entries[-1].id == head.tip
+
+
+def test_large_message_is_left_to_the_store() -> None:
+    store = Counting(MemoryStore())
+    chat = opened(store)
+    chat.append([user("See."), Message("user", (Media("image/png", "base64", "A" * 100_000),)), user("Well?")])
+    chat._agent.save_snapshot()
+    assert sum(map(len, blob(chat))) < 5_000
+    store.read = 0
+    again = opened(store)
+    assert store.read == 1
+    assert again.body() == chat.body()
+
+
+def rows(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM saved_view").fetchone()
+        return int(count)
+
+
+WORD = "pomegranate"
+
+
+def in_files(folder: Path) -> bool:
+    return any(WORD.encode() in path.read_bytes() for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("way", ["erase", "erase the summary", "release", "retention"])
+def test_erased_text_is_in_no_saved_view(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces are stored without compression here, so that the word is found in the pages of the file."""
+    monkeypatch.setattr(
+        "foveate.stores.sql.journal.pack_pieces",
+        lambda pieces, codec: msgspec.msgpack.encode([b"\x00" + piece for piece in pieces]),
+    )
+    with SqliteStore(tmp_path / "c.db", search=False) as store:
+        chat = opened(store)
+        chat.append("Look into it.")
+        chat.prepare()
+        chat.record(calls("a"))
+        chat.append(answer("a", f"a {WORD}, and much else. " * 9))
+        chat.append("Well?")
+        if way == "erase the summary":
+            ids = [row.id for row in chat.history()]
+            chat.edit(Summarize(Span(ids[1], ids[2]), f"It was a {WORD}."))
+        chats = [chat]
+        if way != "release":  # What a fork shares is not released.
+            chats.append(chat.fork("other"))
+            chats[1].append("And?")
+        for each in chats:
+            each.body()
+            each._agent.save_snapshot()
+        assert (rows(tmp_path / "c.db"), in_files(tmp_path)) == (len(chats), True)
+        if way == "retention":
+            chat.privacy.apply_retention({"all": "0 turns, even shown"})
+        elif way == "release":
+            chat.edit(Replace(Target(chat.history()[2].id, (0, 0)), (Text("[gone]"),), keeps_original=False))
+        else:
+            chat.privacy.erase("m3")
+        assert rows(tmp_path / "c.db") == 0
+        store.vacuum()
+        assert not in_files(tmp_path)
+        before = chat.body()
+    with SqliteStore(tmp_path / "c.db", search=False) as store:
+        assert opened(store).body() == before
