@@ -161,6 +161,21 @@ def test_changed_text_in_a_snapshot_is_found(tmp_path: Path) -> None:
         assert one.findings == (Finding("snapshot", "its edit 2 differs from the journal"),)
 
 
+def test_changed_text_in_a_saved_view_is_found() -> None:
+    store = MemoryStore()
+    with foveate.open_conversation("one", store=store, window=32_000) as chat:
+        chat.append([user("Where is it?"), assistant("In Oslo."), user("Thanks.")])
+        chat._agent.save_snapshot()
+        head = chat._agent.head
+    saved = store.snapshot(head)
+    assert saved is not None
+    pieces = list(store.saved_view(head, *saved[:2]))
+    assert (verify_view(store, head), b"Oslo" in pieces[1]) == ([], True)
+    store.save_snapshot(head, *saved, [piece.replace(b"Oslo", b"Rome") for piece in pieces])
+    (one,) = verify_all(store)
+    assert one.findings == (Finding("saved view", "its message 2 differs from the stored one"),)
+
+
 def test_view_of_another_version_is_left_alone(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "chat.db") as store:
         head = store.open("", "one")

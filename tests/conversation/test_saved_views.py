@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
@@ -250,9 +251,45 @@ def test_large_message_is_left_to_the_store() -> None:
     assert again.body() == chat.body()
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_closing_saves_what_is_new(is_async: bool) -> None:
+    store = MemoryStore()
+    chat = opened(store)
+    talk(chat, 30)
+    if is_async:
+        asyncio.run(chat.aio.close())
+    else:
+        chat.close()
+    counting = Counting(store)
+    assert opened(counting).body() == chat.body()
+    assert counting.read == 0
+
+
+def test_closing_saves_nothing_if_little_is_new() -> None:
+    store = MemoryStore()
+    with opened(store) as chat:
+        talk(chat, 30)
+    head = chat._agent.head
+    with opened(store) as chat:
+        chat.append("More.")
+    with opened(store) as chat:
+        chat.body()
+    found = store.snapshot(chat._agent.head)
+    assert found is not None
+    assert found[:2] == (head.position, head.number)
+
+
+def test_closing_fails_quietly_if_the_store_does() -> None:
+    store = MemoryStore()
+    chat = opened(store)
+    talk(chat, 30)
+    store.close()
+    chat.close()
+
+
 def rows(path: Path) -> int:
     with closing(sqlite3.connect(path)) as connection:
-        (count,) = connection.execute("SELECT count(*) FROM saved_view").fetchone()
+        (count,) = connection.execute("SELECT count(view_body) FROM snapshot").fetchone()
         return int(count)
 
 

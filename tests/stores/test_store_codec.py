@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,8 +69,27 @@ def test_zstd_is_written_where_asked_for_and_always_read(tmp_path: Path) -> None
         assert store.messages(head, 1, 2) == rows
 
 
-def test_missing_zstd_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    monkeypatch.setitem(sys.modules, "compression", None)
+@pytest.fixture
+def without_zstd(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("compression", "compression.zstd", "backports.zstd", "zstandard"):
+        monkeypatch.setitem(sys.modules, name, None)
+    codec._find_zstd.cache_clear()
+    yield
+    codec._find_zstd.cache_clear()
+
+
+@pytest.mark.usefixtures("without_zstd")
+def test_missing_zstd_names_the_extra(tmp_path: Path) -> None:
     with pytest.raises(MissingExtra, match=r"foveate\[zstd\]"):
         SqliteStore(tmp_path / "chat.db", codec="zstd")
+
+
+def test_saved_view_packed_with_zstd_is_left_unused_without_it(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    with SqliteStore(tmp_path / "chat.db") as store:
+        head = store.open("acme", "one")
+        store.save_snapshot(head, 0, 0, b"small", [b"long " * 9_000])
+        assert [len(piece) for piece in store.saved_view(head, 0, 0)] == [45_000]
+        request.getfixturevalue("without_zstd")
+        assert list(store.saved_view(head, 0, 0)) == []
+        store.save_snapshot(head, 0, 0, b"small", [b"long " * 9_000])
+        assert [len(piece) for piece in store.saved_view(head, 0, 0)] == [45_000]

@@ -37,6 +37,7 @@ SCHEMAS = {
     "0008_prompt_models": "2de95ae9797e8882fdbc296079903f37ec5fb092",
     "0009_last_activity": "acfd8331cedf6460f29b50b6a16d0b98ee2a20c5",
     "0010_word_runs": "d6ecabdbacd81b33211e934bc5d5eda317dcf3a1",
+    "0011_saved_views": "b6dc15c03a4412991dbd7b9d2456d1c4212100cb",
 }
 """Every migration and its checksum."""
 IN_POSTGRES = {**SCHEMAS, "0006_words_by_tree": "455eea618b3b9d305c66891ebd8e66f4c8a0d866"}

@@ -312,6 +312,7 @@ class AsyncConversation:
         tasks = [task for task in self._session.prefetch.close() if isinstance(task, asyncio.Future)]
         if tasks:  # So that no loop ends with a task that does not know of its cancellation yet.
             await asyncio.wait(tasks, timeout=_GRACE)
+        await asyncio.to_thread(self._session.save_at_close)
         if self.sync._owns_store:
             await asyncio.to_thread(self._session.state.store.close)
 

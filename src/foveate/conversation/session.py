@@ -140,6 +140,14 @@ class Session:
         self.lock.release()
         return False
 
+    def save_at_close(self) -> None:
+        """Save a snapshot if much is new. Does nothing while another thread uses the conversation."""
+        if self.lock.try_acquire(0):
+            try:
+                self.state.save_at_close()
+            finally:
+                self.lock.release()
+
     # --------------------------------------------------------------------------------------------------------- edits
 
     def edit(self, edits: Sequence[Edit], author: str = "edit") -> Receipt:

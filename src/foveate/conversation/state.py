@@ -47,6 +47,10 @@ _CALLS = 64
 """Calls whose model and estimate are kept for usage that is reported late."""
 _SNAPSHOT_INTERVAL = 256
 """Messages and edits after which a snapshot is due, at least."""
+_CLOSING_INTERVAL = 64
+"""Messages and edits after which closing saves a snapshot, at least."""
+_CLOSING_SHARE = 8
+"""Closing saves a snapshot if this part of the view is new, so that a save costs a fixed time for each new message."""
 _LONG_GAP = 4_096
 """Messages since a snapshot above which they are read in pieces."""
 
@@ -98,6 +102,7 @@ class State:
         self._prepared: tuple[Entry, ...] | None = None  # entries of the view that was prepared last
         self._branch: int | None = None  # branch that the projection shows
         self._erased = 0  # newest erasure that the projection reflects
+        self._has_written = False
         self._saved = 0  # position + number at the last snapshot
         self._seen: Head  # ends of the chains that the projection shows
 
@@ -493,6 +498,7 @@ class State:
 
         The write is stored in any case, so a StoreError is logged; the next call repeats the work.
         """
+        self._has_written = True
         try:
             if follow is not None:
                 follow()
@@ -500,6 +506,15 @@ class State:
                 self.save_snapshot()
         except StoreError as error:
             _log.warning("%s: stored, but the work after it is left to the next call: %s", self.head.name, error)
+
+    def save_at_close(self) -> None:
+        """Save a snapshot if this conversation wrote much since the last one, so that the next opening is fast.
+
+        A failure costs time at the next opening, and no data.
+        """
+        seen = self.projection.position + self.projection.number
+        if self._has_written and seen - self._saved >= max(_CLOSING_INTERVAL, len(self.projection) // _CLOSING_SHARE):
+            self._save_quietly(self.projection)
 
     def appended(self, last: StoredMessage) -> None:
         """Note that the head and the projection now end with this row."""
@@ -515,7 +530,7 @@ class State:
         twin.forget()
         snapshot = twin.snapshot()
         try:
-            self._save(snapshot, projection)
+            self._save(self._store, snapshot, projection)
         except StoreError:
             return
         self._saved = snapshot.position + snapshot.number
@@ -524,9 +539,9 @@ class State:
         """Save the projection, so that the next process that opens this reads only what is visible."""
         self.projection.forget()
         snapshot = self.projection.snapshot()
-        self._save(snapshot, self.projection)
+        self._save(self.store, snapshot, self.projection)
         self._saved = snapshot.position + snapshot.number
 
-    def _save(self, snapshot: Snapshot, projection: Projection) -> None:
+    def _save(self, store: Database, snapshot: Snapshot, projection: Projection) -> None:
         view = self._encoded_view(projection)
-        self.store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode(), view)
+        store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode(), view)

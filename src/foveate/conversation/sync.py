@@ -513,9 +513,12 @@ class Conversation:
     def close(self) -> None:
         """Close the store, if this conversation opened it. Everything appended is stored already.
 
+        If much is new, a snapshot is saved, so that the next opening is fast.
+
         A summary that is being written in the background is given up without waiting for it.
         """
         self._session.prefetch.close()
+        self._session.save_at_close()
         if self._owns_store:
             self._session.state.store.close()
 

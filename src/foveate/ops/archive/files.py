@@ -12,6 +12,7 @@ import secrets
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -160,12 +161,8 @@ def _sync(path: Path) -> None:
 
 
 def _zstd() -> Any:
-    """Return the zstd module of Python 3.14 or newer, else the `zstandard` package."""
-    try:
-        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        try:
-            import zstandard as zstd  # type: ignore[import-not-found, unused-ignore]
-        except ImportError as error:
-            raise MissingExtra("A file that is compressed with zstd", "zstd") from error
-    return zstd
+    """Return the zstd module of Python 3.14 or newer, the same module for older versions, or `zstandard`."""
+    for name in ("compression.zstd", "backports.zstd", "zstandard"):
+        with suppress(ImportError):
+            return import_module(name)
+    raise MissingExtra("A file that is compressed with zstd", "zstd")

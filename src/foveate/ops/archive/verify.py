@@ -10,15 +10,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
+from ...conversation.loading import row_of
 from ...core.edits import Edit, Hide, Replace, Summarize
 from ...core.ids import erased_edit
+from ...core.messages import Message
+from ...core.rendering import Slot
+from ...core.saved_views import decode_view
 from ...core.snapshots import Snapshot
 from ...errors import BadSetting, Damaged, NoSuchConversation, StoreError
 from ...ports import Database, Erasure, Finding, Head
@@ -267,12 +273,16 @@ def _has_tip(store: Database, branch: Head, head: Head | SavedHead) -> bool:
     return [row.id for row in rows] == ([head.tip] if head.position else [])
 
 
-def verify_view(store: Database, head: Head) -> list[Finding]:
-    """Compare the edits in the saved view of a conversation with its journal, and return the faults.
+_ROWS = 1_000
+"""Messages read at a time."""
 
-    The hash of a saved view detects damage, but someone who falsifies it can compute another hash. Whether the view
-    shows the right messages is not checked: that would need the whole history. A view of another version of foveate is
-    ignored, because it is never used.
+
+def verify_view(store: Database, head: Head) -> list[Finding]:
+    """Compare the snapshot of a conversation with its journal, and its saved view with its messages. Return a fault.
+
+    Hashes detect damage, but someone who falsifies a view can compute another hash. Whether the view shows the right
+    messages is not checked: that would need the whole history. Neither are rendered messages and other facts that were
+    worked out. A snapshot of another version of foveate is ignored, because it is never used.
     """
     try:
         saved = store.snapshot(head)
@@ -288,7 +298,34 @@ def verify_view(store: Database, head: Head) -> list[Finding]:
         return [Finding("snapshot", f"it cannot be compared with the journal: {error}")]
     if edits:
         return [Finding("snapshot", f"it has an edit {min(edits)} that the journal does not have")]
+    with suppress(Damaged):  # The messages themselves are damaged, which is found without the view.
+        return list(islice(_messages_of_view(store, head, snapshot), 1))
     return []
+
+
+def _messages_of_view(store: Database, head: Head, snapshot: Snapshot) -> Iterator[Finding]:
+    """Compare the messages of a saved view with the stored ones, as they are or as outlines."""
+    view = decode_view(store.saved_view(head, snapshot.position, snapshot.number), "")
+    positions = snapshot.positions()
+    if view is None or len(view.messages) != len(positions):  # It is never used.
+        return
+    edits = {slot.position: slot.edits for slot in snapshot.kept}
+    saved = dict(zip(positions, view.messages, strict=True))
+    for start in range(0, len(positions), _ROWS):
+        for row in store.get_many(head, positions[start : start + _ROWS]):
+            message = saved[row.position]
+            if (message.id, message.stamp) != (row.id, row.stamp):
+                yield Finding("saved view", f"its message {row.position} is not the stored one")
+            elif message.message is not None and not row.is_released:
+                slot = Slot(row.position, row.id, row_of(row).message, row.stamp, len(row.body))
+                slot.edits = tuple(edits.get(row.position, ()))
+                outline = slot.released(_unread) if message.is_outline else None
+                if message.message != (outline or slot).message:
+                    yield Finding("saved view", f"its message {row.position} differs from the stored one")
+
+
+def _unread(position: int, id: str, /) -> Message:
+    raise StoreError("An outline was read.")
 
 
 def _is_same(saved: Edit, edit: Edit) -> bool:

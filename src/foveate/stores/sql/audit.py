@@ -180,7 +180,7 @@ def _ends(head: Head) -> tuple[int, str, str, int, str]:
 
 
 def _snapshot(session: Session, now: Head) -> Iterator[Finding]:
-    for _, _, digest, stored in session.rows(sql.SNAPSHOT, key(now)):
+    for position, number, digest, stored in session.rows(sql.SNAPSHOT, key(now)):
         try:
             intact = are_bytes(digest, stored) and ids.body_hash(unpack(stored)) == digest.hex()
         except DamagedBody:
@@ -189,8 +189,9 @@ def _snapshot(session: Session, now: Head) -> Iterator[Finding]:
             yield Finding(
                 "snapshot", "it does not match its hash; it will be left unused, and the next one replaces it"
             )
-    for digest, stored in session.rows(sql.SAVED_VIEWS, key(now)):
-        if not are_bytes(digest, stored) or ids.body_hash(stored) != digest.hex():
-            yield Finding(
-                "saved view", "it does not match its hash; it will be left unused, and the next one replaces it"
-            )
+        for shown_digest, shown in session.rows(sql.SAVED_VIEW, (*key(now), position, number)):
+            is_intact = are_bytes(shown_digest, shown) and ids.body_hash(shown) == shown_digest.hex()
+            if shown is not None and not is_intact:
+                yield Finding(
+                    "saved view", "it does not match its hash; it will be left unused, and the next one replaces it"
+                )

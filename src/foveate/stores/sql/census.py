@@ -190,8 +190,7 @@ _WITH_RUNS = f"SELECT DISTINCT x.tenant, x.root FROM run x WHERE {_RANGE} ORDER 
 _OF_BRANCHES = {
     "message": "message",
     "record": "record of edits",
-    "snapshot": "snapshot",
-    "saved_view": "saved view",
+    "snapshot": "saved view",
     "indexed": "mark of the index of words",
     "claim": "claim",
 }

@@ -43,7 +43,6 @@ _TABLES = (
     "body",
     "record",
     "snapshot",
-    "saved_view",
     "indexed",
     "said",
     "run",

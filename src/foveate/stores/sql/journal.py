@@ -95,7 +95,8 @@ class Journal:
             _, family = current(session, head, self._place)
             for branch in [head.branch, *(shared.branch for shared in reversed(family))]:
                 for digest, stored in session.rows(sql.SAVED_VIEW, (*key(head, branch), position, number)):
-                    return digest, stored
+                    if stored is not None:
+                        return digest, stored
             return None
 
         row = self._driver.read(work)
@@ -104,19 +105,15 @@ class Journal:
     def save_snapshot(self, head: Head, position: int, number: int, body: bytes, view: Sequence[bytes] = ()) -> None:
         check_point(head, position, number)
         stored = bytes.fromhex(ids.body_hash(body)), pack(body, self._codec)
-        packed = pack_pieces(view, self._codec)
+        packed = pack_pieces(view, self._codec) if view else None
+        shown = (bytes.fromhex(ids.body_hash(packed)), packed) if packed else (None, None)
 
         def work(session: Session) -> None:
             current(session, head, self._place)
             if session.rows(
                 sql.LOCK_IF_NOT_ERASED, (*key(head), head.erased)
             ):  # Else it may contain text that was erased since.
-                session.rows(sql.SAVE_SNAPSHOT, (*key(head), position, number, *stored))
-                if view:
-                    digest = bytes.fromhex(ids.body_hash(packed))
-                    session.rows(sql.SAVE_VIEW, (*key(head), position, number, digest, packed))
-                else:
-                    session.rows(sql.DROP_VIEW, key(head))
+                session.rows(sql.SAVE_SNAPSHOT, (*key(head), position, number, *stored, *shown))
 
         self._driver.write(work)
 

@@ -22,7 +22,7 @@ from .driver import Dialect, Driver, Session
 __all__ = ["TABLES", "Migration", "SchemaVersion", "bring_up_to_date", "migrations", "schema_version"]
 
 TABLES = {
-    *("conversation", "tree", "branch", "message", "body", "record", "snapshot", "saved_view", "indexed", "said"),
+    *("conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said"),
     *("run", "step", "action", "binding", "prompt", "erasure", "claim"),
 }
 """The tables of foveate, without the table of migrations. Each has a column `root`."""

@@ -89,18 +89,16 @@ ORPHAN_RECORDS = f"SELECT first FROM record WHERE {_KEY} AND (first < ? OR first
 
 SNAPSHOT = f"SELECT position, number, hash, body FROM snapshot WHERE {_KEY}"
 SAVE_SNAPSHOT = """
-    INSERT INTO snapshot (tenant, root, branch, position, number, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO snapshot (tenant, root, branch, position, number, hash, body, view_hash, view_body)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (tenant, root, branch) DO UPDATE
-    SET position = excluded.position, number = excluded.number, hash = excluded.hash, body = excluded.body"""
+    SET position = excluded.position, number = excluded.number, hash = excluded.hash, body = excluded.body,
+        view_hash = excluded.view_hash, view_body = excluded.view_body"""
 
-SAVED_VIEW = f"SELECT hash, body FROM saved_view WHERE {_KEY} AND position = ? AND number = ?"
-SAVED_VIEWS = f"SELECT hash, body FROM saved_view WHERE {_KEY}"
-SAVE_VIEW = """
-    INSERT INTO saved_view (tenant, root, branch, position, number, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (tenant, root, branch) DO UPDATE
-    SET position = excluded.position, number = excluded.number, hash = excluded.hash, body = excluded.body"""
-DROP_VIEW = f"DELETE FROM saved_view WHERE {_KEY}"
-DROP_VIEWS = "DELETE FROM saved_view WHERE tenant = ? AND root = ?"
+SAVED_VIEW = f"SELECT view_hash, view_body FROM snapshot WHERE {_KEY} AND position = ? AND number = ?"
+DROP_VIEWS = """
+    UPDATE snapshot SET view_hash = NULL, view_body = NULL
+    WHERE tenant = ? AND root = ? AND view_body IS NOT NULL"""
 
 # -------------------------------------------------------------------------------------------------------- erasing
 
