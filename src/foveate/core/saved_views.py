@@ -148,10 +148,10 @@ class SavedGroup(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class SavedView(msgspec.Struct, frozen=True, array_like=True):
-    """What one view shows."""
+    """The messages of one view, and facts that were worked out to show them."""
 
     key: str
-    """What all but the messages fits, as `key_of` returns it; "" if only the messages were saved."""
+    """The key of the facts, as `key_of` returns it; "" if only the messages were saved."""
     messages: Sequence[SavedMessage]
     """The visible messages, in the order of the snapshot."""
     hidden: tuple[int, ...] = ()
