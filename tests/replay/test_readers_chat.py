@@ -10,7 +10,7 @@ from recorded_samples import PIXEL, write_document, write_lines
 
 from foveate.core.messages import Media, ToolCall, assistant, system, tool_result, user
 from foveate.errors import BadTranscript, UnknownFormat
-from foveate.replay.recordings import read_recording, sniff
+from foveate.replay.recordings import read_recording, read_recordings, sniff
 from foveate.replay.recordings.recording import RecordedMessage, Recording
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
@@ -119,15 +119,22 @@ def test_objects_between_the_messages_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", [False, True])
-def test_several_conversations_in_one_file_are_refused(tmp_path: Path, lines: bool) -> None:
-    records = [{"messages": CHAT}, {"messages": CHAT[:2]}, {"messages": CHAT}]
+def test_several_conversations_in_one_file_are_read_or_named(tmp_path: Path, lines: bool) -> None:
+    records = [{"messages": CHAT}, {"messages": CHAT[:2], "id": "run-7"}, {"messages": CHAT}]
     path = tmp_path / "many.json"
     write_lines(path, *records) if lines else write_document(path, records)
+    found = read_recordings(path)
+    assert [(len(one.messages), one.path) for one in found] == [
+        (len(CHAT), f"{path}#1"),
+        (2, f"{path}#2"),
+        (len(CHAT), f"{path}#3"),
+    ]
+    assert read_recording(f"{path}#2") == read_recording(f"{path}#run-7") == found[1]
     with pytest.raises(BadTranscript) as stopped:
         read_recording(path)
-    assert stopped.value.problem == "it holds 3 conversations."
-    assert stopped.value.line == (2 if lines else 0)
-    assert str(stopped.value).endswith("Give each conversation its own file.")
+    assert str(stopped.value) == f"{path}: it holds 3 conversations. Name one of them, such as {path}#1"
+    with pytest.raises(BadTranscript, match=r"it has no conversation '4'. Name one of 1 to 3, or its id."):
+        read_recording(f"{path}#4")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from recorded_samples import write_document, write_lines
 
 from foveate.core.stamps import Stamp
@@ -195,7 +196,12 @@ def test_a_reader_that_exhausts_the_stack_reports_a_damaged_file(
             "it is UTF-32, not UTF-8. Convert it first (iconv -f UTF-32 -t UTF-8).",
             id="UTF-32",
         ),
-        pytest.param(gzip.compress(b"{}"), "it is compressed with gzip. Unpack it first (gunzip).", id="gzip"),
+        pytest.param(
+            gzip.compress(b"[]")[:-6], "its gzip data is damaged or cut off. Copy or export it again.", id="cut gzip"
+        ),
+        pytest.param(
+            b"\x1f\x8b\x08nothing", "its gzip data is damaged or cut off. Copy or export it again.", id="bad gzip"
+        ),
         pytest.param(b"PK\x03\x04....", "it is a ZIP archive. Unpack it first (unzip).", id="ZIP"),
         pytest.param(
             b"SQLite format 3\0....",
@@ -238,6 +244,18 @@ def test_a_utf8_mark_and_windows_line_ends_are_accepted(tmp_path: Path) -> None:
     path.write_bytes(codecs.BOM_UTF8 + json.dumps(HI).encode() + b"\r\n\r\n" + json.dumps(HELLO).encode() + b"\r\n")
     recording = read_recording(path)
     assert [(entry.message.text, entry.line) for entry in recording.messages] == [("Hi.", 1), ("Hello.", 3)]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_file_that_gzip_compressed_is_read_as_its_content(tmp_path: Path, whole: bool) -> None:
+    plain, packed = tmp_path / "chat.jsonl", tmp_path / "chat.jsonl.gz"
+    write_document(plain, [HI, HELLO]) if whole else write_lines(plain, HI, b"so it goes", HELLO)
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    unpacked = read_recording(plain, lenient=True)
+    assert read_recording(packed, lenient=True) == structs.replace(unpacked, path=str(packed))
+    if not whole:
+        with pytest.raises(BadTranscript, match=r"gz, line 2: it is not JSON"):
+            read_recording(packed)
 
 
 def test_numbers_outside_the_json_standard_are_not_damage(tmp_path: Path) -> None:
@@ -513,6 +531,86 @@ SOUND: dict[str, list[Any] | dict[str, Any]] = {
             {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]},
         ],
         "systemInstruction": {"parts": [{"text": "x"}]},
+    },
+    "gemini_cli": [
+        {"sessionId": "s", "projectHash": "p"},
+        {"id": "m1", "type": "user", "content": [{"text": "Go."}], "timestamp": "2026-01-02T03:04:05Z"},
+        {
+            "id": "m2",
+            "type": "gemini",
+            "content": "x",
+            "thoughts": [{"subject": "x", "description": "y"}],
+            "tokens": {"input": 9, "cached": 4, "output": 2, "thoughts": 1},
+            "toolCalls": [
+                {
+                    "id": "c",
+                    "name": "f",
+                    "args": {},
+                    "result": [{"functionResponse": {"id": "c", "name": "f", "response": {"output": "x"}}}],
+                }
+            ],
+        },
+        {"id": "m3", "type": "gemini", "content": "y"},
+        {"$rewindTo": "m3"},
+        {"$set": {"messages": [{"id": "m4", "type": "user", "content": "x"}]}},
+    ],
+    "copilot": [
+        {"type": "session.start", "data": {"sessionId": "s"}, "id": "e1", "parentId": None},
+        {"type": "user.message", "data": {"content": "Go.", "attachments": [{"type": "blob", "data": "eA=="}]}},
+        {
+            "type": "assistant.message",
+            "data": {
+                "messageId": "m",
+                "apiCallId": "a",
+                "content": "x",
+                "reasoningText": "y",
+                "outputTokens": 3,
+                "toolRequests": [{"toolCallId": "c", "name": "f", "arguments": {"a": 1}}],
+            },
+        },
+        {
+            "type": "tool.execution_complete",
+            "agentId": "b",
+            "data": {"toolCallId": "c", "success": False, "error": {"message": "x", "code": "rejected"}},
+        },
+        {"type": "session.compaction_complete", "data": {"success": True, "summaryContent": "x"}},
+    ],
+    "chatgpt": {
+        "id": "s",
+        "current_node": "n3",
+        "mapping": {
+            "n0": {"id": "n0", "message": None, "parent": None, "children": ["n1"]},
+            "n1": {
+                "parent": "n0",
+                "message": {
+                    "id": "n1",
+                    "author": {"role": "user"},
+                    "content": {"content_type": "multimodal_text", "parts": ["Go.", {"asset_pointer": "x"}, {"a": 1}]},
+                },
+            },
+            "n2": {
+                "parent": "n1",
+                "message": {
+                    "id": "n2",
+                    "author": {"role": "assistant"},
+                    "recipient": "python",
+                    "content": {"content_type": "code", "text": "1"},
+                    "metadata": {"model_slug": "x"},
+                },
+            },
+            "n3": {
+                "parent": "n2",
+                "message": {
+                    "id": "n3",
+                    "author": {"role": "tool", "name": "python"},
+                    "content": {"content_type": "execution_output", "text": "1"},
+                },
+            },
+            "n4": {
+                "parent": "n1",
+                "message": {"id": "n4", "author": {"role": "assistant"}, "content": {"content_type": "thoughts"}},
+            },
+        },
     },
     "chat": {
         "messages": [

@@ -1,4 +1,4 @@
-"""Reading of recorded sessions: picks the reader for a file.
+"""Reading of recorded sessions: picks the reader for a file, and one of several conversations in it.
 
 A new format is one module with a `Reader`, and one line in READERS. If no reader recognises a file, the error describes
 its content.
@@ -12,16 +12,33 @@ from typing import Any
 from msgspec import structs
 
 from ...errors import BadSetting, BadTranscript, UnknownFormat
-from . import atif, chat_json, claude_code, codex, gemini, opencode, openhands, pi_session, swe_agent
+from . import (
+    atif,
+    chat_json,
+    chatgpt,
+    claude_code,
+    codex,
+    copilot,
+    gemini,
+    gemini_cli,
+    opencode,
+    opencode_store,
+    openhands,
+    pi_session,
+    swe_agent,
+)
 from .recording import KINDS, Reader, Recording
 from .source import LINE_LIMIT, Sample, Source
 
-__all__ = ["READERS", "read_recording", "sniff"]
+__all__ = ["READERS", "read_recording", "read_recordings", "sniff"]
 
 READERS: tuple[Reader, ...] = (
     claude_code.READER,
     codex.READER,
     opencode.READER,
+    copilot.READER,
+    gemini_cli.READER,
+    chatgpt.READER,
     atif.READER,
     pi_session.READER,
     swe_agent.READER,
@@ -38,34 +55,84 @@ def sniff(path: str | os.PathLike[str]) -> str:
 
     Raises UnknownFormat with a description of the content, or BadTranscript if the file cannot be read at all.
     """
-    source = Source(path, lenient=True)
+    file, _ = _split(os.fspath(path))
+    if opencode_store.is_database(file):
+        return opencode.READER.name
+    source = Source(file, lenient=True)
     return _reader_for(source, source.sample()).name
 
 
 def read_recording(
     path: str | os.PathLike[str], *, lenient: bool = False, format: str | None = None, line_limit: int = LINE_LIMIT
 ) -> Recording:
-    """Read the recorded conversation in a file.
+    """Read the recorded conversation in a file, as `read_recordings` does.
 
-    `format` names a reader of READERS; by default the content decides. A damaged line raises BadTranscript; with
-    `lenient` the reader skips it and counts it under `damaged lines` in the notes. `line_limit` is the length of the
-    longest line accepted, in bytes. Raises UnknownFormat if no reader recognises the file, BadSetting if `format` is
-    unknown.
+    Raises BadTranscript for a file with several conversations; `FILE#1` names the first of them.
     """
-    source = Source(path, lenient=lenient, line_limit=line_limit)
+    found = read_recordings(path, lenient=lenient, format=format, line_limit=line_limit)
+    if len(found) > 1:
+        problem = f"it holds {len(found):,} conversations."
+        raise BadTranscript(os.fspath(path), 0, problem, f"Name one of them, such as {found[0].path}")
+    return found[0]
+
+
+def read_recordings(
+    path: str | os.PathLike[str], *, lenient: bool = False, format: str | None = None, line_limit: int = LINE_LIMIT
+) -> tuple[Recording, ...]:
+    """Read the recorded conversations in a file, in its order.
+
+    `FILE#3` names the third conversation of a file, `FILE#NAME` the one with this name. `format` names a reader of
+    READERS; by default the content decides. A damaged line raises BadTranscript; with `lenient` the reader skips it and
+    counts it under `damaged lines` in the notes of the first conversation. `line_limit` is the length of the longest
+    line accepted, in bytes. Raises UnknownFormat if no reader recognises the file, BadSetting if `format` is unknown.
+    """
+    file, wanted = _split(os.fspath(path))
+    if opencode_store.is_database(file):
+        sources = [
+            Source(f"{file}#{name}", lenient=lenient, document=opencode_store.document_of(file, name))
+            for name in opencode_store.choose(file, wanted)
+        ]
+        return tuple(found for source in sources for found in _read(opencode.READER, source))
+    source = Source(file, lenient=lenient, line_limit=line_limit)
     sample = source.sample()
     reader = _reader_named(format) if format else _reader_for(source, sample)
+    return _chosen(_read(reader, source), file, wanted)
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Return the file in a path, and the conversation that it names; "" for none."""
+    file, mark, wanted = path.rpartition("#")
+    return (file, wanted) if mark and wanted and not os.path.exists(path) and os.path.exists(file) else (path, "")
+
+
+def _read(reader: Reader, source: Source) -> tuple[Recording, ...]:
     try:
-        recording = reader.read(source)
+        read = reader.read(source)
     except RecursionError as error:
         raise BadTranscript(source.path, 0, "it is nested too deeply to be read.") from error
-    if not recording.messages and not recording.side_chains:
+    found = (read,) if isinstance(read, Recording) else tuple(read)
+    found = tuple(recording for recording in found if recording.messages or recording.side_chains)
+    if not found:
         skipped = f", and {source.damaged:,} of its lines are damaged" if source.damaged else ""
         raise BadTranscript(source.path, 0, f"it holds no message of a conversation (read as {reader.name}){skipped}.")
+    if len(found) > 1:
+        found = tuple(
+            structs.replace(recording, path=f"{source.path}#{number}") for number, recording in enumerate(found, 1)
+        )
     if not source.damaged:
-        return recording
-    notes = {**recording.notes, "damaged lines": source.damaged}
-    return structs.replace(recording, notes={kind: notes[kind] for kind in KINDS if kind in notes})
+        return found
+    notes = {**found[0].notes, "damaged lines": source.damaged}
+    return structs.replace(found[0], notes={kind: notes[kind] for kind in KINDS if kind in notes}), *found[1:]
+
+
+def _chosen(found: tuple[Recording, ...], file: str, wanted: str) -> tuple[Recording, ...]:
+    if not wanted:
+        return found
+    for number, recording in enumerate(found, 1):
+        if wanted in (str(number), recording.name):
+            return (recording,)
+    problem = f"it has no conversation {wanted!r}."
+    raise BadTranscript(file, 0, problem, f"Name one of 1 to {len(found):,}, or its id.")
 
 
 def _reader_named(name: str) -> Reader:

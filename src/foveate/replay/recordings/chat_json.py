@@ -2,8 +2,8 @@
 
 A document may be the list itself, or an object or list that holds it: a request body, a benchmark's record, a log
 entry. Messages have the shape of OpenAI's chat completions, of Anthropic's Messages API or of the AI SDK's user
-interface; blocks that only Anthropic has decide between the first two. A file with several conversations is refused,
-with their number, because only its owner knows which one to read.
+interface; blocks that only Anthropic has decide between the first two. A file may hold several conversations, such as
+the examples of a fine-tuning.
 """
 
 from __future__ import annotations
@@ -48,34 +48,36 @@ def _recognises(sample: Sample) -> bool:
     return any(_is_message(value) for value in values) or any(_find(value) is not None for value in values)
 
 
-def _read(source: Source) -> Recording:
+def _read(source: Source) -> list[Recording]:
     values = list(source.values())
-    holder_fields: dict[str, Any] = {}
     counted: Counter[str] = Counter()
     if any(_is_message(value) for _, value in values):
         messages = [(line, value) for line, value in values if isinstance(value, dict) and "role" in value]
         counted["other lines"] = len(values) - len(messages)
-    else:
-        chats = [(line, chat, holder) for line, value in values for chat, holder in _chats(value)]
-        if not chats:
-            raise BadTranscript(source.path, 0, "it holds no message with a role.")
-        if len(chats) > 1:
-            problem = f"it holds {len(chats)} conversations."
-            raise BadTranscript(source.path, chats[1][0], problem, "Give each conversation its own file.")
-        line, chat, holder_fields = chats[0]
+        return [_recording(source, messages, {}, counted)]
+    chats = [(line, chat, holder) for line, value in values for chat, holder in _chats(value)]
+    if not chats:
+        raise BadTranscript(source.path, 0, "it holds no message with a role.")
+    if len(chats) == 1:
         counted["other lines"] = len(values) - 1
-        messages = [(line, value) for value in chat]
-    recorded = tuple(_prompt(holder_fields)) + tuple(_recorded(source, messages))
-    tools = holder_fields.get("tools") or holder_fields.get("functions")
-    model = holder_fields.get("model")
+    return [_recording(source, [(line, value) for value in chat], holder, counted) for line, chat, holder in chats]
+
+
+def _recording(
+    source: Source, messages: list[tuple[int, Any]], holder: dict[str, Any], counted: Counter[str]
+) -> Recording:
+    recorded = tuple(_prompt(holder)) + tuple(_recorded(source, messages))
+    tools = holder.get("tools") or holder.get("functions")
+    model, name = holder.get("model"), holder.get("id")
     return Recording(
         source.path,
         READER.name,
         recorded,
         model if isinstance(model, str) else "",
         tuple(tool for tool in as_list(tools) if isinstance(tool, dict)),
+        name if isinstance(name, str) else "",
         notes=collect_notes(recorded, counted),
-        provider=_provider([value for _, value in messages], holder_fields),
+        provider=_provider([value for _, value in messages], holder),
     )
 
 

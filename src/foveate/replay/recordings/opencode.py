@@ -1,4 +1,4 @@
-"""Reader for OpenCode exports: one JSON document with a session's `info` and `messages`.
+"""Reader for OpenCode: one JSON document with a session's `info` and `messages`, exported or from its data folder.
 
 An assistant message holds its calls together with their results. In older versions it also holds several model calls,
 each begun by a `step-start`. Every model call becomes one message, followed by the results of its calls; a call that
@@ -8,6 +8,7 @@ never ended has no result. A revert leaves a branch; the summary of a native com
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, convert, structs
@@ -15,6 +16,7 @@ from msgspec import Struct, convert, structs
 from ...core.messages import Content, Extra, Media, Message, Part, Reasoning, State, Text, ToolCall, ToolResult
 from ...core.stamps import Origin, Stop, Usage
 from ...formats.stops import recorded_stop
+from .opencode_store import is_stored, stored_document
 from .recording import (
     Reader,
     RecordedMessage,
@@ -94,11 +96,13 @@ def _recognises(sample: Sample) -> bool:
         case {"info": dict(), "messages": [{"info": {"role": str()}, "parts": list()}, *_]}:
             return True
         case _:
-            return False
+            return is_stored(sample.document)
 
 
 def _read(source: Source) -> Recording:
     document = source.object()
+    if is_stored(document):
+        document = stored_document(Path(source.path), document)
     info = as_object(document.get("info"))
     reverted_at = as_object(info.get("revert")).get("messageID")
     counted: Counter[str] = Counter()

@@ -8,7 +8,7 @@ left behind) and counts of lines without a message. No readable content is dropp
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -80,6 +80,7 @@ class Recording(Struct, frozen=True):
     """One recorded conversation."""
 
     path: str
+    """The file; `FILE#1` or `FILE#NAME` for one of several conversations in it."""
     format: str
     """The reader's name (see `READERS`)."""
     messages: tuple[RecordedMessage, ...]
@@ -112,8 +113,8 @@ class Reader(Struct, frozen=True):
     name: str
     recognises: Callable[[Sample], bool]
     """Returns whether the beginning of a file looks like this format. Never raises."""
-    read: Callable[[Source], Recording]
-    """Returns the recording in a source. The source decides whether damage stops the reading."""
+    read: Callable[[Source], Recording | Sequence[Recording]]
+    """Returns the recording in a source, or all of them. The source decides whether damage stops the reading."""
 
 
 def collect_notes(messages: Iterable[RecordedMessage], counted: Mapping[str, int]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 It handles encodings, torn writes, size limits and input that JSON libraries reject, for JSON Lines (a value a line) and
 JSON documents (one value). A damaged line raises BadTranscript, or is skipped and counted if the caller is lenient. A
-damaged document cannot be read in part.
+damaged document cannot be read in part. A file that gzip compressed is read as its content.
 
 msgspec decodes. If it fails, the standard library decodes again, because it accepts more (NaN, huge numbers) and names
 the position of an error.
@@ -10,10 +10,12 @@ the position of an error.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -35,6 +37,7 @@ __all__ = [
     "check_kind",
     "decode",
     "decode_or_nothing",
+    "open_unpacked",
     "skip_line",
 ]
 
@@ -113,8 +116,30 @@ def skip_line(file: BinaryIO) -> None:
             return
 
 
+_GZIP = b"\x1f\x8b"
+
+
+@contextmanager
+def open_unpacked(path: str | os.PathLike[str], size: int = -1) -> Iterator[BinaryIO]:
+    """Open a file to read its bytes, unpacked if gzip compressed it. `size`: bytes of the buffer (default: the usual).
+
+    Raises BadTranscript if the compressed bytes are damaged.
+    """
+    with open(path, "rb", buffering=size) as file:
+        is_packed = file.read(2) == _GZIP
+        file.seek(0)
+        if not is_packed:
+            yield file
+            return
+        try:
+            with gzip.open(file) as unpacked:
+                yield unpacked  # type: ignore[misc]
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            problem = "its gzip data is damaged or cut off."
+            raise BadTranscript(os.fspath(path), 0, problem, "Copy or export it again.") from error
+
+
 _MAGIC = (
-    (b"\x1f\x8b", "it is compressed with gzip.", "Unpack it first (gunzip)."),
     (b"\x28\xb5\x2f\xfd", "it is compressed with Zstandard.", "Unpack it first (unzstd)."),
     (b"BZh", "it is compressed with bzip2.", "Unpack it first (bunzip2)."),
     (b"\xfd7zXZ", "it is compressed with xz.", "Unpack it first (unxz)."),
@@ -139,7 +164,7 @@ def check_kind(path: str) -> None:
             raise refuse("it is a folder, not a file.", "Name the recording in it.")
         if not stat.S_ISREG(mode):
             raise refuse("it is not a regular file.", "Save the recording to a file first: it is read more than once.")
-        with open(path, "rb") as file:
+        with open_unpacked(path) as file:
             head = file.read(4096)
     except FileNotFoundError as error:
         raise refuse("there is no such file.") from error
@@ -181,15 +206,24 @@ class Sample(msgspec.Struct, frozen=True):
 class Source:
     """An open recording. `damaged` counts the values that a lenient reading skipped."""
 
-    def __init__(self, path: str | os.PathLike[str], *, lenient: bool = False, line_limit: int = LINE_LIMIT) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        lenient: bool = False,
+        line_limit: int = LINE_LIMIT,
+        document: Any = None,
+    ) -> None:
+        """`document`: the content, for a recording that is no JSON file. Raises BadTranscript for no such file."""
         self.path = os.fspath(path)
         self.lenient = lenient
         self.line_limit = line_limit
         self.damaged = 0
-        self.whole = False
+        self.whole = document is not None
         """Whether the file is one JSON document of several lines. Known after `sample`."""
-        self._document: Any = None
-        check_kind(self.path)
+        self._document: Any = document
+        if document is None:
+            check_kind(self.path)
 
     def sample(self, size: int = 40) -> Sample:
         """Return the beginning of the file.
@@ -254,7 +288,7 @@ class Source:
         """Return the one value of the file. Raises BadTranscript with the damaged line, lenient or not."""
         if self._document is None:
             limit = 4 * self.line_limit
-            with open(self.path, "rb") as file:
+            with open_unpacked(self.path) as file:
                 body = file.read(limit + 1)
             if len(body) > limit:
                 text = f"{limit:,} bytes (four times line_limit of read_recording)"
@@ -299,7 +333,7 @@ class Source:
 
     def _raw_lines(self, skip: int = 0) -> Iterator[tuple[int, bytes | None]]:
         """Yield each non-blank line after the first `skip`, with its number; None for a line above the limit."""
-        with open(self.path, "rb", buffering=2**18) as file:
+        with open_unpacked(self.path, 2**18) as file:
             number = 0
             while line := file.readline(self.line_limit + 1):
                 number += 1
