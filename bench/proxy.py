@@ -157,19 +157,27 @@ def _events(number: int) -> Iterator[dict[str, Any]]:
 
 
 def _serve() -> None:
-    """Answer each request with a stream of events: the reply of the turn with the number in its header."""
+    """Answer each request with a stream of events: the reply of the turn with the number in its header.
+
+    A stream with the header X-Hold stops behind its first event until there is a request to `/release`.
+    """
     import asyncio
 
     from aiohttp import web
 
+    released = asyncio.Event()
+
     async def answer(request: web.Request) -> web.StreamResponse:
         await request.read()
+        if request.path == "/release":
+            released.set()
+            return web.Response()
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
         for event in _events(int(request.headers["x-number"])):
             await response.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
             if "x-hold" in request.headers:
-                await asyncio.Event().wait()
+                await released.wait()
         await response.write_eof()
         return response
 

@@ -11,7 +11,6 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -33,7 +32,6 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
     with provider() as upstream, running(upstream, f"sqlite:///{folder / 'load'}.db", "balanced") as port:
         _ask(port, "the first")
         yield f"proxy, {streams:,} streams held open, each", _held(port, streams), "kB", None, None, "list of 20 kB"
-        sleep(1)  # The proxy ends the answers whose clients have gone.
         for number in range(requests // 2):
             _ask(port, f"before {number}")
         before = _resident()
@@ -44,7 +42,7 @@ def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
 
 
 def _held(port: int, count: int) -> float:
-    """Return the kB that each of several streams takes while it waits for its provider."""
+    """Return the kB that each of several streams takes while it waits for its provider. All must end whole."""
     before, held = _resident(), []
     for number in range(count):
         client = socket.create_connection(("127.0.0.1", port))
@@ -52,8 +50,16 @@ def _held(port: int, count: int) -> float:
         assert client.recv(65_536).startswith(b"HTTP/1.1 200")
         held.append(client)
     grown = _resident() - before
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"GET /release HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert client.recv(65_536).startswith(b"HTTP/1.1 200")
     for client in held:
-        client.close()
+        answer = b""
+        with client:
+            while piece := client.recv(65_536):
+                answer += piece
+        assert b"message_stop" in answer
+        assert answer.endswith(b"0\r\n\r\n")
     return grown / count
 
 

@@ -204,3 +204,28 @@ def test_no_key_reaches_the_log_or_the_store(tmp_path: Path, caplog):
     assert len(lines) >= 2
     assert "sk-secret" not in str(lines)
     assert b"sk-secret" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_a_body_writes_no_header_of_its_answer():
+    messages = [{"role": "a\r\nx-injected: 1\r\n\r\nb", "content": "x"}]
+    body = json.dumps({"model": "claude-haiku-4-5", "messages": messages}).encode()
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        status, headers, content = split(ask(proxy.port, post("/v1/messages", body)))
+    assert (status, content, "x-injected" in headers) == (200, b"{}", False)
+    assert "x-injected" in headers["x-foveate-unchanged"]
+    assert provider.received[0].body == body
+
+
+@pytest.mark.parametrize(
+    "id", [b"../../etc", b"a b/c~1", b"\xff\xfe\x80", b"\xc3\xa4" * 3_000, b"%0d%0ax-injected: 1", b"'; --"]
+)
+def test_any_id_of_a_session_is_one_of_its_owner_only(id: bytes):
+    body = json.dumps({"model": "claude-haiku-4-5", "tools": [{}], "messages": [{"role": "user", "content": "x"}]})
+    names = set()
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        for key in (b"one", b"two"):
+            request = post("/v1/messages", body.encode(), "x-api-key: KEY", "x-claude-code-session-id: ID")
+            status, headers, _ = split(ask(proxy.port, request.replace(b"KEY", key, 1).replace(b"ID", id, 1)))
+            assert (status, "x-injected" in headers, "x-foveate-unchanged" in headers) == (200, False, False), headers
+            names.add(headers["x-foveate-conversation"])
+    assert len(names) == 2

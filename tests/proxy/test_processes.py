@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -217,3 +218,74 @@ def test_the_log_has_one_line_a_request_and_no_secret(tmp_path: Path):
     ]
     assert {"id", "method", "status", "ms_foveate", "ms_first_byte", "conversation"} <= facts[0].keys()
     assert "sk-secret" not in "".join(proxy.lines)
+
+
+def test_a_locked_store_costs_no_answer(tmp_path: Path):
+    model = ScriptedModel(lambda request: say(f"Reply {len(request['messages'])}."), "anthropic", strict=True)
+    url = f"sqlite:///{tmp_path}/chats.db"
+    with (
+        StubServer(model) as server,
+        command("--upstream", server.url, "--store", f"{url}?wait=0.1", "--window", "16000") as proxy,
+    ):
+        talk = Talk(proxy, server)
+        assert talk.ask("Question 0.") == ""
+        with sqlite3.connect(tmp_path / "chats.db", isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert "another process" in talk.ask("Question 1.")
+            assert server.received[-1].body == talk.body
+            other.execute("ROLLBACK")
+        other.close()
+        assert talk.ask("Question 2.") == ""
+        assert server.illegal == []
+    talk.is_stored(url)
+
+
+def test_a_full_disk_costs_no_answer(tmp_path: Path):
+    resource = pytest.importorskip("resource", reason="this system has no limit on the size of files")
+    if not hasattr(resource, "prlimit"):
+        pytest.skip("this system sets no limits of other processes")
+    model = ScriptedModel(lambda request: say(f"Reply {len(request['messages'])}."), "anthropic", strict=True)
+    url = f"sqlite:///{tmp_path}/chats.db"
+    with (
+        StubServer(model) as server,
+        command("--upstream", server.url, "--store", url, "--window", "200000") as proxy,
+    ):
+        talk, reasons = Talk(proxy, server), list[str]()
+        for number in range(12):
+            if number in (2, 10):
+                limit = 400_000 if number == 2 else resource.RLIM_INFINITY
+                resource.prlimit(proxy.child.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            reasons.append(talk.ask(f"Question {number}. {os.urandom(25_000).hex()}"))
+        assert reasons[:2] == [""] * 2
+        assert any("could not be written" in reason for reason in reasons[2:10])
+        assert reasons[10:] == [""] * 2
+        assert server.illegal == []
+    talk.is_stored(url)
+
+
+class Talk:
+    """A client with one conversation, whose model answers with the number of messages in its request."""
+
+    def __init__(self, proxy: Command, server: StubServer) -> None:
+        self.proxy, self.server = proxy, server
+        self.messages: list[Any] = []
+        self.body = b""
+
+    def ask(self, question: str) -> str:
+        """Ask, and add the answer. Return why there was no view; "" if there was one."""
+        self.messages.append({"role": "user", "content": question})
+        self.body = json.dumps({**REQUEST, "stream": False, "messages": self.messages}).encode()
+        status, headers, content = split(ask(self.proxy.port, post("/v1/messages", self.body)))
+        assert status == 200, content
+        self.messages.append({"role": "assistant", "content": json.loads(content)["content"]})
+        return headers.get("x-foveate-unchanged", "")
+
+    def is_stored(self, url: str) -> None:
+        """Assert that one conversation has every message once."""
+        with open_store(url) as store:
+            (name,) = store.names("")
+            with foveate.open_conversation(name, store=store, format="anthropic", window=200_000) as chat:
+                texts = [entry.message.text for entry in chat.listed()]
+                wanted = [each["content"] for each in self.messages]
+                assert texts == [each if isinstance(each, str) else each[0]["text"] for each in wanted]
+                assert chat.journal.verify() == []

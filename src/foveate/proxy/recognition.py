@@ -52,8 +52,8 @@ _SIBLINGS_MAX: Final = 64
 """Conversations with one beginning that are compared, the newest first."""
 _FORMER_MAX: Final = 8
 """Former courses of each that are compared, the newest first."""
-_KNOWN_MAX: Final = 20_000
-"""Ends of lists that are remembered, each with its conversation: about 5 MB."""
+_KNOWN_MAX: Final = 10_000
+"""Ends of lists, and newest replies, that are remembered with their conversations: about 10 MB."""
 
 
 class Recognized(Struct, frozen=True, weakref=True):

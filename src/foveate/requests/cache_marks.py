@@ -28,6 +28,8 @@ def keep_marks(items: Sequence[RequestItem], bodies: list[bytes], own: Sequence[
     `items` and `bodies`: the messages of the request, one body for each item. `own`: the client's own items. `marked`:
     the places of those that have a mark.
     """
+    if not marked:
+        return
     sent = {place for item in items for place in item.places}
     for place in marked:
         if place in sent:
