@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ..errors import BadSetting
@@ -53,6 +54,7 @@ def beta_header(given: str, betas: Iterable[str]) -> str:
     return ",".join(dict.fromkeys(filter(None, (*map(str.strip, given.split(",")), *betas))))
 
 
+@lru_cache(256)
 def model_name(format: str, name: str) -> str:
     """Return the name of a model for requests in this format.
 

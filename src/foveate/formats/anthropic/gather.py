@@ -31,14 +31,15 @@ class AnthropicGatherer:
 
     def add(self, event: dict[str, Any]) -> list[Delta]:
         """Add an event, which this gatherer may keep and change, and return the pieces in it."""
-        match event.get("type"):
+        kind = event.get("type")
+        if kind == "content_block_delta":  # As most events: reading a stream costs a part of each request.
+            return self._extend(event["index"], event["delta"])
+        match kind:
             case "message_start":
                 self._message = dict(event["message"])
             case "content_block_start":
                 block = self._blocks[event["index"]] = dict(event["content_block"])
                 return _first_pieces(block)
-            case "content_block_delta":
-                return self._extend(event["index"], event["delta"])
             case "content_block_stop":
                 self._ended_blocks.add(event["index"])
             case "message_delta" if self._message is not None:
@@ -83,10 +84,10 @@ class AnthropicGatherer:
 
     def _extend(self, index: int, delta: dict[str, Any]) -> list[Delta]:
         block = self._blocks[index]
+        if delta.get("type") == "text_delta" and isinstance(text := delta.get("text"), str):
+            block["text"] = block.get("text", "") + text
+            return [Delta("text", text)]
         match delta:
-            case {"type": "text_delta", "text": str(text)}:
-                block["text"] = block.get("text", "") + text
-                return [Delta("text", text)]
             case {"type": "thinking_delta", "thinking": str(text)}:
                 block["thinking"] = block.get("thinking", "") + text
                 return [Delta("reasoning", text)]
