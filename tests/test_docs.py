@@ -34,7 +34,7 @@ PAGES = [ROOT / "README.md", *(page for page in DOCS if page.parent.name != "fra
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 FIRST = ("README.md", "getting-started.md")
-"""These pages and the concepts show the figures of an installation without the extra `tokens`, as a new user has it."""
+"""These pages and the concepts show the figures of an installation without extras, as a new user has it."""
 CONSOLE = re.compile(r"^```console\n\$ (.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 WITHOUT_TOKENS = """
@@ -82,6 +82,7 @@ def test_the_examples_of_a_page_run_and_print_their_output(page: Path, tmp_path:
     if page.name in FIRST or page.parent.name == "concepts":
         monkeypatch.setattr("foveate.open.parts.counter_for", counter_for)
         monkeypatch.setattr("foveate.counters.find_spec", lambda name: None)
+        monkeypatch.setattr("foveate.expand.tool.find_spec", lambda name: None)
     if "DATABASE_URL" in page.read_text(encoding="utf-8"):  # Skipped without a PostgreSQL server.
         monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url"))
     if page.name == "worker.md":

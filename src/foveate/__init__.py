@@ -56,7 +56,7 @@ if _typing.TYPE_CHECKING:
     from .conversation import AsyncConversation
     from .open.pool import Conversations
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # Log records go nowhere until the program configures logging.
 _logging.getLogger("foveate").addHandler(_logging.NullHandler())

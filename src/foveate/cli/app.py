@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
@@ -35,10 +34,9 @@ __all__ = ["app", "main"]
 
 
 def _version() -> str:
-    try:
-        return f"foveate {version('foveate')}"
-    except PackageNotFoundError:
-        return "foveate (not installed as a package)"
+    from .. import __version__
+
+    return f"foveate {__version__}"
 
 
 app = App(
