@@ -99,7 +99,8 @@ class Legalizer:
 
         def mark(unit: _Mark) -> SavedMark:
             uses = tuple((key, places[id(slot)], block) for key, (slot, block) in unit.open_uses.items())
-            return SavedMark(unit.slot, unit.entry, uses, unit.call_ids)
+            # Of the newest mark, they may be those of a state before an edit. `_marked` has the ids that count.
+            return SavedMark(unit.slot, unit.entry, uses, () if unit is self._marks[-1] else unit.call_ids)
 
         if self._last is None:
             return None
