@@ -92,6 +92,13 @@ def test_a_correction_leaves_the_other_facts_of_a_sentence():
     assert "Staging is on port 5432." not in text
 
 
+@pytest.mark.parametrize("question", ["Should the port be 5432?", "Why does `go test -timeout 5432 -v` work?"])
+def test_a_correction_without_a_topic_leaves_questions(question: str):
+    text = digest_messages([user("Start."), assistant("Yes."), user(question), assistant("No."), user("No, 5433.")], 900)
+    assert question in text
+    assert "5433" in text
+
+
 def test_a_model_does_not_correct_a_rule_of_the_user():
     text = digest_messages([user("Never use port 80 for the proxy."), assistant("I use port 80 instead.")], 2_000)
     assert "Never use port 80 for the proxy." in text

@@ -369,6 +369,8 @@ class _Search:
             if values and not new & old.terms.all and (not named or named & old.terms.all):
                 same = [one for one in near if values & one.terms.values and self._may_replace(claim, one)]
                 same = [one for one in same if one is old or self._is_echo(one, old)]
+                if not same:  # Only questions have the value, and a correction replaces none.
+                    continue
                 for other in same:
                     other.is_gone = True
                 best = max(same, key=lambda one: (self.statements[one.owner].is_authoritative, len(one.terms.all)))
