@@ -94,7 +94,9 @@ def test_a_correction_leaves_the_other_facts_of_a_sentence():
 
 @pytest.mark.parametrize("question", ["Should the port be 5432?", "Why does `go test -timeout 5432 -v` work?"])
 def test_a_correction_without_a_topic_leaves_questions(question: str):
-    text = digest_messages([user("Start."), assistant("Yes."), user(question), assistant("No."), user("No, 5433.")], 900)
+    text = digest_messages(
+        [user("Start."), assistant("Yes."), user(question), assistant("No."), user("No, 5433.")], 900
+    )
     assert question in text
     assert "5433" in text
 

@@ -10,7 +10,7 @@ from foveate.core.messages import Message
 from foveate.core.planner import make_plan
 from foveate.core.view import Budget, CallContext, Prices, View
 from foveate.policies import fold, shrink_to_digest
-from foveate.policies.result_worth import EXPANDED, EXPLORING, WINDOW_READS, is_worth_its_place, needed_results
+from foveate.policies.result_worth import EXPANDED, EXPLORING, WINDOW, is_worth_its_place, needed_results
 from foveate.testing import answer, call, user
 
 PLENTY = Budget(10**6, 0, 10**12, 10**6)
@@ -98,7 +98,7 @@ def test_prices_decide_whether_a_result_stays(prices: Prices, needed: bool):
 
 def test_results_beyond_the_window_are_not_needed():
     story = story_of(read("a"), read("b", "b.py", CODE * 4))
-    room = Budget(int(3_000 / WINDOW_READS), 0, 10**12, 10**6)
+    room = Budget(int(3_000 / WINDOW), 0, 10**12, 10**6)
     assert is_needed(story)
     assert not is_needed(story, budget=room)
 

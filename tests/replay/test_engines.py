@@ -26,14 +26,11 @@ def ray_engine():
     """An engine on a Ray of this computer with two processors, for all tests of this module."""
     ray = pytest.importorskip("ray", reason="ray is not installed (the extra `ray`)")
     folder = Path(__file__).parent  # Workers import the functions of this module.
-    paths = os.pathsep.join([str(folder.parent.parent / "src"), str(folder)])
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="ERROR",
-        runtime_env={"env_vars": {"PYTHONPATH": paths}},
-    )
+    paths = [str(folder.parent.parent / "src"), str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    with pytest.MonkeyPatch.context() as patch:
+        # Workers inherit it. The argument `runtime_env` would need more packages.
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     engine = RayEngine()
     yield engine
     engine.close()

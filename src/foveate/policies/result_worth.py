@@ -27,7 +27,6 @@ __all__ = [
     "LEAST",
     "STAY",
     "WINDOW",
-    "WINDOW_READS",
     "needed_results",
 ]
 
@@ -39,16 +38,14 @@ CHANCE = 0.016
 """The same for results of other tools: 0.014 to 0.019."""
 STAY = 50
 """Calls for which a fetched result stays in the view."""
-EXPLORING = 4
+EXPLORING = 6
 """Calls before the first change of a file since the user's input that age a read as much as one later call."""
 EXPANDED = 20
 """Calls for which a message stays that the model expanded."""
 LEAST = 150
 """Tokens of the smallest result that is worth its place after the first call: a fold shows most of a smaller one."""
-WINDOW = 0.11
-"""Share of the room for results. Results before the newest ones that fill it are not worth their place."""
-WINDOW_READS = 0.4
-"""The same for results that show a file."""
+WINDOW = 0.4
+"""Share of the room for results. Results before the newest entries that fill it are not worth their place."""
 FIXED = 16_000
 """Tokens of instructions, inputs and summaries that leave no room for results, in recorded sessions."""
 _ROOM_MIN = 0.3
@@ -68,7 +65,7 @@ def needed_results(view: View) -> frozenset[str]:
     fetching it, so fewer results are needed.
     """
     room = max(_ROOM_MIN * view.budget.usable, view.budget.usable - FIXED)
-    older, older_reads = count_older(view, int(WINDOW * room)), count_older(view, int(WINDOW_READS * room))
+    older = count_older(view, int(WINDOW * room))
     changes, reads = _Changes(view), dict[str, str]()
     for entry, state, call in classify_results(view, create_classifier()):
         if call.kind == "write" and state != "error":
@@ -80,7 +77,7 @@ def needed_results(view: View) -> frozenset[str]:
     for index, entry in enumerate(view.entries):
         if entry.renewed and view.turn - entry.renewed < EXPANDED:
             needed.add(entry.id)
-        if not entry.is_result or entry.shrunk or index < (older_reads if entry.id in reads else older):
+        if index < older or not entry.is_result or entry.shrunk:
             continue
         age = float(view.turn - max(entry.stamp.turn, entry.renewed))
         chance = CHANCE
