@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from foveate.core.growing import Growing, Marks
 from foveate.core.messages import Message, Text
 from foveate.core.stamps import Stamp
-from foveate.core.view import Budget, Entry, View
+from foveate.core.view import _INDEXES, Budget, Entry, View
 
 BUDGET = Budget(1_000, 0, 10**6, 10)
 
@@ -80,8 +81,94 @@ def test_a_long_view_is_worked_out_with_few_marks():
     assert 1 <= len(copies) <= 8
 
 
-def test_a_state_that_is_changed_changes_no_other():
-    positions = fact([])
-    view = View(tuple(entry(number) for number in range(40)), 1, BUDGET)
-    positions.of(view).clear()
+def test_a_view_that_only_grows_costs_what_is_new():
+    """The state moves on with the views: it is neither made anew nor copied, but for a mark now and then."""
+    added, copies, marks = list[int](), list[int](), Marks()
+
+    def copy(state: list[int]) -> list[int]:
+        copies.append(len(state))
+        return state.copy()
+
+    def add(state: list[int], one: Entry) -> None:
+        added.append(one.position)
+        state.append(one.position)
+
+    positions = Growing[list[int]](list, add, copy)
+    entries = tuple(entry(number) for number in range(1_000))
+    positions.of(View(entries, 1, BUDGET, marks=marks))
+    added.clear()
+    copies.clear()
+    for number in range(1_000, 1_100, 2):
+        entries = (*entries, entry(number), entry(number + 1))
+        assert positions.of(View(entries, 1, BUDGET, marks=marks)) == list(range(number + 2))
+    assert added == list(range(1_000, 1_100))
+    assert len(copies) <= 7
+
+
+def test_an_edit_costs_at_most_what_follows_a_mark_before_it():
+    """Marks are farther apart the older they are, so an edit never costs many times what follows it."""
+    added, marks = list[int](), Marks()
+    positions = fact(added)
+    entries = [entry(number) for number in range(4_000)]
+    for at in (3_990, 3_900, 3_500, 3_000, 2_000, 1_500):
+        positions.of(View(tuple(entries), 1, BUDGET, marks=marks))
+        added.clear()
+        edited = [*entries[:at], entry(at + 10_000), *entries[at + 1 :]]
+        positions.of(View(tuple(edited), 1, BUDGET, marks=marks))
+        assert len(added) <= 4 * (len(entries) - at) + 32
+        entries = edited
+
+
+def test_the_beginning_of_a_view_leaves_the_view_as_it_is():
+    positions, marks = fact([]), Marks()
+    entries = tuple(entry(number) for number in range(40))
+    whole, beginning = (View(some, 1, BUDGET, marks=marks) for some in (entries, entries[:20]))
+    assert positions.of(whole) == list(range(40))
+    assert positions.of(beginning) == list(range(20))
+    assert positions.of(whole) == list(range(40))
+    assert positions.of(beginning) == list(range(20))
+
+
+def test_an_entry_that_cannot_be_added_leaves_no_half_made_state():
+    is_broken = True
+
+    def add(state: list[int], one: Entry) -> None:
+        state.append(one.position)
+        if is_broken and one.position == 30:
+            raise ValueError("The store does not answer.")
+
+    positions, marks = Growing[list[int]](list, add, list.copy), Marks()
+    entries = tuple(entry(number) for number in range(40))
+    view = View(entries, 1, BUDGET, marks=marks)
+    with pytest.raises(ValueError, match="does not answer"):
+        positions.of(view)
+    is_broken = False
     assert positions.of(view) == list(range(40))
+
+
+@given(st.lists(changes, max_size=30))
+def test_an_entry_is_found_by_its_id_in_any_view(steps: list[Any]):
+    marks, entries = Marks(), list[Entry]()
+    for number, (change, at) in enumerate(steps):
+        if change == "append":
+            entries += [entry(number * 100 + part) for part in range(at)]
+        elif change == "edit" and entries:
+            entries[-1 - at % len(entries)] = entry(number * 100 + 99)
+        elif change == "drop":
+            del entries[at : at + 3]
+        shown = entries[:at] if change == "look back" else entries
+        view = View(tuple(shown), 1, BUDGET, marks=marks)
+        assert [view.index_of(str(one)) for one in range(number * 100 + 100)] == [
+            next((index for index, each in enumerate(shown) if each.position == one), None)
+            for one in range(number * 100 + 100)
+        ]
+
+
+def test_the_index_of_a_long_conversation_forgets_old_ids():
+    """Each view shows other messages, as after a summary. The index holds few of those that are gone."""
+    marks = Marks()
+    for number in range(0, 40_000, 10):
+        view = View(tuple(entry(number + part) for part in range(10)), 1, BUDGET, marks=marks)
+        assert view.index_of(str(number + 3)) == 3
+        assert view.index_of(str(number - 7)) is None
+    assert len(_INDEXES.of(view).by_id) <= 1_200

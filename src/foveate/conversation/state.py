@@ -13,7 +13,7 @@ from msgspec import structs
 from ..core import ids
 from ..core.caches import clear_caches
 from ..core.edits import Edit, Record, Restore, Summarize, Task
-from ..core.growing import Marks
+from ..core.growing import Marks, shared_length
 from ..core.ids import redacted_record
 from ..core.messages import Message
 from ..core.plain_handles import plain_edits, plain_entries
@@ -90,6 +90,8 @@ class State:
         """The view that was made last."""
         self._marks = Marks()
         self._checker = Checker(model.profile)
+        self._plain: tuple[tuple[Entry, ...], tuple[Entry, ...], TokenCounter] = (), (), model.counter
+        """Entries of the newest view, and the same with plain handles."""
         self._store = store
         self._caller = caller
         self._prefetch = prefetch
@@ -329,7 +331,7 @@ class State:
         if self._erased != self.head.erased:  # The projection may hold erased content.
             self._check_seen()
             self._prepared = self.last_view = None
-            self._marks = Marks()
+            self._marks, self._plain = Marks(), ((), (), self.counter)
             self._load()
             clear_caches()
         elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
@@ -420,12 +422,19 @@ class State:
 
     def _shown(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """Return entries as the coming request shows them: without the tool `expand`, with plain handles."""
-        return entries if self.offers_expand else plain_entries(entries, self.counter)
+        if self.offers_expand:
+            return entries
+        before, plain, counter = self._plain
+        if entries is not before or counter is not self.counter:
+            same = shared_length(before, entries) if counter is self.counter else 0
+            plain = plain[:same] + plain_entries(entries[same:], self.counter)
+            self._plain = entries, plain, self.counter
+        return plain
 
     def shows_plain_handles(self) -> bool:
         """Return whether the coming request shows other texts because it does not offer `expand`."""
         entries = self.projection.entries()
-        return any(shown is not entry for shown, entry in zip(self._shown(entries), entries, strict=True))
+        return self._shown(entries) != entries  # Entries compare by identity.
 
     def view(self) -> View:
         """Return what the model would see without any new edit."""

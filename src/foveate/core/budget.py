@@ -12,8 +12,9 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .stamps import Usage
-from .view import View
+from .growing import Growing
+from .stamps import Stamp, Usage
+from .view import Entry, View
 
 __all__ = [
     "ANSWER_MAX",
@@ -75,18 +76,25 @@ def occupied_tokens(view: View) -> int:
     """
     budget = view.budget
     estimated = view.tokens + budget.overhead
-    for entry in reversed(view.entries):
-        usage, stamp = entry.stamp.usage, entry.stamp
-        if usage is None or not stamp.estimate or entry.kind != "message":
-            continue
+    for stamp in reversed(_MEASURED.of(view)):
         if stamp.model and view.call.model and stamp.model != view.call.model:
             continue  # Another model counts other tokens.
-        if (prompt := usage.sent_tokens) is not None:
+        usage = stamp.usage
+        if usage is not None and (prompt := usage.sent_tokens) is not None:
             since = estimated - stamp.estimate - stamp.tokens
             # The removed part was measured, so it counts in proportion.
             rate = budget.scale if since > 0 else prompt / stamp.estimate
             return max(0, prompt + (usage.output or 0) + int(since * rate))
     return int(estimated * budget.scale)
+
+
+def _add_measured(stamps: list[Stamp], entry: Entry) -> None:
+    if entry.stamp.usage is not None and entry.stamp.estimate and entry.kind == "message":
+        stamps.append(entry.stamp)
+
+
+_MEASURED = Growing[list[Stamp]](list, _add_measured, list.copy)
+"""The stamps of the replies whose prompts were measured."""
 
 
 def overflows(usage: Usage, usable: int | None) -> bool:

@@ -2,40 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from .view import Entry, View
 
-__all__ = ["Growing", "Marks"]
+__all__ = ["Growing", "Marks", "shared_length"]
 
 S = TypeVar("S")
 
-_STEP = 8
-"""Entries between two marks."""
-_MARKS_MAX = 6
-"""Marks of one fact that are kept. Most edits change one of the newest few dozen entries."""
-
+_STEP = 16
+"""Entries between the two newest marks of a fact."""
+_SPREAD = 4
+"""How much farther apart older marks are. An edit costs the entries after it, and at most this many times their
+number before it.
+"""
 _FACTS_MAX = 32
 """Facts that are kept for a conversation."""
 
 
-class Marks:
-    """States at places of one conversation's views, to which `Growing` returns. All its views share them."""
+class _Mark(NamedTuple):
+    size: int
+    """Number of entries before the mark."""
+    state: Any
+    """The state after these entries."""
 
-    __slots__ = ("kept",)
+
+class _Known:
+    """What is known of one fact: its state after the first `size` entries of the view, and marks before them."""
+
+    __slots__ = ("beginning", "marks", "size", "state")
 
     def __init__(self) -> None:
-        self.kept: dict[object, tuple[tuple[tuple[Entry, ...], Any], ...]] = {}
-        """For each fact: the beginnings of views, shortest first, and the states after them."""
+        self.marks: list[_Mark] = []
+        self.size = -1
+        self.state: Any = None
+        self.beginning: tuple[tuple[Entry, ...], Any] | None = None
+        """The state for the beginning of the view that was asked about last."""
+
+    def keep(self, size: int) -> None:
+        """Forget what follows the first `size` entries."""
+        self.marks = [mark for mark in self.marks if mark.size <= size]
+        self.beginning = None
+        if self.size > size:
+            self.size, self.state = -1, None
+
+
+class Marks:
+    """The facts that `Growing` keeps about the views of one conversation. All its views share them."""
+
+    __slots__ = ("_beginning", "_entries", "_known", "_past")
+
+    def __init__(self) -> None:
+        self._entries: tuple[Entry, ...] = ()
+        self._beginning: tuple[Entry, ...] | None = None
+        self._known: dict[object, _Known] = {}
+        self._past: Marks | None = None
+
+    @property
+    def past(self) -> Marks:
+        """The facts about views of earlier calls, for a policy that looks back. They have other entries."""
+        if self._past is None:
+            self._past = Marks()
+        return self._past
+
+    def known(self, fact: object) -> _Known:
+        """Return what is known of a fact."""
+        known = self._known.get(fact)
+        if known is None:
+            if len(self._known) >= _FACTS_MAX:
+                self._known.clear()
+            known = self._known[fact] = _Known()
+        return known
+
+    def show(self, entries: tuple[Entry, ...]) -> bool:
+        """Move on to a view with these entries; return False if they are only the beginning of those before.
+
+        Views are compared once, not for each fact, and at the cost of a comparison of pointers.
+        """
+        before = self._entries
+        if entries is before:
+            return True
+        if entries is self._beginning:
+            return False
+        if len(entries) < len(before) and before[: len(entries)] == entries:
+            self._beginning = entries
+            return False
+        if entries[: len(before)] != before:
+            same = shared_length(before, entries)
+            for known in self._known.values():
+                known.keep(same)
+        self._entries, self._beginning = entries, None
+        return True
 
 
 class Growing(Generic[S]):
     """A fact about a view, such as the sum of its tokens, as a state to which entries are added in order.
 
-    The state of the next view is made from the part that both views share: after an append, only new entries are
-    added; after an edit, those from the edited one on.
+    The state moves on with the views of a conversation: after an append, only new entries are added; after an edit,
+    those from a mark before it on.
     """
 
     def __init__(self, begin: Callable[[], S], add: Callable[[S, Entry], None], copy: Callable[[S], S]) -> None:
@@ -44,19 +110,70 @@ class Growing(Generic[S]):
         self._begin, self._add, self._copy = begin, add, copy
 
     def of(self, view: View) -> S:
-        """Return the state after all entries of a view. The caller may change it."""
-        entries, kept = view.entries, view.marks.kept
-        # A mark stays if it is a beginning of the view, or the view, of an earlier call, one of it.
-        marks = [mark for mark in kept.get(self, ()) if mark[0][: len(entries)] == entries[: len(mark[0])]]
-        before = [mark for mark in marks if len(mark[0]) <= len(entries)]
-        state, start = (self._copy(before[-1][1]), len(before[-1][0])) if before else (self._begin(), 0)
-        is_longest = len(before) == len(marks)
-        oldest = len(entries) - _STEP * _MARKS_MAX  # Older places would not be kept.
-        for index in range(start, len(entries)):
-            if is_longest and index > max(start, oldest) and index % _STEP == 0:
-                marks.append((entries[:index], self._copy(state)))
-            self._add(state, entries[index])
-        if len(kept) > _FACTS_MAX:
-            kept.clear()
-        kept[self] = tuple(marks[-_MARKS_MAX:])
+        """Return the state after all entries of a view, until the next call. The caller must not change it."""
+        entries, marks = view.entries, view.marks
+        is_newest = marks.show(entries)
+        known = marks.known(self)
+        if not is_newest:
+            if known.beginning is None or known.beginning[0] is not entries:
+                known.beginning = entries, self._after_beginning(known, entries)
+            first: S = known.beginning[1]
+            return first
+        if known.size < len(entries):
+            self._grow(known, entries)
+        state: S = known.state
         return state
+
+    def _grow(self, known: _Known, entries: tuple[Entry, ...]) -> None:
+        size, state = known.size, known.state
+        if size < 0:
+            size, state = self._nearest(known, len(entries))
+        known.size, known.state = -1, None  # If an entry cannot be added, the state is of no use.
+        places = _places(len(entries))
+        known.marks = [mark for mark in known.marks if mark.size in places]
+        marked = known.marks[-1].size if known.marks else 0
+        for index in range(size, len(entries)):
+            if index > marked and index in places:
+                known.marks.append(_Mark(index, self._copy(state)))
+            self._add(state, entries[index])
+        known.size, known.state = len(entries), state
+
+    def _after_beginning(self, known: _Known, entries: tuple[Entry, ...]) -> S:
+        size, state = self._nearest(known, len(entries))
+        for entry in entries[size:]:
+            self._add(state, entry)
+        return state
+
+    def _nearest(self, known: _Known, size: int) -> tuple[int, S]:
+        """Return a new state after at most `size` entries, and their number."""
+        nearest = max((mark for mark in known.marks if mark.size <= size), default=None, key=_size)
+        if nearest is None or nearest.size < known.size <= size:
+            return (known.size, self._copy(known.state)) if 0 < known.size <= size else (0, self._begin())
+        return nearest.size, self._copy(nearest.state)
+
+
+def _size(mark: _Mark) -> int:
+    return mark.size
+
+
+def _places(size: int) -> set[int]:
+    """Return the places of marks in a view of so many entries: the newest two of each distance."""
+    places: set[int] = set()
+    step = _STEP
+    while step < size:
+        newest = (size - 1) // step * step
+        places |= {newest, newest - step}
+        step *= _SPREAD
+    return places
+
+
+def shared_length(one: Sequence[Entry], other: Sequence[Entry]) -> int:
+    """Return how many entries two views share at their beginning."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:  # Compares slices: a hundred times faster than a loop over entries.
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -13,8 +13,8 @@ from typing import Protocol
 
 import msgspec
 
-from .caches import cached
 from .edits import CALLER, Path
+from .growing import Growing, shared_length
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried, is_directive
@@ -436,24 +436,12 @@ class Checker:
         known = len(self._read)
         if view[:known] == self._read:  # Entries compare by identity: one pass over pointers.
             return known
-        same = _shared(self._read, view)
+        same = shared_length(self._read, view)
         while self._marks and self._marks[-1].read > same:
             self._marks.pop()
         mark = self._marks.pop() if self._marks else _Mark(0, [rule() for rule in RULES], [])
         self._rules, self._violations = mark.rules, mark.violations
         return mark.read
-
-
-def _shared(old: tuple[Entry, ...], new: tuple[Entry, ...]) -> int:
-    """Return the length of the common beginning of two views by bisection: comparing slices is fast."""
-    low, high = 0, min(len(old), len(new))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if old[low:middle] == new[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _copies(rules: Sequence[Rule]) -> list[Rule]:
@@ -478,29 +466,60 @@ def cut_points(view: View | Sequence[Entry]) -> list[int]:
     Messages between a server tool's use and its result belong to one unit, and so do a step of actions and its results.
     Both ends (0 and the number of entries) are included.
     """
-    return list(_cut_points(tuple(view.entries if isinstance(view, View) else view)))
+    if isinstance(view, View):
+        return [*_UNITS.of(view).cuts, len(view.entries)]
+    units = Units()
+    for entry in view:
+        units.add(entry)
+    return [*units.cuts, len(view)]
 
 
-@cached(2)  # Several policies and stages look at one view. The cache keeps its entries in memory.
-def _cut_points(entries: tuple[Entry, ...]) -> tuple[int, ...]:
-    points: list[int] = []
-    waiting: set[str] = set()
-    uses: dict[str, ServerBlock] = {}
-    is_step = False
-    for index, entry in enumerate(entries):
-        message = entry.message
+class Units:
+    """The units among entries that are added in order."""
+
+    __slots__ = ("_is_step", "_uses", "_waiting", "cuts", "size")
+
+    def __init__(self) -> None:
+        self.cuts: list[int] = []
+        """The indices at which units begin."""
+        self.size = 0
+        """Number of entries."""
+        self._waiting: set[str] = set()
+        self._uses: dict[str, ServerBlock] = {}
+        self._is_step = False
+
+    def copy(self) -> Units:
+        """Return an independent copy."""
+        twin = Units()
+        twin.cuts, twin.size, twin._is_step = self.cuts.copy(), self.size, self._is_step
+        twin._waiting, twin._uses = self._waiting.copy(), self._uses.copy()
+        return twin
+
+    def add(self, entry: Entry) -> bool:
+        """Add an entry; return whether a unit begins with it."""
+        index, message = self.size, entry.message
+        self.size += 1
         result = message.result
         if result is not None:
-            waiting.discard(result.call_id)
-            continue
-        if is_step and entry.is_result:
-            continue
-        is_step = message.role == "assistant" and not message.calls
-        if not waiting and not uses and entry.kind != "continuation":
-            points.append(index)
-        waiting = {call.call_id for call in message.calls}
-        if message.role != "assistant":
-            uses.clear()
-            continue
-        follow_uses(message, str(index), uses)
-    return (*points, len(entries))
+            self._waiting.discard(result.call_id)
+            return False
+        if self._is_step and entry.is_result:
+            return False
+        calls = message.calls
+        self._is_step = message.role == "assistant" and not calls
+        is_cut = not self._waiting and not self._uses and entry.kind != "continuation"
+        if is_cut:
+            self.cuts.append(index)
+        self._waiting = {call.call_id for call in calls}
+        if message.role == "assistant":
+            follow_uses(message, str(index), self._uses)
+        else:
+            self._uses.clear()
+        return is_cut
+
+
+def _add_to_units(units: Units, entry: Entry) -> None:
+    units.add(entry)
+
+
+_UNITS = Growing[Units](Units, _add_to_units, Units.copy)

@@ -10,14 +10,16 @@ edits they would have returned at earlier calls, for the part of the view that e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from ..core.budget import measure_excess
 from ..core.economy import flush_cost, is_cold, reasoning_cost, saving
 from ..core.edits import Edit, Hide, Path, Replace, Span, Summarize, Target
+from ..core.growing import Growing
 from ..core.messages import Message, Part, Reasoning, ToolResult
 from ..core.planner import Policy
 from ..core.sizes import MESSAGE_TOKENS, tokens_of
@@ -138,17 +140,10 @@ class _WaitingEdits:
         self.since: dict[EditKey, int] = {}
         """The call before the first one at which the edit can have been due."""
         soft = [(key, edit) for edit in edits if (key := _key(edit)) is not None]
-        ids = {id for _, edit in soft for id in _end_ids(edit)}
-        indexes: dict[str, int] = {}
-        for index, entry in enumerate(view.entries if soft else ()):
-            if entry.id in ids:
-                indexes.setdefault(entry.id, index)
-            if entry.span is not None and entry.span.last in ids:
-                indexes.setdefault(entry.span.last, index)
         self._first_index: dict[EditKey, int] = {}
         self._last_index: dict[EditKey, int] = {}
         for key, edit in soft:
-            ends = [indexes[id] for id in _end_ids(edit) if id in indexes]
+            ends = [index for id in _end_ids(edit) if (index := view.index_of(id)) is not None]
             if not ends:
                 continue
             entries = view.entries[min(ends) : max(ends) + 1]
@@ -172,9 +167,14 @@ class _WaitingEdits:
 
     def rewritten_tokens(self) -> int:
         """Return the tokens after the first edit that the cache already holds and that stay in the view."""
-        last = self.view.turn - 1
-        first = min(self._first_index.values(), default=len(self.view.entries))
-        behind = sum([entry.tokens for entry in self.view.entries[first:] if entry.stamp.turn < last])
+        entries, last = self.view.entries, self.view.turn - 1
+        first = min(self._first_index.values(), default=len(entries))
+        known = _SUMS.of(self.view)
+        behind = known.tokens[-1] - known.tokens[first]
+        index = len(entries) - 1
+        while index >= first and known.turns[index] >= last:
+            behind -= entries[index].tokens if entries[index].stamp.turn >= last else 0
+            index -= 1
         return behind - self.total
 
     def lost_reasoning(self) -> int:
@@ -182,9 +182,9 @@ class _WaitingEdits:
         if not self.view.call.binds_reasoning or not self._first_index:
             return 0
         edited = {i for key, first in self._first_index.items() for i in range(first, self._last_index[key] + 1)}
-        first = min(self._first_index.values())
-        entries = enumerate(self.view.entries[first:], first)
-        return sum([_reasoning_tokens(entry.message) for i, entry in entries if i not in edited])
+        sums = _SUMS.of(self.view).reasoning
+        kept = sum([sums[i + 1] - sums[i] for i in edited])
+        return sums[-1] - sums[min(self._first_index.values())] - kept
 
     def wasted_at_most(self) -> int:
         """Return the tokens that were read in vain if each edit was due as soon as its entries existed."""
@@ -196,24 +196,70 @@ class _WaitingEdits:
         return sum([tokens for key, tokens in self.saved.items() if key in due and self.since[key] < turn])
 
 
+class _Sums:
+    """Sums over the entries of a view, added in order."""
+
+    __slots__ = ("reasoning", "tokens", "turns")
+
+    def __init__(self) -> None:
+        self.tokens = [0]
+        """The tokens before each entry, and of all."""
+        self.reasoning = [0]
+        """The tokens of reasoning before each entry, and of all."""
+        self.turns: list[int] = []
+        """The newest turn of a stamp up to each entry."""
+
+    def copy(self) -> _Sums:
+        twin = _Sums()
+        twin.tokens, twin.reasoning, twin.turns = self.tokens.copy(), self.reasoning.copy(), self.turns.copy()
+        return twin
+
+    def add(self, entry: Entry) -> None:
+        turn = entry.stamp.turn
+        self.tokens.append(self.tokens[-1] + entry.tokens)
+        self.reasoning.append(self.reasoning[-1] + _reasoning_tokens(entry.message))
+        self.turns.append(max(turn, self.turns[-1]) if self.turns else turn)
+
+
+_SUMS = Growing[_Sums](_Sums, _Sums.add, _Sums.copy)
+
+
+class _Probe(NamedTuple):
+    """The edits of an earlier call."""
+
+    view: tuple[Entry, ...]
+    """The present entries for which it was made."""
+    entries: tuple[Entry, ...]
+    """Those that existed at the call."""
+    keys: frozenset[EditKey]
+
+
 class _PastEdits:
     """The edits that policies would have returned at earlier calls. Results serve the next plans too."""
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
-        self._known: dict[int, tuple[tuple[Entry, ...], frozenset[EditKey]]] = {}
+        self._known: dict[int, _Probe] = {}
 
     def keys_at(self, view: View, turn: int) -> frozenset[EditKey]:
         """Return the keys of the edits at the call `turn`, for the present entries that existed then."""
-        entries = tuple([entry for entry in view.entries if entry.stamp.turn < turn])
         known = self._known.get(turn)
-        if known is None or known[0] != entries:  # Entries compare by identity: equal means that nothing changed.
-            edits = _collect_edits(self._policies, replace(view, entries=entries, turn=turn))
-            known = entries, frozenset(key for edit in edits if (key := _key(edit)) is not None)
-            if len(self._known) >= 2 * _PROBES:
+        if (
+            known is None
+            or view.entries[: len(known.view)] != known.view
+            or any(entry.stamp.turn < turn for entry in view.entries[len(known.view) :])
+        ):  # Entries compare by identity: equal means that nothing changed.
+            before = tuple([entry for entry in view.entries if entry.stamp.turn < turn])
+            if known is not None and known.entries == before:
+                keys = known.keys
+            else:
+                past = replace(view, entries=before, turn=turn, marks=view.marks.past)
+                edits = _collect_edits(self._policies, past)
+                keys = frozenset(key for edit in edits if (key := _key(edit)) is not None)
+            if len(self._known) >= 2 * _PROBES and turn not in self._known:
                 self._known.clear()
-            self._known[turn] = known
-        return known[1]
+            self._known[turn] = known = _Probe(view.entries, before, keys)
+        return known.keys
 
 
 def _between(before: int, behind: int) -> int:
@@ -270,24 +316,23 @@ def _collect_edits(policies: Sequence[Policy], view: View) -> list[Edit | NeedsS
         return list(policies[0](view))
     edits: list[Edit | NeedsSummary] = []
     taken: set[str] = set()
-    indexes = {entry.id: index for index, entry in enumerate(view.entries)}
     for policy in policies:
         besides = getattr(policy, "edits_besides", None)  # A policy whose edits cost much leaves out those in vain.
         returned = besides(view, taken) if besides else policy(view)
         new = [edit for edit in returned if (key := _key(edit)) is None or key[0] not in taken]
         for edit in new:
             if _key(edit) is not None:
-                taken |= _edited_ids(edit, view, indexes)
+                taken |= _edited_ids(edit, view)
         edits += new
     return edits
 
 
-def _edited_ids(edit: Edit | NeedsSummary, view: View, indexes: Mapping[str, int]) -> set[str]:
-    """Return the ids of the messages that an edit changes. `indexes`: of the entries, by id."""
+def _edited_ids(edit: Edit | NeedsSummary, view: View) -> set[str]:
+    """Return the ids of the messages that an edit changes."""
     ends = _end_ids(edit)
     if len(ends) < 2:
         return set(ends)
-    known = sorted(indexes[id] for id in ends if id in indexes)
+    known = sorted(index for id in ends if (index := view.index_of(id)) is not None)
     return {entry.id for entry in view.entries[known[0] : known[-1] + 1]} if known else set(ends)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Set
 
 from ..core.edits import Edit, Path
+from ..core.growing import Growing
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import CostlyPolicy, Policy
 from ..core.results import read_actions
@@ -89,6 +90,12 @@ def shrink_to_digest(
     is_protected, classifier = create_name_filter("protected_tools", protected_tools), create_classifier()
     shortener = _Shortener(share, share_said, least, least_said)
 
+    def add(known: _Candidates, entry: Entry) -> None:
+        is_long = shortener.may_shorten(entry) and not (entry.is_result and is_protected(entry.tool))
+        known.add(entry, is_long=is_long)
+
+    candidates = Growing(_Candidates, add, _Candidates.copy)
+
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
         windows = _Windows(view, protect, protect_reads, protect_said)
         reads: set[str] = set()
@@ -96,8 +103,8 @@ def shrink_to_digest(
             reads = {entry.id for entry, _, call in classify_results(view, classifier) if call.kind == "read"}
         needed = needed_results(view) if by_worth else frozenset[str]()
         used = RecentlyUsed(view, stay_if_used)
-        for index, entry in enumerate(view.entries):
-            if entry.renewed >= view.turn or entry.id in taken or (entry.is_result and is_protected(entry.tool)):
+        for index, entry in candidates.of(view).long:
+            if entry.renewed >= view.turn or entry.id in taken:
                 continue
             if entry.is_result and by_worth:
                 reason = "" if entry.id in needed else "a later use is too unlikely"
@@ -109,6 +116,27 @@ def shrink_to_digest(
                     yield replacement(entry, text, _NAME, reason, path)
 
     return CostlyPolicy(edits)
+
+
+class _Candidates:
+    """The entries that may be shortened, among entries that are added in order."""
+
+    __slots__ = ("_size", "long")
+
+    def __init__(self) -> None:
+        self._size = 0
+        self.long: list[tuple[int, Entry]] = []
+        """Their indices in the view, and they."""
+
+    def copy(self) -> _Candidates:
+        twin = _Candidates()
+        twin._size, twin.long = self._size, self.long.copy()
+        return twin
+
+    def add(self, entry: Entry, *, is_long: bool) -> None:
+        if is_long:
+            self.long.append((self._size, entry))
+        self._size += 1
 
 
 class _Windows:
@@ -148,33 +176,54 @@ class _Shortener:
             entry.remember(self, forms := tuple(self._make_forms(entry)))
         return forms
 
-    def _make_forms(self, entry: Entry) -> Iterator[_ShortForm]:
+    def may_shorten(self, entry: Entry) -> bool:
+        """Return whether an entry may have short forms, without making them."""
         source = entry.outline
         if source is None:
-            return
+            return False
         if entry.is_result:
             result = entry.outlined_result
             if result is None or result.state == "interrupted" or not is_whole(entry) or entry.is_pinned():
-                return
-            if len(whole := result.text) >= self._least:
+                return False
+            return len(result.text) >= self._least
+        if source.role != "assistant" or () in entry.shrunk:
+            return False
+        return any(self._is_long(part) and (index,) not in entry.shrunk for index, part in enumerate(source.parts))
+
+    def _is_long(self, part: Part) -> bool:
+        match part:
+            case Text(text=whole):
+                return len(whole) >= self._least
+            case ToolCall(arguments=whole):
+                return len(whole) > self._least_said
+            case _:
+                return False
+
+    def _make_forms(self, entry: Entry) -> Iterator[_ShortForm]:
+        source = entry.outline
+        if source is None or not self.may_shorten(entry):
+            return
+        if entry.is_result:
+            if (result := entry.outlined_result) is not None:
+                whole = result.text
                 text = digest(whole, _room(whole, self._share, _ROOM_MIN), handle_of(entry)).text
                 if len(text) <= len(whole) * _SHRUNK_MAX and is_longer(entry, text):
                     yield (), text
-        elif source.role == "assistant" and () not in entry.shrunk:
+        else:
             for index, part in enumerate(source.parts):
-                if (index,) not in entry.shrunk and not entry.is_pinned((index,)):
+                if self._is_long(part) and (index,) not in entry.shrunk and not entry.is_pinned((index,)):
                     yield from self._shorten_part((index,), part, handle_of(entry))
 
     def _shorten_part(self, path: Path, part: Part, handle: str) -> Iterator[_ShortForm]:
         match part:
-            case Text(text=whole) if len(whole) >= self._least and read_actions(whole):
+            case Text(text=whole) if read_actions(whole):
                 text = shrink_step(
                     whole, self._least_said, handle, shorten=lambda string: self._shorten_string(string, handle)
                 )
-            case Text(text=whole) if len(whole) >= self._least:
+            case Text(text=whole):
                 room = _room(whole, self._share_said, _ROOM_MIN)
                 text = keep_naming_lines(whole, room, handle, beginning=_BEGINNING)
-            case ToolCall(arguments=whole) if len(whole) > self._least_said:
+            case ToolCall(arguments=whole):
                 text = shrink_arguments(
                     whole, self._least_said, handle, shorten=lambda string: self._shorten_string(string, handle)
                 )

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import pairwise
-from typing import Any
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..core.caches import newest_forms
 from ..core.edits import Edit, Span, Summarize
+from ..core.growing import Growing
 from ..core.messages import Message, Text, ToolCall, ToolResult
 from ..core.planner import Policy
 from ..core.results import is_step_note, native_steps
-from ..core.rules import cut_points
+from ..core.rules import Units
 from ..core.sizes import estimate, tokens_of
 from ..core.view import Entry, View
 from ..digest import describe, floor_for, names_in, path_of_whole_output, room_for, select_names
@@ -109,14 +110,14 @@ def fold(
         old = count_older(view, window)
         if not old:
             return
-        named: set[str] = set()
+        named: list[frozenset[str]] = []
         at, node = 0, 0
         needed = needed_results(view) if by_worth else frozenset[str]()
         for start, end in _closed_stretches(view, old, stretch, needed):
             between, entries = view.entries[at:start], view.entries[start:end]
             at = end
             node, text, names = memo.fold(node, between, entries, named)
-            named |= names
+            named.append(names)
             if text:
                 span = Span(entries[0].id, entries[-1].id)
                 yield Summarize(span, text, _NAME, f"older than the newest {window:,} tokens")
@@ -138,51 +139,107 @@ class _Memo:
         self._write = write
 
     def fold(
-        self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...], named: Set[str]
+        self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...], named: Sequence[Set[str]]
     ) -> tuple[int, str, frozenset[str]]:
         """Return the node of a fold, its text ("" if it saves too little), and the names up to its end that are new.
 
-        `node`: of the fold before; `between`: the entries since then; `named`: the names up to that fold.
+        `node`: of the fold before; `between`: the entries since then; `named`: the new names of each earlier fold.
         """
 
         def make() -> tuple[int, str, frozenset[str]]:
+            known = frozenset[str]().union(*named)
             further = frozenset[str]().union(*(names_of(entry.message.text) for entry in between))
-            steps, names = fold_steps(entries, named, further)
+            steps, names = fold_steps(entries, known, further)
             self._newest += 1
-            return self._newest, self._write(entries, steps), names - named
+            return self._newest, self._write(entries, steps), names - known
 
         return newest_forms(entries[-1], self, (node, between, entries[:-1]), make)
 
 
+class _Unit(NamedTuple):
+    """A unit of entries that may be folded, if none of them is needed or was expanded for the coming call."""
+
+    start: int
+    end: int
+    tokens: int
+    """Tokens, as appended."""
+    renewed: int
+    """Newest turn in which one of its entries was expanded."""
+    ids: tuple[str, ...]
+
+
+class _Units:
+    """The units among entries that are added in order."""
+
+    __slots__ = ("_begin", "_entries", "_units", "closed")
+
+    def __init__(self) -> None:
+        self.closed: list[_Unit] = []
+        """The closed units that may be folded."""
+        self._units = Units()
+        self._entries: list[Entry] = []  # Of the newest unit, which is still open.
+        self._begin = 0  # Where it begins.
+
+    def copy(self) -> _Units:
+        twin = _Units()
+        twin.closed, twin._units = self.closed.copy(), self._units.copy()
+        twin._entries, twin._begin = self._entries.copy(), self._begin
+        return twin
+
+    def add(self, entry: Entry) -> None:
+        if self._units.add(entry):
+            self.closed += self.newest
+            self._entries, self._begin = [], self._units.size - 1
+        self._entries.append(entry)
+
+    @property
+    def newest(self) -> list[_Unit]:
+        """The newest unit, as if it ended here; empty if it may not be folded."""
+        entries = self._entries
+        if not entries or not all(map(_may_fold, entries)) or _is_scattered(entries):
+            return []
+        tokens = sum([entry.stamp.tokens for entry in entries])
+        renewed, ids = max([entry.renewed for entry in entries]), tuple([entry.id for entry in entries])
+        return [_Unit(self._begin, self._begin + len(entries), tokens, renewed, ids)]
+
+
+_UNITS = Growing[_Units](_Units, _Units.add, _Units.copy)
+
+
 def _closed_stretches(view: View, old: int, least: int, needed: Set[str]) -> Iterator[tuple[int, int]]:
     """Yield the ranges of the closed stretches among the first `old` entries. `needed`: ids of results that stay."""
-    entries = view.entries
-    begin, size = 0, 0
-    for start, end in pairwise(cut_points(view)):
-        unit = entries[start:end]
-        may_fold = all(_may_fold(entry, view.turn) and entry.id not in needed for entry in unit)
-        if not may_fold or _is_scattered(entries, start, end):
-            if begin < start <= old:
-                yield begin, start
-            begin, size = end, 0
+    units = _UNITS.of(view)
+    begin, end, size = 0, 0, 0
+    for unit in chain(units.closed, units.newest):
+        if unit.start > end:  # Other units are between.
+            if begin < end <= old:
+                yield begin, end
+            begin, size = unit.start, 0
+        if unit.renewed >= view.turn or not needed.isdisjoint(unit.ids):
+            if begin < unit.start <= old:
+                yield begin, unit.start
+            begin, end, size = unit.end, unit.end, 0
             continue
-        size += sum([entry.stamp.tokens for entry in unit])
+        end = unit.end
+        size += unit.tokens
         if end > old:
             return
         if size >= least:
             yield begin, end
             begin, size = end, 0
+    if begin < end <= old and end < len(view.entries):
+        yield begin, end
 
 
-def _may_fold(entry: Entry, turn: int) -> bool:
-    if entry.kind != "message" or entry.outline is None or entry.renewed >= turn or entry.is_pinned():
+def _may_fold(entry: Entry) -> bool:
+    if entry.kind != "message" or entry.outline is None or entry.is_pinned():
         return False
     return entry.message.role == "assistant" or entry.is_result or is_step_note(entry.message, entry.stamp)
 
 
-def _is_scattered(entries: Sequence[Entry], start: int, end: int) -> bool:
+def _is_scattered(unit: Sequence[Entry]) -> bool:
     """Return whether an answer of this unit is elsewhere in the history: a span would cover other messages too."""
-    return any(after.position != before.position + 1 for before, after in pairwise(entries[start:end]))
+    return any(after.position != before.position + 1 for before, after in pairwise(unit))
 
 
 # --------------------------------------------------------------------------------------------------- the text of a fold

@@ -12,10 +12,11 @@ from importlib import import_module
 from typing import Literal
 
 from ..core.edits import Edit
+from ..core.growing import Growing
 from ..core.planner import Policy
 from ..core.stamps import Lease
 from ..core.summaries import NeedsSummary
-from ..core.view import View
+from ..core.view import Entry, View
 
 __all__ = ["MECHANISMS", "DefaultTerms", "Terms", "follows", "unfollowed_terms", "with_terms"]
 
@@ -91,5 +92,14 @@ class DefaultTerms:
 
     def _has_terms(self, view: View) -> bool:
         if self.follows == "leases":
-            return any(entry.stamp.lease for entry in view.entries)
-        return any(entry.stamp.retention for entry in (*view.entries, *view.withheld))
+            return _SHOWN_TERMS.of(view)[0]
+        return _SHOWN_TERMS.of(view)[1] or any(entry.stamp.retention for entry in view.withheld)
+
+
+def _add_terms(shown: list[bool], entry: Entry) -> None:
+    shown[0] = shown[0] or entry.stamp.lease is not None
+    shown[1] = shown[1] or bool(entry.stamp.retention)
+
+
+_SHOWN_TERMS = Growing[list[bool]](lambda: [False, False], _add_terms, list.copy)
+"""Whether an entry of the view has a lease, and whether one has a retention of its parts."""

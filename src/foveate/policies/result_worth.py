@@ -11,13 +11,14 @@ price of reading it once more. The numbers were fitted by `bench/retention_model
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from posixpath import basename
+from typing import NamedTuple
 
 from ..core.caches import cached, cached_on_entry
 from ..core.view import Entry, Prices, View
 from .span_selection import count_older
-from .tool_kinds import READS, WRITES, classify_results, create_classifier, is_same_file
+from .tool_kinds import READS, WRITES, ClassifiedResult, GrowingResults, create_classifier, is_same_file
 
 __all__ = [
     "CHANCE",
@@ -66,25 +67,18 @@ def needed_results(view: View) -> frozenset[str]:
     """
     room = max(_ROOM_MIN * view.budget.usable, view.budget.usable - FIXED)
     older = count_older(view, int(WINDOW * room))
-    changes, reads = _Changes(view), dict[str, str]()
-    for entry, state, call in classify_results(view, create_classifier()):
-        if call.kind == "write" and state != "error":
-            changes.add(entry, call.files)
-        elif call.kind == "read" and state != "error":
-            reads[entry.id] = call.files[0]
-    changes.sort()
-    needed: set[str] = set()
-    for index, entry in enumerate(view.entries):
-        if entry.renewed and view.turn - entry.renewed < EXPANDED:
-            needed.add(entry.id)
-        if index < older or not entry.is_result or entry.shrunk:
-            continue
+    known = _KNOWN.of(view)
+    changes = known.changes
+    needed = {entry.id for entry in known.renewed if view.turn - entry.renewed < EXPANDED}
+    begin = bisect_left(known.results, older, key=_place)
+    view_tokens, prices = view.tokens, view.call.prices
+    for _, entry, file in known.results[begin:]:
         age = float(view.turn - max(entry.stamp.turn, entry.renewed))
         chance = CHANCE
-        if entry.id in reads:
-            age, chance = changes.age_of_read(entry, reads[entry.id], age), CHANCE_READ
+        if file:
+            age, chance = changes.age_of_read(entry, file, age, view.turn), CHANCE_READ
         chance /= max(1.0, age)
-        worth = entry.tokens >= LEAST and is_worth_its_place(entry.tokens, chance, view.tokens, view.call.prices)
+        worth = entry.tokens >= LEAST and is_worth_its_place(entry.tokens, chance, view_tokens, prices)
         if age <= 1 or worth:
             needed.add(entry.id)
     return frozenset(needed)
@@ -102,45 +96,111 @@ def is_worth_its_place(tokens: int, chance: float, view_tokens: int, prices: Pri
     return chance * fetching > prices.read * tokens
 
 
-class _Changes:
-    """The changes of files in a view, by turn."""
+class _Result(NamedTuple):
+    """A result that the view shows whole."""
 
-    def __init__(self, view: View) -> None:
-        self._turn = view.turn
-        self._inputs = [entry.stamp.turn for entry in view.entries if entry.is_input]
-        self._turns: list[int] = []
-        self._files: dict[str, list[tuple[str, int]]] = {}  # Path and turn, by the name of the file.
-        turn = view.turn
-        for entry in reversed(view.entries):
-            if entry.kind == "message":
-                turn = entry.stamp.turn
-            elif entry.kind == "summary" and _folds_changes(entry):
-                self._turns.append(turn)  # A fold does not say when: at the latest before the next message.
+    place: int
+    """Its index in the view."""
+    entry: Entry
+    file: str
+    """The file that it shows; "" if it shows none."""
+
+
+def _place(result: _Result) -> int:
+    return result.place
+
+
+class _ResultsSoFar:
+    """The results among entries that are added in order, and the changes of files."""
+
+    __slots__ = ("changes", "renewed", "results", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.results: list[_Result] = []
+        self.renewed: list[Entry] = []
+        """Messages that the model expanded."""
+        self.changes = _Changes()
+
+    def copy(self) -> _ResultsSoFar:
+        twin = _ResultsSoFar()
+        twin.size, twin.results, twin.renewed = self.size, self.results.copy(), self.renewed.copy()
+        twin.changes = self.changes.copy()
+        return twin
+
+    def add(self, entry: Entry, result: ClassifiedResult | None) -> None:
+        file = ""
+        self.changes.read(entry)
+        if result is not None and result[1] != "error":
+            call = result[2]
+            if call.kind == "write":
+                self.changes.add(entry, call.files)
+            elif call.kind == "read":
+                file = call.files[0]
+        if entry.renewed:
+            self.renewed.append(entry)
+        if entry.is_result and not entry.shrunk:
+            self.results.append(_Result(self.size, entry, file))
+        self.size += 1
+
+
+_KNOWN = GrowingResults(_ResultsSoFar, create_classifier())
+
+
+class _Changes:
+    """The changes of files among entries that are added in order, by turn."""
+
+    __slots__ = ("_files", "_folds", "_inputs", "_turns")
+
+    def __init__(self) -> None:
+        self._inputs: list[int] = []
+        self._turns: list[int] = []  # Ascending.
+        self._files: dict[str, dict[str, int]] = {}  # Newest turn of each path, by the name of the file.
+        self._folds = 0  # Folds of changes after the newest message.
+
+    def copy(self) -> _Changes:
+        twin = _Changes()
+        twin._inputs, twin._turns, twin._folds = self._inputs.copy(), self._turns.copy(), self._folds
+        twin._files = {name: turns.copy() for name, turns in self._files.items()}
+        return twin
+
+    def read(self, entry: Entry) -> None:
+        """Add an entry: an input, or a fold of changes."""
+        if entry.is_input:
+            self._inputs.append(entry.stamp.turn)
+        if entry.kind == "summary" and _folds_changes(entry):
+            self._folds += 1
+        elif entry.kind == "message" and self._folds:
+            for _ in range(self._folds):  # A fold does not say when: at the latest before the next message.
+                insort(self._turns, entry.stamp.turn)
+            self._folds = 0
 
     def add(self, entry: Entry, files: tuple[str, ...]) -> None:
         """Add a change of these files."""
-        self._turns.append(entry.stamp.turn)
+        turn = entry.stamp.turn
+        insort(self._turns, turn)
         for file in files:
-            self._files.setdefault(basename(file), []).append((file, entry.stamp.turn))
+            turns = self._files.setdefault(basename(file), {})
+            turns[file] = max(turn, turns.get(file, 0))
 
-    def sort(self) -> None:
-        """Put the changes in order, after the last one was added."""
-        self._turns.sort()
-
-    def age_of_read(self, entry: Entry, file: str, age: float) -> float:
+    def age_of_read(self, entry: Entry, file: str, age: float, now: int) -> float:
         """Return the calls since a read, the first change after exploring, or the last change of the file.
 
-        `age`: calls since the read.
+        `age`: calls since the read. `now`: the turn of the view.
         """
+        turns = [*self._turns, now] if self._folds else self._turns
         began = self._inputs[bisect_right(self._inputs, entry.stamp.turn) - 1] if self._inputs else 0
-        following = bisect_right(self._turns, entry.stamp.turn)
-        if not following or self._turns[following - 1] <= began:  # The agent was exploring when it read the file.
-            if following == len(self._turns):
+        following = bisect_right(turns, entry.stamp.turn)
+        if not following or turns[following - 1] <= began:  # The agent was exploring when it read the file.
+            if following == len(turns):
                 age /= EXPLORING
             else:
-                age = min(age, self._turn - self._turns[following])
-        same = [turn for path, turn in self._files.get(basename(file), ()) if is_same_file(path, file)]
-        return min([age, *(float(self._turn - turn) for turn in same if turn >= entry.stamp.turn)])
+                age = min(age, now - turns[following])
+        same = [turn for path, turn in self._files.get(basename(file), _NONE).items() if is_same_file(path, file)]
+        return min([age, *(float(now - turn) for turn in same if turn >= entry.stamp.turn)])
+
+
+_NONE: dict[str, int] = {}
 
 
 @cached_on_entry

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
+from functools import cache
 from itertools import pairwise, takewhile
 from math import inf
 
 from msgspec import Struct
 
 from ..core.edits import Span
+from ..core.growing import Growing
 from ..core.rules import cut_points
 from ..core.server_tools import pair_key, server_blocks
 from ..core.view import Entry, View
@@ -67,15 +69,20 @@ def count_older(view: View, protect: int, *, part_max: float = inf, results_only
 
     `part_max`: maximum number of tokens that one message counts for. `results_only`: only tool results fill the window.
     """
-    entries = view.entries
-    filled = 0.0
-    for older in range(len(entries), 0, -1):
-        if filled >= protect:
-            return older
-        entry = entries[older - 1]
-        if entry.kind != "summary" and (entry.is_result or not results_only):
-            filled += min(entry.tokens, part_max)
-    return 0
+    sums = _token_sums(part_max, results_only).of(view)
+    # The newest ones fill the window where those before them have at most the rest of the sum.
+    return max(0, bisect_right(sums, sums[-1] - protect) - 1) if protect > 0 else len(view.entries)
+
+
+@cache
+def _token_sums(part_max: float, results_only: bool) -> Growing[list[float]]:
+    """Return the fact of the tokens before each entry, and of all."""
+
+    def add(sums: list[float], entry: Entry) -> None:
+        counts = entry.kind != "summary" and (entry.is_result or not results_only)
+        sums.append(sums[-1] + (min(entry.tokens, part_max) if counts else 0))
+
+    return Growing(lambda: [0], add, list.copy)
 
 
 # -------------------------------------------------------------------------------------------------- unanswered messages

@@ -22,7 +22,8 @@ from .tool_kinds import (
     READS,
     WRITES,
     CallKind,
-    classify_results,
+    ClassifiedResult,
+    GrowingResults,
     create_classifier,
     is_absolute,
     is_same_file,
@@ -68,22 +69,47 @@ def supersede(
         raise BadSetting(
             f"keep and grace of supersede are {keep!r} and {grace!r}. Set keep to 1 or more, and grace to 0 or more."
         )
-    classifier = create_classifier(reads, writes, looks, asks)
+    results = GrowingResults(lambda: _SupersededSoFar(keep), create_classifier(reads, writes, looks, asks))
 
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
-        tracker = ResultTracker(keep)
-        for entry, state, call in classify_results(view, classifier):
-            if call.kind != "other":
-                tracker.add(entry, call, is_error=state == "error")
-        if grace is not None:
-            tracker.outdate_reads(view.turn - grace)
-        for old, newer, reason in sorted(tracker.superseded, key=lambda item: item.old.position):
-            if old.id not in taken and is_whole(old) and not old.is_pinned() and old.renewed < view.turn:
+        known = results.of(view)
+        outdated = () if grace is None else known.tracker.outdated_reads(view.turn - grace)
+        superseded = [*known.replaceable, *(item for item in outdated if _is_replaceable(item.old))]
+        for old, newer, reason in sorted(superseded, key=lambda item: item.old.position):
+            if old.id not in taken and old.renewed < view.turn:
                 text = fill(placeholder.replace("{by}", newer.handle), old)
                 if is_longer(old, text):
                     yield replacement(old, text, _NAME, reason)
 
     return CostlyPolicy(edits)
+
+
+def _is_replaceable(entry: Entry) -> bool:
+    return is_whole(entry) and not entry.is_pinned()
+
+
+class _SupersededSoFar:
+    """The superseded results among entries that are added in order."""
+
+    __slots__ = ("replaceable", "tracker")
+
+    def __init__(self, keep: int) -> None:
+        self.tracker = ResultTracker(keep)
+        self.replaceable: list[Superseded] = []
+        """Those that may be replaced, in the order in which a later result replaced them."""
+
+    def copy(self) -> _SupersededSoFar:
+        twin = _SupersededSoFar(1)
+        twin.tracker, twin.replaceable = self.tracker.copy(), self.replaceable.copy()
+        return twin
+
+    def add(self, entry: Entry, result: ClassifiedResult | None) -> None:
+        if result is None or result[2].kind == "other":
+            return
+        superseded = self.tracker.superseded
+        self.tracker.add(entry, result[2], is_error=result[1] == "error")
+        self.replaceable += [item for item in superseded if _is_replaceable(item.old)]
+        superseded.clear()
 
 
 class Superseded(NamedTuple):
@@ -105,6 +131,11 @@ class _File:
         self.before_change: list[tuple[Entry, tuple[int, int]]] = []
         self.change: Entry | None = None
 
+    def copy(self) -> _File:
+        twin = _File(self.path)
+        twin.current, twin.before_change, twin.change = self.current.copy(), self.before_change.copy(), self.change
+        return twin
+
 
 class ResultTracker:
     """Finds the superseded ones among results that are added in order, oldest first."""
@@ -115,6 +146,7 @@ class ResultTracker:
         """The superseded results so far, in the order in which a later result replaced them."""
         self._keep = keep
         self._files: dict[str, _File] = {}
+        self._changed: dict[str, _File] = {}  # Files with reads before their last change.
         # By file name, and whether the path is absolute. None: no file was changed.
         self._namesakes: dict[tuple[str, bool], list[_File]] | None = None
         self._answers: dict[str, Entry] = {}
@@ -137,12 +169,21 @@ class ResultTracker:
             case _:
                 pass
 
-    def outdate_reads(self, turn: int) -> None:
-        """Mark reads of files whose last change was in this turn or earlier."""
-        for file in self._files.values():
+    def copy(self) -> ResultTracker:
+        """Return an independent copy."""
+        twin = ResultTracker(self._keep)
+        twin.superseded, twin._answers = self.superseded.copy(), self._answers.copy()
+        twin._files = {path: file.copy() for path, file in self._files.items()}
+        twin._looks = {has_image: looks.copy() for has_image, looks in self._looks.items()}
+        twin._changed = {path: twin._files[path] for path in self._changed}
+        return twin
+
+    def outdated_reads(self, turn: int) -> Iterator[Superseded]:
+        """Yield the reads of files whose last change was in this turn or earlier."""
+        for file in self._changed.values():
             if file.change is not None and file.change.stamp.turn <= turn:
                 for old, _ in file.before_change:
-                    self._mark(old, file.change, "the file was changed")
+                    yield Superseded(old, file.change, "the file was changed")
 
     def _add_read(self, entry: Entry, path: str, lines: tuple[int, int]) -> None:
         file = self._files.get(path)
@@ -158,6 +199,8 @@ class ResultTracker:
                     self._mark(old, entry, "read again after a change")
                 else:
                     file.before_change.append((old, shown))
+            if not file.before_change:
+                del self._changed[path]
         older = file.current.get(lines)
         if older is None or _replaces(entry, older):
             file.current[lines] = entry
@@ -180,6 +223,8 @@ class ResultTracker:
             file.before_change += [(read, lines) for lines, read in file.current.items()]
             file.current = {}
             file.change = entry
+            if file.before_change:
+                self._changed[file.path] = file
 
     def _add_look(self, entry: Entry) -> None:
         looks = self._looks.setdefault(entry.outline is not None and any(entry.outline.media()), [])

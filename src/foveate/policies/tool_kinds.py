@@ -7,10 +7,10 @@ guesses that its result repeats another one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from posixpath import normpath
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +31,9 @@ __all__ = [
     "CallClassifier",
     "CallKind",
     "ClassifiedResult",
+    "GrowingResults",
+    "ResultClassifier",
+    "ResultsSoFar",
     "classify_results",
     "create_classifier",
     "create_name_filter",
@@ -167,53 +170,123 @@ def _classifier(
     return classify
 
 
-def classify_results(view: View, classifier: CallClassifier) -> tuple[ClassifiedResult, ...]:
+def classify_results(view: View, classifier: CallClassifier) -> Sequence[ClassifiedResult]:
     """Return each finished result of a view as it was appended, with the kind of its call, oldest first.
 
-    Interrupted results are left out, and so are results of actions whose calls are unknown (`core.results`).
+    Interrupted results are left out, and so are results of actions whose calls are unknown (`core.results`). Do not
+    change the sequence, and do not keep it.
     """
-    state = _classification(classifier).of(view)
-    if state.has_actions:  # Only what follows a step shows which results are its own.
-        state = _Classified()
+    return _all_results(classifier).of(view).results
+
+
+class ResultClassifier:
+    """Classifies the results among entries that are added in order, for policies that keep facts about them."""
+
+    __slots__ = ("_classifier", "_kinds")
+
+    def __init__(self, classifier: CallClassifier) -> None:
+        self._classifier = classifier
+        self._kinds: dict[str, CallKind] = {}  # By the id of the call.
+
+    def copy(self) -> ResultClassifier:
+        """Return an independent copy."""
+        twin = ResultClassifier(self._classifier)
+        twin._kinds = self._kinds.copy()
+        return twin
+
+    def add(self, entry: Entry, native: Entry | None = None) -> ClassifiedResult | None:
+        """Add an entry; return it with the state of its result and the kind of its call, if it is a finished result.
+
+        `native`: the same entry in the form of calls and results.
+        """
+        match _result_or_calls(native or entry, self._classifier):
+            case _Finished(call_id, state):
+                kind = self._kinds.get(call_id)
+                return (entry, state, kind) if kind is not None else None
+            case calls:
+                self._kinds.update(calls)
+                return None
+
+
+class ResultsSoFar(Protocol):
+    """What a policy knows of the results among entries that are added in order."""
+
+    def add(self, entry: Entry, result: ClassifiedResult | None) -> None:
+        """Add an entry. `result`: its result, if it has a finished one whose call is known."""
+        ...
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        ...
+
+
+R = TypeVar("R", bound=ResultsSoFar)
+
+
+class GrowingResults(Generic[R]):
+    """A fact about the results of a view (`Growing`). Its state learns the kind of the call of each result."""
+
+    def __init__(self, begin: Callable[[], R], classifier: CallClassifier) -> None:
+        """`begin` returns the state before the first entry."""
+        self._begin, self._classifier = begin, classifier
+        self._growing = Growing[_ResultState[R]](
+            lambda: _ResultState(begin(), ResultClassifier(classifier)), _ResultState.add, _ResultState.copy
+        )
+
+    def of(self, view: View) -> R:
+        """Return the state after all entries of a view, until the next call. The caller must not change it."""
+        known = self._growing.of(view)
+        if not known.has_actions:
+            return known.state
+        # Only what follows a step shows which results are its own.
+        state, results = self._begin(), ResultClassifier(self._classifier)
         for entry, native in zip(view.entries, native_steps(view.entries), strict=True):
-            state.add(entry, native, classifier)
-    return tuple(state.results)
+            state.add(entry, results.add(entry, native))
+        return state
 
 
-class _Classified:
-    """The results of a view so far, and the kinds of its calls, by id."""
+class _ResultState(Generic[R]):
+    """The state of a fact about results, as far as each belongs to a call."""
 
-    __slots__ = ("has_actions", "kinds", "results")
+    __slots__ = ("has_actions", "results", "state")
 
-    def __init__(self) -> None:
-        self.kinds: dict[str, CallKind] = {}
-        self.results: list[ClassifiedResult] = []
+    def __init__(self, state: R, results: ResultClassifier) -> None:
+        self.state, self.results = state, results
         self.has_actions = False
         """Whether some results belong to actions, not to calls."""
 
-    def copy(self) -> _Classified:
-        twin = _Classified()
-        twin.kinds, twin.results, twin.has_actions = self.kinds.copy(), self.results.copy(), self.has_actions
+    def copy(self) -> _ResultState[R]:
+        twin = _ResultState(self.state.copy(), self.results.copy())
+        twin.has_actions = self.has_actions
         return twin
 
-    def add(self, entry: Entry, native: Entry, classifier: CallClassifier) -> None:
-        """Add an entry. `native`: the same in the form of calls and results."""
-        match _result_or_calls(native, classifier):
-            case _Finished(call_id, state):
-                if (kind := self.kinds.get(call_id)) is not None:
-                    self.results.append((entry, state, kind))
-            case calls:
-                self.kinds.update(calls)
+    def add(self, entry: Entry) -> None:
+        self.has_actions = self.has_actions or is_loose_result(entry)
+        if not self.has_actions:
+            self.state.add(entry, self.results.add(entry))
+
+
+class _AllResults:
+    """All results of a view."""
+
+    __slots__ = ("results",)
+
+    def __init__(self) -> None:
+        self.results: list[ClassifiedResult] = []
+
+    def copy(self) -> _AllResults:
+        twin = _AllResults()
+        twin.results = self.results.copy()
+        return twin
+
+    def add(self, entry: Entry, result: ClassifiedResult | None) -> None:
+        if result is not None:
+            self.results.append(result)
 
 
 @cached(64)
-def _classification(classifier: CallClassifier) -> Growing[_Classified]:
-    def add(state: _Classified, entry: Entry) -> None:
-        state.has_actions = state.has_actions or is_loose_result(entry)
-        if not state.has_actions:
-            state.add(entry, entry, classifier)
-
-    return Growing(_Classified, add, _Classified.copy)
+def _all_results(classifier: CallClassifier) -> GrowingResults[_AllResults]:
+    return GrowingResults(_AllResults, classifier)
 
 
 @cached_on_entry
