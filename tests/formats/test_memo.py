@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 from itertools import pairwise
 from typing import Any
@@ -118,3 +119,59 @@ def test_each_conversation_has_its_own_format():
     assert get_format("anthropic") is not get_format("anthropic")
     with pytest.raises(UnknownFormat, match="Known: openai, openai_responses, anthropic, gemini"):
         get_format("gemini!")
+
+
+FORMATS = ["anthropic", "openai", "openai_responses", "gemini"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_shared_prompt_equals_a_new_one_and_shares_messages(name: str):
+    format, profile, shown = get_format(name), PROFILES[name], entries(system("s"), *loop(60))
+    key = {"openai_responses": "input", "gemini": "contents"}.get(name, "messages")
+    first = format.prompt(view(*shown[:-2]), profile=profile, system="x", shared=True)[key]
+    second = format.prompt(view(*shown), profile=profile, system="x", shared=True)[key]
+    assert second == format.prompt(view(*shown), profile=profile, system="x")[key]
+    same = sum(a is b for a, b in zip(first, second, strict=False))
+    assert same >= 55  # Anthropic's newest messages are copied for their cache marks.
+    assert second == format.prompt(view(*shown), profile=profile, system="x", shared=True)[key]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("count", [0, 1, 12])
+def test_the_parts_of_a_body_are_the_body(name: str, count: int):
+    format, profile = get_format(name), PROFILES[name]
+    shown, tools = entries(*loop(20))[:count], [{"name": "f", "input_schema": {"type": "object"}}]
+    for options in ({}, {"system": "s"}, {"system": "s", "tools": tools}):
+        parts = format.body_parts(view(*shown), profile=profile, **options)
+        assert b"".join(parts) == format.body(view(*shown), profile=profile, **options)
+
+
+def test_unchanged_messages_are_the_same_parts_of_a_body():
+    format, shown = get_format("openai"), entries(*loop(20))
+    first = format.body_parts(view(*shown[:-2]), profile=PROFILES["openai"])
+    second = format.body_parts(view(*shown), profile=PROFILES["openai"])
+    assert all(a is b for a, b in zip(first[1:-1], second[1:], strict=False))
+
+
+def test_bytes_are_made_only_for_those_who_ask_for_them(monkeypatch: pytest.MonkeyPatch):
+    encoded: list[object] = []
+    monkeypatch.setattr("foveate.formats.memo.encode", lambda wire: encoded.append(wire) or b"{}")
+    format, shown = get_format("openai"), entries(*loop(20))
+    format.prompt(view(*shown), profile=PROFILES["openai"])
+    assert not encoded
+    format.body(view(*shown), profile=PROFILES["openai"])
+    assert len(encoded) == len(shown)
+    format.body(view(*shown, *entries(*loop(21))[-2:]), profile=PROFILES["openai"])
+    assert len(encoded) == len(shown) + 2
+
+
+def test_copying_messages_leaves_the_collector_as_it_was():
+    format, shown = get_format("openai"), entries(*loop(20))
+    assert gc.isenabled()
+    for is_on in (False, True):
+        (gc.enable if is_on else gc.disable)()
+        try:
+            format.prompt(view(*shown), profile=PROFILES["openai"])
+            assert gc.isenabled() is is_on
+        finally:
+            gc.enable()

@@ -84,10 +84,12 @@ class AgentAccess:
         window: int | None = None,
         owner: str = "",
     ) -> dict[str, Any]:
-        """Return the keyword arguments of the next SDK call. `model`, `window`: of this request; None: as opened."""
+        """Return the keyword arguments of the next SDK call, with shared messages. `model`, `window`: of this request;
+        None: as opened.
+        """
         exchange = self.session.exchange
         with self.session.lock, exchange.owned_by(owner):
-            return exchange.prompt_of(exchange.prepare(system, tools, messages, (model, window)))
+            return exchange.prompt_of(exchange.prepare(system, tools, messages, (model, window)), shared=True)
 
     def choice_for(self, model: str, window: int | None) -> ModelChoice:
         """Return what `prompt` takes for requests to a model whose window is `window`, if it states one.

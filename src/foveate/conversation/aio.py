@@ -256,6 +256,7 @@ class AsyncConversation:
     follow = _awaited(Conversation.follow)
     prompt = _awaited(Conversation.prompt)
     body = _awaited(Conversation.body)
+    body_parts = _awaited(Conversation.body_parts)
     prepare = _awaited(Conversation.prepare)
     request_items = _awaited(Conversation.request_items)
     answers = _awaited(Conversation.answers)

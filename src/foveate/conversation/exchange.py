@@ -328,11 +328,12 @@ class Exchange:
         if enriched is not None:
             self.say(enriched.message, MessageFacts(origin="plugin", kept={0: enriched.kept}))
 
-    def prompt_of(self, view: View) -> dict[str, Any]:
-        """Return the keyword arguments of an SDK call with this view."""
+    def prompt_of(self, view: View, *, shared: bool = False) -> dict[str, Any]:
+        """Return the keyword arguments of an SDK call with this view. `shared`: do not copy unchanged messages."""
         system, tools = self._with_expand(*self._offer)
+        state = self._state
         try:
-            return self._state.format.prompt(view, profile=self._state.profile, system=system, tools=tools)
+            return state.format.prompt(view, profile=state.profile, system=system, tools=tools, shared=shared)
         except RecursionError:
             raise BadInput(_NESTED) from None
 
@@ -341,6 +342,14 @@ class Exchange:
         system, tools = self._with_expand(*self._offer)
         try:
             return self._state.format.body(view, profile=self._state.profile, system=system, tools=tools)
+        except RecursionError:
+            raise BadInput(_NESTED) from None
+
+    def body_parts_of(self, view: View) -> list[bytes]:
+        """Return the JSON bytes of a request with this view in pieces."""
+        system, tools = self._with_expand(*self._offer)
+        try:
+            return self._state.format.body_parts(view, profile=self._state.profile, system=system, tools=tools)
         except RecursionError:
             raise BadInput(_NESTED) from None
 

@@ -159,6 +159,7 @@ class Conversation:
         messages: object = None,
         model: str | None = None,
         window: int | None = None,
+        shared: bool = False,
     ) -> dict[str, Any]:
         """Return the keyword arguments of the next SDK call; commits the plan that makes them fit.
 
@@ -166,12 +167,15 @@ class Conversation:
         `tools` are counted and passed through. `model` and `window` (tokens) are those of this request, by default
         those of the opening; `needs` then returns what the model needs beyond the prompt.
 
+        Everything returned is new, and yours to change. With `shared`, unchanged messages are the same objects in every
+        prompt: copying none of them is faster, but do not change them. The SDKs of the providers do not.
+
         Raises BadSetting if neither window nor model is known or the model has another format, DoesNotFit if system
         prompt and pending request alone do not fit, and CompactionFailed if a strict policy requires it.
         """
         exchange = self._session.exchange
         with self._session.lock:
-            return exchange.prompt_of(exchange.prepare(system, tools, messages, (model, window)))
+            return exchange.prompt_of(exchange.prepare(system, tools, messages, (model, window)), shared=shared)
 
     def body(
         self, *, system: object = None, tools: Tools = (), model: str | None = None, window: int | None = None
@@ -180,6 +184,17 @@ class Conversation:
         exchange = self._session.exchange
         with self._session.lock:
             return exchange.body_of(exchange.prepare(system, tools, None, (model, window)))
+
+    def body_parts(
+        self, *, system: object = None, tools: Tools = (), model: str | None = None, window: int | None = None
+    ) -> list[bytes]:
+        """Return the bytes of `body` in pieces, to be sent or hashed one after the other.
+
+        The bytes of unchanged messages are the same objects as before, so a long body is not copied.
+        """
+        exchange = self._session.exchange
+        with self._session.lock:
+            return exchange.body_parts_of(exchange.prepare(system, tools, None, (model, window)))
 
     def prepare(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +16,17 @@ import msgspec
 from ..core.scalars import plain_scalar
 from ..errors import BadMessage
 
-__all__ = ["DEPTH", "copy_json", "decode", "dump_object", "encode", "join_body", "parse_object", "to_text"]
+__all__ = [
+    "DEPTH",
+    "body_parts",
+    "copy_json",
+    "decode",
+    "dump_object",
+    "encode",
+    "join_body",
+    "parse_object",
+    "to_text",
+]
 
 DEPTH = 200
 """Levels of nesting that are accepted: far above real messages, far below what exhausts the stack."""
@@ -155,3 +166,11 @@ def join_body(head: bytes, bodies: list[bytes]) -> bytes:
     bodies[0] = head + bodies[0]
     bodies[-1] += b"]}"
     return b",".join(bodies)
+
+
+def body_parts(head: bytes, bodies: Sequence[bytes]) -> list[bytes]:
+    """Return the same request body in pieces: the messages themselves, and what stands between them."""
+    parts = [b","] * (2 * len(bodies))
+    parts[1::2] = bodies
+    parts[:1] = [head]  # In place of the first comma.
+    return [*parts, b"]}"]

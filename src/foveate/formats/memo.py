@@ -7,8 +7,10 @@ message and its bytes, and a new view costs only the changed groups. The format 
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from msgspec import Struct
@@ -17,9 +19,9 @@ from ..core.profiles import Profile
 from ..core.saved_views import SavedGroup, long_texts
 from ..core.view import Entry
 from ..ports import Rendered
-from .json import decode, encode
+from .json import copy_json, decode, encode
 
-__all__ = ["Cut", "Memo", "Write"]
+__all__ = ["Cut", "Memo", "Write", "paused_collector"]
 
 Cut = Callable[[Sequence[Entry], int, Profile], int]
 """Returns the end of the group of entries that begins at a position. It may look at the entry after the group."""
@@ -35,13 +37,23 @@ _STALE_MAX = 4
 _NOT_DECODED = (None,)
 
 
-class _Group(Struct, frozen=True, eq=False):
+class _Group(Struct, eq=False, gc=False):
     entries: tuple[Entry, ...]
     first: bool
     """Whether the group began the view. A group there may be written differently."""
+    shown: tuple[tuple[Entry, ...], ...]
+    """The entries that each of its wire messages shows."""
     wires: tuple[dict[str, Any] | None, ...]
     """None for those that were restored: most requests need only their bytes."""
-    rendered: tuple[Rendered, ...]
+    bodies: tuple[bytes, ...] | None = None
+    """The same as bytes, once they were asked for: most programs pass dicts to an SDK."""
+
+
+def _bodies(group: _Group) -> tuple[bytes, ...]:
+    if group.bodies is not None:
+        return group.bodies
+    # The encoder reserves more memory than the bytes need; a copy of them does not.
+    return tuple([bytes(memoryview(encode(wire))) for wire in group.wires])
 
 
 class Memo:
@@ -59,19 +71,53 @@ class Memo:
         self._sizes: list[int] = []  # The number of wire messages up to the end of each group.
         self._known: dict[int, _Group] = {}  # By the identity of the first entry; the group keeps that entry alive.
         self._wires: list[dict[str, Any] | None] = []
-        self._undecoded = 0  # How many of the first wire messages may be missing.
-        self.rendered: list[Rendered] = []
-        self.bodies: list[bytes] = []
+        self._nested: list[bool] = []  # Whether each of the first ones holds other containers.
+        self._undecoded = 0  # How many of the first groups may lack wire messages.
+        self._rendered: list[Rendered] = []
+        self._bodies: list[bytes] = []
+        self._rendered_groups = 0  # Groups that are in the two lists.
 
     @property
     def wires(self) -> list[dict[str, Any]]:
-        """Return the wire messages. They are templates: copy them before handing them out."""
-        wires = self._wires
-        for place in range(self._undecoded):
-            if wires[place] is None:
-                wires[place] = decode(self.bodies[place])
+        """Return the wire messages. They are templates: copy them before handing them out to be changed."""
+        for number in range(self._undecoded):
+            group, end = self._groups[number], self._sizes[number]
+            if None in group.wires:
+                group.wires = tuple([decode(body) for body in _bodies(group)])
+                self._wires[end - len(group.wires) : end] = group.wires
         self._undecoded = 0
-        return cast("list[dict[str, Any]]", wires)
+        return cast("list[dict[str, Any]]", self._wires)
+
+    def copies(self, start: int = 0) -> list[dict[str, Any]]:
+        """Return copies of the wire messages from `start` on, which the caller may change. They share their strings.
+
+        Thousands of new containers would start the garbage collector again and again, and none of them is garbage, so
+        it pauses.
+        """
+        wires, nested = self.wires, self._nested
+        nested += [any(type(value) in _CONTAINERS for value in wire.values()) for wire in wires[len(nested) :]]
+        pairs = zip(wires[start:], nested[start:], strict=True)
+        with paused_collector():
+            return [copy_json(wire) if is_nested else wire.copy() for wire, is_nested in pairs]
+
+    @property
+    def rendered(self) -> list[Rendered]:
+        """Return the wire messages as bytes, with their entries. Do not change the list."""
+        self._render()
+        return self._rendered
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """Return the wire messages as bytes. Do not change the list."""
+        self._render()
+        return self._bodies
+
+    def _render(self) -> None:
+        for group in self._groups[self._rendered_groups :]:
+            group.bodies = bodies = _bodies(group)
+            self._bodies.extend(bodies)
+            self._rendered.extend([Rendered(body, shown) for body, shown in zip(bodies, group.shown, strict=True)])
+            self._rendered_groups += 1
 
     def saved(self, entries: tuple[Entry, ...], profile: Profile) -> tuple[SavedGroup, ...]:
         """Return the groups at the beginning of a view that are known and cannot change, to be saved."""
@@ -91,7 +137,7 @@ class Memo:
         self._entries = entries[:end]
 
     def update(self, entries: tuple[Entry, ...], profile: Profile) -> None:
-        """Update `wires`, `rendered` and `bodies` for these entries."""
+        """Move on to these entries."""
         if profile != self._profile:
             self._forget(profile)
         if entries is self._entries:
@@ -124,15 +170,17 @@ class Memo:
         kept = bisect_left(self._ends, same)
         wires = self._sizes[kept - 1] if kept else 0
         del self._groups[kept:], self._ends[kept:], self._sizes[kept:]
-        self._undecoded = min(self._undecoded, wires)
-        del self._wires[wires:], self.rendered[wires:], self.bodies[wires:]
+        self._undecoded = min(self._undecoded, kept)
+        self._rendered_groups = min(self._rendered_groups, kept)
+        del self._wires[wires:], self._nested[wires:], self._rendered[wires:], self._bodies[wires:]
 
     def _group(self, entries: tuple[Entry, ...], start: int, profile: Profile) -> _Group:
         group = self._known.get(id(entries[0]))
         if group is None or group.entries != entries or group.first != (start == 0):
             written = self._write(entries, start, profile)
-            rendered = tuple([Rendered(encode(wire), shown) for wire, shown in written])
-            group = _Group(entries, start == 0, tuple([wire for wire, _ in written]), rendered)
+            group = _Group(
+                entries, start == 0, tuple([shown for _, shown in written]), tuple([wire for wire, _ in written])
+            )
             self._known[id(entries[0])] = group
         return group
 
@@ -140,21 +188,34 @@ class Memo:
         self._groups.append(group)
         self._ends.append(end)
         self._wires.extend(group.wires)
-        self.rendered.extend(group.rendered)
-        self.bodies.extend([each.body for each in group.rendered])
         self._sizes.append(len(self._wires))
         if None in group.wires:
-            self._undecoded = len(self._wires)
+            self._undecoded = len(self._groups)
+
+
+_CONTAINERS = (dict, list)
+
+
+@contextmanager
+def paused_collector() -> Iterator[None]:
+    """Pause the garbage collector in this block, if it is on."""
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            gc.enable()
 
 
 def _saved(group: _Group) -> SavedGroup:
     """Return a group to be saved."""
     texts = [encode(text) for text in long_texts(group.entries)]
-    bodies = tuple([_without(each.body, texts) for each in group.rendered])
-    if len(bodies) == 1 and group.rendered[0].entries == group.entries:
+    bodies = tuple([_without(body, texts) for body in _bodies(group)])
+    if len(bodies) == 1 and group.shown[0] == group.entries:
         return SavedGroup(len(group.entries), bodies)
     places = {id(entry): place for place, entry in enumerate(group.entries)}
-    shown = tuple([tuple([places[id(entry)] for entry in each.entries]) for each in group.rendered])
+    shown = tuple([tuple([places[id(entry)] for entry in each]) for each in group.shown])
     return SavedGroup(len(group.entries), bodies, shown)
 
 
@@ -173,12 +234,13 @@ def _without(body: bytes, texts: Sequence[bytes]) -> tuple[bytes | int, ...]:
 def _restored(saved: SavedGroup, entries: tuple[Entry, ...], start: int) -> _Group:
     """Return the group of these entries that was saved."""
     texts = long_texts(entries)
-    bodies = [
-        b"".join([piece if isinstance(piece, bytes) else encode(texts[piece]) for piece in body])
-        for body in saved.bodies
-    ]
+    bodies = tuple(
+        [
+            b"".join([piece if isinstance(piece, bytes) else encode(texts[piece]) for piece in body])
+            for body in saved.bodies
+        ]
+    )
     if len(bodies) == 1 and not saved.shown:
-        return _Group(entries, start == 0, _NOT_DECODED, (Rendered(bodies[0], entries),))
-    shown = [tuple([entries[place] for place in places]) for places in saved.shown]
-    rendered = tuple([Rendered(body, own) for body, own in zip(bodies, shown, strict=True)])
-    return _Group(entries, start == 0, (None,) * len(rendered), rendered)
+        return _Group(entries, start == 0, (entries,), _NOT_DECODED, bodies)
+    shown = tuple([tuple([entries[place] for place in places]) for places in saved.shown])
+    return _Group(entries, start == 0, shown, (None,) * len(bodies), bodies)

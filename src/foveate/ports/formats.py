@@ -47,9 +47,18 @@ class Format(Protocol):
         ...
 
     def prompt(
-        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+        self,
+        view: View,
+        *,
+        profile: Profile,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        shared: bool = False,
     ) -> dict[str, Any]:
-        """Return the keyword arguments of the SDK call for this view, in new containers that are safe to change."""
+        """Return the keyword arguments of the SDK call for this view, in new containers that are safe to change.
+
+        `shared`: messages are the same objects in every prompt, which the caller must not change.
+        """
         ...
 
     def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
@@ -60,6 +69,12 @@ class Format(Protocol):
         self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
     ) -> bytes:
         """Return the request body as JSON bytes: that of `prompt`, without cache marks."""
+        ...
+
+    def body_parts(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[bytes]:
+        """Return the bytes of `body` in pieces. Messages of unchanged entries are the same objects as before."""
         ...
 
 

@@ -22,7 +22,7 @@ class Model(Protocol):
 
     def complete(self, body: Mapping[str, Any]) -> object | Awaitable[object]:
         """Return the response to a request, for `Format.parse_reply`. `body`: from `Format.prompt`, without the model's
-        name. Raises the errors of the provider's SDK.
+        name; later requests share its messages, so do not change them. Raises the errors of the provider's SDK.
         """
         ...
 

@@ -15,13 +15,13 @@ from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
 from ..blocks import as_dict, as_list, wrong_type
-from ..json import copy_json, encode, join_body
+from ..json import body_parts, copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import anthropic_stop
 from ..tools import for_anthropic
 from ..ui_messages import is_ui_message, read_ui_message
 from .read import NAME, read, read_reply
-from .write import cut, mark, user_note, write, write_view
+from .write import cut, first_marked, mark, user_note, write, write_view
 
 __all__ = ["Anthropic"]
 
@@ -68,19 +68,30 @@ class Anthropic:
         return write(messages)
 
     def prompt(
-        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+        self,
+        view: View,
+        *,
+        profile: Profile,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        shared: bool = False,
     ) -> dict[str, Any]:
         """Return the keyword arguments `system`, `messages` and `tools` of `client.messages.create`, with cache marks.
 
         `system` is a string or a list of strings or text blocks; the view's own leading system messages follow it.
         Everything returned is new: changing it affects neither the view, nor the next prompt, nor the arguments.
+
+        `shared`: messages are the same objects in every prompt, which the caller must not change, but for the newest,
+        which may have cache marks.
         """
         self._memo.update(view.entries, profile)
         wires = self._memo.wires
         leading = _leading(wires)
         blocks = _system(system) + [copy_json(block) for wire in wires[:leading] for block in wire["content"]]
         defined = for_anthropic(tools)
-        messages = [copy_json(wire) for wire in wires[leading:]]
+        # Messages that may get a mark are copied.
+        first = first_marked(wires, leading) if shared else leading
+        messages = [*wires[leading:first], *self._memo.copies(first)]
         for place in reversed(_places_of_notes(wires, profile)):
             messages.insert(place - leading, user_note())
         mark(blocks, defined, messages)
@@ -102,6 +113,18 @@ class Anthropic:
 
         Without an edit, each body begins like the one before.
         """
+        return join_body(*self._body(view, profile, system, tools))
+
+    def body_parts(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[bytes]:
+        """Return the bytes of `body` in pieces. Messages of unchanged entries are the same objects as before."""
+        return body_parts(*self._body(view, profile, system, tools))
+
+    def _body(
+        self, view: View, profile: Profile, system: object, tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[bytes, list[bytes]]:
+        """Return the beginning of the body, and the messages."""
         self._memo.update(view.entries, profile)
         leading = _leading(self._memo.wires)
         blocks = _system(system) + [block for wire in self._memo.wires[:leading] for block in wire["content"]]
@@ -109,7 +132,7 @@ class Anthropic:
         bodies = self._memo.bodies[leading:]
         for place in reversed(_places_of_notes(self._memo.wires, profile)):
             bodies.insert(place - leading, encode(user_note()))
-        return join_body(head, bodies)
+        return head, bodies
 
 
 def _request(system: list[Any], tools: list[Any], messages: list[Any]) -> dict[str, Any]:

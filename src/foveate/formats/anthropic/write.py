@@ -24,7 +24,18 @@ from ..blocks import IMAGES, Place, add_extra, extra_fields, hidden_media_text, 
 from ..json import parse_object
 from .read import NAME
 
-__all__ = ["MESSAGE_KEYS", "MOST", "NO_OUTPUT", "STEP", "cut", "mark", "user_note", "write", "write_view"]
+__all__ = [
+    "MESSAGE_KEYS",
+    "MOST",
+    "NO_OUTPUT",
+    "STEP",
+    "cut",
+    "first_marked",
+    "mark",
+    "user_note",
+    "write",
+    "write_view",
+]
 
 MESSAGE_KEYS = {
     "user": frozenset({"output_config"}),
@@ -254,6 +265,17 @@ def mark(system: list[dict[str, Any]], tools: list[dict[str, Any]], messages: li
         left -= 1
     for place in places[1 : 1 + max(left, 0)]:
         _put(blocks[place])
+
+
+def first_marked(messages: Sequence[dict[str, Any]], start: int) -> int:
+    """Return the index of the first message, from `start` on, that `mark` may change."""
+    blocks = 0
+    for index in range(len(messages) - 1, start - 1, -1):
+        if messages[index].get("clear_at") != "next_user_message":
+            blocks += len(messages[index]["content"])
+        if blocks >= STEP * MOST:
+            return index
+    return start
 
 
 def _newest(messages: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
 from ..blocks import as_list, get_string
-from ..json import copy_json, encode, join_body
+from ..json import body_parts, copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import gemini_stop
 from ..tools import for_gemini
@@ -73,19 +73,28 @@ class Gemini:
         return write(messages)
 
     def prompt(
-        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+        self,
+        view: View,
+        *,
+        profile: Profile,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        shared: bool = False,
     ) -> dict[str, Any]:
         """Return the keyword arguments `contents` and `config` of `client.models.generate_content`.
 
         `config` is a dict with `system_instruction` and `tools`, for which the caller adds other options. `system` is a
         string or a list of strings, parts or contents; the view's own leading system messages follow it. Everything
         returned is new: changing it affects neither the view, nor the next prompt, nor the arguments.
+
+        `shared`: contents are the same objects in every prompt, which the caller must not change.
         """
-        instruction, contents = self._contents(view, profile, system)
+        instruction, leading, note = self._contents(view, profile, system)
         config: dict[str, Any] = {"system_instruction": instruction} if instruction else {}
         if defined := for_gemini(tools):
             config["tools"] = defined
-        return {"contents": [copy_json(wire) for wire in contents], "config": config}
+        contents = self._memo.wires[leading:] if shared else self._memo.copies(leading)
+        return {"contents": [*contents, *note], "config": config}
 
     def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
         """Return the contents of a view as JSON bytes. Unchanged entries keep their bytes.
@@ -104,27 +113,35 @@ class Gemini:
 
         Without an edit, each body begins like the one before.
         """
-        instruction, _ = self._contents(view, profile, system)
+        return join_body(*self._body(view, profile, system, tools))
+
+    def body_parts(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[bytes]:
+        """Return the bytes of `body` in pieces. Contents of unchanged entries are the same objects as before."""
+        return body_parts(*self._body(view, profile, system, tools))
+
+    def _body(
+        self, view: View, profile: Profile, system: object, tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[bytes, list[bytes]]:
+        """Return the beginning of the body, and the contents."""
+        instruction, leading, note = self._contents(view, profile, system)
         head: dict[str, Any] = {"systemInstruction": instruction} if instruction else {}
         if defined := for_gemini(tools):
             head["tools"] = defined
-        wires = self._memo.wires
-        bodies = self._memo.bodies[_leading(wires) :]
-        if _needs_user(wires, profile):
-            bodies.append(encode(user_note()))
         start = encode({**head, "contents": []})[:-2]  # Ends before the "]}" of the empty contents.
-        return join_body(start, bodies)
+        return start, [*self._memo.bodies[leading:], *map(encode, note)]
 
     def _contents(
         self, view: View, profile: Profile, system: object
-    ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-        """Return the system instruction, and the contents as templates: copy them before handing them out."""
+    ) -> tuple[dict[str, Any] | None, int, list[dict[str, Any]]]:
+        """Return the system instruction, the number of contents that it stands for, and contents to add at the end."""
         self._memo.update(view.entries, profile)
         wires = self._memo.wires
         leading = _leading(wires)
         parts = _system(system) + [copy_json(part) for wire in wires[:leading] for part in wire["parts"]]
         note = [user_note()] if _needs_user(wires, profile) else []
-        return ({"parts": parts} if parts else None), [*wires[leading:], *note]
+        return ({"parts": parts} if parts else None), leading, note
 
 
 def _leading(wires: Sequence[dict[str, Any]]) -> int:

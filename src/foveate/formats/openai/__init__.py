@@ -16,7 +16,7 @@ from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
 from ..blocks import as_dict, as_list, get_string
-from ..json import copy_json, encode, join_body
+from ..json import body_parts, copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import openai_stop
 from ..tools import for_openai
@@ -66,16 +66,24 @@ class OpenAIChat:
         return write(messages)
 
     def prompt(
-        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+        self,
+        view: View,
+        *,
+        profile: Profile,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        shared: bool = False,
     ) -> dict[str, Any]:
         """Return the keyword arguments `messages` and `tools` of `client.chat.completions.create`.
 
         `system` is a string or a list of strings, text parts or system messages; it goes first. Everything returned is
         new: changing it affects neither the view, nor the next prompt, nor the arguments.
+
+        `shared`: messages are the same objects in every prompt, which the caller must not change.
         """
         self._memo.update(view.entries, profile)
         defined = for_openai(tools)
-        messages = _system(system) + [copy_json(wire) for wire in self._memo.wires]
+        messages = _system(system) + (self._memo.wires if shared else self._memo.copies())
         return {"tools": defined, "messages": messages} if defined else {"messages": messages}
 
     def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
@@ -94,11 +102,22 @@ class OpenAIChat:
 
         Without an edit, each body begins like the one before.
         """
+        return join_body(*self._body(view, profile, system, tools))
+
+    def body_parts(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[bytes]:
+        """Return the bytes of `body` in pieces. Messages of unchanged entries are the same objects as before."""
+        return body_parts(*self._body(view, profile, system, tools))
+
+    def _body(
+        self, view: View, profile: Profile, system: object, tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[bytes, list[bytes]]:
+        """Return the beginning of the body, and the messages."""
         self._memo.update(view.entries, profile)
         defined = for_openai(tools)
         head = b'{"tools":' + encode(defined) + b',"messages":[' if defined else b'{"messages":['
-        bodies = [*[encode(message) for message in _system(system)], *self._memo.bodies]
-        return join_body(head, bodies)
+        return head, [*[encode(message) for message in _system(system)], *self._memo.bodies]
 
 
 def _system(system: object) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
 from ..blocks import as_dict, as_list, get_string
-from ..json import copy_json, encode, join_body
+from ..json import body_parts, copy_json, encode, join_body
 from ..memo import Memo
 from ..stops import responses_stop
 from ..tools import for_responses
@@ -84,18 +84,28 @@ class Responses:
         return write(messages)
 
     def prompt(
-        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+        self,
+        view: View,
+        *,
+        profile: Profile,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        shared: bool = False,
     ) -> dict[str, Any]:
         """Return the keyword arguments `instructions`, `tools` and `input` of `client.responses.create`.
 
         `system` is a string, which becomes `instructions`, or a list of strings, text parts or messages, which go first
         in `input`. Everything returned is new: changing it affects neither the view, nor the next prompt, nor the
         arguments.
+
+        `shared`: items are the same objects in every prompt, which the caller must not change.
         """
         repeated = self._update(view, profile)
         head, leading = _head(system, tools)
-        wires = [repeated.get(place, wire) for place, wire in enumerate(self._memo.wires)]
-        return {**head, "input": leading + [copy_json(wire) for wire in wires]}
+        items = leading + (self._memo.wires if shared else self._memo.copies())
+        for place, item in repeated.items():
+            items[len(leading) + place] = copy_json(item)
+        return {**head, "input": items}
 
     def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
         """Return the items of a view as JSON bytes. Unchanged entries keep their bytes.
@@ -116,13 +126,25 @@ class Responses:
 
         Without an edit, each body begins like the one before.
         """
+        return join_body(*self._body(view, profile, system, tools))
+
+    def body_parts(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[bytes]:
+        """Return the bytes of `body` in pieces. Items of unchanged entries are the same objects as before."""
+        return body_parts(*self._body(view, profile, system, tools))
+
+    def _body(
+        self, view: View, profile: Profile, system: object, tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[bytes, list[bytes]]:
+        """Return the beginning of the body, and the items."""
         repeated = self._update(view, profile)
         fields, leading = _head(system, tools)
         head = encode({**fields, "input": []})[:-2]  # Ends before the "]}" of the empty list.
         bodies = [*[encode(item) for item in leading], *self._memo.bodies]
         for place, item in repeated.items():
             bodies[len(leading) + place] = encode(item)
-        return join_body(head, bodies)
+        return head, bodies
 
     def _update(self, view: View, profile: Profile) -> dict[int, dict[str, Any]]:
         """Write the items of a view. Return those whose id came before, by place and without the id: the API refuses
