@@ -111,7 +111,10 @@ class Growing(Generic[S]):
 
     def of(self, view: View) -> S:
         """Return the state after all entries of a view, until the next call. The caller must not change it."""
-        entries, marks = view.entries, view.marks
+        return self.after(view.entries, view.marks)
+
+    def after(self, entries: tuple[Entry, ...], marks: Marks) -> S:
+        """Return the same for the entries of a view, and the marks of its conversation."""
         is_newest = marks.show(entries)
         known = marks.known(self)
         if not is_newest:

@@ -412,7 +412,7 @@ class Checker:
 
         The mark is some entries before the first one that was not checked, since edits mostly change newer entries.
         """
-        known = _shared(self._read, entries)
+        known = shared_length(self._read, entries)
         marks = [mark for mark in self._marks if mark.read <= known - self._STEP and not mark.violations]
         if not marks:
             return None

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ..core.budget import measure_excess
+from ..core.caches import cached_on_entry
 from ..core.economy import flush_cost, is_cold, reasoning_cost, saving
 from ..core.edits import Edit, Hide, Path, Replace, Span, Summarize, Target
 from ..core.growing import Growing
@@ -362,7 +363,7 @@ def _saved_tokens(edit: Edit | NeedsSummary, entries: Sequence[Entry]) -> int:
     """Return an estimate of the tokens that an edit removes from these entries."""
     before = sum([entry.tokens for entry in entries])
     # New content has no count yet: its quarter of the characters is corrected as for what it replaces.
-    rate = before / max(1, sum([tokens_of(entry.message) for entry in entries]))
+    rate = before / max(1, sum(map(_shown_tokens, entries)))
     match edit:
         case Replace(target=Target(_, ()), content=content):
             return before - round(rate * _tokens(content))
@@ -375,6 +376,11 @@ def _saved_tokens(edit: Edit | NeedsSummary, entries: Sequence[Entry]) -> int:
             return before - kept - MESSAGE_TOKENS - round(rate * ((len(text) + 3) // 4))
         case _:
             return before
+
+
+@cached_on_entry  # Waiting edits are measured at every call.
+def _shown_tokens(entry: Entry) -> int:
+    return tokens_of(entry.message)
 
 
 def _reasoning_tokens(message: Message) -> int:

@@ -1,0 +1,87 @@
+"""A turn of each mechanism looks at what is new in a view, however much the view shows. Entries are counted, no time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, overload
+
+import pytest
+from core.story import Story
+
+from foveate.core.growing import Marks
+from foveate.core.planner import Policy
+from foveate.core.view import Budget, CallContext, Entry, View
+from foveate.policies import (
+    checkpoint,
+    compact_on_overflow,
+    dedupe,
+    expire_results,
+    filter_tool_results,
+    fold,
+    pin_newest,
+    prune_tool_outputs,
+    recap_batches,
+    retain_blocks,
+    shrink_to_digest,
+    supersede,
+    when_it_pays,
+)
+from foveate.policies.message_terms import DefaultTerms
+from foveate.testing import answer, call, text_of, user
+
+BUDGET = Budget(1_000_000_000, 20_000, 10**9, 10**6)
+
+
+class Counted(tuple[Entry, ...]):
+    """Entries that count how often one is looked at. Comparisons of pointers do not look at entries."""
+
+    looked = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        for entry in super().__iter__():
+            Counted.looked += 1
+            yield entry
+
+    @overload
+    def __getitem__(self, index: Any) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Counted: ...
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Counted(super().__getitem__(index))
+        Counted.looked += 1
+        return super().__getitem__(index)
+
+
+def history(steps: int) -> Story:
+    """Steps of an agent that reads files, changes them, runs commands and looks at a page."""
+    story = Story()
+    story.add(user("Do it."))
+    for number in range(steps):
+        name, arguments = (
+            ("Read", {"file_path": f"/src/f{number}.py"}),
+            ("Edit", {"file_path": f"/src/f{number - 1}.py", "old_string": "a", "new_string": "b"}),
+            ("Bash", {"command": f"make t{number}"}),
+            ("browser_snapshot", {"tab": number}),
+        )[number % 4]
+        story.add(call(f"c{number}", name, **arguments), answer(f"c{number}", text_of(300, number)))
+    return story
+
+
+POLICIES: dict[str, Callable[[], Policy]] = {
+    "supersede": supersede,
+    "shrink": lambda: shrink_to_digest(by_worth=True),
+}
+
+
+def looked_at(policy: Policy, steps: int) -> int:
+    """Return how many entries a policy looks at in a turn that appends a call and its result."""
+    entries, marks = history(steps + 20).projection.entries(), Marks()
+    counts = []
+    for size in range(1 + 2 * steps, 1 + 2 * (steps + 20), 2):
+        turn = entries[size - 1].stamp.turn + 1
+        view = View(Counted(entries[:size]), turn, BUDGET, CallContext(idle=1.0), marks=marks)
+        Counted.looked = 0
+        list(policy(view))
+        counts.append(Counted.looked)
+    return sorted(counts[1:])[len(counts) // 2]
