@@ -1,4 +1,4 @@
-"""A turn of each mechanism looks at what is new in a view, however much the view shows. Entries are counted, no time."""
+"""A turn of each mechanism looks at what is new in a view, however much the view shows. The tests count entries."""
 
 from __future__ import annotations
 
@@ -12,15 +12,9 @@ from foveate.core.growing import Marks
 from foveate.core.planner import Policy
 from foveate.core.view import Budget, CallContext, Entry, View
 from foveate.policies import (
-    checkpoint,
     compact_on_overflow,
-    dedupe,
-    expire_results,
-    filter_tool_results,
     fold,
-    pin_newest,
     prune_tool_outputs,
-    recap_batches,
     retain_blocks,
     shrink_to_digest,
     supersede,
@@ -56,7 +50,7 @@ class Counted(tuple[Entry, ...]):
 def history(steps: int) -> Story:
     """Steps of an agent that reads files, changes them, runs commands and looks at a page."""
     story = Story()
-    story.add(user("Do it."))
+    story.say(user("Do it."))
     for number in range(steps):
         name, arguments = (
             ("Read", {"file_path": f"/src/f{number}.py"}),
@@ -64,13 +58,27 @@ def history(steps: int) -> Story:
             ("Bash", {"command": f"make t{number}"}),
             ("browser_snapshot", {"tab": number}),
         )[number % 4]
-        story.add(call(f"c{number}", name, **arguments), answer(f"c{number}", text_of(300, number)))
+        story.say(call(f"c{number}", name, **arguments), answer(f"c{number}", text_of(300, number)))
     return story
+
+
+def few(policy: Policy) -> Policy:
+    """Return a policy with the newest few edits: each edit that waits costs a look at what it changes."""
+    return lambda view: list(policy(view))[-3:]
 
 
 POLICIES: dict[str, Callable[[], Policy]] = {
     "supersede": supersede,
-    "shrink": lambda: shrink_to_digest(by_worth=True),
+    "shrink": shrink_to_digest,
+    "shrink by worth": lambda: shrink_to_digest(by_worth=True),
+    "fold": fold,
+    "fold by worth": lambda: fold(protect=0.02, by_worth=True),
+    "defer": lambda: when_it_pays([few(supersede()), few(shrink_to_digest(by_worth=True))], partly=True),
+    "prune": prune_tool_outputs,
+    "compact": compact_on_overflow,
+    "leases": lambda: DefaultTerms("leases"),
+    "kept": lambda: DefaultTerms("kept"),
+    "retain": retain_blocks,
 }
 
 
@@ -85,3 +93,9 @@ def looked_at(policy: Policy, steps: int) -> int:
         list(policy(view))
         counts.append(Counted.looked)
     return sorted(counts[1:])[len(counts) // 2]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_turn_looks_at_what_is_new(name: str):
+    short, long = (looked_at(POLICIES[name](), steps) for steps in (50, 400))
+    assert long <= short + 4

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from .view import Entry, View
 
-__all__ = ["Growing", "Marks", "shared_length"]
+__all__ = ["Growing", "Marks", "Selected", "selecting", "shared_length"]
 
 S = TypeVar("S")
 
@@ -30,7 +31,7 @@ class _Mark(NamedTuple):
 
 
 class _Known:
-    """What is known of one fact: its state after the first `size` entries of the view, and marks before them."""
+    """One fact: its state after the first `size` entries of the view, and marks before them."""
 
     __slots__ = ("beginning", "marks", "size", "state")
 
@@ -153,6 +154,46 @@ class Growing(Generic[S]):
         if nearest is None or nearest.size < known.size <= size:
             return (known.size, self._copy(known.state)) if 0 < known.size <= size else (0, self._begin())
         return nearest.size, self._copy(nearest.state)
+
+
+class Selected:
+    """The entries of a view that fulfil a condition. The caller must not change it."""
+
+    __slots__ = ("_size", "entries")
+
+    def __init__(self) -> None:
+        self._size = 0
+        self.entries: list[tuple[int, Entry]] = []
+        """Their indices in the view, and they, in order."""
+
+    def before(self, index: int) -> list[Entry]:
+        """Return those before this index in the view."""
+        return [entry for _, entry in self.entries[: bisect_left(self.entries, index, key=_index)]]
+
+    def copy(self) -> Selected:
+        """Return an independent copy."""
+        twin = Selected()
+        twin._size, twin.entries = self._size, self.entries.copy()
+        return twin
+
+    def add(self, entry: Entry, *, is_selected: bool) -> None:
+        """Add an entry of the view."""
+        if is_selected:
+            self.entries.append((self._size, entry))
+        self._size += 1
+
+
+def selecting(condition: Callable[[Entry], bool]) -> Growing[Selected]:
+    """Return the fact which entries of a view fulfil a condition.
+
+    A policy then looks at these alone in each turn. The condition must depend on nothing but the entry: neither on the
+    turn nor on other entries.
+    """
+    return Growing(Selected, lambda known, entry: known.add(entry, is_selected=condition(entry)), Selected.copy)
+
+
+def _index(selected: tuple[int, Entry]) -> int:
+    return selected[0]
 
 
 def _size(mark: _Mark) -> int:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ..core.edits import Edit, Hide, Path, Replace, Restore, Target, paths_overlap
 from ..core.enrich import retained_parts
+from ..core.growing import selecting
 from ..core.messages import Message, Part, Text
 from ..core.planner import Policy
 from ..core.stamps import PartRetention, Retention
@@ -57,6 +58,7 @@ class PluginRetention(Struct, frozen=True):
 
 
 _OWN = PluginRetention()
+_RETAINED = selecting(lambda entry: bool(entry.stamp.retention))
 """For a plugin that the program sets nothing for."""
 
 
@@ -83,7 +85,7 @@ class BlockRetention:
         self._overrides, self._template = overrides, template
 
     def __call__(self, view: View) -> Iterator[Edit]:
-        for entry in (*view.entries, *view.withheld):
+        for entry in (*(entry for _, entry in _RETAINED.of(view).entries), *view.withheld):
             source, retention = entry.outline, entry.stamp.retention
             if source and retention and entry.renewed < view.turn:
                 blocks = self._blocks(entry, source, retention, view)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Set
 
 from ..core.edits import Edit, Path
-from ..core.growing import Growing
+from ..core.growing import selecting
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import CostlyPolicy, Policy
 from ..core.results import read_actions
@@ -90,11 +90,10 @@ def shrink_to_digest(
     is_protected, classifier = create_name_filter("protected_tools", protected_tools), create_classifier()
     shortener = _Shortener(share, share_said, least, least_said)
 
-    def add(known: _Candidates, entry: Entry) -> None:
-        is_long = shortener.may_shorten(entry) and not (entry.is_result and is_protected(entry.tool))
-        known.add(entry, is_long=is_long)
+    def may_shrink(entry: Entry) -> bool:
+        return shortener.may_shorten(entry) and not (entry.is_result and is_protected(entry.tool))
 
-    candidates = Growing(_Candidates, add, _Candidates.copy)
+    candidates = selecting(may_shrink)
 
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
         windows = _Windows(view, protect, protect_reads, protect_said)
@@ -103,7 +102,7 @@ def shrink_to_digest(
             reads = {entry.id for entry, _, call in classify_results(view, classifier) if call.kind == "read"}
         needed = needed_results(view) if by_worth else frozenset[str]()
         used = RecentlyUsed(view, stay_if_used)
-        for index, entry in candidates.of(view).long:
+        for index, entry in candidates.of(view).entries:
             if entry.renewed >= view.turn or entry.id in taken:
                 continue
             if entry.is_result and by_worth:
@@ -116,27 +115,6 @@ def shrink_to_digest(
                     yield replacement(entry, text, _NAME, reason, path)
 
     return CostlyPolicy(edits)
-
-
-class _Candidates:
-    """The entries that may be shortened, among entries that are added in order."""
-
-    __slots__ = ("_size", "long")
-
-    def __init__(self) -> None:
-        self._size = 0
-        self.long: list[tuple[int, Entry]] = []
-        """Their indices in the view, and they."""
-
-    def copy(self) -> _Candidates:
-        twin = _Candidates()
-        twin._size, twin.long = self._size, self.long.copy()
-        return twin
-
-    def add(self, entry: Entry, *, is_long: bool) -> None:
-        if is_long:
-            self.long.append((self._size, entry))
-        self._size += 1
 
 
 class _Windows:

@@ -12,11 +12,11 @@ from importlib import import_module
 from typing import Literal
 
 from ..core.edits import Edit
-from ..core.growing import Growing
+from ..core.growing import selecting
 from ..core.planner import Policy
 from ..core.stamps import Lease
 from ..core.summaries import NeedsSummary
-from ..core.view import Entry, View
+from ..core.view import View
 
 __all__ = ["MECHANISMS", "DefaultTerms", "Terms", "follows", "unfollowed_terms", "with_terms"]
 
@@ -92,14 +92,9 @@ class DefaultTerms:
 
     def _has_terms(self, view: View) -> bool:
         if self.follows == "leases":
-            return _SHOWN_TERMS.of(view)[0]
-        return _SHOWN_TERMS.of(view)[1] or any(entry.stamp.retention for entry in view.withheld)
+            return bool(_LEASED.of(view).entries)
+        return bool(_RETAINED.of(view).entries) or any(entry.stamp.retention for entry in view.withheld)
 
 
-def _add_terms(shown: list[bool], entry: Entry) -> None:
-    shown[0] = shown[0] or entry.stamp.lease is not None
-    shown[1] = shown[1] or bool(entry.stamp.retention)
-
-
-_SHOWN_TERMS = Growing[list[bool]](lambda: [False, False], _add_terms, list.copy)
-"""Whether an entry of the view has a lease, and whether one has a retention of its parts."""
+_LEASED = selecting(lambda entry: entry.stamp.lease is not None)
+_RETAINED = selecting(lambda entry: bool(entry.stamp.retention))

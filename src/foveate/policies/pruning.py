@@ -7,12 +7,13 @@ calls leave the cached prefix valid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 from msgspec import Struct
 
 from ..core.edits import Edit
+from ..core.growing import Growing, Selected, selecting
 from ..core.planner import Policy
 from ..core.sizes import MESSAGE_TOKENS
 from ..core.view import Entry, View
@@ -60,6 +61,7 @@ def prune_tool_outputs(
     for name, value in (("minimum", minimum), ("part_max", part_max)):
         if value < 0:
             raise BadSetting(f"{name} of prune_tool_outputs is {value}. Set it to 0 or more.")
+    is_protected = create_name_filter("protected_tools", protected_tools)
     return _Prune(
         protect,
         minimum,
@@ -68,7 +70,7 @@ def prune_tool_outputs(
         protect_current_turn,
         protect_reads,
         placeholder,
-        create_name_filter("protected_tools", protected_tools),
+        selecting(lambda entry: _may_prune(entry) and not is_protected(entry.tool)),
         create_classifier(),
     )
 
@@ -83,7 +85,7 @@ class _Prune(Struct, frozen=True):
     protect_current_turn: bool
     protect_reads: int | float | None
     placeholder: str
-    is_protected: Callable[[str], bool]
+    candidates: Growing[Selected]
     classifier: CallClassifier
 
     def idle_note(self, usable: int, *, has_summarizer: bool) -> str:
@@ -97,16 +99,15 @@ class _Prune(Struct, frozen=True):
 
     def __call__(self, view: View) -> Iterator[Edit]:
         window = window_tokens(self.protect, view)
-        old = list(view.entries[: self._count_older(view, window)])
+        candidates = self.candidates.of(view)
+        old = candidates.before(self._count_older(view, window))
         if self.protect_current_turn:
             old = [entry for entry in old if entry.position < view.last_input]
         if self.protect_reads is not None and old:
-            oldest = self._count_older(view, window_tokens(self.protect_reads, view))
+            oldest = len(candidates.before(self._count_older(view, window_tokens(self.protect_reads, view))))
             reads = {entry.id for entry, _, call in classify_results(view, self.classifier) if call.kind == "read"}
             old = [*old[:oldest], *(entry for entry in old[oldest:] if entry.id not in reads)]
-        whole = [entry for entry in old if entry.is_result and is_whole(entry)]
-        prunable = [entry for entry in whole if _is_prunable(entry, view.turn) and not self.is_protected(entry.tool)]
-        due = [entry for entry in prunable if _shrinks(entry, self.placeholder)]
+        due = [entry for entry in old if entry.renewed < view.turn and _shrinks(entry, self.placeholder)]
         if sum(min(entry.tokens, self.part_max) for entry in due) > self.minimum:
             for entry in due:
                 reason = f"older than the newest {window:,} tokens"
@@ -116,10 +117,10 @@ class _Prune(Struct, frozen=True):
         return count_older(view, window, part_max=self.part_max, results_only=self.results_only)
 
 
-def _is_prunable(entry: Entry, turn: int) -> bool:
+def _may_prune(entry: Entry) -> bool:
     result = entry.outlined_result
     is_finished = result is not None and result.state != "interrupted"
-    return is_finished and not entry.is_pinned() and entry.renewed < turn
+    return entry.is_result and is_whole(entry) and is_finished and not entry.is_pinned()
 
 
 def _shrinks(entry: Entry, placeholder: str) -> bool:

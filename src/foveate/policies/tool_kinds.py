@@ -209,7 +209,7 @@ class ResultClassifier:
 
 
 class ResultsSoFar(Protocol):
-    """What a policy knows of the results among entries that are added in order."""
+    """A state to which the entries of a view are added in order, with their results."""
 
     def add(self, entry: Entry, result: ClassifiedResult | None) -> None:
         """Add an entry. `result`: its result, if it has a finished one whose call is known."""
