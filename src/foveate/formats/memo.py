@@ -45,15 +45,16 @@ class _Group(Struct, eq=False, gc=False):
     """The entries that each of its wire messages shows."""
     wires: tuple[dict[str, Any] | None, ...]
     """None for those that were restored: most requests need only their bytes."""
-    bodies: tuple[bytes, ...] | None = None
+    rendered: tuple[Rendered, ...] | None = None
     """The same as bytes, once they were asked for: most programs pass dicts to an SDK."""
 
 
-def _bodies(group: _Group) -> tuple[bytes, ...]:
-    if group.bodies is not None:
-        return group.bodies
+def _rendered(group: _Group) -> tuple[Rendered, ...]:
+    if group.rendered is not None:
+        return group.rendered
+    pairs = zip(group.wires, group.shown, strict=True)
     # The encoder reserves more memory than the bytes need; a copy of them does not.
-    return tuple([bytes(memoryview(encode(wire))) for wire in group.wires])
+    return tuple([Rendered(bytes(memoryview(encode(wire))), shown) for wire, shown in pairs])
 
 
 class Memo:
@@ -83,7 +84,7 @@ class Memo:
         for number in range(self._undecoded):
             group, end = self._groups[number], self._sizes[number]
             if None in group.wires:
-                group.wires = tuple([decode(body) for body in _bodies(group)])
+                group.wires = tuple([decode(each.body) for each in _rendered(group)])
                 self._wires[end - len(group.wires) : end] = group.wires
         self._undecoded = 0
         return cast("list[dict[str, Any]]", self._wires)
@@ -114,9 +115,9 @@ class Memo:
 
     def _render(self) -> None:
         for group in self._groups[self._rendered_groups :]:
-            group.bodies = bodies = _bodies(group)
-            self._bodies.extend(bodies)
-            self._rendered.extend([Rendered(body, shown) for body, shown in zip(bodies, group.shown, strict=True)])
+            group.rendered = rendered = _rendered(group)
+            self._rendered.extend(rendered)
+            self._bodies.extend([each.body for each in rendered])
             self._rendered_groups += 1
 
     def saved(self, entries: tuple[Entry, ...], profile: Profile) -> tuple[SavedGroup, ...]:
@@ -211,7 +212,7 @@ def paused_collector() -> Iterator[None]:
 def _saved(group: _Group) -> SavedGroup:
     """Return a group to be saved."""
     texts = [encode(text) for text in long_texts(group.entries)]
-    bodies = tuple([_without(body, texts) for body in _bodies(group)])
+    bodies = tuple([_without(each.body, texts) for each in _rendered(group)])
     if len(bodies) == 1 and group.shown[0] == group.entries:
         return SavedGroup(len(group.entries), bodies)
     places = {id(entry): place for place, entry in enumerate(group.entries)}
@@ -234,13 +235,12 @@ def _without(body: bytes, texts: Sequence[bytes]) -> tuple[bytes | int, ...]:
 def _restored(saved: SavedGroup, entries: tuple[Entry, ...], start: int) -> _Group:
     """Return the group of these entries that was saved."""
     texts = long_texts(entries)
-    bodies = tuple(
-        [
-            b"".join([piece if isinstance(piece, bytes) else encode(texts[piece]) for piece in body])
-            for body in saved.bodies
-        ]
-    )
+    bodies = [
+        b"".join([piece if isinstance(piece, bytes) else encode(texts[piece]) for piece in body])
+        for body in saved.bodies
+    ]
     if len(bodies) == 1 and not saved.shown:
-        return _Group(entries, start == 0, (entries,), _NOT_DECODED, bodies)
+        return _Group(entries, start == 0, (entries,), _NOT_DECODED, (Rendered(bodies[0], entries),))
     shown = tuple([tuple([entries[place] for place in places]) for places in saved.shown])
-    return _Group(entries, start == 0, shown, (None,) * len(bodies), bodies)
+    rendered = tuple([Rendered(body, own) for body, own in zip(bodies, shown, strict=True)])
+    return _Group(entries, start == 0, shown, (None,) * len(rendered), rendered)
