@@ -129,13 +129,15 @@ def _value_pair(
     best, best_rank = None, (-1, 0, 0)
     sites = set(aligned)
     last = max(new.places, key=lambda one: new.places[one], default="")
+    shapes = {c: shape_of_value(c) if c in new.values else "word" for c in come}
     for g in gone:
         shape = shape_of_value(g) if g in old.values else "word"
-        for c in come:
-            other = shape_of_value(c) if c in new.values else "word"
-            is_linked = _follows_link(old, g) + _follows_link(new, c)
-            if not _fit(shape, other):
+        if shape == "word" and not _follows_link(old, g) and not any(g == one for one, _ in aligned):
+            continue
+        for c, other in shapes.items():
+            if other not in _FITTING[shape]:
                 continue
+            is_linked = _follows_link(old, g) + _follows_link(new, c)
             if shape == other == "word":
                 is_likely = is_linked == 2 or (_follows_link(old, g) and c == last)
             else:
@@ -162,9 +164,11 @@ _LIKE = (
 )
 
 
-def _fit(a: str, b: str) -> bool:
-    """Return whether a value of one shape may take the place of one of another shape."""
-    return a == b or any(a in shapes and b in shapes for shapes in _LIKE)
+_FITTING = {
+    shape: frozenset((shape,)).union(*(shapes for shapes in _LIKE if shape in shapes))
+    for shape in (*frozenset[str]().union(*_LIKE), "state")
+}
+"""The shapes whose values may take the place of a value of each shape."""
 
 
 def _run(terms: Terms, term: str, among: frozenset[str]) -> set[str]:

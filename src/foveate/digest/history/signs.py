@@ -6,6 +6,9 @@ The words are common ones of each language. They depend on no topic.
 from __future__ import annotations
 
 import re
+from functools import reduce
+from itertools import repeat
+from operator import or_
 
 __all__ = ["Sign", "one_of", "signs_of", "words"]
 
@@ -182,6 +185,7 @@ _PHRASES: dict[int, str] = {
     """),
 }
 _TRIGGERS = words("""
+    nein korrigiere neues nuevo novo nuovo nouvel keiner keinem anstelle off-limits kommt
     this something mixed wrong mind on reflection turn turns make rather misread bad sorry oops nope wait effective
     fait plutôt mieux mejor melhor meglio anzi besser equivoqué realidad verdade aliás sbagliavo realtà me verschoben
     verlegt longer meant
@@ -241,12 +245,19 @@ _SMALL = words("""
     привет хорошо да
 """)
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_BY_WORD: dict[str, int] = {}
+_PHRASE = {sign: re.compile(rf"(?<!\w)(?:{pattern})") for sign, pattern in _PHRASES.items()}
+_SHIFT = 16
+_SIGNS = (1 << _SHIFT) - 1
+_KNOWN: dict[str, int] = {}
+"""The signs of each word, and shifted the signs whose phrases it may be a part of."""
 for _sign, _list in _WORDS.items():
     for _word in _list:
-        _BY_WORD[_word] = _BY_WORD.get(_word, Sign.NONE) | _sign
-_KNOWN = frozenset(_BY_WORD)
-_PHRASE = {sign: re.compile(rf"(?<!\w)(?:{pattern})") for sign, pattern in _PHRASES.items()}
+        _KNOWN[_word] = _KNOWN.get(_word, 0) | _sign
+for _sign, _pattern in _PHRASES.items():
+    for _word in _TRIGGERS:
+        if _word[:3] in _pattern or _word == "nobody":
+            _KNOWN[_word] = _KNOWN.get(_word, 0) | _sign << _SHIFT
+_SPACES = bytes(32 if chr(code) in '\n\t0123456789!"#$%&()*+,./:;<=>?@[\\]^_`{|}~' else code for code in range(256))
 _WIDE_SIGN = {sign: re.compile(pattern) for sign, pattern in _WIDE_SIGNS.items()}
 _VALUE = re.compile(
     r"(?:\b(?:is|are|was|to|at|by|in|of|equals|becomes|ist|sind|auf|est|sont|es|son|é|è|sono)\s+(?:now |the |a )?"
@@ -277,13 +288,13 @@ def signs_of(statement: str) -> int:
         plain = plain.replace("’", "'")
     if "for" in plain or "verg" in plain or "olvid" in plain or "oubli" in plain:
         plain = _REMINDS.sub(" ", plain)
-    found = set(_WORD.findall(plain))
-    signs = Sign.NONE
-    for word in _KNOWN & found:
-        signs |= _BY_WORD[word]
-    if not _TRIGGERS.isdisjoint(found):
+    is_plain = is_ascii and "'" not in plain and "--" not in plain
+    found = plain.encode().translate(_SPACES).decode().split() if is_plain else _WORD.findall(plain)
+    known = reduce(or_, map(_KNOWN.get, found, repeat(0)), 0)
+    signs = known & _SIGNS
+    if possible := known >> _SHIFT:
         for sign, pattern in _PHRASE.items():
-            if not signs & sign and pattern.search(plain):
+            if possible & sign and not signs & sign and pattern.search(plain):
                 signs |= sign
     if signs & Sign.NEGATION and _DENIES.match(plain):
         signs |= Sign.CHANGE
@@ -295,8 +306,10 @@ def signs_of(statement: str) -> int:
         signs |= Sign.SPECIFIC
         if _VALUE.search(statement, 0, _LONGEST):
             signs |= Sign.VALUE
-    if found and len(statement) <= _SMALL_TALK and len(found - _SMALL) <= len(found) // 6:
-        signs |= Sign.NONE if _DIGIT.search(statement) else Sign.SMALL_TALK
+    if found and len(statement) <= _SMALL_TALK and not _SMALL.isdisjoint(found[:2]):
+        different = set(found)
+        if len(different - _SMALL) <= len(different) // 6 and not _DIGIT.search(statement):
+            signs |= Sign.SMALL_TALK
     if plain.rstrip("\"'”) ").endswith(("?", "？")):
         signs |= Sign.QUESTION
     return signs

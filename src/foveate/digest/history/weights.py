@@ -120,7 +120,7 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
 
 
 def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
-    if speaker != "assistant" and _IS_GOAL.match(text):
+    if speaker != "assistant" and signs & Sign.GOAL and _IS_GOAL.match(text):
         return "goal"
     if speaker == "assistant" and _ANNOUNCES.match(text):
         return "said"
@@ -145,4 +145,5 @@ def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
         return "value"
     if speaker == "assistant":
         return "said"
-    return "value" if _SHAPED.search(text) else "asked"
+    has_shape = (signs & Sign.SPECIFIC or text[:1].isdigit()) and _SHAPED.search(text)
+    return "value" if has_shape else "asked"
