@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .contrasts import completed, contrast
-from .cues import clauses_of, introduces
+from .cues import clauses_of, introduces, is_negative
 from .signs import Sign, signs_of
 from .statements import ANSWERED, split_sentences
 from .terms import Terms, kind_of_value, terms_of
@@ -44,6 +44,8 @@ class Claim(Struct, gc=False):
     signs: int
     clauses: tuple[Terms, ...] = ()
     """The terms of each clause, if there are several."""
+    denies: bool = False
+    """Whether it forbids or denies."""
     is_gone: bool = False
     is_changed: bool = False
     outdated: frozenset[str] = frozenset()
@@ -70,7 +72,7 @@ def claims_of(index: int, statement: Statement) -> list[Claim]:
             ]
     base, replaced_by, newer = text.partition(REPLACED_BY)
     if replaced_by:
-        return [Claim(index, text, completed(terms_of(base), terms_of(newer)), statement.signs)]
+        return [Claim(index, text, completed(terms_of(base), terms_of(newer)), statement.signs, (), is_negative(text))]
     if f"?{ANSWERED}" in text:
         return [Claim(index, text, terms_of(text), statement.signs & ~Sign.QUESTION)]
     sentences = split_sentences(text)
@@ -81,6 +83,7 @@ def claims_of(index: int, statement: Statement) -> list[Claim]:
             terms_of(one),
             statement.signs if len(sentences) == 1 else signs_of(one),
             tuple(map(terms_of, clauses_of(one))),
+            is_negative(one),
         )
         for one in sentences
     ]

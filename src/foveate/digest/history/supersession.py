@@ -34,7 +34,6 @@ from .contrasts import Contrast, completed, contrast
 from .cues import (
     clauses_of,
     is_addition,
-    is_negative,
     is_new_goal,
     is_short_correction,
     is_withdrawal,
@@ -235,10 +234,13 @@ class _Search:
 
     def _score(self, old: Claim, claim: Claim, new: Terms) -> float:
         """Return how likely a sentence, or a clause of it, corrects another one; 0.0 if it does not."""
+        is_cue = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
+        if not is_cue and 3 * len(old.terms.all & new.all) < min(len(old.terms.all), len(new.all)):
+            return 0.0
         difference = contrast(old.terms, new)
         if not difference.common or difference.is_apart:
             return 0.0
-        is_denied = is_negative(old.text) != is_negative(claim.text)
+        is_denied = old.denies != claim.denies
         if not difference.old and not difference.gone and not is_denied:
             return 0.0  # It says the same again.
         is_strong = bool(claim.signs & Sign.CHANGE)
@@ -263,7 +265,7 @@ class _Search:
         later, earlier = self.statements[claim.owner], self.statements[old.owner]
         if not difference.old or later.turn == earlier.turn or later.speaker == "assistant" != earlier.speaker:
             return False
-        if is_negative(old.text) or is_negative(claim.text):
+        if old.denies or claim.denies:
             return False  # Prohibitions add up.
         kind = kind_of_value(difference.old)
         if kind in ("number", "day"):
@@ -314,9 +316,9 @@ class _Search:
     def _lift(self, claim: Claim, older: Sequence[Claim]) -> bool:
         """Replace a prohibition that a permission lifts, a duty that a release lifts, and what a denial denies."""
         permits, releases = without_permission(claim.text), without_release(claim.text)
-        denies = is_negative(claim.text)
+        denies = claim.denies
         for old in older:
-            was_denied = is_negative(old.text)
+            was_denied = old.denies
             if was_denied and permits is not None and not (denies and releases is None):
                 variants, least = [permits, *clauses_of(permits)], _FLIP_SCORE
             elif not was_denied and releases is not None:
