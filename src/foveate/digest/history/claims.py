@@ -167,7 +167,8 @@ def holds(old: Claim, new: Claim, names: frozenset[str]) -> bool:
 def is_other(old: Claim, new: Claim, names: frozenset[str]) -> bool:
     """Return whether a sentence is about another thing than the one that names something as no longer valid."""
     difference = contrast(old.terms, new.terms)
-    return (difference.is_apart or difference.is_subject) and difference.old not in names
+    is_two = difference.is_apart or difference.is_subject or (bool(difference.old) and old.denies != new.denies)
+    return is_two and difference.old not in names
 
 
 def meant_value(old: Terms, new: Terms, values: frozenset[str]) -> str:

@@ -61,10 +61,14 @@ _NEW_GOAL = re.compile(
     + ")",
     re.IGNORECASE,
 )
-_INTERJECTION = re.compile(r"\A\W*(?:no|nope|nah|nein|non|não|não|нет)\s*[,.!:—-]\s*", re.IGNORECASE)
+_INTERJECTION = re.compile(
+    r"\A\W*(?:(?:hm+|oh|ah|well|ok(?:ay)?|ach|eh)\W+)*(?:no|nope|nah|nein|non|não|нет)\s*[,.!:—-]\s*"
+    r"|\A\W*(?:不对|不是|いや|違う)[，,。、\s]*",
+    re.IGNORECASE,
+)
 _NEGATIVE = re.compile(
     r"\b(?:not|never|no|none|cannot|without|forbidden|prohibited|nicht|kein\w*|nie|niemals|verboten|ne|pas|jamais"
-    r"|interdit\w*|nunca|prohibid\w*|não|nem|proibid\w*|non|mai|vietat\w*|не|нельзя|никогда|off[- ]limits"
+    r"|interdit\w*|nunca|prohibid\w*|não|nem|proibid\w*|non|mai (?=\w+re\b)|vietat\w*|не|нельзя|никогда|off[- ]limits"
     r"|no(?:body| one)|niemand|personne|nadie|ninguém|nessuno|никто|against|ruled out|rejected|abandon\w*|cancel\w*"
     r"|scrapped|withdrawn|verworfen|abgelehnt|descartad\w*|annulé\w*)\b"
     r"|n['’](?:t|est|a|utilise\w*)\b|不|别|別|勿|禁止|ない|ません",

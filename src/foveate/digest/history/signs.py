@@ -83,7 +83,7 @@ _WORDS: dict[int, frozenset[str]] = {
         утвердили
     """),
     Sign.CHANGE: words("""
-        lieber swap swapped upgrade upgraded postpone instead scratch correction corrected forget ignore
+        planänderung lieber swap swapped upgrade upgraded postpone instead scratch correction corrected forget ignore
         disregard nevermind replace replaced replaces
         replacing mistaken drop dropped dropping cancel cancelled canceled revert reverted withdraw withdrawn
         obsolete outdated supersede superseded supersedes anymore switch switched switching retract overrule
@@ -150,7 +150,8 @@ _PHRASES: dict[int, str] = {
         from (?:this|next) \w+ on|something (?:else|different)|mixed (?:it|that|them|this|these|those)? ?up|i meant
         was wrong|changed my mind|on reflection|turns? out|make (?:it|that) \S|no,? make|rather than|misread|my bad
         oops|nope|wait,|we went with|as of (?:now|today|this|next)|effective (?:now|immediately)
-        backed out|has no time|was a mistake|(?:works|work) again
+        backed out|has no time|(?:was|made) a mistake|cambio de plan|mudança de plan|changement de plan
+        (?:works|work) again
         has been (?:repaired|fixed|lifted)|lasciamo
         à partir de maintenant|a partir de (?:ahora|agora)|d'ora in poi|ab jetzt
         ab heute|ab sofort|von jetzt an|doch lieber|lieber|отныне|с этого момента|теперь
@@ -185,6 +186,7 @@ _PHRASES: dict[int, str] = {
     """),
 }
 _TRIGGERS = words("""
+    made cambio mudança changement
     nein korrigiere neues nuevo novo nuovo nouvel keiner keinem anstelle off-limits kommt
     this something mixed wrong mind on reflection turn turns make rather misread bad sorry oops nope wait effective
     fait plutôt mieux mejor melhor meglio anzi besser equivoqué realidad verdade aliás sbagliavo realtà me verschoben

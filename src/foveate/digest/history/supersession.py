@@ -248,8 +248,10 @@ class _Search:
         if difference.is_subject and not (is_strong or is_dismissed):
             return 0.0
         if difference.is_subject and (is_denied or (difference.come and new is claim.terms)):
-            return 0.0  # "Ticket 1 is blocked." and "Ticket 2 is no longer blocked."
+            return 0.0
         share = self._share(old.terms, new, difference)
+        if is_denied and difference.old and not is_dismissed:
+            return 0.0  # "A is stable." and "B is no longer stable."
         if is_dismissed or (is_strong and difference.old):
             return share if share >= _SCORE else 0.0
         if is_strong and new is claim.terms:
@@ -309,7 +311,8 @@ class _Search:
         return sum([1.0 / (1.0 + math.sqrt(max(1, len(self.posted.get(term, ()))))) for term in sorted(terms)])
 
     def _is_newer_value(self, old: Claim, claim: Claim) -> bool:
-        return is_newer_value(old.terms, claim.terms, bool(claim.signs & (Sign.CHANGE | Sign.UPDATE)))
+        is_change = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
+        return is_newer_value(old.terms, claim.terms, is_change) and not contrast(old.terms, claim.terms).is_apart
 
     # ------------------------------------------------------------------------------------------------- replacing
 
@@ -362,12 +365,15 @@ class _Search:
         named = frozenset[str]().union(*named_things(claim.text))
         new = main.values - named
         topic = {term for term in main.topic if self.posted.get(term)}
-        if len(main.topic) > _SHORT_TOPIC or not new or main.qualifying - main.values:
+        if len(main.topic) > _SHORT_TOPIC or not new:
             return False
         shapes = {shape_of_value(value) for value in new}
         near = [old for old in self.claims[-_BACK:] if self._is_near(old, claim) and topic <= old.terms.all]
         for old in reversed(near):
             values = {one for one in old.terms.values - new if shape_of_value(one) in shapes}
+            narrows = {one for one in main.qualifying - old.terms.all if kind_of_value(one) == "name"}
+            if (old.denies and not claim.denies) or (narrows and len(main.all) > 1):
+                continue
             if values and not new & old.terms.all and (not named or named & old.terms.all):
                 same = [one for one in near if values & one.terms.values and self._may_replace(claim, one)]
                 same = [one for one in same if one is old or self._is_echo(one, old)]

@@ -26,7 +26,7 @@ _STOP = words("""
     them will would shall can could should may do does did done have has had having there here what which who
     when where how why all any each some such own same other into onto over under about up down out off please
     let's let lets we'll i'll you'll we're i'm you're that's there's again still already yet only always must
-    need needs want ok okay yes well right der die das den dem des ein eine einen einem einer und oder aber ist
+    need needs want ok okay yes well der die das den dem des ein eine einen einem einer und oder aber ist
     sind war wir ihr sie er es ich du zu von im auf für mit bei als auch noch bitte soll sollen muss müssen
     immer nur wird werden le la les l un une de et ou est sont nous vous je tu il elle pour avec dans sur par au
     aux que qui ce cette el los las una unos y o son en por para con del al se lo su sus debe os um uma e é são
@@ -34,7 +34,7 @@ _STOP = words("""
     он она они что как за из к у от до должен должны
 """)
 _LIGHT = words("""
-    written built based thinks wants hosted go goes going went gone come comes came get gets got takes took
+    wurde wurden worden verschoben written built based thinks wants hosted go goes going went gone come comes came get gets got takes took
     taken gives gave belongs belong lives live keeps kept becomes became stays said says needs needed
     happens use uses using used take keep pick choose have put do make set say call called name named want
     like think guess believe know see tell really nehmen nimm verwende verwenden nutze benutze mach machen
@@ -46,7 +46,14 @@ _PREPOSITIONS = words("""
     for of in on at from with by under inside per within für von im am auf bei mit pour de du dans sur avec para
     en con del do da no na com di nel su для в на из от
 """)
-_TOWARDS = words("to zu zum zur à aux al ao alla")
+_TOWARDS = words("until till um bis gegen to zu zum zur à aux al ao alla")
+_SAME = {
+    **dict.fromkeys(("del", "du", "des", "do", "da", "dos", "das", "della", "di"), "de"),
+    **dict.fromkeys(("au", "aux", "al", "ao", "alla"), "à"),
+    **dict.fromkeys(("zum", "zur"), "zu"),
+    **{"im": "in", "am": "an", "na": "em", "no": "em"},
+}
+"""Prepositions with an article, and those without."""
 _ARTICLES = words("""
     the a an our my your this that der die das den dem des ein eine einem le la les un une el los las o os um
     uma il lo
@@ -76,8 +83,8 @@ _NUMBER_LINKS = _LINKS | words("""
 _NUMBERS = words("""
     one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty sixty
     ninety hundred thousand million half zwei drei vier fünf sechs sieben acht neun zehn zwölf deux trois quatre
-    cinq sept huit neuf dix dos tres cuatro cinco seis siete ocho nueve diez dois três quatro oito dez due tre
-    quattro sei sette otto dieci два три четыре пять шесть семь восемь девять десять
+    cinq sept huit neuf dix dos tres cuatro cinco seis siete ocho nueve diez dois três quatro oito dez tre
+    quattro sei sette dieci два три четыре пять шесть семь восемь девять десять
 """)
 _DAYS = words("""
     monday tuesday wednesday thursday friday saturday sunday january february march april june july august
@@ -227,7 +234,7 @@ def terms_of(statement: str) -> Terms:
             elif plain in _LINKS:
                 between = "="
             elif plain in _PREPOSITIONS or plain in _TOWARDS:
-                between = plain
+                between = _SAME.get(plain, plain)
         after = statement[match.end() : match.end() + 2]
         begins = after[:1] in ".!?:" and (len(after) < 2 or after[1] in " \"'")
         is_filler = plain in _ARTICLES or (before in _LINKS and plain in _CHANGES)
