@@ -21,6 +21,10 @@ DENIALS = words("""
 _NUMERIC = frozenset(("number", "day", "ordinal"))
 
 
+_AT = words("at um à a em в alle às gegen")
+"""Prepositions before an hour."""
+
+
 class Contrast(Struct, frozen=True, gc=False):
     """The differences of an older and a newer statement."""
 
@@ -58,7 +62,7 @@ def contrast(old: Terms, new: Terms) -> Contrast:
         run_a |= {one for one in gone if _is_further(old, one)}
         run_b |= {one for one in come if _is_further(new, one)}
     is_apart = any(g not in run_a and c not in run_b for g, c in aligned)
-    is_apart = is_apart or _name_two(old, new, gone - run_a, come - run_b)
+    is_apart = is_apart or bool((gone - run_a) & old.values and (come - run_b) & new.values)
     return Contrast(
         common,
         a,
@@ -72,16 +76,11 @@ def contrast(old: Terms, new: Terms) -> Contrast:
     )
 
 
-def _name_two(old: Terms, new: Terms, gone: frozenset[str], come: frozenset[str]) -> bool:
-    """Return whether both statements have a further name, and not the same one."""
-    return any(kind_of_value(g) == "name" for g in gone & old.values) and any(
-        kind_of_value(c) == "name" for c in come & new.values
-    )
-
-
 def _is_further(terms: Terms, one: str) -> bool:
-    """Return whether a term is a further part of a date or a measure, such as the hour after the day."""
-    return one in terms.values and kind_of_value(one) in _NUMERIC and terms.links.get(one, ("", ""))[1] != ""
+    """Return whether a term is a further part of a date: the hour after the day."""
+    if one not in terms.values or kind_of_value(one) not in _NUMERIC:
+        return False
+    return terms.links.get(one, ("", ""))[1] in _AT or shape_of_value(one) == "time"
 
 
 def _follows_link(terms: Terms, one: str) -> bool:

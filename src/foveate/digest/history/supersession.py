@@ -312,6 +312,8 @@ class _Search:
 
     def _is_newer_value(self, old: Claim, claim: Claim) -> bool:
         is_change = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
+        if not is_change and self.statements[old.owner].turn == self.statements[claim.owner].turn:
+            return False  # Items of one list.
         return is_newer_value(old.terms, claim.terms, is_change) and not contrast(old.terms, claim.terms).is_apart
 
     # ------------------------------------------------------------------------------------------------- replacing

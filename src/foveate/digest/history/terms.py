@@ -34,12 +34,12 @@ _STOP = words("""
     он она они что как за из к у от до должен должны
 """)
 _LIGHT = words("""
-    wurde wurden worden verschoben written built based thinks wants hosted go goes going went gone come comes came get gets got takes took
-    taken gives gave belongs belong lives live keeps kept becomes became stays said says needs needed
-    happens use uses using used take keep pick choose have put do make set say call called name named want
-    like think guess believe know see tell really nehmen nimm verwende verwenden nutze benutze mach machen
-    denke glaube heißt heisst utilise utiliser prends prendre mets usa usar utiliza toma pon usem usi usare
-    prendi используй используйте возьми
+    wurde wurden worden verschoben written built based thinks wants hosted go goes going went gone come
+    comes came get gets got takes took taken gives gave belongs belong lives live keeps kept becomes became
+    stays said says needs needed happens use uses using used take keep pick choose have put do make set say
+    call called name named want like think guess believe know see tell really nehmen nimm verwende verwenden
+    nutze benutze mach machen denke glaube heißt heisst utilise utiliser prends prendre mets usa usar
+    utiliza toma pon usem usi usare prendi используй используйте возьми
 """)
 """Verbs and names of acts without a topic of their own."""
 _PREPOSITIONS = words("""
@@ -94,6 +94,8 @@ _DAYS = words("""
     sexta lunedì martedì mercoledì giovedì venerdì sabato domenica понедельник вторник среда четверг пятница
     суббота воскресенье
 """)
+_LABELLED = 4
+"""Words after a colon, at most, that are the value of a label and no sentence."""
 _QUOTED = frozenset(('""', "``", "“”", "„“", "«»", "「」", "‘’"))
 """The characters around a quoted word."""
 _SHAPED = re.compile(r"[^\W\d_]{3,}-[^\W\d_]{4,}\Z|[^\W_]+[_./:@#\\]+[\w]|[a-zа-я][A-ZА-Я]|[A-Z]{2,}")
@@ -240,7 +242,7 @@ def terms_of(statement: str) -> Terms:
         is_filler = plain in _ARTICLES or (before in _LINKS and plain in _CHANGES)
         if not (is_filler and before):  # "is now 8", "for the tests"
             before = plain
-        if after[:1] in ":=":
+        if after[:1] == "=" or (after[:1] == ":" and statement.count(" ", match.end()) <= _LABELLED):
             before = between = "="
         elif after[:1] in ",;":
             last = between = ""
