@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foveate import assistant, system, tool_result, user
 from foveate.core.messages import Message, ToolCall
-from foveate.digest.history import binding_statements, digest_messages
+from foveate.digest.history import digest_messages, holding_statements
 from foveate.digest.history.statements import cut_at_clause, split_statements
 
 CHATTER = [
@@ -39,7 +39,7 @@ def test_a_rule_survives_chatter(rule: str):
     """F21."""
     history = [user("Mend the login."), *CHATTER[:30], user(rule), *CHATTER[30:]]
     assert f"- {rule}" in digest_messages(history, 600)
-    assert rule in binding_statements(history)
+    assert rule in holding_statements(history).rules
 
 
 @pytest.mark.parametrize(

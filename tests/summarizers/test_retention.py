@@ -70,9 +70,40 @@ def test_statements_that_bind_are_those_of_users_and_system_messages():
         user("- do not touch main.py\n- thanks"),
     ]
     kept = (RULE, "From now on you must write British English.", "do not touch main.py")
-    assert statements_to_keep(messages, "", 4_000) == kept
-    assert statements_to_keep(messages[3:], f"## Constraints\n- {RULE}", 4_000) == (RULE, kept[2])
-    assert statements_to_keep(messages, "", 4 * len(kept[2]) + 8) == (kept[2],)
+    assert statements_to_keep(messages, "", 4_000).rules == kept
+    assert statements_to_keep(messages[3:], f"## Constraints\n- {RULE}", 4_000).rules == (RULE, kept[2])
+    assert statements_to_keep(messages, "", 4 * len(kept[2]) + 8).rules == (kept[2],)
+
+
+def test_a_request_shows_rules_and_values_that_hold():
+    messages = [
+        user("Build the proxy. Never use port 80. The staging port is 5432. Do you know why?"),
+        say("The staging port is 5432."),
+        user("Scratch that, the staging port is 6000. You may use port 80 now."),
+    ]
+    kept = statements_to_keep(messages, "", 4_000)
+    assert kept.rules == ()
+    assert "Scratch that, the staging port is 6000." in kept.values
+    assert not any("5432" in value for value in kept.values)
+
+
+def test_values_that_a_summary_leaves_out_are_added():
+    request = SummaryRequest("compact", (user("The staging port is 6000."), say(text_of(600))), 2_000,
+                             values=("The staging port is 6000.", "The reviewer of web-1 is Ada."))  # fmt: skip
+    verdict = accept(request, "They build it; staging listens on port 6000.")
+    assert verdict.text.endswith("Still valid:\n- The reviewer of web-1 is Ada.")
+    small = SummaryRequest("compact", request.messages, 30, values=request.values)
+    assert accept(small, "They build it on the port 6000.").why.endswith("which holds")
+
+
+def test_the_prompt_shows_values_and_the_repair_names_them():
+    model, summarize = by_model("They build the parser.", f"They build the parser. {RULE}")
+    request = SummaryRequest("compact", (user("Build it."), say(text_of(600))), 2_000, binding=(RULE,),
+                             values=("The port is 6000.",))  # fmt: skip
+    summarize(request)
+    prompt, repair = asked(model)
+    assert "The port is 6000." in prompt.split("These values hold now")[1]
+    assert "The port is 6000." in repair
 
 
 def request_with(*binding: str) -> SummaryRequest:

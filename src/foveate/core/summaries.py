@@ -51,6 +51,10 @@ class SummaryRequest(Struct, frozen=True):
     """Statements of the user that bind the model, such as prohibitions and limits. The answer must keep their sense:
     their names, their numbers and what they deny.
     """
+    values: tuple[str, ...] = ()
+    """Statements of the user whose values hold, such as ports, dates and names. The answer must keep their numbers and
+    identifiers; those that it leaves out are added at its end, if there is room.
+    """
     focus: str = ""
     """The topic that the summary should emphasize, if the caller of `compact` gave one; otherwise ""."""
     covered: tuple[Message, ...] = ()

@@ -23,7 +23,7 @@ from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting, CompactionFailed
-from .binding import statements_to_keep
+from .binding import Kept, statements_to_keep
 from .frames import COMPACTION, frame_summary, unframe_summary
 from .names import names_needed_later
 from .placeholders import handle_of, is_whole, replacement
@@ -306,6 +306,7 @@ class _Compact(Struct, frozen=True):
         facts = {"handle": span.handle, "request": last_request(view)[:_REQUEST_MAX] if awaits_reply(view) else ""}
         is_bare = self.framing == "{summary}"  # A bare text shows only the summarizer's words, without added names.
         required = () if is_bare else names_needed_later(span.covered, view.entries, target)
+        kept = Kept() if is_bare else statements_to_keep(read.covered or read.messages, previous, target)
         request = SummaryRequest(
             _NAME,
             read.messages,
@@ -315,7 +316,8 @@ class _Compact(Struct, frozen=True):
             facts,
             task,
             required=required,
-            binding=() if is_bare else statements_to_keep(read.covered or read.messages, previous, target),
+            binding=kept.rules,
+            values=kept.values,
             focus=self.focus,
             covered=read.covered,
             by_code=not read.messages

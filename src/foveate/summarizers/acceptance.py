@@ -1,9 +1,9 @@
 """Acceptance: whether a text can be used as a summary.
 
 A summary is not empty, no error text, shorter than its source and at most twice as long as requested. It ascribes to
-the user only what the user said. It keeps the sense of the statements that bind, and it holds the names that are still
-referred to: missing names are added in one line at the end, if there is room. A summary that fails is not repaired
-further: the next summarizer writes one.
+the user only what the user said. It keeps the sense of the statements that bind, and it holds the values that count
+and the names that are still referred to: those that are missing are added at the end, if there is room. A summary that
+fails is not repaired further: the next summarizer writes one.
 """
 
 from __future__ import annotations
@@ -92,6 +92,7 @@ LONGEST = 2
 """The largest accepted length of a summary, as a multiple of the requested one."""
 
 _BINDING = "Still binding:"
+_HOLDS = "Still valid:"
 _REFERRED = "Still referred to: "
 _READ = 100_000
 """Characters above which a text is too long for any request, and is not read sentence by sentence."""
@@ -134,6 +135,11 @@ def accept(request: SummaryRequest, text: str, *, measures: bool = True) -> Verd
         if measures:
             return Verdict("", f"it leaves out {lost[0]!r:.120}, which binds", dropped)
         kept = "\n".join([f"{kept}\n\n{_BINDING}", *(f"- {statement}" for statement in lost)])
+    if measures and (lost := find_lost(request.values, kept)):
+        whole = "\n".join([f"{kept}\n\n{_HOLDS}", *(f"- {statement}" for statement in lost)])
+        if len(whole) > LONGEST * request.target or len(whole) >= source:
+            return Verdict("", f"it leaves out {lost[0]!r:.120}, which holds", dropped)
+        kept = whole
     missing = [value for value in request.required if value not in kept]
     if missing:
         whole = f"{kept}\n\n{_REFERRED}{', '.join(missing)}"

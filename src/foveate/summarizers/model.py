@@ -165,7 +165,8 @@ class _ByModel:
             for number, part in enumerate(parts, 1):
                 required = tuple(value for value in request.required if value in part)
                 binding = tuple(value for value in request.binding if value in part)
-                asked = replace(request, previous="", target=target, required=required, binding=binding)
+                values = tuple(value for value in request.values if value in part)
+                asked = replace(request, previous="", target=target, required=required, binding=binding, values=values)
                 note = f"It has {len(parts)} parts. This is part {number}; sum up this part alone."
                 written = yield from self._ask(asked, part, note)
                 summaries.append(f"--- part {number} of {len(parts)}\n{written[: 2 * target]}")
@@ -181,7 +182,11 @@ class _ByModel:
         lost = find_lost(request.binding, written)
         if not lost or find_refusal(written):
             return written
-        missing = [*lost, *(name for name in request.required if name not in written)]
+        missing = [
+            *lost,
+            *find_lost(request.values, written),
+            *(name for name in request.required if name not in written),
+        ]
         response = yield self._body(user(self._templates.fill_repair(request, written, missing)))
         reply, _ = self._format.parse_reply(response)
         repaired = _read(reply.text)

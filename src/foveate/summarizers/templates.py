@@ -69,6 +69,7 @@ class Templates:
             "previous": request.previous,
             "required": ", ".join(request.required),
             "binding": "\n".join(request.binding),
+            "values": "\n".join(request.values),
             "focus": request.focus,
             **more,
             "text": text,
@@ -140,9 +141,15 @@ def _render(name: str, value: Any) -> str:
     if name in _PLAIN or isinstance(value, int | float):
         return " ".join(str(value).split())
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    is_word = name not in ("text", "originalContent", "previous", "request", "binding", "missing") and re.fullmatch(
-        r"[\w .:-]{1,60}", text
-    )
+    is_word = name not in (
+        "text",
+        "originalContent",
+        "previous",
+        "request",
+        "binding",
+        "values",
+        "missing",
+    ) and re.fullmatch(r"[\w .:-]{1,60}", text)
     return text if is_word else fenced(text)
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ...core.messages import Message
 
-__all__ = ["binding_statements", "digest_messages"]
+if TYPE_CHECKING:
+    from .holding import Holding
+
+__all__ = ["digest_messages", "holding_statements"]
 
 
 def digest_messages(
@@ -23,11 +27,11 @@ def digest_messages(
     return write_digest(messages, room, previous, required, focus)
 
 
-def binding_statements(messages: Sequence[Message], previous: str = "") -> list[str]:
-    """Return the statements that bind the next reader, oldest first, without those that later ones replace.
+def holding_statements(messages: Sequence[Message], previous: str = "") -> Holding:
+    """Return the rules and the values that hold, oldest first, without those that later statements replace.
 
-    They are the rules of users, of system messages and of the summary before (`previous`).
+    They come from users, from system messages and from the summary before (`previous`).
     """
-    from .writing import find_binding
+    from .writing import find_holding
 
-    return find_binding(messages, previous)
+    return find_holding(messages, previous)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from ...core.messages import Message
+from .holding import Holding, holding_among
 from .selection import Line, Selection, take_fitting
 from .signs import Sign, signs_of
 from .speakers import is_from_user, is_summary
@@ -21,7 +22,7 @@ from .supersession import find_superseded
 from .terms import terms_of
 from .weights import Kind, Speaker, Statement, weigh
 
-__all__ = ["find_binding", "read_sections", "write_digest"]
+__all__ = ["find_holding", "read_sections", "write_digest"]
 
 GOAL, RULES, DECISIONS, VALUES, OPEN = "Goal", "Rules", "Decisions", "Values", "Open"
 ASKED, DONE, ERRORS, FOUND = "Asked by the user", "Done", "Errors", "Files and identifiers"
@@ -81,6 +82,8 @@ _FOCUS = 40.0
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
 _BULLET = "- "
+_HOLDING = 8_000
+"""The room that bounds the statements among which those that hold are searched."""
 _ANSWER = 40
 """Characters of an answer that is shown with its question."""
 _ANSWER_WORDS = 3
@@ -127,10 +130,10 @@ def write_digest(messages: Sequence[Message], room: int, previous: str, required
     return text.strip()[:room] or _least(messages, previous, room)
 
 
-def find_binding(messages: Sequence[Message], previous: str) -> list[str]:
-    """Return the statements that bind, as `binding_statements` describes them."""
-    reader = _Reader(messages, 1 << 16, previous, "")
-    return [one.text for one in reader.statements if one.kind == "rule" and one.is_authoritative]
+def find_holding(messages: Sequence[Message], previous: str) -> Holding:
+    """Return the rules and values that hold, as `holding_statements` describes them."""
+    spoken = [one for one in messages if one.role in ("system", "developer") or is_from_user(one) or is_summary(one)]
+    return holding_among(_Reader(spoken, _HOLDING, previous, "").statements)
 
 
 def read_sections(text: str) -> Mapping[str, list[str]]:

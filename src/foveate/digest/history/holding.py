@@ -1,0 +1,54 @@
+"""Holding statements: the rules and values of users and system messages that no later statement replaces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .signs import Sign
+from .terms import terms_of
+from .weights import Statement
+
+__all__ = ["Holding", "holding_among"]
+
+_LENGTH_MAX = 300
+"""Characters. A longer statement is not one rule or value."""
+_BINDS = re.compile(
+    r"\b(?:never|must(?: not|n[’']t)?|always|do not|don[’']t|may not|cannot|not allowed|forbidden|off.?limits|at most"
+    r"|at least|no (?:more|later|less|fewer) than|budget|deadline|only (?:use|in|on|after|with|if|when)"
+    r"|(?:limit|maximum|minimum) (?:is|of)|niemals|nie|darf|dürfen|muss|müssen|immer|höchstens|jamais|toujours|interdit"
+    r"|il faut|ne \w+ pas|nunca|siempre|prohibido|(?:no se )?(?:puede|debe)|sempre|proibido|vietato|non dev\w+"
+    r"|нельзя|никогда|всегда|запрещено)\b|不要|不得|禁止|必须|预算|上限|必ず|しないで|絶対",
+    re.IGNORECASE,
+)
+_EXACT = re.compile(r"\d|\w[_/@.]\w")
+"""A number or an identifier."""
+
+
+class Holding(NamedTuple):
+    """The statements that hold, oldest first."""
+
+    rules: list[str]
+    """Prohibitions, duties and limits."""
+    values: list[str]
+    """Statements that give a number or an identifier."""
+
+
+def holding_among(statements: Sequence[Statement]) -> Holding:
+    """Return those of these statements that bind, and those that give a value. Guesses and questions do neither."""
+    known = [
+        one for one in statements if one.is_authoritative and one.speaker != "tool" and len(one.text) <= _LENGTH_MAX
+    ]
+    known = [one for one in known if not one.signs & (Sign.QUESTION | Sign.HEDGE | Sign.SMALL_TALK)]
+    rules = [one.text for one in known if one.kind != "said" and _BINDS.search(one.text)]
+    values = [one.text for one in known if _gives_value(one) and not _BINDS.search(one.text)]
+    return Holding(rules, values)
+
+
+def _gives_value(statement: Statement) -> bool:
+    """Return whether a statement has a number or an identifier after `is`, `=` or the like."""
+    if not statement.signs & Sign.VALUE or not _EXACT.search(statement.text):
+        return False
+    terms = terms_of(statement.text)
+    return bool(terms.assigned & terms.values)
