@@ -87,6 +87,11 @@ def test_a_small_replay_has_every_figure():
         "money": None,
         "money_unmanaged": None,
         "kept_apart": {},
+        "compactions": 0,
+        "cost_recorded": None,
+        "money_recorded": None,
+        "began": None,
+        "ended": None,
     }
 
 

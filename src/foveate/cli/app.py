@@ -23,6 +23,7 @@ from .options import description
 from .policy import list_
 from .policy import show as show_policy
 from .proxy import proxy
+from .recordings import STDIN
 from .repair import repair
 from .replay import replay
 from .show import show
@@ -62,9 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. `argv`: arguments without the program's name (default: `sys.argv`). Returns the exit code."""
     _open_streams()
     try:
-        code = app(
-            None if argv is None else list(argv), print_error=False, exit_on_error=False, result_action="return_value"
-        )
+        words = sys.argv[1:] if argv is None else list(argv)
+        if words[:1] == ["replay"]:
+            words = [STDIN if word == "-" else word for word in words]
+        code = app(words, print_error=False, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except CycloptsError as error:

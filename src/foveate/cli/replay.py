@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from cyclopts import Parameter
 from ..errors import BadSetting
 from .files import folder_of, remove_database, write_whole
 from .options import EngineOption, Provider, policies_of, prices_of, store_file, store_url
+from .recordings import choose_sessions, named_recordings, sessions_here
 from .text import complain
 
 if TYPE_CHECKING:
@@ -28,11 +30,12 @@ __all__ = ["replay"]
 def replay(
     *files: Path,
     last: bool = False,
+    recent: int | None = None,
     policy: str | None = None,
     compare: str | None = None,
-    window: int = 200_000,
-    provider: Provider = "anthropic",
-    prices: str = "0.1,1.25",
+    window: int | None = None,
+    provider: Provider | None = None,
+    prices: str | None = None,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     wide: bool = False,
     html: Path | None = None,
@@ -43,6 +46,8 @@ def replay(
     engine: EngineOption = "local",
 ) -> int:
     """Replay recorded conversations under policies, and compare their cost and what the model would have missed.
+
+    Without a file it lists the sessions of agent programs on this computer, and asks which to replay.
 
     No model is called. For each recorded answer, foveate plans, checks and bills the request that it would have sent.
     The exit code is 1 if a provider would have refused a request, or if a message was lost.
@@ -56,21 +61,25 @@ def replay(
     Parameters
     ----------
     files
-        Recordings of Claude Code, Codex, OpenCode, pi, SWE-agent, OpenHands, ATIF or chat completions.
+        Recordings of Claude Code, Codex, OpenCode, pi, Gemini CLI, Copilot CLI, SWE-agent, OpenHands, ATIF, ChatGPT or
+        chat completions; folders with recordings; - for standard input. FILE#3 is the third conversation of a file.
     last
-        Replay the newest recording of Claude Code or Codex on this computer.
+        Replay the newest session of an agent program on this computer.
+    recent
+        Replay this number of the newest sessions.
     policy
         The policy (default: from the settings, else balanced).
     compare
         Several policies, separated by commas.
     window
-        The model's window in tokens (default: 200000).
+        The model's window in tokens (default: that of the recording's model, else 200000).
     provider
-        The format and rules: anthropic (default), openai, openai_responses or gemini.
+        The format and rules: anthropic, openai, openai_responses or gemini (default: as recorded, else anthropic).
     prices
-        Prices of reading and writing a cached token, relative to plain input (default: 0.1,1.25).
+        Prices of reading and writing a cached token, relative to plain input, such as 0.1,1.25 (default: those of the
+        recording's model, else of Anthropic).
     as_json
-        Print JSON Lines: one object for each transcript and policy.
+        Print JSON Lines: one object for each transcript and policy, or for each session without a file.
     wide
         Show more figures.
     html
@@ -86,31 +95,34 @@ def replay(
     engine
         Where the replays run: local (default), or ray for a Ray cluster.
     """
-    paths = _paths_of(files, last)
-    names, billed = policies_of(policy, compare), prices_of(prices)
-    if window < 1 or (jobs is not None and jobs < 1):
-        raise BadSetting("--window and --jobs must be whole numbers above 0.")
+    names, billed = policies_of(policy, compare), None if prices is None else prices_of(prices)
+    if any(number is not None and number < 1 for number in (window, jobs, recent)):
+        raise BadSetting("--window, --jobs and --recent must be whole numbers above 0.")
     url = None if db is None else store_url(db)
     new_file = _check_places(html, url)
-    corpus = _replay_with_progress(
-        paths,
-        policies=names,
-        window=window,
-        provider=provider,
-        prices=billed,
-        store=url or "memory:",
-        format=reader,
-        lenient=lenient,
-        jobs=jobs,
-        engine=engine,
-        views=html is not None,
-    )
+    chosen = _chosen(files, last, recent, as_json)
+    if not chosen:
+        return 0
+    with named_recordings(chosen) if files else nullcontext(chosen) as paths:
+        corpus = _replay_with_progress(
+            paths,
+            policies=names,
+            window=window,
+            provider=provider,
+            prices=billed,
+            store=url or "memory:",
+            format=reader,
+            lenient=lenient,
+            jobs=jobs,
+            engine=engine,
+            views=html is not None,
+        )
     if new_file is not None and not corpus.replayed:
         remove_database(new_file)
     totals = _totals(corpus.rows, names)
     report = html if corpus.replayed else None
     if report:
-        write_whole(report, _page(corpus, totals, billed).encode())
+        write_whole(report, _page(corpus, totals, billed or _common_prices(corpus)).encode())
     if as_json:
         _print_rows(corpus.rows)
     else:
@@ -119,14 +131,22 @@ def replay(
     return _exit_code(corpus)
 
 
-def _paths_of(files: Sequence[Path], last: bool) -> list[Path]:
-    """Return the recordings to replay, the newest one of this computer after the named ones. Raises BadSetting."""
-    from ..replay.corpus import newest_recording
+def _chosen(files: Sequence[Path], last: bool, recent: int | None, as_json: bool) -> list[Path]:
+    """Return the recordings to replay, the newest of this computer after the named ones; none after a list.
 
-    paths = [*files, newest_recording()] if last else list(files)
-    if not paths:
-        raise BadSetting("foveate replay needs a recording. For the newest one on this computer: foveate replay --last")
-    return paths
+    Raises BadSetting if there is none.
+    """
+    if last or recent is not None:
+        return [*files, *(session.file.path for session in sessions_here()[: recent or 1])]
+    return list(files) or choose_sessions(sessions_here(), as_json=as_json)
+
+
+def _common_prices(corpus: Corpus) -> Prices | None:
+    """Return the relative prices that all recordings have in common, or None."""
+    from ..models.known import prices_of_model
+
+    found = {prices_of_model(row.model) for row in corpus.rows}
+    return found.pop() if len(found) == 1 else None
 
 
 def _replay_with_progress(paths: Sequence[Path], **settings: Any) -> Corpus:
@@ -183,18 +203,35 @@ def _print_rows(rows: Sequence[Row]) -> None:
 def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, report: Path | None) -> None:
     """Print the table, the chart, the sentences and the place of the report."""
     from ..replay.numbers import count, plural
-    from ..replay.report import closing_sentence, group_by_transcript, idle_sentence, notes_of_rows, table
+    from ..replay.report import (
+        client_sentence,
+        closing_sentence,
+        group_by_transcript,
+        idle_sentence,
+        loss_sentence,
+        month_sentence,
+        notes_of_rows,
+        outcome_sentence,
+        table,
+        transcript_table,
+    )
     from .chart import Line
     from .output import heading, print_chart, print_table, say
 
     if not totals:
         return
     first = totals[0]
-    facts = [plural(first.messages, "message"), plural(first.calls, "model call"), f"window {count(first.window)}"]
-    heading(
-        first.transcript, ", ".join([*facts, f"provider {first.provider}", *([first.model] if first.model else [])])
-    )
+    facts = [
+        plural(first.messages, "message"),
+        plural(first.calls, "model call"),
+        f"window {count(first.window)}" if first.window else "windows of the models",
+        f"provider {first.provider}" if first.provider else "several providers",
+        *([first.model] if first.model else []),
+    ]
+    heading(first.transcript, ", ".join(facts))
     say()
+    if len({run.row.transcript for run in replayed}) > 1:
+        print_table(*transcript_table([run.row for run in replayed]))
     print_table(*table(totals, wide=wide))
     transcripts = list(group_by_transcript(replayed))
     largest = max(transcripts, key=lambda group: group[0].row.input_tokens)
@@ -206,14 +243,15 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, r
     for text in [f"{run.row.transcript}, {run.row.policy}, {text}" for run in replayed for text in run.refusals][:10]:
         say(f"Refused: {text}")
     for row in totals:
-        if idle := idle_sentence(row):
-            say(idle)
-        say(closing_sentence(row))
+        rows = [run.row for run in replayed if run.row.policy == row.policy]
+        sentences = (idle_sentence(row), loss_sentence(row), closing_sentence(row), outcome_sentence(rows))
+        for sentence in filter(None, (*sentences, client_sentence(row), month_sentence(row))):
+            say(sentence)
     if report:
         say(f"The report is in {report}.")
 
 
-def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices) -> str:
+def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices | None) -> str:
     from ..inspector.saved.report import page
 
     today = date.today()
@@ -221,7 +259,7 @@ def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices) -> str:
         corpus.replayed,
         totals,
         created=f"{today.day} {today:%B %Y}",
-        prices=(prices.read, prices.write),
+        prices=(prices.read, prices.write) if prices else None,
         failures=[_failure_text(failure) for failure in corpus.failures],
     )
 
@@ -234,7 +272,8 @@ def _print_failures(failures: Sequence[Failure]) -> None:
 def _failure_text(failure: Failure) -> str:
     """Return the error, beginning with the file."""
     under = f" ({failure.policy})" if failure.policy else ""
-    return failure.error if failure.error.startswith(failure.path) else f"{failure.path}{under}: {failure.error}"
+    text = failure.error if failure.error.startswith(failure.path) else f"{failure.path}{under}: {failure.error}"
+    return text.replace(failure.path, "stdin", 1) if failure.path.endswith("/stdin") else text
 
 
 def _exit_code(corpus: Corpus) -> int:

@@ -1,4 +1,4 @@
-"""Recordings as sources: files that are named, and the sessions of Claude Code and Codex on this computer.
+"""Recordings as sources: files that are named, and the sessions of agent programs on this computer.
 
 A recording is replayed into memory under a policy when it is first opened. Actions change this copy, never the file,
 and the copy is lost when the program ends. A file that has grown since is replayed again.
@@ -6,6 +6,7 @@ and the copy is lost when the program ends. A file that has grown since is repla
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -18,15 +19,15 @@ from typing import Final
 from msgspec import Struct
 
 from ..conversation import Conversation
-from ..core.profiles import window_of
 from ..errors import NoSuchConversation
-from ..models.known import format_of_model, prices_of_model
+from ..models.known import format_of_model
 from ..open import Options, open_conversation, open_store
 from ..policies import DEFAULT_PRESET
 from ..ports import Database
 from ..ports.store import has_words
+from ..replay.corpus import settings_of_recording
 from ..replay.recordings import read_recording
-from ..replay.recordings.session_folders import Client, SessionFile, project_of, session_files, session_folder
+from ..replay.recordings.session_folders import TITLES, Client, SessionFile, project_of, session_files, session_folder
 from ..replay.run import replay
 from .jobs import Jobs, Progress
 from .sources import Item, Listing, Preparing, open_stored
@@ -37,10 +38,6 @@ _MAX_OPEN: Final = 6
 """Replayed recordings that stay in memory."""
 _PATIENCE: Final = 2.0
 """Seconds that a page waits for a replay before it shows its progress."""
-_DEFAULT_WINDOW: Final = 200_000
-"""Tokens, for a recording without a known model."""
-
-_TITLES: Final[dict[Client, str]] = {"claude-code": "Claude Code on this computer", "codex": "Codex on this computer"}
 
 
 class Replayed(Struct, frozen=True):
@@ -159,19 +156,18 @@ class ClientSource(RecordingSource):
     """The sessions that a client recorded on this computer, by project and date."""
 
     def __init__(self, client: Client, folder: Path, *, policy: str = DEFAULT_PRESET) -> None:
-        super().__init__((), key=client, title=_TITLES[client], policy=policy)
+        super().__init__((), key=client, title=f"{TITLES[client]} on this computer", policy=policy)
         self._client, self._folder = client, folder
 
     @classmethod
     def found(cls, client: Client, environ: dict[str, str], *, policy: str = DEFAULT_PRESET) -> ClientSource | None:
         """Return the sessions of a client; None if there are none."""
         folder = session_folder(client, environ)
-        return cls(client, folder, policy=policy) if folder.is_dir() and session_files(folder) else None
+        return cls(client, folder, policy=policy) if session_files(folder, client) else None
 
     def files(self) -> dict[str, SessionFile]:
-        return {
-            file.path.relative_to(self._folder).with_suffix("").as_posix(): file for file in session_files(self._folder)
-        }
+        files = session_files(self._folder, self._client)
+        return {re.sub(r"\.jsonl?$", "", file.path.relative_to(self._folder).as_posix()): file for file in files}
 
     def item(self, name: str, file: SessionFile) -> Item:
         return Item(name, file.path.stem, _project(file.path, self._client), file.time // 1_000_000, size=file.size)
@@ -199,9 +195,8 @@ def replayed(
     """
     recording = read_recording(path, lenient=True, format=reader)
     model = recording.model
-    window = window or (window_of(model) if model else None) or _DEFAULT_WINDOW
-    provider = recording.provider or (format_of_model(model) if model else None) or "anthropic"
-    prices = prices_of_model(model)
+    own_window, provider, prices = settings_of_recording(recording)
+    window = window or own_window
     store, name = open_store("memory:"), path.stem[:200].encode("utf-8", "replace").decode()
     replay(
         recording,

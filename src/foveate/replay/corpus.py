@@ -13,17 +13,20 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..core.profiles import window_of
 from ..core.view import Prices
 from ..errors import BadSetting, FoveateError, IllegalView
+from ..models.known import format_of_model, prices_of_model
 from ..policies import DEFAULT_PRESET
 from .engines import Engine, EngineName, WorkerLost, open_engine
 from .measure import DEFAULT_PRICES, share
-from .recordings import read_recording
-from .recordings.session_folders import CLIENTS, session_files, session_folder
+from .recordings import read_recordings
+from .recordings.recording import Recording
+from .recordings.session_folders import CLIENTS, TITLES, client_sessions, session_folder
 from .result import ReplayResult, Row
 from .run import Check, PolicyLike, policy_name, replay
 
-__all__ = ["Corpus", "Failure", "newest_recording", "replay_files", "sum_rows"]
+__all__ = ["Corpus", "Failure", "newest_recording", "replay_files", "settings_of_recording", "sum_rows"]
 
 Progress = Callable[[int, int, str], None]
 """Called after each recording with the number done, the number of all, and the recording that is done."""
@@ -59,9 +62,9 @@ def replay_files(
     paths: Iterable[str | os.PathLike[str]],
     *,
     policies: Sequence[PolicyLike] = (DEFAULT_PRESET,),
-    window: int = 200_000,
-    provider: str = "openai",
-    prices: Prices = DEFAULT_PRICES,
+    window: int | None = 200_000,
+    provider: str | None = "openai",
+    prices: Prices | None = DEFAULT_PRICES,
     check: Check | None = None,
     store: str = "memory:",
     format: str | None = None,
@@ -71,8 +74,9 @@ def replay_files(
     views: bool = False,
     progress: Progress | None = None,
 ) -> Corpus:
-    """Replay every file under every policy.
+    """Replay every conversation of every file under every policy.
 
+    `window`, `provider` and `prices`: None for those of each recording's model (see `settings_of_recording`).
     `jobs` is the number of processes: by default one for each processor, but only one for a single file or if all write
     to one store. `engine`: `ray` runs the work on a Ray cluster instead; it has no store but `memory:`. With several
     processes, `check` and policies that are callables must be importable functions. `format` and `lenient` go to the
@@ -86,7 +90,7 @@ def replay_files(
         "prices": prices,
         "check": check,
         "store": store,
-        "views": views and len(files) == 1,
+        "views": views and len(files) == 1,  # One file with several conversations has too many views.
     }
     tasks = [
         _Task(file, label, tuple(policies), format, lenient, settings)
@@ -139,6 +143,13 @@ def sum_rows(rows: Sequence[Row]) -> Row:
     def money(field: str) -> float | None:
         return None if any(getattr(row, field) is None for row in rows) else sum_of(field)
 
+    def recorded(field: str, otherwise: str) -> float | None:
+        """Sum what the clients did: a client that did not compact sent everything."""
+        if all(row.compactions == 0 for row in rows):
+            return None
+        values = [getattr(row, field if row.compactions else otherwise) for row in rows]
+        return None if None in values else sum(values)
+
     kept_apart: dict[str, int] = {}
     for row in rows:
         for kind, number in row.kept_apart.items():
@@ -177,23 +188,39 @@ def sum_rows(rows: Sequence[Row]) -> Row:
         money=money("money"),
         money_unmanaged=money("money_unmanaged"),
         kept_apart=kept_apart,
+        compactions=sum_of("compactions"),
+        cost_recorded=recorded("cost_recorded", "cost_unmanaged"),
+        money_recorded=recorded("money_recorded", "money_unmanaged"),
+        began=min((row.began for row in rows if row.began is not None), default=None),
+        ended=max((row.ended for row in rows if row.ended is not None), default=None),
     )
 
 
-def newest_recording(home: Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
-    """Return the newest recording of Claude Code or Codex on this computer.
+def settings_of_recording(recording: Recording) -> tuple[int, str, Prices]:
+    """Return the window, the provider's format and the relative prices for a recording.
 
-    Searches `~/.claude/projects` (`$CLAUDE_CONFIG_DIR/projects`) and `~/.codex/sessions` (`$CODEX_HOME/sessions`),
-    without recordings of Claude Code's sub-agents. If `home` is given, the environment is ignored unless `environ` is
-    given too. Raises BadSetting if there is none.
+    They are those of its model. Without a known model: 200,000 tokens, the format in which the messages are recorded,
+    and the prices of Anthropic. Chat completions without a model count as Anthropic's, because every program writes
+    them.
+    """
+    model = recording.model
+    window = (window_of(model) if model else None) or 200_000
+    recorded = "" if recording.provider == "openai" and not model else recording.provider
+    provider = recorded or (format_of_model(model) if model else None) or "anthropic"
+    return window, provider, prices_of_model(model)
+
+
+def newest_recording(home: Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
+    """Return the newest session of an agent program on this computer (see `session_folder` for the folders).
+
+    If `home` is given, the environment is ignored unless `environ` is given too. Raises BadSetting if there is none.
     """
     variables = environ if environ is not None else {} if home else os.environ
-    base = home or Path.home()
-    folders = [session_folder(client, variables, base) for client in CLIENTS]
-    files = [file for folder in folders for file in session_files(folder)]
-    if not files:
-        raise BadSetting(f"There is no recording of Claude Code or Codex in {folders[0]} or {folders[1]}. Name a file.")
-    return max(files, key=lambda file: (file.time, file.path)).path
+    found = client_sessions(variables, home)
+    if not found:
+        folders = ", ".join(str(session_folder(client, variables, home)) for client in CLIENTS)
+        raise BadSetting(f"There is no session of {', '.join(TITLES.values())} in {folders}. Name a file.")
+    return found[0].file.path
 
 
 class _Task(Struct, frozen=True):
@@ -218,22 +245,33 @@ def _lost(path: str) -> _Outcome:
 def _work(task: _Task) -> _Outcome:
     """Replay one file under its policies. A module-level function, so that another process can run it."""
     try:
-        recording = read_recording(task.path, lenient=task.lenient, format=task.format)
+        recordings = read_recordings(task.path, lenient=task.lenient, format=task.format)
     except BadSetting:
         raise
     except Exception as error:
         return _Outcome((), (_failure(task.path, "", error),))
     replayed: list[ReplayResult] = []
     failures: list[Failure] = []
-    for policy in task.policies:
-        name = f"{task.label} / {policy_name(policy)}"
-        try:
-            replayed.append(replay(recording, policy=policy, transcript=task.label, name=name, **task.settings))
-        except BadSetting:
-            raise
-        except Exception as error:
-            failures.append(_failure(task.path, policy_name(policy), error))
+    for number, recording in enumerate(recordings, 1):
+        label = task.label if len(recordings) == 1 else f"{task.label}#{number}"
+        settings = {**task.settings, **_settings(recording, task.settings)}
+        settings["views"] = settings["views"] and len(recordings) == 1
+        for policy in task.policies:
+            name = f"{label} / {policy_name(policy)}"
+            try:
+                replayed.append(replay(recording, policy=policy, transcript=label, name=name, **settings))
+            except BadSetting:
+                raise
+            except Exception as error:
+                failures.append(_failure(recording.path, policy_name(policy), error))
     return _Outcome(tuple(replayed), tuple(failures))
+
+
+def _settings(recording: Recording, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that follow the recording because the caller left them out."""
+    window, provider, prices = settings_of_recording(recording)
+    found = {"window": window, "provider": provider, "prices": prices}
+    return {name: value for name, value in found.items() if chosen[name] is None}
 
 
 def _failure(path: str, policy: str, error: Exception) -> Failure:

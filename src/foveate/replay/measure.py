@@ -21,7 +21,17 @@ from ..core.sizes import tokens_of
 from ..core.view import Entry, Prices
 from ..ports import Rendered
 
-__all__ = ["DEFAULT_PRICES", "Bill", "FetchCosts", "Meter", "UnmanagedRequests", "ViewChanges", "percentile", "share"]
+__all__ = [
+    "DEFAULT_PRICES",
+    "Bill",
+    "FetchCosts",
+    "Meter",
+    "RecordedRequests",
+    "UnmanagedRequests",
+    "ViewChanges",
+    "percentile",
+    "share",
+]
 
 DEFAULT_PRICES = Prices()
 
@@ -61,11 +71,17 @@ class Meter:
             unchanged = next(changed, length + 1) - 1
         del self._tokens[run:]
         cached = sum(self._tokens)
-        self._tokens += [sum([entry.tokens for entry in now.entries]) for now in request[run:]]
+        self._tokens += [_tokens_of(request, place) for place in range(run, len(request))]
         written = sum(self._tokens[run:])
         self._request, self._length, self.kept = request, length, run
         cost = self._prices.read * cached + self._prices.write * written
         return Bill(cached + written, cached, cost, rewritten, unchanged)
+
+
+def _tokens_of(request: Sequence[Rendered], place: int) -> int:
+    """Return the tokens of a rendered message. An entry that became several of them counts with the first."""
+    before = request[place - 1].entries[-1:] if place else ()
+    return sum([entry.tokens for entry in request[place].entries if not (before and entry is before[0])])
 
 
 def _same(before: Sequence[Rendered], now: Sequence[Rendered]) -> int:
@@ -117,6 +133,51 @@ class UnmanagedRequests:
     def costs(self, prices: Prices) -> list[float]:
         """Return the cost of each request, in tokens of base input price."""
         return [prices.read * cached + prices.write * (tokens - cached) for tokens, cached in self.requests]
+
+
+class RecordedRequests:
+    """The requests that the recorded client made, with its own compactions.
+
+    After a compaction a request has the system prompt, the summary and what follows it. The compaction itself is one
+    more request with everything before it, and its summary is output. A client may keep some newest messages next to
+    the summary; a recording does not say which, so they are left out, and the figure is rather too low.
+    """
+
+    def __init__(self) -> None:
+        self._tokens = self._sent = self._prompt = 0
+        self._written = 0  # tokens of summaries
+        self._in_summary = False
+        self.requests: list[tuple[int, int]] = []
+        """Tokens and cached tokens of each request."""
+        self.compactions = 0
+        self.peak = 0
+        """Tokens of the largest request."""
+
+    def add(self, message: Message, *, is_summary: bool) -> None:
+        """Add the next message. `is_summary`: the summary of a compaction, or a further message of it."""
+        size = tokens_of(message)
+        if is_summary:
+            self._written += size
+        if is_summary and not self._in_summary:
+            self.compactions += 1
+            if message.role != "assistant":  # A summary of the assistant answers a recorded request.
+                self.request()
+            self._tokens = self._sent = self._prompt
+        self._in_summary = is_summary
+        if message.role == "system" and self._tokens == self._prompt:
+            self._prompt += size
+        self._tokens += size
+
+    def request(self) -> None:
+        """Send everything since the last compaction."""
+        self.requests.append((self._tokens, self._sent))
+        self.peak = max(self.peak, self._tokens)
+        self._sent = self._tokens
+
+    def cost(self, prices: Prices) -> float:
+        """Return the cost of all requests and summaries, in tokens of base input price."""
+        input_cost = sum([prices.read * cached + prices.write * (tokens - cached) for tokens, cached in self.requests])
+        return input_cost + prices.output * self._written
 
 
 def share(part: float, whole: float) -> float | None:

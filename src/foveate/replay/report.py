@@ -10,19 +10,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..errors import BadSetting
 from ..policies.presets import BARE, load_preset
-from .numbers import count, percent, plural
+from .numbers import UNKNOWN, count, dollars, percent, plural
 from .recordings.recording import KINDS
 from .result import ReplayResult, Row, columns_for
 
 __all__ = [
+    "client_sentence",
     "closing_sentence",
     "group_by_transcript",
     "idle_sentence",
     "is_sound",
     "join_words",
+    "loss_sentence",
+    "month_sentence",
     "notes_of_rows",
     "notes_sentence",
+    "outcome_sentence",
     "table",
+    "transcript_table",
 ]
 
 
@@ -58,6 +63,89 @@ def idle_sentence(row: Row) -> str:
         about = ""
     largest = f"the largest request had {count(row.peak_tokens)} tokens"
     return f"`{row.policy}` made no edit: {largest}, and the window {count(row.window)}.{about}"
+
+
+def loss_sentence(row: Row) -> str:
+    """Return why a policy with edits saved nothing; "" if it saved something or made no edit."""
+    if not row.edits or not row.cost_unmanaged or row.cost_ratio < 1:
+        return ""
+    return (
+        f"`{row.policy}` saved nothing: its {plural(row.edits, 'edit')} rewrote part of the cache, and the session "
+        f"ended before smaller requests paid that back. The largest request had {count(row.peak_tokens)} tokens."
+    )
+
+
+def client_sentence(row: Row) -> str:
+    """Return how the policy compares with what the recorded client did itself; "" if it never compacted."""
+    if row.cost_recorded is None or not row.cost_unmanaged:
+        return ""
+    own = f"The recorded client compacted {_times(row.compactions)} itself, which cost about "
+    share = row.cost / row.cost_recorded if row.cost_recorded else None
+    return (
+        f"{own}{percent(row.cost_recorded / row.cost_unmanaged)} of sending everything. "
+        f"`{row.policy}` costs {percent(share)} of what the client did."
+    )
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{count(number)} times")
+
+
+_DAY = 86_400_000
+"""Milliseconds."""
+
+
+def month_sentence(row: Row) -> str:
+    """Return what 30 days like the recordings cost in input tokens, with the policy and without; "" without prices.
+
+    Recordings of less than a day count as one day.
+    """
+    if row.money is None or row.money_unmanaged is None or row.began is None or row.ended is None:
+        return ""
+    days = max(1.0, (row.ended - row.began) / _DAY)
+    with_policy, without = (dollars(amount * 30 / days) for amount in (row.money, row.money_unmanaged))
+    own = "" if row.money_recorded is None else f", {dollars(row.money_recorded * 30 / days)} as the client did it"
+    span = "a day like this one" if days == 1 else f"these {days:.1f} days"
+    return f"Thirty days at the rate of {span}: {with_policy} of input with `{row.policy}`, {without} without{own}."
+
+
+def outcome_sentence(rows: Sequence[Row]) -> str:
+    """Return how many of several recordings a policy made cheaper; "" for one recording. The rows have one policy."""
+    if len(rows) < 2:
+        return ""
+    cheaper = sum(row.cost < 0.995 * row.cost_unmanaged for row in rows)
+    dearer = sum(row.cost > 1.005 * row.cost_unmanaged for row in rows)
+    same = len(rows) - cheaper - dearer
+    return (
+        f"`{rows[0].policy}`: of {count(len(rows))} recordings {count(cheaper)} cost less than sending everything, "
+        f"{count(same)} the same, {count(dearer)} more."
+    )
+
+
+def transcript_table(rows: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return titles and lines with one line a recording: its calls, and cost and all-in under each policy."""
+    policies = list(dict.fromkeys(row.policy for row in rows))
+    found: dict[tuple[str, int], dict[str, Row]] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        place = seen[row.transcript, row.policy]
+        seen[row.transcript, row.policy] += 1
+        found.setdefault((row.transcript, place), {})[row.policy] = row
+    titles = ("recording", "calls", "largest", *(f"{policy} (all-in)" for policy in policies))
+    lines = []
+    for (transcript, _), by_policy in found.items():
+        first = next(iter(by_policy.values()))
+        cells = [_cost_of(by_policy.get(policy)) for policy in policies]
+        lines.append(
+            (transcript, count(first.calls), count(max(row.peak_tokens for row in by_policy.values())), *cells)
+        )
+    return titles, lines
+
+
+def _cost_of(row: Row | None) -> str:
+    if row is None or not row.cost_unmanaged:
+        return UNKNOWN
+    return f"{percent(row.cost_ratio)} ({percent(row.cost_all_in)})"
 
 
 def notes_of_rows(rows: Iterable[Row]) -> str:

@@ -157,6 +157,16 @@ class Row(Struct, frozen=True):
     """The price of sending everything, in US dollars; None if unknown."""
     kept_apart: dict[str, int] = {}
     """Counts of lines outside the main conversation, by kind."""
+    compactions: int = 0
+    """How often the recorded client compacted the conversation itself."""
+    cost_recorded: float | None = None
+    """The cost of the client's own requests, with its compactions; None if it made none."""
+    money_recorded: float | None = None
+    """The same in US dollars, without the output of the compactions."""
+    began: int | None = None
+    """The time of the first message in milliseconds since 1970, if recorded."""
+    ended: int | None = None
+    """The time of the last message."""
 
 
 class ReplayResult(Struct, frozen=True):

@@ -33,7 +33,7 @@ from ..policies import DEFAULT_PRESET
 from ..ports import Store, Summarizer
 from ..settings import load
 from .lookup import Lookup
-from .measure import DEFAULT_PRICES, Meter, UnmanagedRequests, percentile
+from .measure import DEFAULT_PRICES, Meter, RecordedRequests, UnmanagedRequests, percentile
 from .recordings.recording import RecordedMessage, Recording
 from .references import UsedReferences
 from .result import CallFigures, EditFigures, ReplayResult, Row
@@ -281,7 +281,8 @@ class _Run:
         self._positions: dict[str, int] = {}  # id -> position
         self._lookup = Lookup(chat.originals, prices)
         self._meter = Meter(prices)
-        self._unmanaged = UnmanagedRequests()
+        self._unmanaged, self._recorded = UnmanagedRequests(), RecordedRequests()
+        self._times: list[int] = []
         self._calls: list[CallFigures] = []
         self._turns: list[int] = []  # the conversation's number of each call
         self._refusals: list[str] = []
@@ -301,6 +302,9 @@ class _Run:
         self._seconds += process_time() - began
         self._messages.append(message)
         self._unmanaged.add(message)
+        self._recorded.add(message, is_summary=recorded.origin == "summary")
+        if recorded.time is not None:
+            self._times.append(recorded.time)
         self._positions[added] = len(self._messages)
 
     def _is_askable(self) -> bool:
@@ -316,6 +320,7 @@ class _Run:
         milliseconds = (self._seconds + process_time() - began) * 1000
         self._seconds = 0.0
         self._unmanaged.request()
+        self._recorded.request()
         bill = self._meter.bill(request, len(self._messages))
         misses = self._lookup.compare(view, bill, used)
         self._turns.append(view.turn)
@@ -390,6 +395,11 @@ class _Run:
             money=dollars(model, [(call.tokens, call.cached) for call in calls]),
             money_unmanaged=dollars(model, self._unmanaged.requests),
             kept_apart=dict(notes),
+            compactions=self._recorded.compactions,
+            cost_recorded=self._recorded.cost(self._prices) if self._recorded.compactions else None,
+            money_recorded=dollars(model, self._recorded.requests) if self._recorded.compactions else None,
+            began=min(self._times, default=None),
+            ended=max(self._times, default=None),
         )
         if self._views is not None:
             self._views.records = self._chat.journal.records()

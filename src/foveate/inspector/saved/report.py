@@ -12,7 +12,15 @@ from msgspec import Struct
 
 from ...replay import charts
 from ...replay.numbers import count, percent, plural
-from ...replay.report import closing_sentence, group_by_transcript, idle_sentence, notes_of_rows
+from ...replay.report import (
+    client_sentence,
+    closing_sentence,
+    group_by_transcript,
+    idle_sentence,
+    loss_sentence,
+    month_sentence,
+    notes_of_rows,
+)
 from ...replay.result import GROUPS, KIND_NAMES, TERMS, ReplayResult, Row, columns_for
 from .files import self_contained
 from .viewer import viewer_of
@@ -34,15 +42,15 @@ def page(
     totals: Sequence[Row] = (),
     *,
     created: str = "",
-    prices: tuple[float, float] = (0.1, 1.25),
+    prices: tuple[float, float] | None = (0.1, 1.25),
     failures: Sequence[str] = (),
     limit: int = VIEWS_LIMIT,
 ) -> str:
     """Return the whole report as HTML text. The views of each call follow the figures if the replays kept them.
 
     `totals` has a row for each policy over all transcripts, and is required for several. `created` is the time of the
-    report, `prices` the assumed prices of reading and writing a cached token, `failures` the recordings that could not
-    be replayed. `limit`: bytes of the messages in the views, about.
+    report, `prices` the assumed prices of reading and writing a cached token (None: those of each model), `failures`
+    the recordings that could not be replayed. `limit`: bytes of the messages in the views, about.
     """
     transcripts = list(group_by_transcript(replays))
     summary = tuple(totals) if len(transcripts) != 1 else tuple(replay.row for replay in transcripts[0])
@@ -67,7 +75,10 @@ def page(
         sentences=[
             (row.policy, text.removeprefix(f"`{row.policy}`"))
             for row in summary
-            for text in (closing_sentence(row), idle_sentence(row))
+            for text in (
+                *(closing_sentence(row), idle_sentence(row), loss_sentence(row)),
+                *(client_sentence(row), month_sentence(row)),
+            )
             if text
         ],
         refusals=[(r.row.transcript, r.row.policy, text) for r in replays for text in r.refusals],
@@ -92,7 +103,7 @@ def _percent(share: float | None) -> str:
     return percent(share).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _facts(rows: Sequence[Row], prices: tuple[float, float]) -> list[str]:
+def _facts(rows: Sequence[Row], prices: tuple[float, float] | None) -> list[str]:
     def common(values: set[Any]) -> Any:
         return next(iter(values)) if len(values) == 1 else None
 
@@ -105,7 +116,9 @@ def _facts(rows: Sequence[Row], prices: tuple[float, float]) -> list[str]:
         *([f"window of {count(window)} tokens"] if window else []),
         *([f"rules of {provider}"] if provider else []),
         *([model] if model else []),
-        f"cached input read at {prices[0]:g}, written at {prices[1]:g} of the base price",
+        f"cached input read at {prices[0]:g}, written at {prices[1]:g} of the base price"
+        if prices
+        else "cached input at the prices of each model",
     ]
 
 
