@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from together.mechanisms import MECHANISMS, summarizer
 from foveate import BadInput, Conversation, FoveateError, Message, Options, Text, open_conversation
 from foveate.core import saved_views
 from foveate.core.edits import Replace, Span, Summarize, Target
-from foveate.core.messages import Media
+from foveate.core.messages import Media, Reasoning, ToolCall
 from foveate.core.rules import Checker
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
@@ -335,3 +336,27 @@ def test_erased_text_is_in_no_saved_view(tmp_path: Path, way: str, monkeypatch: 
         before = chat.body()
     with SqliteStore(tmp_path / "c.db", search=False) as store:
         assert opened(store).body() == before
+
+
+GOLDEN = {1: "ed5efecbde3921c7"}
+"""For each version of the blob: a hash of what it shows of one history. An earlier version never changes."""
+
+
+def test_version_is_raised_when_a_history_shows_something_else() -> None:
+    """A blob of before would show the old form. If this fails, raise `saved_views.VERSION` and add the new hash."""
+    hash = blake2b(digest_size=8)
+    for provider in FORMATS:
+        chat = opened(MemoryStore(), provider)
+        chat.append(Message("system", (Text("Be brief."),)))
+        talk(chat, 3)
+        chat.append([user("A picture:", Media("image/png", "base64", "aGk=")), answer("a0", "It came late.")])
+        chat.prepare()
+        chat.record(Message("assistant", (Reasoning("Hm.", format=provider), Text("So. "), ToolCall("x", "look", "{"))))
+        chat.append([Message("system", (Text("Be quick."),)), user("Go on.")])
+        ids = [row.id for row in chat.history()]
+        chat.edit(Replace(Target(ids[3], (0,)), (Text("[short]"),)))
+        chat.edit(Summarize(Span(ids[4], ids[6]), "I looked once more."))
+        hash.update(chat.body())
+        for entry in chat.view:
+            hash.update(repr((entry.handle, entry.kind, entry.message, entry.legalized)).encode())
+    assert GOLDEN[saved_views.VERSION] == hash.hexdigest()

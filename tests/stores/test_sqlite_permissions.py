@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -384,6 +385,50 @@ def test_removed_log_stops_writing_without_loss(tmp_path: Path, name: str, how: 
         head = store.open("acme", "one")
         assert (head.position, store.verify(head)) == (1, [])
         assert append_text(store, "ho").position == 2
+
+
+def settle(folder: Path) -> None:
+    """Let the folder look as if it changed ten seconds ago."""
+    then = time.time() - 10
+    os.utime(folder, (then, then))
+
+
+@pytest.mark.parametrize("name", ["chat.db", "chat.db-wal", "chat.db-shm"])
+@pytest.mark.parametrize("how", ["deleted", "replaced", "renamed with its folder"])
+def test_change_of_a_settled_folder_is_seen(tmp_path: Path, name: str, how: str) -> None:
+    """An unchanged folder has the same files, which are not looked at one by one."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    with SqliteStore(folder / "chat.db") as store:
+        append_text(store, "hi")
+        settle(folder)
+        append_text(store, "ho")
+        if how == "replaced":
+            shutil.copy(folder / name, tmp_path / "copy")
+            os.replace(tmp_path / "copy", folder / name)
+        elif how == "deleted":
+            (folder / name).unlink()
+        else:
+            folder.rename(tmp_path / "there")
+            folder.mkdir()
+            settle(folder)
+        for use in (lambda: append_text(store, "he"), lambda: store.names("acme")):
+            with pytest.raises(StoreError, match=r"was deleted or replaced"):
+                use()
+            settle(folder)
+
+
+def test_append_asks_once_for_the_folder_before_and_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SqliteStore(tmp_path / "chat.db") as store:
+        head = store.open("acme", "one")
+        settle(tmp_path)
+        head = append(store, head, chain([user("hi")], head))
+        asked: list[Any] = []
+        look = os.stat
+        monkeypatch.setattr(os, "stat", lambda path, **more: asked.append(path) or look(path, **more))
+        append(store, head, chain([user("ho")], head))
+    assert asked[:2] == [tmp_path, tmp_path]
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize("name", ["chat.db", "chat.db-wal"])

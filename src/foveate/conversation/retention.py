@@ -274,7 +274,8 @@ class RetentionRun:
         going = check.due
         if not going and not due.runs:
             return True
-        state.save_snapshot()  # Without the erased messages, so that the conversation need not be read again.
+        # Without the erased messages, so that the conversation need not be read again. Erasures delete what it shows.
+        state.save_snapshot(has_view=False)
         by_kind: dict[bool, list[int]] = {True: [], False: []}
         for position in sorted(going):
             by_kind[check.is_untouched or "shown" in going[position].age.even].append(position)

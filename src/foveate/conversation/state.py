@@ -544,13 +544,16 @@ class State:
             return
         self._saved = snapshot.position + snapshot.number
 
-    def save_snapshot(self) -> None:
-        """Save the projection, so that the next process that opens this reads only what is visible."""
+    def save_snapshot(self, *, has_view: bool = True) -> None:
+        """Save the projection, so that the next process that opens this reads only what is visible.
+
+        `has_view`: whether what it shows is saved too, so that the process reads no messages.
+        """
         self.projection.forget()
         snapshot = self.projection.snapshot()
-        self._save(self.store, snapshot, self.projection)
+        self._save(self.store, snapshot, self.projection if has_view else None)
         self._saved = snapshot.position + snapshot.number
 
-    def _save(self, store: Database, snapshot: Snapshot, projection: Projection) -> None:
-        view = self._encoded_view(projection)
+    def _save(self, store: Database, snapshot: Snapshot, shown: Projection | None) -> None:
+        view = self._encoded_view(shown) if shown is not None else ()
         store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode(), view)

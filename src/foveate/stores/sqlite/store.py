@@ -68,6 +68,8 @@ class SqliteFile:
         self._pid = os.getpid()
         self._known: tuple[tuple[str, int, int], ...] = ()
         """The file, its log and the index of the log, once they are known: path, device, inode."""
+        self._folder: tuple[int, int, int] | None = None
+        """The folder when these were last found in it: device, inode, time of its last change; None if it is new."""
         self._synchronous, self.wait, self._class = synchronous, wait, connection
 
     def require(self) -> None:
@@ -125,12 +127,12 @@ class SqliteFile:
         """
         for_good = _FOR_GOOD if self._synchronous == "full" else ()
         connection = self._existing(f"PRAGMA synchronous = {self._synchronous}", *for_good, *_WRITING, _AT_ONCE)
-        self._known = (*self._known[:1], *_known(self._logs()))
+        self._known, self._folder = (*self._known[:1], *_known(self._logs())), None
         return connection
 
     def forget(self) -> None:
         """Forget the log before the writing connection is closed: SQLite may create a new one."""
-        self._known = self._known[:1]
+        self._known, self._folder = self._known[:1], None
 
     def reading(self) -> sqlite3.Connection:
         """Return a connection for reading."""
@@ -152,10 +154,14 @@ class SqliteFile:
     def check(self) -> None:
         """Raise StoreError in a forked child, or if the file, its log or the index of the log was deleted or replaced.
 
-        SQLite would write to the deleted file and acknowledge it; or two processes would write to different logs.
+        SQLite would write to the deleted file and acknowledge it; or two processes would write to different logs. If no
+        entry of the folder was added, deleted or renamed since the last check, all three are still there.
         """
         if not self.is_ours:
             raise StoreError(_FORKED.format(path=self.place))
+        folder = _folder(self._path.parent)
+        if folder is not None and folder == self._folder:
+            return
         for path, device, number in self._known:
             try:
                 status = os.stat(path)
@@ -163,6 +169,7 @@ class SqliteFile:
                 raise self._gone(path) from None
             if status.st_ino != number or status.st_dev != device:
                 raise self._gone(path)
+        self._folder = folder  # As it was before the files were checked, so that the next check sees a later change.
 
     def explain(self, error: Exception) -> StoreError:
         """Return a StoreError that says what happened to which file, and what to do."""
@@ -253,6 +260,20 @@ def _usable(path: str | Path) -> Path:
     if any(held == full and pid != os.getpid() for (held, pid), count in _held.items() if count):
         raise StoreError(_FORKED.format(path=path))
     return full
+
+
+_SETTLED = 2 * 10**9
+"""Nanoseconds after which another change of a folder certainly gets another time."""
+
+
+def _folder(path: Path) -> tuple[int, int, int] | None:
+    """Return device, inode and time of the last change of a folder; None if it changed a moment ago, or is gone."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    is_settled = time.time_ns() - status.st_mtime_ns > _SETTLED
+    return (status.st_dev, status.st_ino, status.st_mtime_ns) if is_settled else None
 
 
 def _size(path: Path) -> int:
