@@ -1,10 +1,11 @@
 # The proxy in a container: docker build -t foveate . && docker run -p 127.0.0.1:8787:8787 -e FOVEATE_PROXY_TOKEN=... foveate
+# To let long answers end, stop it with docker stop --timeout 300.
 FROM python:3.13-slim
 
 RUN useradd --create-home foveate && mkdir /data && chown foveate /data
 COPY pyproject.toml README.md LICENSE /src/
 COPY src /src/src
-RUN pip install --no-cache-dir "/src[cli,proxy,prices,postgres,code,expand,tokens,zstd]" && rm -r /src
+RUN pip install --no-cache-dir "/src[cli,proxy,inspect,prices,postgres,code,expand,tokens,zstd]" && rm -r /src
 
 USER foveate
 ENV FOVEATE_STORE=sqlite:////data/conversations.db

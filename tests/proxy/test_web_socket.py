@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -499,6 +500,34 @@ def test_pings_and_compression():
     with RawProvider(b"") as provider, running_proxy(provider.url) as proxy, connected(proxy) as socket:
         assert socket.ping().wait(20)
         assert [extension.name for extension in socket.protocol.extensions] == ["permessage-deflate"]
+
+
+@pytest.mark.parametrize("offer", ["", "permessage-deflate; client_max_window_bits", "x-other"])
+def test_headers_of_a_successful_upgrade(offer: str):
+    """The key and its answer are the example of RFC 6455, section 1.3."""
+    head = (
+        "GET /v1/responses?a=b HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n"
+    )
+    head += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer sk-1\r\n"
+    head += f"Sec-WebSocket-Extensions: {offer}\r\n" if offer else ""
+    with (
+        RawProvider(b"") as provider,
+        running_proxy(provider.url) as proxy,
+        socket.create_connection(("127.0.0.1", proxy.port)) as client,
+    ):
+        client.sendall(f"{head}\r\n".encode())
+        answered = b""
+        while not answered.endswith(b"\r\n\r\n"):
+            answered += client.recv(1)
+    line, *lines = answered.decode().lower().rstrip().split("\r\n")
+    headers = dict(each.split(": ", 1) for each in lines)
+    assert line.startswith("http/1.1 101 ")
+    assert (headers.pop("connection"), headers.pop("upgrade")) == ("upgrade", "websocket")
+    assert headers.pop("sec-websocket-accept") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=".lower()
+    extension = headers.pop("sec-websocket-extensions", "")
+    assert extension.partition(";")[0] == ("permessage-deflate" if offer.startswith("permessage") else "")
+    assert headers == {}  # Nothing names the server, and nothing of the request comes back.
+    assert provider.received == []
 
 
 @pytest.mark.parametrize(
