@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 from pathlib import Path
@@ -134,6 +135,49 @@ def test_tenants_are_listed(db, refused):
     SqliteStore("new.db").close()
     assert db("tenants", "--store", "sqlite:///new.db") == "There are no conversations.\n"
     assert db("verify", "--store", "sqlite:///new.db") == "0 conversations verified: all is well.\n"
+
+
+def test_conversations_are_listed(db, refused):
+    assert re.sub(" {2,}", "  ", db("list")) == (
+        "tenant  conversation  newest message (UTC)  messages  edits\n"
+        "(none)  one  2026-09-21 14:13  3  1\n"
+        "(none)  two  2026-09-21 14:13  2  0\n"
+        "zeta  theirs  -  0  0\n\n"
+    )
+    assert db("list", "--tenant", "zeta").splitlines()[1].split() == ["zeta", "theirs", "-", "0", "0"]
+    first, *_, last = [json.loads(line) for line in db("list", "--json").splitlines()]
+    assert (first["tenant"], first["name"], first["messages"], first["edits"]) == ("", "one", 3, 1)
+    assert last == {"tenant": "zeta", "name": "theirs", "messages": 0, "edits": 0, "time": 0}
+    assert refused("list", "--store", "none.db") == "There is no database none.db."
+    SqliteStore("new.db").close()
+    assert db("list", "--store", "new.db") == "There are no conversations.\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("verify",),
+        ("head",),
+        ("list",),
+        ("tenants",),
+        ("current",),
+        ("export", "-"),
+        ("unfinished",),
+        ("run", "list", "one"),
+        ("action", "list"),
+        ("binding", "list"),
+        ("prompt", "list"),
+        ("prompt", "show", "short"),
+    ],
+    ids=" ".join,
+)
+def test_reading_commands_need_no_permission_to_write(db, here, command, monkeypatch):
+    before = Path("chat.db").read_bytes()
+    access = os.access
+    monkeypatch.setattr("foveate.stores.os.access", lambda path, mode: mode != os.W_OK and access(path, mode))
+    monkeypatch.setattr("foveate.stores.sqlite.store.SqliteFile.create", None)  # Opens a file for writing.
+    db(*command)
+    assert Path("chat.db").read_bytes() == before
 
 
 def test_verify_reports_rows_without_a_conversation(db, here):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from foveate.open import open_store
 from foveate.ports import append
 from foveate.stores import readable
 from foveate.stores.sqlite import SqliteStore
+from foveate.stores.sqlite.errors import explain
 from foveate.testing.rows import chain
 
 NOBODY = 65534
@@ -100,3 +102,15 @@ def test_only_a_file_that_cannot_be_written_is_opened_for_reading(tmp_path):
     assert readable(f"{url}?wait=1", always=True) == f"{url}?wait=1&read_only=on"
     assert readable(f"sqlite:///{tmp_path / 'none.db'}", always=True) == f"sqlite:///{tmp_path / 'none.db'}"
     assert readable("memory:", always=True) == "memory:"
+
+
+def test_a_log_that_cannot_be_shared_is_named(tmp_path):
+    path = tmp_path / "chat.db"
+    make(path)
+    (tmp_path / "chat.db-wal").write_bytes(b"newest")
+    error = sqlite3.OperationalError("unable to open database file")
+    error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+    text = str(explain(error, path, "chat.db", 1, is_read_only=True))
+    assert "cannot be read" in text
+    assert "its newest messages are in chat.db-wal" in text
+    assert text.endswith("Copy both files into a folder of your own, and name the copy.")

@@ -20,7 +20,7 @@ from .catalog import (
     show_prompt,
 )
 from .erase import age, erase
-from .maintenance import current, index, shards, tenants, upgrade, vacuum
+from .maintenance import current, index, list_conversations, shards, tenants, upgrade, vacuum
 from .runs import list_runs, show_run
 from .transfer import backup, export, import_, unfinished
 from .verify import head, verify
@@ -59,6 +59,7 @@ db.command(
 )
 db.command(_group("run", "Show the runs of agents, step by step.", {"list": list_runs, "show": show_run}))
 _COMMANDS: dict[str, Callable[..., int]] = {
+    "list": list_conversations,
     "tenants": tenants,
     "export": export,
     "import": import_,

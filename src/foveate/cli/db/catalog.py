@@ -45,7 +45,7 @@ def list_actions(*, as_json: AsJson = False, where: Where = NOWHERE) -> int:
     """
     from ..output import print_table, say
 
-    with opened(where) as (store, tenant):
+    with opened(where, reads=True) as (store, tenant):
         actions, bindings = store.actions(tenant), store.bindings(tenant)
     if as_json:
         print_json(actions)
@@ -148,7 +148,7 @@ def list_bindings(*, agent: str = "", as_json: AsJson = False, where: Where = NO
     """
     from ..output import print_table, say
 
-    with opened(where) as (store, tenant):
+    with opened(where, reads=True) as (store, tenant):
         bindings = store.bindings(tenant, agent)
     if as_json:
         print_json(bindings)
@@ -294,7 +294,7 @@ def list_prompts(*, as_json: AsJson = False, where: Where = NOWHERE) -> int:
     """
     from ..output import print_table, say
 
-    with opened(where) as (store, tenant):
+    with opened(where, reads=True) as (store, tenant):
         prompts = store.prompts(tenant)
     if as_json:
         print_json(prompts)
@@ -324,7 +324,7 @@ def show_prompt(name: str, /, *, as_json: AsJson = False, where: Where = NOWHERE
     name
         The prompt's name.
     """
-    with opened(where) as (store, tenant):
+    with opened(where, reads=True) as (store, tenant):
         prompt = _prompt_of(store, tenant, name)
     if as_json:
         print_json([prompt])

@@ -1,36 +1,45 @@
-"""`foveate db current`, `upgrade`, `index`, `vacuum`, `tenants` and `shards`: the database as a whole."""
+"""`foveate db current`, `upgrade`, `index`, `vacuum`, `list`, `tenants` and `shards`: the database as a whole."""
 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from msgspec import structs
 
 from ...errors import BadSetting
 from ...open import open_store
+from ...ports import IMPORTING
 from ...replay.numbers import count as count_text
-from ...stores import Place, without_password
+from ...stores import Place, place_of, readable, without_password
 from ...stores.sql import SqlStore
 from ...stores.sql.driver import Driver
 from ...stores.sql.migrate import SchemaVersion, schema_version
 from ..text import printable
 from .target import NOWHERE, AsJson, Url, Where, located, opened, print_json
 
-__all__ = ["current", "index", "shards", "tenants", "upgrade", "vacuum"]
+__all__ = ["current", "index", "list_conversations", "shards", "tenants", "upgrade", "vacuum"]
 
 _MOST_SHARDS = 32_000
 """Shards of a table that Citus allows."""
 
 
-def current(*, store: Url = None) -> int:
+def current(*, store: Url = None, as_json: AsJson = False) -> int:
     """Print the schema of a database and the upgrades it needs. Changes nothing.
 
     Example: `foveate db current --store chat.db`
     """
-    url, place, _ = located(Where(store))
-    _print_schema(without_password(url), _schema(place), "Needed upgrade")
+    url, _, _ = located(Where(store))
+    schema = _schema(place_of(readable(url)))
+    if as_json:
+        name = schema.name if schema.version else ""
+        print_json([{"version": schema.version, "name": name, "pending": list(schema.pending)}])
+    else:
+        _print_schema(without_password(url), schema, "Needed upgrade")
     return 0
 
 
@@ -103,7 +112,7 @@ def tenants(*, store: Url = None, as_json: AsJson = False) -> int:
     """
     from ..output import print_table, say
 
-    with opened(Where(store)) as (database, _):
+    with opened(Where(store), reads=True) as (database, _):
         numbers = database.tenants()
     if as_json:
         print_json({"tenant": tenant, "conversations": number} for tenant, number in numbers.items())
@@ -113,6 +122,56 @@ def tenants(*, store: Url = None, as_json: AsJson = False) -> int:
         rows = [(printable(tenant) or "(none)", count_text(number)) for tenant, number in numbers.items()]
         print_table(("tenant", "conversations"), rows)
     return 0
+
+
+_ALL = 10**9
+"""More conversations than a tenant has."""
+
+
+def list_conversations(*, as_json: AsJson = False, where: Where = NOWHERE) -> int:
+    """List the conversations of a database, the one with the newest message first.
+
+    Without a tenant, in the options or in the settings, it lists those of all tenants.
+
+    Example: `foveate db list --store chat.db`
+    """
+    from ..output import print_table, say
+
+    with opened(where, reads=True) as (database, tenant):
+        owners = [tenant] if tenant or where.tenant is not None else list(database.tenants())
+        found = [
+            (owner, listed)
+            for owner in owners
+            for listed in database.recent(owner, limit=_ALL)[0]
+            if not listed.name.startswith(IMPORTING)
+        ]
+    if as_json:
+        print_json({"tenant": owner, **structs.asdict(listed)} for owner, listed in found)
+    elif not found:
+        say("There are no conversations.")
+    else:
+        titles = ("tenant", "conversation", "newest message (UTC)", "messages", "edits")
+        rows = [
+            (
+                printable(owner) or "(none)",
+                printable(listed.name),
+                _time(listed.time),
+                count_text(listed.messages),
+                count_text(listed.edits),
+            )
+            for owner, listed in found
+        ]
+        first = 0 if any(owner for owner, _ in found) else 1
+        print_table(titles[first:], [row[first:] for row in rows], left=3 - first)
+    return 0
+
+
+def _time(milliseconds: int) -> str:
+    """Return a time as text; a dash if it is unknown or no date."""
+    with suppress(OverflowError, OSError, ValueError):
+        if milliseconds:
+            return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M}"
+    return "-"
 
 
 def shards(
@@ -170,6 +229,11 @@ def _driver(place: Place) -> Driver:
 
     if not Path(place.path).expanduser().exists():
         raise BadSetting(f"There is no database {place.path}.")
-    return SqliteDriver(
-        SqliteFile(place.path, synchronous="full", wait=10.0, connection=sqlite3.Connection), search=False
+    file = SqliteFile(
+        place.path,
+        synchronous="full",
+        wait=10.0,
+        connection=sqlite3.Connection,
+        is_read_only=place.is_read_only,
     )
+    return SqliteDriver(file, search=False)

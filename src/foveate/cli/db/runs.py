@@ -36,7 +36,7 @@ def list_runs(conversation: str, /, *, as_json: AsJson = False, where: Where = N
     """
     from ..output import print_table, say
 
-    with opened(where) as (store, tenant):
+    with opened(where, reads=True) as (store, tenant):
         runs = store.runs(store.open(tenant, conversation, create=False))
     if as_json:
         print_json(map(_plain, runs))
@@ -68,7 +68,7 @@ def show_run(
     full
         Show complete inputs and outputs.
     """
-    with opened(where) as (store, tenant):
+    with opened(where, reads=True) as (store, tenant):
         head = store.open(tenant, conversation, create=False)
         selected = _run_of(store, head, run)
         steps = store.steps(head, selected.id)

@@ -44,20 +44,22 @@ NO_CONVERSATIONS = "This tenant has no conversations. foveate db tenants lists t
 
 
 @contextmanager
-def opened(where: Where, *, create: bool = False) -> Iterator[tuple[Database, str]]:
+def opened(where: Where, *, create: bool = False, reads: bool = False) -> Iterator[tuple[Database, str]]:
     """Open the database, and yield it with the tenant.
 
-    Creates a missing file only with `create`, and deletes it again if the command fails and left no conversation in it.
+    `reads`: the command writes nothing, so that a file that this process cannot write is opened for reading. Creates a
+    missing file only with `create`, and deletes it again if the command fails and left no conversation in it.
     Raises BadSetting for a missing file otherwise.
     """
     from ...open import open_store
+    from ...stores import readable
 
     url, place, tenant = located(where)
     file = Path(place.path).expanduser() if place.kind == "sqlite" else None
     is_new = file is not None and not file.exists()
     if is_new and not create:
         raise BadSetting(f"There is no database {place.path}.")
-    store = open_store(url)
+    store = open_store(readable(url) if reads else url)
     try:
         yield store, tenant
     except BaseException:

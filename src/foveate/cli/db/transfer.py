@@ -50,7 +50,7 @@ def export(
     if file.startswith("-") and file != "-":
         raise BadSetting(f"Unknown option: {file}. A file of that name is ./{file}.")
     check_names(() if conversation is None else (conversation,))
-    with opened(where) as (store, tenant), status_line() as show:
+    with opened(where, reads=True) as (store, tenant), status_line() as show:
 
         def report(written: Count) -> None:
             show(f"{count(written.messages)} messages written")
@@ -129,7 +129,7 @@ def unfinished(
     """
     from ..output import say
 
-    with opened(where) as (store, tenant):
+    with opened(where, reads=not drop) as (store, tenant):
         only = tenant if tenant or where.tenant is not None else None
         imports = drop_unfinished(store, tenant=only) if drop else list(list_unfinished(store, tenant=only))
     if as_json:

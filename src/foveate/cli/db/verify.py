@@ -52,7 +52,7 @@ def verify(
     check_names(conversations)
     heads = [kept for text in head or () for kept in heads_in(text if text.startswith("{") else read_text(text))]
     sums = _Sums()
-    with opened(where) as (store, tenant), status_line() as show:
+    with opened(where, reads=True) as (store, tenant), status_line() as show:
         only = tenant if tenant or where.tenant is not None else None
         for result in _verify(store, only, conversations, heads):
             findings = [*result.findings, *(_residue(store, result, sums) if erased and result.name else ())]
@@ -161,7 +161,7 @@ def head(*conversations: str, where: Where = NOWHERE) -> int:
         Names of conversations (default: all).
     """
     check_names(conversations)
-    with opened(where) as (store, tenant):
+    with opened(where, reads=True) as (store, tenant):
         now, count = time.time_ns() // 1_000_000, 0
         is_whole = not tenant and where.tenant is None
         heads = _named(store, tenant, conversations) if conversations else _all(store, None if is_whole else tenant)

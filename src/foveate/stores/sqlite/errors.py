@@ -42,13 +42,16 @@ def code_of(error: Exception) -> int:
     return _whole_code(error) & 0xFF
 
 
-def explain(error: Exception, path: Path, place: str, wait: float) -> StoreError:
+def explain(error: Exception, path: Path, place: str, wait: float, *, is_read_only: bool = False) -> StoreError:
     """Return a StoreError that says what happened to which file, and what to do.
 
-    `place`: the user's name of `path`. `wait`: the seconds that the write waited for others.
+    `place`: the user's name of `path`. `wait`: the seconds that the write waited for others. `is_read_only`: the file
+    was opened for reading.
     """
     why, whole = f"({error})", _whole_code(error)
     match code_of(error):
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN if is_read_only:
+            return StoreError(_unread(path, place, why))
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreError(
                 f"{place} is locked: another process has been writing to it for more than {wait:g} s {why}. Nothing "
@@ -100,6 +103,20 @@ def _unwritten(path: Path, place: str, why: str) -> str:
         f"{place} could not be written to {why}: this user's quota or this process's limit for the size of a file "
         f"(`ulimit -f`) is reached, or the disk fails. Nothing was written. Correct that, then retry."
     )
+
+
+def _unread(path: Path, place: str, why: str) -> str:
+    """Return the reason for which a file cannot be opened for reading."""
+    log = Path(f"{path}-wal")
+    for file in (path, log):
+        if file.exists() and not os.access(file, os.R_OK):
+            return f"{place} cannot be read {why}: this user ({_user()}) may not read {file.name}{_because(file)}"
+    if log.exists() and log.stat().st_size:
+        return (
+            f"{place} cannot be read {why}: its newest messages are in {log.name}, and SQLite reads that only in a "
+            f"folder that it can write. Copy both files into a folder of your own, and name the copy."
+        )
+    return f"{place} cannot be read {why}. Copy it into a folder of your own, and name the copy."
 
 
 def _unopened(path: Path, place: str, why: str) -> str:

@@ -173,7 +173,7 @@ class SqliteFile:
 
     def explain(self, error: Exception) -> StoreError:
         """Return a StoreError that says what happened to which file, and what to do."""
-        return explain(error, self._path, self.place, self.wait)
+        return explain(error, self._path, self.place, self.wait, is_read_only=self.is_read_only)
 
     def _gone(self, path: str) -> StoreError:
         if path == self._known[0][0]:
