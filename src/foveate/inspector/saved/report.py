@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...replay import charts
+from ...replay.examples import example_of
 from ...replay.numbers import count, percent, plural
 from ...replay.report import (
     client_sentence,
@@ -71,6 +72,7 @@ def page(
         many=many,
         cards=_cards(summary),
         styles=styles,
+        example=None if many else example_of(replays),
         table=_table(summary),
         sentences=[
             (row.policy, text.removeprefix(f"`{row.policy}`"))
