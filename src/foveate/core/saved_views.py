@@ -82,7 +82,8 @@ class SavedEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     form: tuple[str, ...]
     """Its form among those of the slot; empty for the slot's own entry."""
     position: int
-    id: str
+    id: str | None
+    """Its id; None: that of the slot. Ids do not compress."""
     message: Message | None
     """The visible message; None: that of the slot."""
     is_appended: bool
@@ -173,7 +174,7 @@ class _Piece(msgspec.Struct, array_like=True):
     groups: Sequence[SavedGroup]
 
 
-_PIECE = 100
+_PIECE = 250
 """Messages of a piece. Only one piece is in memory while a view is read."""
 _LONG = 32
 """Characters of a text from which a wire message refers to it."""
@@ -286,7 +287,7 @@ def _saved_entry(entry: Entry, place: int, slot: Slot, form: tuple[str, ...] = (
         place,
         form,
         entry.position,
-        entry.id,
+        None if entry.id == slot.id else entry.id,
         None if entry.message is slot.message else entry.message,
         entry.appended is not None,
         entry.kind,
@@ -312,7 +313,7 @@ def _restored_entry(saved: SavedEntry, slot: Slot) -> Entry:
     """Return the entry that was saved."""
     return Entry(
         saved.position,
-        saved.id,
+        slot.id if saved.id is None else saved.id,
         slot.message if saved.message is None else saved.message,
         (slot.original or slot.message) if saved.is_appended else None,
         slot.stamp,
