@@ -117,6 +117,13 @@ def test_gemini_cli_sub_agents_are_side_chains(tmp_path: Path) -> None:
     assert recording.notes["side-chain lines"] == 1
 
 
+@pytest.mark.parametrize("name", ["x" * 5_000, "a\0b", "../..", {"a": 1}])
+def test_gemini_cli_ids_that_are_no_folder_names_are_accepted(tmp_path: Path, name: Any) -> None:
+    path = write_lines(tmp_path / "session-1.jsonl", {**HEAD, "sessionId": name}, ASK, gemini_reply("g1", "Done."))
+    recording = read_recording(path)
+    assert ([entry.message.text for entry in recording.messages], recording.side_chains) == (["Look.", "Done."], ())
+
+
 # ---------------------------------------------------------------------------------------------------------- Copilot CLI
 
 

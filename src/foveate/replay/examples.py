@@ -17,6 +17,8 @@ _WIDTH = 160
 """Most characters of each line."""
 _FITTING = range(300, 4_000)
 """Tokens of originals that a reader can take in. Others are chosen only if there are none of these."""
+_READABLE = 6
+"""Lines of a shortened text from which a reader sees what it keeps."""
 
 
 class Example(Struct, frozen=True):
@@ -41,7 +43,7 @@ def example_of(replays: Sequence[ReplayResult]) -> Example | None:
 
     It prefers originals that fit on a page, then texts that still say something, then the largest saving.
     """
-    best: tuple[tuple[bool, bool, int], Example] | None = None
+    best: tuple[tuple[bool, int, int], Example] | None = None
     for replay in replays:
         originals: dict[str, Entry] = {}
         for call, change in enumerate(replay.views.changes if replay.views else (), 1):
@@ -53,7 +55,7 @@ def example_of(replays: Sequence[ReplayResult]) -> Example | None:
                     continue
                 rank = (
                     original.tokens in _FITTING,
-                    entry.message.result.text.count("\n") > 1,
+                    min(entry.message.result.text.count("\n"), _READABLE),
                     original.tokens - entry.tokens,
                 )
                 if best is None or rank > best[0]:

@@ -74,8 +74,11 @@ def _sub_agent_files(source: Source, name: str) -> list[Path]:
     """Return the files of sub-agents, which are in a folder named like the session."""
     if not name or "/" in name or "\0" in name:
         return []
-    files = sorted((Path(source.path).parent / name).glob("*.jsonl"))
-    return [file for file in files if file.stat().st_size and file != Path(source.path)]
+    try:
+        files = sorted((Path(source.path).parent / name).glob("*.jsonl"))
+        return [file for file in files if file.stat().st_size and file != Path(source.path)]
+    except (OSError, ValueError):  # No folder can have this name.
+        return []
 
 
 READER = Reader("gemini_cli", _recognises, _read)
@@ -93,7 +96,8 @@ class _Chat:
 
     def add(self, number: int, value: Mapping[str, Any]) -> None:
         """Take the next line, or the whole document."""
-        self.name = self.name or str(value.get("sessionId") or "")
+        name = value.get("sessionId")
+        self.name = self.name or (name if isinstance(name, str) else "")
         if isinstance(value.get("$rewindTo"), str):
             self._rewind(value["$rewindTo"])
         elif isinstance(update := value.get("$set"), dict):
