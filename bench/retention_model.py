@@ -126,7 +126,7 @@ def likelihood(exposure: Sequence[Exposure], number: float, power: float) -> flo
         for age, (count, used) in each.items():
             if age > 1:
                 chance = number * age**-power
-                total += used * log(chance) - count * chance
+                total += (used * log(chance) if used else 0.0) - count * chance
     return total
 
 
