@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate.policies.presets import SHIPPED
+from foveate.policies.presets.sources import flatten
 from foveate.settings import load
 from foveate.tune.space import changes_between, space_of
 
@@ -43,6 +44,22 @@ def test_shares_stay_shares_and_none_is_the_last_value(tmp_path):
     assert found["shrink.stay_if_used"].values == (0, 1, 2, 4, 8, 16, 32)
 
 
+def test_numbers_inside_tables_are_parameters(tmp_path):
+    """The leases of `expire` are tables, and its leases by tool are tables of tables."""
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        '[expire.default]\nexpiration_turns = 3\nexpiration_mode = "compact"\n'
+        '[expire.tools."web search"]\ncompact_length = 300\n'
+    )
+    found = names(str(file))
+    assert found["expire.default.expiration_turns"].values == (1, 2, 3, 4, 6, 8, 12, "none")
+    assert 300 in found["expire.tools.web search.compact_length"].values
+    assert "expire.default.expiration_mode" not in found
+    assert list(names("expire", expire={"default": {"expiration_turns": 1}})) == [
+        "expire.default.compact_length", "expire.stable_prefix", "expire.min_gain"
+    ]  # fmt: skip
+
+
 def test_settings_of_higher_levels_are_left_alone():
     assert list(names("keep-last-5", filter={"keep": 9})) == ["filter.batch"]
 
@@ -56,7 +73,7 @@ def test_every_allowed_point_can_be_loaded_as_settings(policy, data):
     if found.is_allowed(point):
         settings = found.settings(point)
         load(policy=policy, environ={}, settings=settings).policies()
-        changed = {(mechanism, name) for mechanism, table in settings.items() for name in table}
+        changed = {place for place, _ in flatten(settings)}
         assert {tuple(name.split(".")) for name, _, _ in changes_between(found, point)} == changed
 
 

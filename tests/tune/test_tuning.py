@@ -6,11 +6,13 @@ import math
 from itertools import count, islice
 
 import pytest
+from msgspec.structs import replace
 from tuning_samples import sessions, write_session
 
 from foveate.core.view import Prices
 from foveate.errors import BadSetting
 from foveate.replay.corpus import replay_files, sum_rows
+from foveate.settings import load
 from foveate.tune import preset_text, tune
 
 NO_CACHE = Prices(read=1.0, write=1.0)
@@ -102,6 +104,23 @@ def test_a_preset_in_a_file_is_extended_by_its_path(corpus, tmp_path):
     place.write_text(text)
     (row,) = replay_files(corpus[:1], policies=[str(place)], window=32_000, prices=NO_CACHE, jobs=1).rows
     assert row.recall_visible == 1.0
+
+
+def test_a_written_preset_holds_the_values_inside_tables(tuned, tmp_path):
+    settings = {
+        "expire": {"default": {"compact_length": 250}, "tools": {"web search": {"expiration_turns": 4}}, "min_gain": 8}
+    }
+    changes = [
+        ("expire.default.compact_length", 500, 250),
+        ("expire.tools.web search.expiration_turns", 2, 4),
+        ("expire.min_gain", 0, 8),
+    ]
+    trial = replace(tuned.best, settings=settings, changes=tuple(changes))
+    file = tmp_path / "mine.toml"
+    file.write_text(preset_text(replace(tuned, policy="expire"), trial, place=file))
+    layer = load(policy=str(file), environ={}).layer
+    assert [layer[tuple(name.split("."))].value for name, _, _ in changes] == [250, 4, 8]
+    assert layer["expire", "default", "expiration_turns"].value == 2
 
 
 @pytest.mark.slow

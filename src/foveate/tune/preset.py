@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from itertools import groupby
 from pathlib import Path
 
+from ..policies.presets.sources import flatten
 from .report import saving_text, share_text
 from .result import Trial, Tuned
-from .space import Value
 
 __all__ = ["preset_text"]
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def preset_text(tuned: Tuned, trial: Trial | None = None, *, place: Path | None = None) -> str:
@@ -38,15 +42,19 @@ def preset_text(tuned: Tuned, trial: Trial | None = None, *, place: Path | None 
         )
     description = f"{Path(tuned.policy).stem} tuned on {tuned.recordings} recordings."
     lines += [f"description = {_toml(description)}", f"extends = {_toml(base)}"]
-    for mechanism, table in chosen.settings.items():
-        lines += ["", f"[{mechanism}]"]
+    for table, values in groupby(flatten(chosen.settings), key=lambda item: item[0][:-1]):
+        lines += ["", f"[{'.'.join(map(_key, table))}]"]
         lines += [
-            f"{name} = {_toml(value)}  # was {_toml(preset_values[f'{mechanism}.{name}'])}"
-            for name, value in table.items()
+            f"{place[-1]} = {_toml(value)}  # was {_toml(preset_values['.'.join(place)])}" for place, value in values
         ]
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: Value) -> str:
+def _key(name: str) -> str:
+    """Return the name of a table as TOML: in quotes unless it is a bare key."""
+    return name if _BARE.fullmatch(name) else _toml(name)
+
+
+def _toml(value: object) -> str:
     """Return a value as TOML; for texts and numbers JSON is TOML."""
     return json.dumps(value, ensure_ascii=False)

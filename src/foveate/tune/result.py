@@ -19,7 +19,7 @@ Ending = Literal["complete", "time", "interrupted"]
 class Trial(Struct, frozen=True):
     """Settings that were measured on all recordings."""
 
-    settings: dict[str, dict[str, Value]]
+    settings: dict[str, Any]
     """The values that differ from the preset's, by mechanism and setting; empty for the preset itself."""
     changes: tuple[tuple[str, Value, Value], ...]
     """The same as name, value of the preset, and new value."""

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from ..errors import BadSetting
 from ..policies.presets.assembly import assemble, settled, switched_on
-from ..policies.presets.sources import Layer, Level, Place, Source, Sourced, merge
-from ..policies.presets.values import members_of
+from ..policies.presets.sources import Layer, Level, Place, Source, Sourced, flatten, merge
+from ..policies.presets.values import Field, fields_of, members_of
 
 __all__ = ["Parameter", "Point", "Space", "Value", "changes_between", "space_of"]
 
@@ -64,13 +64,10 @@ class Space:
         """The preset itself."""
         self._layer = layer
 
-    def settings(self, point: Point) -> dict[str, dict[str, Value]]:
-        """Return the values that differ from the preset's, by mechanism and setting."""
-        tables: dict[str, dict[str, Value]] = {}
-        for parameter, index in zip(self.parameters, point, strict=True):
-            if index != parameter.start:
-                tables.setdefault(parameter.place[0], {})[parameter.place[1]] = parameter.values[index]
-        return tables
+    def settings(self, point: Point) -> dict[str, Any]:
+        """Return the values that differ from the preset's: a table for each mechanism, with tables inside."""
+        pairs = zip(self.parameters, point, strict=True)
+        return _tables({each.place: each.values[index] for each, index in pairs if index != each.start})
 
     def moved(self, point: Point, at: int, steps: int) -> Point:
         """Return the point with the parameter at index `at` moved by `steps` values, at most to the end of its list."""
@@ -88,8 +85,8 @@ def space_of(layer: Layer) -> Space:
         parameter
         for mechanism in switched_on(layer)
         for place, sourced in settled(mechanism, layer)
-        if len(place) == 2 and place[1] in mechanism.fields and sourced.source.level <= Level.PRESET
-        if (parameter := _parameter(place, mechanism.fields[place[1]].kind, sourced, layer)) is not None
+        if place[1] in mechanism.fields and sourced.source.level <= Level.PRESET
+        if (parameter := _parameter(place, _kind_of(mechanism.fields, place[1:]), sourced, layer)) is not None
     ]
     return Space(parameters, layer)
 
@@ -103,6 +100,34 @@ def changes_between(space: Space, point: Point) -> list[tuple[str, Value, Value]
     ]
 
 
+def _kind_of(fields: Mapping[str, Field], path: Place) -> Any:
+    """Return the type of the value at a path of names, through the tables on the way; None if it is unknown."""
+    kind = fields[path[0]].kind
+    for name in path[1:]:
+        kinds = [_kind_in(_bare(member), name) for member in members_of(kind)]
+        kind = next((inner for inner in kinds if inner is not None), None)
+    return kind
+
+
+def _kind_in(table: Any, name: str) -> Any:
+    """Return the type of the value with this name in a table of this type; None if it has none."""
+    if isinstance(table, type) and issubclass(table, Struct):
+        fields = fields_of(table)
+        return fields[name].kind if name in fields else None
+    return arguments[1] if len(arguments := get_args(table)) == 2 else None
+
+
+def _tables(values: Mapping[Place, Value]) -> dict[str, Any]:
+    """Return values by place as nested tables."""
+    tables: dict[str, Any] = {}
+    for (*above, name), value in values.items():
+        table = tables
+        for each in above:
+            table = table.setdefault(each, {})
+        table[name] = value
+    return tables
+
+
 def _parameter(place: Place, kind: Any, sourced: Sourced, layer: Layer) -> Parameter | None:
     """Return the parameter of a setting, or None if it is neither a number nor a switch, or has only one value."""
     kinds = {_bare(member) for member in members_of(kind)}
@@ -113,7 +138,7 @@ def _parameter(place: Place, kind: Any, sourced: Sourced, layer: Layer) -> Param
         return None  # A number that is not set has no scale.
     is_whole = isinstance(value, int) and int in kinds
     wanted: list[Value] = [*_ladder(value if is_whole else float(value)), *([_NONE] if NoneType in kinds else [])]
-    values = [one for one in wanted if one == value or _is_accepted(layer, {place[0]: {place[1]: one}})]
+    values = [one for one in wanted if one == value or _is_accepted(layer, _tables({place: one}))]
     if len(values) < 2:
         return None
     return Parameter(place, tuple(values), values.index(value), sourced.source.level is Level.PRESET)
@@ -138,13 +163,9 @@ def _rounded(value: float) -> float:
     return round(value, 1 - math.floor(math.log10(value)))
 
 
-def _is_accepted(layer: Layer, settings: Mapping[str, Mapping[str, Value]]) -> bool:
+def _is_accepted(layer: Layer, settings: Mapping[str, Any]) -> bool:
     source = Source(Level.KEYWORD, "tune")
-    over: dict[Place, Sourced] = {
-        (mechanism, name): Sourced(value, source)
-        for mechanism, table in settings.items()
-        for name, value in table.items()
-    }
+    over = {place: Sourced(value, source) for place, value in flatten(settings)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
