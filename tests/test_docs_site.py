@@ -22,7 +22,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SITE = ROOT / "build" / "site"
 sys.path[:0] = [str(ROOT / "tools" / "docs_site"), str(ROOT / "tests" / "inspector")]
 
 LINK = re.compile(r'(?:\]\(|src="|srcset=")([^)"\s]+)[)"]')
@@ -95,14 +94,15 @@ def test_tables_come_from_the_code():
 
 
 @pytest.fixture(scope="module")
-def site() -> Path:
+def site(tmp_path_factory) -> Path:
     """The site, built once for this module."""
     pytest.importorskip("zensical", reason="zensical is not installed (the extra `docs`)")
     pytest.importorskip("griffe", reason="griffelib is not installed (the extra `docs`)")
-    command = [sys.executable, str(ROOT / "tools" / "docs_site" / "build.py")]
+    folder = tmp_path_factory.mktemp("build")
+    command = [sys.executable, str(ROOT / "tools" / "docs_site" / "build.py"), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
-    return SITE
+    return Path(folder) / "site"
 
 
 class Page(html.parser.HTMLParser):

@@ -1,4 +1,4 @@
-"""Builds the documentation site in `build/site`: `python tools/docs_site/build.py`, or `make docs`.
+"""Builds the documentation site in `build/site`: `python tools/docs_site/build.py [FOLDER]`, or `make docs`.
 
 The order of the pages is that of `docs/index.md`: each heading with a table of links is a section. The reference of the
 API, the commands, the presets and the settings is generated. The site needs no network, neither to build nor to read,
@@ -22,7 +22,6 @@ import api
 import tables
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-BUILD = ROOT / "build"
 GENERATED = "<!-- generated pages -->"
 """Stands in `docs/index.md` for the rows of the generated pages."""
 SECTION = re.compile(r"^## (.+)$")
@@ -40,8 +39,9 @@ MORE = {
 """Files outside `docs`, and their pages."""
 
 
-def main() -> int:
-    source, site = BUILD / "docs-source", BUILD / "site"
+def main(build: Path) -> int:
+    """Build the site in a folder. Returns 1 if a page is in no table, or if the generator finds a fault."""
+    source, site = build / "docs-source", build / "site"
     for folder in (source, site):
         shutil.rmtree(folder, ignore_errors=True)
     pages = write_sources(source)
@@ -52,15 +52,15 @@ def main() -> int:
             f"No table of docs/index.md lists these pages: {', '.join(missing)}. Add a row for each.", file=sys.stderr
         )
         return 1
-    config = BUILD / "zensical.toml"
+    config = build / "zensical.toml"
     config.write_text(configuration(nav), encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", str(config)]
-    if subprocess.run(command, cwd=BUILD, env={**os.environ, "NO_COLOR": "1"}).returncode:
+    if subprocess.run(command, cwd=build, env={**os.environ, "NO_COLOR": "1"}).returncode:
         return 1
     for path, text in pages.items():  # llms.txt links to the Markdown of each page.
         (site / path).write_text(text, encoding="utf-8")
     (site / "llms.txt").write_text(tables.llms(pages, nav), encoding="utf-8")
-    print(f"{len(pages)} pages in {site.relative_to(ROOT)}. Open {site.relative_to(ROOT)}/index.html.")
+    print(f"{len(pages)} pages. Open {site / 'index.html'}.")
     return 0
 
 
@@ -200,4 +200,4 @@ def _toml(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build"))
