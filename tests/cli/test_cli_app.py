@@ -143,3 +143,9 @@ def test_help_starts_quickly():
 
 def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1", **more}
+
+
+def test_completion_is_installed_for_a_shell(run, tmp_path):
+    script = tmp_path / "foveate"
+    assert run("--install-completion", "--shell", "bash", "--output", script)[0] == 0
+    assert "replay" in script.read_text()

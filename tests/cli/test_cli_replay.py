@@ -32,6 +32,11 @@ def test_replay_prints_table_chart_and_sentences(run, recording):
     assert lines[-1].startswith("`keep-last-1`: ")
 
 
+def test_the_table_explains_its_figures(run, recording):
+    _, out, _ = run("replay", recording)
+    assert out.index("quoted") < out.index("recall, quoted: of the identifiers") < out.index("Tokens per call")
+
+
 def test_policy_option_comes_before_the_comparison(run, recording):
     _, out, _ = run("replay", recording, "--policy", "keep-last-2", "--compare", "none, keep-last-2", "--json")
     assert [json.loads(line)["policy"] for line in out.splitlines()] == ["keep-last-2", "none"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 
@@ -202,3 +203,24 @@ def test_show_lists_children_and_their_totals(run, tmp_path):
     assert any(line.startswith("With its children: 2 calls: ") for line in lines)
     assert "Child of trip." in run("show", db, "trip/tools:6c7e")[1].splitlines()
     assert "hild" not in run("show", db, "plain/name")[1]
+
+
+def test_show_prints_json_of_views_receipts_and_names(run, recording, tmp_path):
+    db = tmp_path / "kept.db"
+    assert run("replay", recording, "--policy", "keep-last-1", "--db", db)[0] == 0
+    assert json.loads(run("show", db, "--json")[1]) == {"name": "fix-login / keep-last-1"}
+    entries = [json.loads(line) for line in run("show", db, "fix-login / keep-last-1", "--json")[1].splitlines()]
+    assert entries[0]["handle"] == "m1"
+    assert entries[0]["message"]["role"] == "system"
+    edited = [entry for entry in entries if entry["edits"]]
+    assert edited
+    assert all(entry["tokens"] < entry["tokens_recorded"] for entry in edited)
+    assert all(reason for entry in entries for reason in entry["reasons"])
+    receipts = [
+        json.loads(line)
+        for line in run("show", recording, "--policy", "keep-last-1", "--receipts", "--json")[1].splitlines()
+    ]
+    assert [receipt["author"] for receipt in receipts] == ["plan"] * len(receipts)
+    assert receipts[0]["edits"]
+    code, _, err = run("show", recording, "--turn", "99", "--json")
+    assert (code, "There is no turn 99" in err) == (2, True)

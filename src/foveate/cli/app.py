@@ -17,6 +17,7 @@ from .chat import chat
 from .check import check
 from .db import db
 from .digest import digest
+from .doctor import doctor
 from .inspect import inspect
 from .mcp import mcp
 from .options import description
@@ -49,7 +50,7 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=False),
     suppress_keyboard_interrupt=False,
 )
-for command in (chat, replay, tune, show, inspect, check, digest, repair, mcp, proxy):
+for command in (chat, replay, tune, show, inspect, check, digest, doctor, repair, mcp, proxy):
     app.command(command, help=description(command))
 policies = App(name="policy", help="List the presets, and show the effective settings.")
 policies.command(show_policy, name="show", help=description(show_policy))
@@ -57,6 +58,9 @@ policies.command(list_, name="list", help=description(list_))
 app.command(policies)
 app.command(db)
 app.command(worker)
+app.register_install_completion_command(
+    add_to_startup=False, help="Install completion of commands and options with the Tab key, for this shell."
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -204,6 +204,7 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, r
     """Print the table, the chart, the sentences and the place of the report."""
     from ..replay.numbers import count, plural
     from ..replay.report import (
+        LEGEND,
         client_sentence,
         closing_sentence,
         group_by_transcript,
@@ -233,6 +234,8 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, r
     if len({run.row.transcript for run in replayed}) > 1:
         print_table(*transcript_table([run.row for run in replayed]))
     print_table(*table(totals, wide=wide))
+    say(LEGEND, "dim")
+    say()
     transcripts = list(group_by_transcript(replayed))
     largest = max(transcripts, key=lambda group: group[0].row.input_tokens)
     title = f" of {largest[0].row.transcript}, the largest" if len(transcripts) > 1 else ""

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from ..errors import BadSetting, NoSuchConversation
@@ -32,6 +33,7 @@ def show(
     receipts: bool = False,
     tenant: str | None = None,
     full: bool = False,
+    as_json: Annotated[bool, Parameter(name="--json")] = False,
     reader: Annotated[str | None, Parameter(name="--format")] = None,
     lenient: bool = False,
 ) -> int:
@@ -59,6 +61,8 @@ def show(
         For a store: the tenant (default: from the settings, else the empty one).
     full
         Show the complete text of each message and summary.
+    as_json
+        Print JSON Lines: one object for each conversation, message of the view or receipt, with complete texts.
     reader
         For a recording: its format, if detection fails. An unknown name lists the formats.
     lenient
@@ -68,21 +72,28 @@ def show(
     if url is not None:
         tenant = settings_of()["tenant"] if tenant is None else tenant
         if name is None:
-            return _list(url, file, tenant)
+            return _list(url, file, tenant, as_json)
         with _stored(url, file, name, provider, tenant) as chat:
-            _show(chat, name, turn, receipts, full)
+            _show(chat, name, turn, receipts, full, as_json)
         return 0
     if name is not None:
         raise BadSetting(f"{file} is a recording, not a store. It holds one conversation, and takes no name.")
     (policy,) = policies_of(policy, None)
     with _replayed(Path(file), policy, window, provider, reader, lenient) as chat:
-        _show(chat, f"{Path(file).name} under {policy}", turn, receipts, full)
+        _show(chat, f"{Path(file).name} under {policy}", turn, receipts, full, as_json)
     return 0
 
 
-def _show(chat: Conversation, title: str, turn: int | None, receipts: bool, full: bool) -> None:
-    if not receipts:
+def _show(chat: Conversation, title: str, turn: int | None, receipts: bool, full: bool, as_json: bool) -> None:
+    from .db.target import print_json
+
+    if not receipts and as_json:
+        records = _records(chat)
+        print_json(_facts(entry, records) for entry in chat.as_of(_turn(chat, title, turn)[0]))
+    elif not receipts:
         _print(chat, title, turn, full)
+    elif turn is None and as_json:
+        print_json(chat.journal.receipts())
     elif turn is None:
         _print_receipts(chat, title, full)
     else:
@@ -92,15 +103,19 @@ def _show(chat: Conversation, title: str, turn: int | None, receipts: bool, full
 # -------------------------------------------------------------------------------------------------- conversations
 
 
-def _list(url: str, name: str, tenant: str) -> int:
+def _list(url: str, name: str, tenant: str, as_json: bool) -> int:
     from ..core.conversation_names import ancestors
     from ..open import open_store
     from ..replay.numbers import plural
     from ..stores import readable, without_password
+    from .db.target import print_json
     from .output import heading, say
 
     with closing(open_store(readable(url))) as store:
         names = store.names(tenant)
+    if as_json:
+        print_json({"name": title} for title in names)
+        return 0
     known = set(names)
     heading(f"{without_password(name)}: {plural(len(names), 'conversation')}")
     for title in names:
@@ -152,15 +167,9 @@ def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None
     from ..replay.numbers import count, percent, plural
     from .output import heading, say
 
-    calls = max((row.stamp.turn for row in chat.history() if row.message.role == "assistant"), default=0)
-    turn = turn if turn is not None else max(calls, 1)
-    if not 1 <= turn <= calls + 1:
-        raise BadSetting(
-            f"There is no turn {turn}: {title} has {plural(calls, 'model call')}. Name one of 1 to {calls + 1}; "
-            f"{calls + 1} is the next call."
-        )
+    turn, calls = _turn(chat, title, turn)
     view = chat.as_of(turn)
-    records = {number: record for record in chat.journal.records() for number, _ in record.numbered()}
+    records = _records(chat)
     has_window = view.budget.window < 10**9  # A conversation without a window has a very large one here.
     heading(title, f"call {count(turn)} of {count(calls)}" if turn <= calls else "the next call")
     for entry in view:
@@ -172,6 +181,43 @@ def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None
     heading(f"{plural(len(view), 'message')} in the view, {count(view.tokens)} tokens{share}")
     say(_summary(view))
     _print_family(chat)
+
+
+def _turn(chat: Conversation, title: str, turn: int | None) -> tuple[int, int]:
+    """Return the number of the call to show, and of all calls. Raises BadSetting if there is no such call."""
+    from ..replay.numbers import plural
+
+    calls = max((row.stamp.turn for row in chat.history() if row.message.role == "assistant"), default=0)
+    turn = turn if turn is not None else max(calls, 1)
+    if not 1 <= turn <= calls + 1:
+        raise BadSetting(
+            f"There is no turn {turn}: {title} has {plural(calls, 'model call')}. Name one of 1 to {calls + 1}; "
+            f"{calls + 1} is the next call."
+        )
+    return turn, calls
+
+
+def _records(chat: Conversation) -> dict[int, Record]:
+    """Return the journal's record of each edit, by the number of the edit."""
+    return {number: record for record in chat.journal.records() for number, _ in record.numbered()}
+
+
+def _facts(entry: Entry, records: Mapping[int, Record]) -> dict[str, object]:
+    """Return an entry of the view as an object of JSON."""
+    from ..core.explain import explain
+    from ..core.wire import encode_message
+
+    return {
+        "handle": f"{entry.handle}-m{entry.last}" if entry.span else entry.handle,
+        "kind": entry.kind,
+        "tool": entry.tool,
+        "tokens": entry.tokens,
+        "tokens_recorded": entry.stamp.tokens,
+        "edits": list(entry.edits),
+        "pinned": entry.is_pinned(),
+        "reasons": explain(entry, records).split("\n")[1:],
+        "message": msgspec.json.decode(encode_message(entry.message)),
+    }
 
 
 def _print_family(chat: Conversation) -> None:

@@ -15,6 +15,7 @@ from .recordings.recording import KINDS
 from .result import ReplayResult, Row, columns_for
 
 __all__ = [
+    "LEGEND",
     "client_sentence",
     "closing_sentence",
     "group_by_transcript",
@@ -29,6 +30,13 @@ __all__ = [
     "table",
     "transcript_table",
 ]
+
+
+LEGEND = (
+    "all-in: the cost if everything is fetched back that a call used and could no longer read. recall, quoted: of the "
+    "identifiers and the whole lines that calls took from earlier tool results, the share that they could still read."
+)
+"""The figures of the table that need an explanation, for a line under it."""
 
 
 def table(rows: Sequence[Row], *, wide: bool = False) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
