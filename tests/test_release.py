@@ -27,7 +27,7 @@ LARGE = ("all", "dev", "docs", "local-model", "ray", "release")
 """Extras that a test resolves, and does not install."""
 USES = {
     "cli": "import foveate.cli.app",
-    "zstd": "import zstandard",
+    "zstd": "from foveate.stores.codec import pack; pack(b'a' * 9_999, 'zstd')",
     "prices": "import foveate.models.prices; import genai_prices",
     "agents": "import foveate.agents; import jinja2",
     "expand": "import regex",
