@@ -133,7 +133,7 @@ def test_several_conversations_in_one_file_are_read_or_named(tmp_path: Path, lin
     with pytest.raises(BadTranscript) as stopped:
         read_recording(path)
     assert str(stopped.value) == f"{path}: it holds 3 conversations. Name one of them, such as {path}#1"
-    with pytest.raises(BadTranscript, match=r"it has no conversation '4'. Name one of 1 to 3, or its id."):
+    with pytest.raises(BadTranscript, match=r"json#4: there is no such conversation. Name one of 1 to 3, or its id."):
         read_recording(f"{path}#4")
 
 

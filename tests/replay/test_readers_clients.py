@@ -308,7 +308,7 @@ def test_the_sessions_in_the_database_of_opencode_are_read(tmp_path: Path) -> No
     assert [(one.path, one.name) for one in found] == [(f"{path}#ses_2", "ses_2"), (f"{path}#ses_1", "ses_1")]
     assert [entry.message.text for entry in found[0].messages] == ["ses_2", "I look.", "x = 1"]
     assert read_recording(f"{path}#1") == read_recording(f"{path}#ses_2") == found[0]
-    with pytest.raises(BadTranscript, match="it has no session 'ses_9'"):
+    with pytest.raises(BadTranscript, match=r"opencode\.db#ses_9: there is no such session"):
         read_recording(f"{path}#ses_9")
 
 

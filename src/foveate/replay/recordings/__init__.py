@@ -131,8 +131,8 @@ def _chosen(found: tuple[Recording, ...], file: str, wanted: str) -> tuple[Recor
     for number, recording in enumerate(found, 1):
         if wanted in (str(number), recording.name):
             return (recording,)
-    problem = f"it has no conversation {wanted!r}."
-    raise BadTranscript(file, 0, problem, f"Name one of 1 to {len(found):,}, or its id.")
+    problem = "there is no such conversation."
+    raise BadTranscript(f"{file}#{wanted}", 0, problem, f"Name one of 1 to {len(found):,}, or its id.")
 
 
 def _reader_named(name: str) -> Reader:

@@ -73,8 +73,8 @@ def choose(path: str, wanted: str) -> list[str]:
     if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
         return [names[int(wanted) - 1]]
     if wanted and not _rows(path, "SELECT id FROM session WHERE id = ?", wanted):
-        problem = f"it has no session {wanted!r}."
-        raise BadTranscript(path, 0, problem, f"Name one of 1 to {len(names):,}, or its id.")
+        problem = "there is no such session."
+        raise BadTranscript(f"{path}#{wanted}", 0, problem, f"Name one of 1 to {len(names):,}, or its id.")
     if not names and not wanted:
         raise BadTranscript(path, 0, "it holds no session with messages.")
     return [wanted] if wanted else names
