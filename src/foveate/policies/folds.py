@@ -110,14 +110,14 @@ def fold(
         old = count_older(view, window)
         if not old:
             return
-        named: list[frozenset[str]] = []
+        named = _Names()
         at, node = 0, 0
         needed = needed_results(view) if by_worth else frozenset[str]()
         for start, end in _closed_stretches(view, old, stretch, needed):
             between, entries = view.entries[at:start], view.entries[start:end]
             at = end
             node, text, names = memo.fold(node, between, entries, named)
-            named.append(names)
+            named.add(names)
             if text:
                 span = Span(entries[0].id, entries[-1].id)
                 yield Summarize(span, text, _NAME, f"older than the newest {window:,} tokens")
@@ -130,6 +130,24 @@ def _fill_framing(framing: str, first: int, last: int, steps: str) -> str:
     return text.replace("{steps}", steps)
 
 
+class _Names:
+    """The names up to a fold, gathered when they are asked for: most calls make no fold."""
+
+    def __init__(self) -> None:
+        self._all: set[str] = set()
+        self._further: list[frozenset[str]] = []
+
+    def add(self, names: frozenset[str]) -> None:
+        """Add the new names of a fold."""
+        self._further.append(names)
+
+    def all(self) -> Set[str]:
+        """Return all names, until the next `add`."""
+        self._all.update(*self._further)
+        self._further.clear()
+        return self._all
+
+
 class _Memo:
     """The folds of earlier calls. A fold depends on all entries before it, so folds form a tree, from node 0 on."""
 
@@ -139,15 +157,15 @@ class _Memo:
         self._write = write
 
     def fold(
-        self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...], named: Sequence[Set[str]]
+        self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...], named: _Names
     ) -> tuple[int, str, frozenset[str]]:
         """Return the node of a fold, its text ("" if it saves too little), and the names up to its end that are new.
 
-        `node`: of the fold before; `between`: the entries since then; `named`: the new names of each earlier fold.
+        `node`: of the fold before; `between`: the entries since then; `named`: the names up to that fold.
         """
 
         def make() -> tuple[int, str, frozenset[str]]:
-            known = frozenset[str]().union(*named)
+            known = named.all()
             further = frozenset[str]().union(*(names_of(entry.message.text) for entry in between))
             steps, names = fold_steps(entries, known, further)
             self._newest += 1
