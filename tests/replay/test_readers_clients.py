@@ -117,6 +117,15 @@ def test_gemini_cli_sub_agents_are_side_chains(tmp_path: Path) -> None:
     assert recording.notes["side-chain lines"] == 1
 
 
+@pytest.mark.parametrize("name", [".", "..", "s/.."])
+def test_gemini_cli_reads_no_other_session_as_a_sub_agent(tmp_path: Path, name: str) -> None:
+    (tmp_path / "s").mkdir()
+    for folder in (tmp_path, tmp_path / "s"):
+        for file in ("session-1.jsonl", "session-2.jsonl"):
+            write_lines(folder / file, {**HEAD, "sessionId": name}, ASK, gemini_reply("g1", "Done."))
+    assert read_recording(tmp_path / "s" / "session-1.jsonl").side_chains == ()
+
+
 @pytest.mark.parametrize("name", ["x" * 5_000, "a\0b", "../..", {"a": 1}])
 def test_gemini_cli_ids_that_are_no_folder_names_are_accepted(tmp_path: Path, name: Any) -> None:
     path = write_lines(tmp_path / "session-1.jsonl", {**HEAD, "sessionId": name}, ASK, gemini_reply("g1", "Done."))

@@ -44,7 +44,7 @@ class StoreState(Struct, frozen=True):
     conversations: int = 0
     messages: int = 0
     findings: tuple[str, ...] = ()
-    """What is wrong, each in a sentence."""
+    """The faults, each in a sentence."""
 
 
 class ClientState(Struct, frozen=True):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from ...core.messages import Message
 from ...core.stamps import Origin, Usage
@@ -72,7 +72,7 @@ def _read(source: Source) -> Recording:
 
 def _sub_agent_files(source: Source, name: str) -> list[Path]:
     """Return the files of sub-agents, which are in a folder named like the session."""
-    if not name or "/" in name or "\0" in name:
+    if name in ("", ".", "..") or "/" in name or "\0" in name:  # The folder of other sessions holds no sub-agents.
         return []
     try:
         files = sorted((Path(source.path).parent / name).glob("*.jsonl"))
@@ -119,8 +119,6 @@ class _Chat:
 
     def _record(self, number: int, value: Any, what: str = "") -> _Record | None:
         with self._source.guard(number, what):
-            from msgspec import convert
-
             return convert(value, _Record)
         return None
 
