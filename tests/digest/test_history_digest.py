@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from foveate import assistant, system, tool_result, user
 from foveate.core.messages import Message, ToolCall
 from foveate.digest.history import digest_messages, holding_statements
+from foveate.digest.history.claims import Claim, inherit, sets_item
+from foveate.digest.history.signs import Sign
 from foveate.digest.history.statements import cut_at_clause, split_statements
+from foveate.digest.history.terms import terms_of
 
 CHATTER = [
     one
@@ -99,6 +102,15 @@ def test_a_correction_without_a_topic_leaves_questions(question: str):
     )
     assert question in text
     assert "5433" in text
+
+
+def test_a_pronoun_gives_a_value_to_the_key_of_its_sentence():
+    """The terms of the sentence before have no words around them in the sentence of the pronoun."""
+    sentence = "It is a Git remote helper now."
+    terms = inherit(terms_of("The design is not the remote command."), terms_of(sentence))
+    key = terms_of("remote").all
+    item = Claim(0, "remote: Invalid", terms_of("remote: Invalid"), 0, key=key)
+    assert sets_item(item, Claim(1, sentence, terms, Sign.UPDATE))
 
 
 def test_a_model_does_not_correct_a_rule_of_the_user():

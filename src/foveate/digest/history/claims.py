@@ -89,13 +89,18 @@ def claims_of(index: int, statement: Statement) -> list[Claim]:
     ]
 
 
+def _link(terms: Terms, term: str) -> str:
+    """Return what stands before a term; "" for nothing, and for a term that completes the sentence from another."""
+    return terms.links.get(term, ("", ""))[1]
+
+
 def sets_item(item: Claim, claim: Claim) -> bool:
     """Return whether a sentence gives another value for the key of an item."""
     terms = claim.terms
     if not item.key <= terms.all:
         return False
     new = {one for one in terms.places if one not in item.terms.all}
-    given = {one for one in new if one in terms.assigned or one in terms.linked or terms.links[one][1] in ("to", "=")}
+    given = {one for one in new if one in terms.assigned or one in terms.linked or _link(terms, one) in ("to", "=")}
     is_change = claim.signs & (Sign.CHANGE | Sign.UPDATE) or any(one in terms.assigned for one in given)
     return bool(given and is_change)
 
