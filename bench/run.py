@@ -119,6 +119,13 @@ def turn(folder: Path, quick: bool) -> Iterator[Figure]:
         yield Figure("turn, 10,000 live, memory, p50", percentile(take_turns(chat, count), 0.5), "ms")
 
 
+def growing(folder: Path, quick: bool) -> Iterator[Figure]:
+    """Turns of the default policy while a conversation grows, by phase (`growing.py`)."""
+    from growing import figures
+
+    yield from starmap(Figure, figures(folder, quick))
+
+
 def append(folder: Path, quick: bool) -> Iterator[Figure]:
     """Appends of one message in a transaction, compared with the bare INSERT of its JSON."""
     source = list(islice(messages(), 300 if quick else 1_500))
@@ -328,6 +335,7 @@ def proxy_peers(folder: Path, quick: bool) -> Iterator[Figure]:
 
 EVERY = (
     turn,
+    growing,
     append,
     search,
     digesting,
