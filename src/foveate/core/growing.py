@@ -19,6 +19,8 @@ _SPREAD = 4
 """How much farther apart older marks are. An edit costs the entries after it, and at most this many times their
 number before it.
 """
+_MARKED_MAX = 20_000
+"""Entries of the longest view that has marks. Each mark takes memory in proportion to its place."""
 _FACTS_MAX = 32
 """Facts that are kept for a conversation."""
 
@@ -61,9 +63,13 @@ class Marks:
         self._known: dict[object, _Known] = {}
         self._past: Marks | None = None
 
-    @property
-    def past(self) -> Marks:
-        """The facts about views of earlier calls, for a policy that looks back. They have other entries."""
+    def past(self, size: int) -> Marks:
+        """Return the facts about views of earlier calls, for a policy that looks back. They have other entries.
+
+        Those of a huge view are not kept: they would take much memory. `size`: number of its entries.
+        """
+        if size > _MARKED_MAX:
+            return Marks()
         if self._past is None:
             self._past = Marks()
         return self._past
@@ -201,10 +207,10 @@ def _size(mark: _Mark) -> int:
 
 
 def _places(size: int) -> set[int]:
-    """Return the places of marks in a view of so many entries: the newest two of each distance."""
+    """Return the places of marks in a view of so many entries: the newest two of each distance, none in a huge view."""
     places: set[int] = set()
     step = _STEP
-    while step < size:
+    while step < size <= _MARKED_MAX:
         newest = (size - 1) // step * step
         places |= {newest, newest - step}
         step *= _SPREAD
