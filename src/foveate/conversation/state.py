@@ -51,6 +51,8 @@ _CLOSING_INTERVAL = 64
 """Messages and edits after which closing saves a snapshot, at least."""
 _CLOSING_SHARE = 8
 """Closing saves a snapshot if this part of the view is new, so that a save costs a fixed time for each new message."""
+_SAVED_MAX = 20_000
+"""Messages of the longest view that is saved. A longer one fits no window, so the next plan changes it."""
 _LONG_GAP = 4_096
 """Messages since a snapshot above which they are read in pieces."""
 
@@ -555,5 +557,5 @@ class State:
         self._saved = snapshot.position + snapshot.number
 
     def _save(self, store: Database, snapshot: Snapshot, shown: Projection | None) -> None:
-        view = self._encoded_view(shown) if shown is not None else ()
+        view = self._encoded_view(shown) if shown is not None and len(shown) <= _SAVED_MAX else ()
         store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode(), view)

@@ -135,9 +135,9 @@ class _Names:
 
     def __init__(self) -> None:
         self._all: set[str] = set()
-        self._further: list[frozenset[str]] = []
+        self._further: list[tuple[str, ...]] = []
 
-    def add(self, names: frozenset[str]) -> None:
+    def add(self, names: tuple[str, ...]) -> None:
         """Add the new names of a fold."""
         self._further.append(names)
 
@@ -158,18 +158,18 @@ class _Memo:
 
     def fold(
         self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...], named: _Names
-    ) -> tuple[int, str, frozenset[str]]:
+    ) -> tuple[int, str, tuple[str, ...]]:
         """Return the node of a fold, its text ("" if it saves too little), and the names up to its end that are new.
 
         `node`: of the fold before; `between`: the entries since then; `named`: the names up to that fold.
         """
 
-        def make() -> tuple[int, str, frozenset[str]]:
+        def make() -> tuple[int, str, tuple[str, ...]]:
             known = named.all()
             further = frozenset[str]().union(*(names_of(entry.message.text) for entry in between))
             steps, names = fold_steps(entries, known, further)
             self._newest += 1
-            return self._newest, self._write(entries, steps), names - known
+            return self._newest, self._write(entries, steps), tuple(names - known)  # A set takes four times the memory.
 
         return newest_forms(entries[-1], self, (node, between, entries[:-1]), make)
 

@@ -41,7 +41,9 @@ class Steps:
         self._focus = focus
         self._calls = {call.call_id: call for message in messages for call in message.calls if call.call_id}
         self._names = [distinct_names(message.text) for message in messages]
-        self._argument_names = [[distinct_names(argument_text(call)) for call in message.calls] for message in messages]
+        self._argument_names = [
+            tuple([distinct_names(argument_text(call)) for call in message.calls]) for message in messages
+        ]
         self._tool = [message.role == "tool" for message in messages]
         self._used = self._count_uses()
         self._done: dict[str, dict[str, tuple[float, int]]] = {}
