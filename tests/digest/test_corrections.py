@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foveate import assistant, tool_result, user
 from foveate.core.messages import Message, ToolCall
 from foveate.digest.history import digest_messages
+from foveate.digest.history.signs import words
 
 
 class Case(NamedTuple):
@@ -107,3 +110,29 @@ def test_a_second_round_keeps_what_the_first_resolved():
         text = digest_of(case)
         if not faults_of(case, text):
             assert faults_of(case, digest_messages([user("Thanks a lot!")], 2_000, previous=text)) == []
+
+
+SAID = st.lists(st.sampled_from([message for case in CASES for message in case.messages if message.role != "tool"]),
+                min_size=1, max_size=24)  # fmt: skip
+OURS = words("""
+    goal rules decisions values open asked by the user done errors files and identifiers said last names replaced no
+    longer still referred to messages
+""")
+"""Words of headings and marks."""
+
+
+@settings(deadline=None, max_examples=60)
+@given(said=SAID, room=st.integers(60, 3_000))
+def test_a_digest_fits_invents_nothing_and_is_always_the_same(said: list[Message], room: int):
+    text = digest_messages(said, room)
+    assert len(text) <= room
+    assert digest_messages(said, room) == text
+    known = {word for message in said for word in re.findall(r"\w+", (message.text + str(message.calls)).casefold())}
+    assert set(re.findall(r"\w+", text.casefold().replace("…", " "))) <= known | OURS
+
+
+@settings(deadline=None, max_examples=60)
+@given(said=SAID, room=st.integers(400, 3_000))
+def test_a_digest_that_is_carried_on_alone_stays_as_it_is(said: list[Message], room: int):
+    once = digest_messages([], room, previous=digest_messages(said, room))
+    assert digest_messages([], room, previous=once) == once

@@ -198,3 +198,12 @@ def test_the_time_grows_with_the_length_alone():
             digest_messages([user("Go."), user(hostile * times), assistant(hostile * times)], 2_000)
             costs.append(time.process_time() - begun)
         assert costs[1] < 16 * costs[0] + 0.5, hostile
+
+
+def test_a_word_alone_takes_no_room():
+    text = digest_messages(
+        [user("Mend the login."), assistant("Done. Fixed. I changed src/login.py."), user("Great.")], 900
+    )
+    assert "- Done." not in text
+    assert "- Fixed." not in text
+    assert "src/login.py" in text

@@ -341,7 +341,7 @@ class _Reader:
     def select(self, room: int) -> Selection:
         """Return the lines for a room of `room` characters, in which names have their share."""
         selection = Selection(room)
-        statements = [one for one in self.statements if one.speaker != "tool"]
+        statements = [one for one in self.statements if one.speaker != "tool" and not _is_exclamation(one)]
         lines = [self._line(statement) for statement in statements]
         vital = [line for line, one in zip(lines, statements, strict=True) if self._is_vital(one)]
         selection.add(vital, int(room * _VITAL))
@@ -423,6 +423,12 @@ def _last_question(text: str) -> str:
     statements = split_statements(text) if text.rstrip().endswith(("?", "？")) else []
     last = split_sentences(statements[-1])[-1] if statements else ""
     return last if len(last) <= _QUESTION and _ASKS_FOR_VALUE.search(last) else ""
+
+
+def _is_exclamation(statement: Statement) -> bool:
+    """Return whether a statement is a word alone, such as `Done.`, without any name or number."""
+    is_plain = not statement.signs & (Sign.SPECIFIC | Sign.BINDING | Sign.CHANGE | Sign.NEGATION)
+    return is_plain and statement.text.isascii() and " " not in statement.text
 
 
 def _is_answer(text: str) -> bool:
