@@ -27,6 +27,7 @@ __all__ = [
     "is_quantity",
     "meant_value",
     "sets_item",
+    "shares_lead_in",
 ]
 
 REPLACED_BY = " (replaced by: "
@@ -92,6 +93,12 @@ def claims_of(index: int, statement: Statement) -> list[Claim]:
 def _link(terms: Terms, term: str) -> str:
     """Return what stands before a term; "" for nothing, and for a term that completes the sentence from another."""
     return terms.links.get(term, ("", ""))[1]
+
+
+def shares_lead_in(one: str, other: str) -> bool:
+    """Return whether two sentences are items below the same line, and not values of the same label."""
+    before, colon, rest = one.partition(": ")
+    return bool(colon) and other.startswith(f"{before}: ") and rest.count(" ") > 2 and other.count(" ", len(before)) > 3
 
 
 def sets_item(item: Claim, claim: Claim) -> bool:

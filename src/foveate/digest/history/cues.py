@@ -107,8 +107,7 @@ _SHORT = re.compile(
         (?:no|nope|nah|wait|sorry|oops|actually|correction|rather|instead|pardon|nein|doch|moment|halt|quatsch|besser
         lieber|ähm|non|plutôt|en fait|mieux|perdón|mejor|espera|não|melhor|desculpa|anzi|meglio|scusa|нет|лучше|точнее
         извини|better|hang on|hold on|scratch that|my bad|my mistake|never ?mind|forget (?:that|it)|change of plan)\b
-        (?:make|let's make|let's say|call|set|put|change|move|push|bump|take|turn|raise|lower|switch|rename)
-        \ (?:it|that|this|them)\b
+        (?:make|let's make|let's say|call|set|put|change|move|push|bump|take|turn|rename) (?:it|that|this|them)\b
         (?:use|take|go for|go with|pick|choose|i meant|i mean|i want|let's (?:use|take|do|say))\b
         (?:nimm|mach|prends|mets|toma|pon|usa|use|prendi|metti|возьми)\b
         (?:it|that|they|es|das|il|ça|eso|isso)\b

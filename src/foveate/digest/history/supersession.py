@@ -29,6 +29,7 @@ from .claims import (
     is_quantity,
     meant_value,
     sets_item,
+    shares_lead_in,
 )
 from .contrasts import Contrast, completed, contrast
 from .cues import (
@@ -67,6 +68,10 @@ _SCORE = 0.22
 """Share of the topic that a correction and what it corrects have in common, at least."""
 _WEAK_SCORE = 0.45
 """The same for a sentence that only says `now` or `new`."""
+_FEW_TERMS = 7
+"""Terms of a statement that may be about what a single one of them says."""
+_SHORT_MESSAGE = 40
+"""Different terms of a message whose clauses speak of one thing."""
 _PLAIN_SCORE = 0.7
 """The same for a sentence that announces no change."""
 _FLIP_SCORE = 0.45
@@ -143,7 +148,7 @@ class _Search:
             older = self._older(claim)
             self._update_items([old for old in older if old.key], claim)
             if not is_chatter:
-                self._revise(claim, [old for old in older if not old.key])
+                self._revise(claim, [old for old in older if not (old.key or shares_lead_in(old.text, claim.text))])
         self.claims += claims
         for number, claim in enumerate(claims, begun):
             for term in claim.terms.places:
@@ -186,9 +191,9 @@ class _Search:
 
     def _may_replace(self, new: Claim, old: Claim) -> bool:
         """Return whether the speaker of one statement may correct the other: a model corrects no rule of a user."""
-        if old.signs & Sign.QUESTION:
-            return False
         later, earlier = self.statements[new.owner], self.statements[old.owner]
+        if old.signs & Sign.QUESTION or not (later.turn or earlier.turn):
+            return False  # The summary before has settled its own statements.
         return later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
 
     def _revise(self, claim: Claim, older: Sequence[Claim]) -> None:
@@ -218,6 +223,8 @@ class _Search:
     def _settles(self, guess: Terms, new: Terms) -> bool:
         """Return whether a sentence says for sure what another one guesses."""
         difference = contrast(guess, new)
+        if difference.is_apart or len(difference.common) < min(2, len(guess.topic)):
+            return False
         return gives_other_value(guess, new) and self._share(guess, new, difference) >= _GUESS_SCORE
 
     def _replace_best(self, claim: Claim, older: Sequence[Claim]) -> bool:
@@ -240,6 +247,8 @@ class _Search:
         difference = contrast(old.terms, new)
         if not difference.common or difference.is_apart:
             return 0.0
+        if len(difference.common) == 1 and max(len(old.terms.all), len(new.all)) > _FEW_TERMS:
+            return 0.0  # A word in common among many.
         is_denied = old.denies != claim.denies
         if not difference.old and not difference.gone and not is_denied:
             return 0.0  # It says the same again.
@@ -252,8 +261,9 @@ class _Search:
         share = self._share(old.terms, new, difference)
         if is_denied and difference.old and not is_dismissed:
             return 0.0  # "A is stable." and "B is no longer stable."
+        is_long = max(len(old.terms.all), len(new.all)) > 2 * _FEW_TERMS
         if is_dismissed or (is_strong and difference.old):
-            return share if share >= _SCORE else 0.0
+            return share if share >= (_WEAK_SCORE if is_long else _SCORE) else 0.0
         if is_strong and new is claim.terms:
             return share if share >= (_SCORE if is_denied else _WEAK_SCORE) else 0.0
         if not (difference.common - old.terms.values):
@@ -286,6 +296,8 @@ class _Search:
     def _is_dismissed(self, old: Claim, claim: Claim, difference: Contrast) -> bool:
         """Return whether the message of a newer sentence speaks of the older value in another clause."""
         later, earlier = self.statements[claim.owner], self.statements[old.owner]
+        if len(self.said[later.turn]) > _SHORT_MESSAGE:
+            return False
         if not later.turn or later.turn == earlier.turn or not difference.come | {difference.new} - {""}:
             return False
         said = self.said[later.turn]
