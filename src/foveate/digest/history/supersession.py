@@ -223,7 +223,7 @@ class _Search:
     def _settles(self, guess: Terms, new: Terms) -> bool:
         """Return whether a sentence says for sure what another one guesses."""
         difference = contrast(guess, new)
-        if difference.is_apart or len(difference.common) < min(2, len(guess.topic)):
+        if difference.is_apart:
             return False
         return gives_other_value(guess, new) and self._share(guess, new, difference) >= _GUESS_SCORE
 
