@@ -50,6 +50,8 @@ def to_langchain(message: Message, own: BaseMessage | None = None) -> BaseMessag
     if isinstance(shown, AIMessage):  # The calls that some providers also have in `additional_kwargs` are the old ones.
         others = {key: value for key, value in own.additional_kwargs.items() if key not in _RAW_CALLS}
         changes |= {"tool_calls": shown.tool_calls, "additional_kwargs": others}
+    if isinstance(shown, ToolMessage):  # The view may rename a call.
+        changes["tool_call_id"] = shown.tool_call_id
     return own.model_copy(update=changes)
 
 

@@ -137,7 +137,7 @@ def request_part(message: Message, own: Any = None) -> Any:
         if isinstance(content, list) and all(isinstance(piece, str) for piece in content):
             content = "\n".join(content)  # A list of texts would become JSON.
         if isinstance(own, ToolReturnPart):
-            return replace(own, content=content)
+            return replace(own, content=content, tool_call_id=result.call_id)  # The view may rename a call.
         outcome: Any = "failed" if result.state == "error" else "success"
         return ToolReturnPart(result.name or "tool", content, tool_call_id=result.call_id, outcome=outcome)
     if message.role == "system":

@@ -5,6 +5,7 @@ Source: the reference of the Responses API and its streaming events, November 20
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,10 +18,14 @@ __all__ = ["response_deltas", "response_events", "response_of"]
 
 ENCRYPTED = "gAAAA-"
 """Prefix of the encrypted content of reasoning that is made here."""
+_OWN_ID = re.compile(r"(?:msg|rs|fc)_(\d{4})_")
 
 
 def response_of(reply: Message, number: int, billed: Billed, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a response. Its items have ids, and its reasoning an encrypted content."""
+    """Return a response. Its items have ids that no item of the request has, and its reasoning an encrypted content."""
+    given = request.get("input")
+    ids = [str(item.get("id")) for item in given if isinstance(item, Mapping)] if isinstance(given, list) else []
+    number = max([number, *[int(found[1]) + 1 for found in map(_OWN_ID.match, ids) if found]])
     output: list[dict[str, Any]] = []
     for part in reply.parts:
         id = f"{number:04}_{len(output)}"
