@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 RUN = Path(__file__).resolve().parent.parent / "bench" / "run.py"
-FIRST = ("turn", "append", "search", "digesting", "prompt", "importing")
+FIRST = ("turn", "growing", "append", "search", "digesting", "prompt", "importing")
 LATER = ("long", "sizes", "databases", "many", "archives", "depth", "proxy", "inspector", "retention")
 NAMES = (*FIRST, *LATER, "proxy_load", "proxy_pace", "proxy_peers")
 

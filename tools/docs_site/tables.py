@@ -46,7 +46,7 @@ def commands() -> str:
 
 
 def _anchor(title: str) -> str:
-    return title.replace(" ", "-")
+    return re.sub("-+", "-", title.replace(" ", "-"))
 
 
 def presets() -> str:
