@@ -36,11 +36,12 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 $(VENV)/.small: pyproject.toml
-	@PYTHON="$(PYTHON)" sh tools/make_venv.sh "$(VENV)" ".[cli,build]"
+	@PYTHON="$(PYTHON)" sh tools/make_venv.sh "$(VENV)" ".[cli,prices,build]"
 	@touch $@
 
 demo: $(SMALL)
-	$(BIN)/python -m foveate replay examples/data/demo.jsonl --compare none,keep-last-5,prune,balanced --html $(REPORT)
+	$(BIN)/python -m foveate replay examples/data/demo.jsonl --model claude-haiku-4-5 --window 64000 \
+	  --compare off,keep-last-5,prune,balanced --html $(REPORT)
 
 test: $(READY)
 	$(PYTEST) -m "not slow"

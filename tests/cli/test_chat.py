@@ -91,6 +91,18 @@ def test_tour_overflows_the_window_and_prints_receipts(chat, tmp_path):
         assert talk.journal.verify() == []
 
 
+def test_chat_says_once_when_the_history_outgrows_the_window(chat):
+    lines = chat("tour", "find chapter 3", limit_turns=30).splitlines()
+    (said,) = [line for line in lines if line.startswith("  = The whole conversation has ")]
+    assert said.endswith("A provider would refuse to read all of it. The next request has " + said.split()[-1])
+    assert "  = " not in chat("find chapter 3")  # Opened again.
+
+
+def test_chat_without_a_policy_ends_at_the_window(chat):
+    out = chat("tour", name="wall", policy="off", code=1)
+    assert "prompt is too long" in out or out == ""
+
+
 def test_chat_reopens_a_conversation_with_its_last_model(chat):
     chat("remember: the port is 8080")
     out = chat("what did I say about the port", model="")

@@ -26,10 +26,38 @@ def test_replay_prints_table_chart_and_sentences(run, recording):
     assert lines[3].split()[0:4] == ["none", "100", "%", "100"]
     assert lines[4].split()[0] == "keep-last-1"
     assert "Tokens per call" in out
-    assert lines[-2] == (
+    assert lines[-2:] == [
+        "`keep-last-1` costs least: 82 % of the cost of sending everything, 82 % counting what must be fetched back.",
+        "Every view is legal, and no message is lost.",
+    ]
+
+
+def test_single_policy_has_its_own_sentence(run, recording):
+    _, out, _ = run("replay", recording, "--policy", "none")
+    assert out.splitlines()[-1] == (
         "`none`: 100 % of the cost of sending everything, 100 % counting what must be fetched back; 0 illegal views."
     )
-    assert lines[-1].startswith("`keep-last-1`: ")
+
+
+def test_replay_shows_where_everything_outgrows_the_window(run, recording):
+    _, out, _ = run("replay", recording, "--compare", "off,keep-last-1", "--window", "1000")
+    assert "Sending everything outgrows the window of 1\u202f000 tokens at call " in out
+    assert "`keep-last-1` sends " in out
+    assert " window\n" in out  # The line of the chart.
+    assert "calls over the budget" in out
+    _, out, _ = run("replay", recording, "--compare", "off,keep-last-1", "--window", "200000")
+    assert "outgrows" not in out
+    assert " window\n" not in out
+
+
+def test_model_chooses_window_provider_and_prices(run, recording):
+    _, out, _ = run("replay", recording, "--model", "gpt-5-mini", "--json")
+    row = json.loads(out)
+    assert (row["model"], row["window"], row["provider"]) == ("gpt-5-mini", 272_000, "openai")
+    assert row["money"] > 0
+    _, out, _ = run("replay", recording, "--model", "claude-haiku-4-5", "--window", "9000", "--json")
+    row = json.loads(out)
+    assert (row["window"], row["provider"]) == (9_000, "anthropic")
 
 
 def test_the_table_explains_its_figures(run, recording):

@@ -5,7 +5,17 @@ from __future__ import annotations
 from msgspec.structs import replace
 from replay_samples import sample
 
-from foveate.replay.report import closing_sentence, group_by_transcript, idle_sentence, is_sound, notes_of_rows, table
+from foveate.replay.report import (
+    closing_sentence,
+    comparison_sentence,
+    group_by_transcript,
+    idle_sentence,
+    is_sound,
+    notes_of_rows,
+    table,
+    window_sentence,
+)
+from foveate.replay.result import EditFigures
 
 
 def row(**changes):
@@ -22,6 +32,50 @@ def test_closing_sentence_names_the_policy():
 def test_closing_sentence_names_failures():
     said = closing_sentence(row(cost_ratio=0.5, cost_all_in=0.6, illegal_views=1, lost_messages=2, over_budget=3))
     assert said.endswith("; 1 illegal view, 2 lost messages, 3 calls over the budget.")
+
+
+def test_comparison_names_the_cheapest_policy_and_its_money():
+    dear, cheap = row(cost_all_in=0.9), row(policy="balanced", cost_ratio=0.5, cost_all_in=0.6)
+    assert comparison_sentence([dear, cheap]) == (
+        "`balanced` costs least: 50 % of the cost of sending everything, 60 % counting what must be fetched back."
+    )
+    priced = replace(cheap, money=0.471, money_unmanaged=1.43)
+    assert "sending everything ($0.471 of $1.43), 60 %" in comparison_sentence([dear, priced])
+    assert comparison_sentence([dear]) == ""
+
+
+def outgrown(name="a", window=500, whole=(400, 501, 900), edits=()):
+    """Return the replays of a recording whose whole history has these tokens at each call."""
+    return [
+        replace(
+            replay,
+            row=replace(replay.row, calls=len(whole), window=window, cost_all_in=0.9 - place / 10),
+            calls=tuple(
+                replace(call, tokens=tokens if not place else 300, tokens_unmanaged=tokens)
+                for call, tokens in zip(replay.calls, whole, strict=True)
+            ),
+            edits=tuple(edits),
+        )
+        for place, replay in enumerate(sample(name, calls=len(whole), policies=("off", "prune")))
+    ]
+
+
+def test_window_sentence_names_the_call_and_the_edit_before_it():
+    edit = EditFigures(2, 3, 501, 300, 1, "prune")
+    assert window_sentence(outgrown(edits=[edit, replace(edit, turn=3)])) == (
+        "Sending everything outgrows the window of 500 tokens at call 2 of 3: the provider refuses that request, and "
+        "an agent without management ends there. `prune` sends 300 tokens at that call: before call 2, prune reduced "
+        "the view from 501 to 300 tokens."
+    )
+    assert window_sentence(outgrown()).endswith("`prune` sends 300 tokens at that call.")
+    assert window_sentence(outgrown()[:1]).endswith("an agent without management ends there.")
+
+
+def test_window_sentence_counts_several_recordings():
+    assert window_sentence(outgrown(window=900)) == ""
+    assert window_sentence([*outgrown("a"), *outgrown("b", window=900)]) == (
+        "1 of 2 recordings outgrow the window if everything is sent."
+    )
 
 
 def test_policy_that_never_acted_says_when_it_acts():

@@ -1,6 +1,6 @@
 """Tables, charts and sentences on standard output, and progress on standard error.
 
-Output has colours only on a terminal, without NO_COLOR. A table that is wider than the terminal continues below itself.
+Output has colours only on a terminal, without NO_COLOR. Lines wrap at words.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ..replay.numbers import UNKNOWN
 from .chart import Line, draw
+from .tables import table_lines
 from .text import printable
 from .wrapping import Wrapper, output_width
 
@@ -61,15 +62,9 @@ def heading(text: str, note: str = "") -> None:
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
     """Print a table: the first `left` columns aligned to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    for columns in _blocks(widths, left, output_width() or 10**6):
-        for number, row in enumerate([titles, *rows]):
-            cells = [
-                row[column].ljust(widths[column]) if column < left else row[column].rjust(widths[column])
-                for column in columns
-            ]
-            say("  ".join(cells).rstrip(), "" if number else "bold")
-        say()
+    for line, is_title in table_lines(titles, rows, left=left, room=output_width()):
+        say(line, "bold" if is_title else "")
+    say()
 
 
 def print_chart(title: str, lines: Sequence[Line]) -> None:
@@ -169,18 +164,6 @@ def encodable(text: str) -> str:
 def _is_ascii() -> bool:
     """Return whether standard output cannot encode Unicode."""
     return "utf" not in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
-
-
-def _blocks(widths: Sequence[int], left: int, room: int) -> list[list[int]]:
-    """Split a table's columns into blocks that fit `room`; each block begins with the left columns."""
-    fixed = list(range(left))
-    blocks, block = [], list(fixed)
-    for column in range(left, len(widths)):
-        if len(block) > left and sum(widths[c] + 2 for c in [*block, column]) - 2 > room:
-            blocks.append(block)
-            block = list(fixed)
-        block.append(column)
-    return [*blocks, block]
 
 
 def _put(pieces: Sequence[tuple[str, str]]) -> None:

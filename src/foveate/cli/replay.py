@@ -36,6 +36,7 @@ def replay(
     window: int | None = None,
     provider: Provider | None = None,
     prices: str | None = None,
+    model: str | None = None,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     wide: bool = False,
     html: Path | None = None,
@@ -78,6 +79,8 @@ def replay(
     prices
         Prices of reading and writing a cached token, relative to plain input, such as 0.1,1.25 (default: those of the
         recording's model, else of Anthropic).
+    model
+        Use the window, the provider and the prices of this model (default: the recorded one).
     as_json
         Print JSON Lines: one object for each transcript and policy, or for each session without a file.
     wide
@@ -110,6 +113,7 @@ def replay(
             window=window,
             provider=provider,
             prices=billed,
+            model=model,
             store=url or "memory:",
             format=reader,
             lenient=lenient,
@@ -207,14 +211,17 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, r
         LEGEND,
         client_sentence,
         closing_sentence,
+        comparison_sentence,
         group_by_transcript,
         idle_sentence,
+        is_sound,
         loss_sentence,
         month_sentence,
         notes_of_rows,
         outcome_sentence,
         table,
         transcript_table,
+        window_sentence,
     )
     from .chart import Line
     from .output import heading, print_chart, print_table, say
@@ -240,16 +247,25 @@ def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool, r
     largest = max(transcripts, key=lambda group: group[0].row.input_tokens)
     title = f" of {largest[0].row.transcript}, the largest" if len(transcripts) > 1 else ""
     lines = [Line(run.row.policy, [call.tokens for call in run.calls]) for run in largest]
+    window = largest[0].row.window
+    if any(max(line.values, default=0) > window for line in lines):
+        lines.append(Line("window", [window] * len(largest[0].calls)))
     print_chart(f"Tokens per call{title}", lines)
     if apart := notes_of_rows(group[0].row for group in transcripts):
         say(apart)
     for text in [f"{run.row.transcript}, {run.row.policy}, {text}" for run in replayed for text in run.refusals][:10]:
         say(f"Refused: {text}")
+    for sentence in filter(None, (window_sentence(replayed), comparison_sentence(totals))):
+        say(sentence)
     for row in totals:
         rows = [run.row for run in replayed if run.row.policy == row.policy]
-        sentences = (idle_sentence(row), loss_sentence(row), closing_sentence(row), outcome_sentence(rows))
+        says_more = len(totals) == 1 or not is_sound([row]) or bool(row.over_budget)  # Else the table says it.
+        closing = closing_sentence(row) if says_more else ""
+        sentences = (idle_sentence(row), loss_sentence(row), closing, outcome_sentence(rows))
         for sentence in filter(None, (*sentences, client_sentence(row), month_sentence(row))):
             say(sentence)
+    if len(totals) > 1 and is_sound(totals):
+        say("Every view is legal, and no message is lost.")
     if report:
         say(f"The report is in {report}.")
 

@@ -14,7 +14,8 @@ from rich.cells import cell_len
 
 __all__ = ["Wrapper", "output_width"]
 
-_TOKENS = re.compile(r"\n|[^\S\n]+|\S+")
+_TOKENS = re.compile(r"\n|(?:(?![\n\xa0\u202f])\s)+|(?:\S|[\xa0\u202f]| (?=%))+")
+"""Ends of lines, spaces, and words. No line ends at a no-break space, or between a figure and its percent sign."""
 _LEAST = 20
 """Columns. Text in a narrower output is not wrapped."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.profiles import window_of
 from ..core.view import Prices
@@ -65,6 +66,7 @@ def replay_files(
     window: int | None = 200_000,
     provider: str | None = "openai",
     prices: Prices | None = DEFAULT_PRICES,
+    model: str | None = None,
     check: Check | None = None,
     store: str = "memory:",
     format: str | None = None,
@@ -76,7 +78,8 @@ def replay_files(
 ) -> Corpus:
     """Replay every conversation of every file under every policy.
 
-    `window`, `provider` and `prices`: None for those of each recording's model (see `settings_of_recording`).
+    `window`, `provider` and `prices`: None for those of each recording's model (see `settings_of_recording`). `model`:
+    use this one instead of the recorded ones.
     `jobs` is the number of processes: by default one for each processor, but only one for a single file or if all write
     to one store. `engine`: `ray` runs the work on a Ray cluster instead; it has no store but `memory:`. With several
     processes, `check` and policies that are callables must be importable functions. `format` and `lenient` go to the
@@ -93,7 +96,7 @@ def replay_files(
         "views": views and len(files) == 1,  # One file with several conversations has too many views.
     }
     tasks = [
-        _Task(file, label, tuple(policies), format, lenient, settings)
+        _Task(file, label, tuple(policies), format, lenient, model, settings)
         for file, label in zip(files, _labels(files), strict=True)
     ]
     if store != "memory:" and engine != "local":
@@ -229,6 +232,8 @@ class _Task(Struct, frozen=True):
     policies: tuple[PolicyLike, ...]
     format: str | None
     lenient: bool
+    model: str | None
+    """The model to bill in place of the recorded one."""
     settings: dict[str, Any]
 
 
@@ -252,7 +257,8 @@ def _work(task: _Task) -> _Outcome:
         return _Outcome((), (_failure(task.path, "", error),))
     replayed: list[ReplayResult] = []
     failures: list[Failure] = []
-    for number, recording in enumerate(recordings, 1):
+    for number, recorded in enumerate(recordings, 1):
+        recording = recorded if task.model is None else replace(recorded, model=task.model, provider="")
         label = task.label if len(recordings) == 1 else f"{task.label}#{number}"
         settings = {**task.settings, **_settings(recording, task.settings)}
         settings["views"] = settings["views"] and len(recordings) == 1

@@ -18,6 +18,7 @@ __all__ = [
     "LEGEND",
     "client_sentence",
     "closing_sentence",
+    "comparison_sentence",
     "group_by_transcript",
     "idle_sentence",
     "is_sound",
@@ -29,6 +30,7 @@ __all__ = [
     "outcome_sentence",
     "table",
     "transcript_table",
+    "window_sentence",
 ]
 
 
@@ -59,6 +61,52 @@ def closing_sentence(row: Row) -> str:
         f"`{row.policy}`: {percent(row.cost_ratio)} of the cost of sending everything, "
         f"{percent(row.cost_all_in)} counting what must be fetched back; {', '.join(ends)}."
     )
+
+
+def comparison_sentence(rows: Sequence[Row]) -> str:
+    """Return which of several policies costs least; "" for one policy, or without a model call."""
+    if len(rows) < 2 or not any(row.cost_unmanaged for row in rows):
+        return ""
+    best = min(rows, key=lambda row: row.cost_all_in)
+    money = f" ({dollars(best.money)} of {dollars(best.money_unmanaged)})" if best.money_unmanaged else ""
+    return (
+        f"`{best.policy}` costs least: {percent(best.cost_ratio)} of the cost of sending everything{money}, "
+        f"{percent(best.cost_all_in)} counting what must be fetched back."
+    )
+
+
+def window_sentence(replays: Iterable[ReplayResult]) -> str:
+    """Return where sending everything outgrows the window, and what the cheapest policy sends there; "" if nowhere.
+
+    For several recordings: how many of them outgrow it.
+    """
+    groups = list(group_by_transcript(replays))
+    outgrown = [(group, call) for group in groups if (call := _first_too_large(group[0])) is not None]
+    if not outgrown:
+        return ""
+    if len(groups) > 1:
+        return f"{count(len(outgrown))} of {count(len(groups))} recordings outgrow the window if everything is sent."
+    ((group, call),) = outgrown
+    row = group[0].row
+    wall = (
+        f"Sending everything outgrows the window of {count(row.window)} tokens at call {count(call + 1)} of "
+        f"{count(row.calls)}: the provider refuses that request, and an agent without management ends there."
+    )
+    best = min(group, key=lambda replay: replay.row.cost_all_in)
+    if best.calls[call].tokens > row.window:
+        return wall
+    there = f"`{best.row.policy}` sends {count(best.calls[call].tokens)} tokens at that call"
+    edit = next((edit for edit in reversed(best.edits) if edit.turn <= call + 1), None)
+    if edit is None:
+        return f"{wall} {there}."
+    change = f"{count(edit.tokens_before)} to {count(edit.tokens_after)} tokens"
+    return f"{wall} {there}: before call {count(edit.turn)}, {edit.policies} reduced the view from {change}."
+
+
+def _first_too_large(replay: ReplayResult) -> int | None:
+    """Return the index of the first call whose whole history is larger than the window."""
+    window = replay.row.window
+    return next((place for place, call in enumerate(replay.calls) if call.tokens_unmanaged > window), None)
 
 
 def idle_sentence(row: Row) -> str:

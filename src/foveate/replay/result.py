@@ -30,7 +30,7 @@ KIND_NAMES = {
     "system": "system prompt",
     "user": "user",
     "assistant": "assistant",
-    "summaries": "summaries",
+    "summaries": "folds and summaries",
     "placeholders": "placeholders",
     "results_shrunk": "tool results, shrunk",
     "results_full": "tool results, whole",
@@ -71,6 +71,8 @@ class CallFigures(Struct, frozen=True):
     """The number of things that the recorded call used and the view no longer shows."""
     cost_unmanaged: float = 0.0
     """The cost of the same call with the whole history. 0 on every call means unknown."""
+    tokens_unmanaged: int = 0
+    """Tokens of the same call with the whole history."""
 
 
 class EditFigures(Struct, frozen=True):

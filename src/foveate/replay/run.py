@@ -355,8 +355,8 @@ class _Run:
         """Return the figures of all messages added."""
         unmanaged_costs = self._unmanaged.costs(self._prices)
         calls = tuple(
-            msgspec.structs.replace(call, cost_unmanaged=cost)
-            for call, cost in zip(self._calls, unmanaged_costs, strict=True)
+            msgspec.structs.replace(call, cost_unmanaged=cost, tokens_unmanaged=tokens)
+            for call, cost, (tokens, _) in zip(self._calls, unmanaged_costs, self._unmanaged.requests, strict=True)
         )
         edits = tuple(edit_figures(self._chat.journal.receipts(), self._turns, self._positions))
         cost, whole = sum([call.cost for call in calls]), sum(unmanaged_costs)

@@ -7,9 +7,8 @@ conversations only.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from itertools import chain
 
 from msgspec import Struct
 
@@ -19,13 +18,17 @@ from ...core.stamps import is_interrupted
 from ...errors import BadInput
 from ...models import PROVIDERS
 from ..options import handle_of
+from ..tables import table_lines
 from ..text import beginning, brief, message_text, shortened
+from ..wrapping import output_width
 from .models import DEMO
 from .rendering import bill_table, kind_table, largest, saving_table
 from .session import ChatSession
 
 __all__ = ["COMMANDS", "Command", "complete_line", "run_command"]
 
+_MARGIN = "   "
+"""Before each line of a table."""
 _RECENT = 20
 """Messages that /history lists by default."""
 
@@ -171,7 +174,8 @@ def _cost(session: ChatSession, rest: str) -> str:
         note += " Dollars leave out the models without a price."
     if stopped := context.totals.calls_estimated:
         note += f" {stopped} call{'s' * (stopped != 1)} stopped before the end: their tokens are an estimate."
-    tables = (_table(bill_table(context), 1), _table(saving_table(context), 1))
+    bill = bill_table(context) or [()]
+    tables = (_table(bill[1:], 1, bill[0]), _table(saving_table(context), 1))
     return "\n".join([*filter(None, tables), note])
 
 
@@ -272,12 +276,8 @@ def _text(originals: Sequence[Message]) -> str:
     return shortened("\n".join(map(message_text, originals)), 8, 120).replace(", --full shows all", "")
 
 
-def _table(rows: Sequence[Sequence[str]], left: int) -> str:
+def _table(rows: Sequence[Sequence[str]], left: int, titles: Sequence[str] = ()) -> str:
     """Align rows in columns: the first `left` columns to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
-
-    def cells(row: Sequence[str]) -> Iterator[str]:
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            yield cell.ljust(width) if place < left else cell.rjust(width)
-
-    return "\n".join("  ".join(chain([" "], cells(row))).rstrip() for row in rows)
+    width = output_width()
+    lines = table_lines(titles, rows, left=left, room=None if width is None else width - len(_MARGIN))
+    return "\n".join(f"{_MARGIN}{line}" for line, _ in lines)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...agents.agent import ChatAgent
-from ...agents.events import ViewChanged
+from ...agents.events import ModelReplied, ViewChanged
 from ...agents.limits import Limits
 from ...agents.toolbox import stop_commands
 from ...agents.tools import Tool
@@ -72,6 +72,8 @@ class ChatSession:
         self._agent = self._open_agent(options, self._model)
         self._last_shown = self.chat._agent.head.number
         """Number of the newest edit on the screen."""
+        self._is_past_window = _exceeds_window(self.context())
+        """Whether the whole history is larger than the window, and the screen has shown it."""
         self.has_failed = False
         """Whether a call of the model failed."""
 
@@ -111,6 +113,8 @@ class ChatSession:
                     self._screen.show(event)
                     if isinstance(event, ViewChanged):
                         self._last_shown = max(self._last_shown, event.receipt.last)
+                    if isinstance(event, ViewChanged | ModelReplied):
+                        self._compare_with_window()
         except KeyboardInterrupt:
             stop_commands()
             if not self._is_interactive:
@@ -171,6 +175,18 @@ class ChatSession:
         if (close := getattr(self._model, "close", None)) is not None:
             close()
 
+    def _compare_with_window(self) -> None:
+        """Say so once, when the history becomes larger than the window and the view still fits."""
+        if self._is_past_window or not _exceeds_window(context := self.context()):
+            return
+        self._is_past_window = True
+        whole = context.tokens_whole + context.overhead
+        self.notify(
+            f"  = The whole conversation has {whole:,} tokens now, and the window {context.window:,}. A provider would "
+            f"refuse to read all of it. The next request has {context.tokens:,}.",
+            "yellow",
+        )
+
     def _unknown_calls(self) -> str:
         """Return the tools whose calls the newest run began and did not see end."""
         journal = self.chat.journal
@@ -193,6 +209,7 @@ class ChatSession:
         self.close()
         self._agent, self._model, self._options = agent, model, options
         self._last_shown = self.chat._agent.head.number
+        self._is_past_window = _exceeds_window(self.context())
 
     def _open_agent(self, options: ChatOptions, model: Model) -> ChatAgent:
         window: dict[str, Any] = {} if options.window is None else {"window": options.window}
@@ -235,6 +252,12 @@ class ChatSession:
 
 def _model_of(options: ChatOptions) -> Model:
     return open_chat_model(options.model, pace=options.pace, window=options.window)
+
+
+def _exceeds_window(context: Context) -> bool:
+    """Return whether the whole history is too large for the window, in which the view fits."""
+    window = context.window
+    return window is not None and context.tokens <= window < context.tokens_whole + context.overhead
 
 
 def _check_room(chat: Conversation, options: ChatOptions) -> None:

@@ -16,11 +16,13 @@ from ...replay.numbers import count, percent, plural
 from ...replay.report import (
     client_sentence,
     closing_sentence,
+    comparison_sentence,
     group_by_transcript,
     idle_sentence,
     loss_sentence,
     month_sentence,
     notes_of_rows,
+    window_sentence,
 )
 from ...replay.result import GROUPS, KIND_NAMES, TERMS, ReplayResult, Row, columns_for
 from .files import self_contained
@@ -55,7 +57,7 @@ def page(
     """
     transcripts = list(group_by_transcript(replays))
     summary = tuple(totals) if len(transcripts) != 1 else tuple(replay.row for replay in transcripts[0])
-    styles = {row.policy: _style(index, row) for index, row in enumerate(summary)}
+    styles = _styles(summary)
     many = len(transcripts) > 1
     largest = sorted(transcripts, key=lambda group: -group[0].row.input_tokens)[: DETAILS if many else 1]
     main = min(summary, key=lambda row: row.cost_all_in).policy if summary else ""
@@ -65,6 +67,8 @@ def page(
         css=("style.css", "content.css", "rows.css", "report.css") if viewer else ("style.css", "report.css"),
         js=("report.js", "viewer.js") if viewer else ("report.js",),
         viewer=viewer,
+        headline=_plain(comparison_sentence(summary)),
+        window=_plain(window_sentence(replays)),
         title=f"{count(len(transcripts))} transcripts" if many else summary[0].transcript if summary else "Nothing",
         facts=_facts([group[0].row for group in transcripts], prices),
         apart=notes_of_rows(group[0].row for group in transcripts),
@@ -92,9 +96,18 @@ def page(
     )
 
 
-def _style(index: int, row: Row) -> str:
-    """Return the class for a policy's colour; sending everything is grey."""
-    return "p-all" if _sends_everything(row) else f"p{index % 6}"
+_COLOURS = 6
+_COLOUR_OF = {"balanced": 2, "prune": 1, "coding": 0, "frugal": 3, "checkpoint": 4, "none": 5}
+"""Presets with a colour of their own, the same in every report."""
+
+
+def _styles(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the class for the colour of each policy; sending everything is grey."""
+    styles = {row.policy: "p-all" if _sends_everything(row) else "" for row in rows}
+    styles |= {name: f"p{_COLOUR_OF[name]}" for name in styles if not styles[name] and name in _COLOUR_OF}
+    free = [style for number in range(_COLOURS) if (style := f"p{number}") not in styles.values()] or ["p0"]
+    others = [name for name, style in styles.items() if not style]
+    return styles | {name: free[place % len(free)] for place, name in enumerate(others)}
 
 
 def _sends_everything(row: Row) -> bool:
@@ -103,6 +116,11 @@ def _sends_everything(row: Row) -> bool:
 
 def _percent(share: float | None) -> str:
     return percent(share).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _plain(sentence: str) -> str:
+    """Return a sentence without marks of code, and with percentages that do not break."""
+    return sentence.replace("`", "").replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _facts(rows: Sequence[Row], prices: tuple[float, float] | None) -> list[str]:
