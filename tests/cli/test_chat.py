@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -92,15 +93,23 @@ def test_tour_overflows_the_window_and_prints_receipts(chat, tmp_path):
 
 
 def test_chat_says_once_when_the_history_outgrows_the_window(chat):
-    lines = chat("tour", "find chapter 3", limit_turns=30).splitlines()
-    (said,) = [line for line in lines if line.startswith("  = The whole conversation has ")]
-    assert said.endswith("A provider would refuse to read all of it. The next request has " + said.split()[-1])
-    assert "  = " not in chat("find chapter 3")  # Opened again.
+    out = chat("tour", "find chapter 3", window=9_000)
+    (said,) = [line for line in out.splitlines() if line.startswith("  = ")]
+    figures = [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*\d", said)]
+    whole, window, sent = figures
+    assert sent < window == 9_000 < whole
+    assert "A provider would refuse to read all of it." in said
+    assert "  = " not in chat("find chapter 3", window=9_000)  # It was larger when the chat began.
 
 
-def test_chat_without_a_policy_ends_at_the_window(chat):
-    out = chat("tour", name="wall", policy="off", code=1)
-    assert "prompt is too long" in out or out == ""
+def test_chat_without_a_policy_ends_at_the_window(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("tour\n"))
+    options = ("--model", "demo", "--folder", folder, "--store", tmp_path / "a.db", "--window", "9000")
+    code, out, _ = run("chat", "wall", *options, "--policy", "off")
+    assert code == 1
+    assert "demo did not answer: prompt is too long: " in out
+    assert "foveate chat wall --policy balanced" in out
+    assert "  = " not in out  # Nothing makes room, so the provider itself says it.
 
 
 def test_chat_reopens_a_conversation_with_its_last_model(chat):

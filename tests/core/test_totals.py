@@ -56,7 +56,7 @@ def test_totals_without_events_are_zero():
     assert str(Totals()) == "\n".join(
         [
             "0 calls: 0 of 0 tokens sent, 0 saved",
-            "re-billed 0; expanded 0 (0 times); re-fetched 0 (0 times)",
+            "0 tokens sent again after edits",
         ]
     )
 
@@ -201,7 +201,7 @@ def test_summaries_are_counted_by_author():
     totals = tally.totals()
     assert (totals.summaries, totals.refused, totals.failed) == ({"": 1, "digest": 1, "model": 2}, {"model": 1}, 1)
     assert totals.summary_answers == 4
-    assert "summaries: unnamed 1, digest 1, model 2; refused: model 1; failed: 1" in str(totals)
+    assert "summaries: 1, digest 1, model 2; refused: model 1; failed 1" in str(totals)
 
 
 def test_usage_is_summed_and_unknown_values_stay_none():

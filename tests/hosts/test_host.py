@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,21 @@ def test_a_setting_that_is_missing_is_logged_without_a_traceback(caplog: pytest.
     (record,) = caplog.records
     assert "window" in record.message
     assert not record.exc_info
+
+
+def test_wrong_setting_is_a_warning_that_a_program_without_a_log_sees():
+    host = Host()
+    with pytest.warns(UserWarning, match="foveate changes nothing: .* Pass window=200_000"):
+        assert begin(host, [("user", "Hello.")], model="nobody-knows-me", format="openai") is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        begin(host, [("user", "Hello.")], model="nobody-knows-me", format="openai")  # Once only, and never an error.
+        begin(Host(), [("user", "Hello.")], model="nobody-knows-me", format="openai")
+
+
+def test_unknown_option_names_the_options():
+    with pytest.raises(BadSetting, match=r"There is no option max_tokens=\. .* model, window, policy, summarizer"):
+        Host(max_tokens=16_000)
 
 
 def test_an_error_with_another_cause_is_raised_again():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +311,12 @@ def test_a_request_that_cannot_have_a_view_is_sent_unchanged(
     warnings = [record.getMessage() for record in caplog.records if "are sent as they are" in record.getMessage()]
     assert len(warnings) == 1
     assert reason in warnings[0]
+
+
+def test_missing_http_library_names_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(foveate.errors.MissingExtra, match=r'httpx2.* needs: pip install "foveate\[openai\]"'):
+        http_client(window=16_000)
 
 
 def test_the_window_is_that_of_the_model_by_default(caplog: pytest.LogCaptureFixture):

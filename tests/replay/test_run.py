@@ -36,7 +36,7 @@ STUB = "[Omitted]"  # 3 + 4 = 7 tokens
 
 
 def without_times(calls) -> list[CallFigures]:
-    return [replace(one, milliseconds=0.0) for one in calls]
+    return [replace(one, milliseconds=0.0, tokens_unmanaged=0) for one in calls]
 
 
 def test_a_small_replay_has_every_figure():
@@ -54,6 +54,7 @@ def test_a_small_replay_has_every_figure():
             4, 9, tokens=247, cached=232, cost=146.0, cost_unmanaged=146.0, assistant=24, results_full=211, **figures
         ),
     ]
+    assert [call.tokens_unmanaged for call in replayed.calls] == [12, 122, 232, 247]
     row = asdict(replayed.row)
     assert row.pop("ms_per_turn_p99") >= row.pop("ms_per_turn_p50") > 0
     assert row == {
@@ -99,6 +100,7 @@ def test_hidden_content_is_missed_and_fetched_when_used():
     policy = filter_tool_results(keep=1, placeholder=STUB)
     replayed = replay(SMALL, policy=policy, prices=Prices(read=0.5, write=2.0))
     third, fourth = without_times(replayed.calls)[2:]
+    assert [call.tokens_unmanaged for call in replayed.calls] == [12, 122, 232, 247]
     figures = {"system": 6, "user": 6}
     # The first result became a stub of 7 tokens, so the cache holds only the 19 before it.
     assert third == CallFigures(

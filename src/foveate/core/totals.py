@@ -113,15 +113,21 @@ class Totals(Struct, frozen=True):
 
     def __str__(self) -> str:
         share = f" ({self.tokens_saved / self.tokens_whole:.0%})" if self.tokens_whole else ""
+        facts = [f"{self.tokens_rebilled:,} tokens sent again after edits"]
+        if self.expansions:
+            facts.append(f"{_many(self.expansions, 'expansion')}, {self.tokens_expanded:,} tokens")
+        if self.refetches:
+            facts.append(f"{_many(self.refetches, 'repeated tool call')}, {self.tokens_refetched:,} tokens")
         lines = [
             f"{self.calls:,} calls: {self.tokens_sent:,} of {self.tokens_whole:,} tokens sent, "
             f"{self.tokens_saved:,} saved{share}",
-            f"re-billed {self.tokens_rebilled:,}; expanded {self.tokens_expanded:,} ({self.expansions} times); "
-            f"re-fetched {self.tokens_refetched:,} ({self.refetches} times)",
+            "; ".join(facts),
         ]
         if self.summaries or self.refused or self.failed:
             accepted, refused = _counted(self.summaries), _counted(self.refused)
-            lines.append(f"summaries: {accepted or 'none'}; refused: {refused or 'none'}; failed: {self.failed}")
+            failed = f"failed {self.failed}" if self.failed else ""
+            rejected = f"refused: {refused}" if refused else ""
+            lines.append("summaries: " + "; ".join(filter(None, (accepted, rejected, failed))))
         if self.calls_billed:
             used = self.usage
             lines.append(
@@ -356,4 +362,9 @@ def _is_whole(id: str, entries: Iterable[Entry]) -> bool:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{who or 'unnamed'} {count}" for who, count in sorted(counts.items()))
+    """Return counts by author; a count without an author goes first, and has no name."""
+    return ", ".join(f"{who} {count}" if who else f"{count}" for who, count in sorted(counts.items()))
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

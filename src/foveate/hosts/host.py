@@ -7,17 +7,19 @@ made; the framework then sends its own list.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from ..core.conversation_names import child_name
 from ..core.stamps import Usage
-from ..errors import FoveateError
+from ..errors import BadSetting, FoveateError
 from ..expand.tool import expand_tool
 from ..open import open_store
 from ..open.pool import Conversations
@@ -60,6 +62,10 @@ class Host:
         """`options`: those of `Conversations`, without `format`. The store is opened at once. Raises BadSetting."""
         self.offers_expand = expand is True
         """Whether every model gets the tool `expand`."""
+        known = inspect.signature(Conversations).parameters
+        if unknown := [name for name in options if name not in known]:
+            allowed = ", ".join(name for name in known if name not in ("store", "format"))
+            raise BadSetting(f"There is no option {unknown[0]}=. The options are those of a conversation: {allowed}.")
         store = store or "memory:"
         self._owned = open_store(store) if isinstance(store, str) else None
         self._options = {**options, "expand": expand, "store": self._owned or store}
@@ -120,11 +126,17 @@ class Host:
         return self.conversation(path).expansion(arguments)
 
     def warn(self, reason: str | Exception) -> None:
-        """Log why a request is sent unchanged, once for each reason."""
+        """Log why a request is sent unchanged, once for each reason. A wrong setting is a Python warning too.
+
+        Nothing is saved under a wrong setting, and a program without a log would not learn why.
+        """
         text = reason if isinstance(reason, str) else _sentence(reason)
         if text not in self._reasons and len(self._reasons) < _MAX_REASONS:
             self._reasons.add(text)
             _log.warning("The messages are sent as they are. %s", text, exc_info=_unexpected(reason))
+            if isinstance(reason, BadSetting):
+                with suppress(UserWarning):  # Filters that make warnings errors do not stop the run either.
+                    warnings.warn(f"foveate changes nothing: the messages are sent as they are. {text}", stacklevel=2)
 
 
 class Shown(NamedTuple):

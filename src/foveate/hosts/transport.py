@@ -18,6 +18,7 @@ from functools import cache, partial
 from types import ModuleType
 from typing import Any, Literal
 
+from ..errors import MissingExtra
 from ..requests import WireRequest
 from .sdk_requests import SdkRequests
 from .transport_messages import changed_request, changed_response, request_parts
@@ -37,7 +38,7 @@ def http_client(*, library: Library = "httpx2", transport: Any = None, **options
     what sends the requests, by default the library's `HTTPTransport`. `options`: those of `Conversations`, such as
     `store`, `window` and `policy`. Raises BadSetting.
     """
-    httpx = importlib.import_module(library)
+    httpx = _import(library)
     kind = _subclass(_Transport, httpx.BaseTransport)
     sender = kind(httpx, SdkRequests({"expand": None, **options}), transport or httpx.HTTPTransport())
     return httpx.Client(transport=sender, timeout=httpx.Timeout(600, connect=5))
@@ -45,10 +46,17 @@ def http_client(*, library: Library = "httpx2", transport: Any = None, **options
 
 def async_http_client(*, library: Library = "httpx2", transport: Any = None, **options: Any) -> Any:
     """Return an `httpx.AsyncClient` for `AsyncOpenAI` or `AsyncAnthropic`. The arguments are those of `http_client`."""
-    httpx = importlib.import_module(library)
+    httpx = _import(library)
     kind = _subclass(_Transport, httpx.AsyncBaseTransport)
     sender = kind(httpx, SdkRequests({"expand": None, **options}), transport or httpx.AsyncHTTPTransport())
     return httpx.AsyncClient(transport=sender, timeout=httpx.Timeout(600, connect=5))
+
+
+def _import(library: str) -> ModuleType:
+    try:
+        return importlib.import_module(library)
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"A client of {library}, which the SDK of OpenAI or Anthropic brings,", "openai") from error
 
 
 @contextmanager
