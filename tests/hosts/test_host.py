@@ -103,6 +103,17 @@ def test_unknown_option_names_the_options():
         Host(max_tokens=16_000)
 
 
+def test_unknown_summarizer_is_refused_at_once():
+    with pytest.raises(BadSetting, match="There is no summarizer 'gpt-5-mini'"):
+        Host(summarizer="gpt-5-mini")
+
+
+def test_unknown_model_has_the_window_of_the_model_option():
+    call = begin(Host(model="gpt-5-mini"), [("user", "Hello.")], model="nobody-knows-me", format="openai")
+    assert call is not None
+    assert call.view.budget.window == 272_000
+
+
 def test_an_error_with_another_cause_is_raised_again():
     call = begin(Host(window=16_000), [("user", "Hello.")])
     assert call is not None

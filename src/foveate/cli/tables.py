@@ -1,8 +1,8 @@
 """Tables as lines of text, in the width that the output has.
 
-A table that is too wide wraps its longest texts at words. If that is not enough, the longest text of each row goes to
-a line below it; a table of figures is turned, with a line for each title. If that is not enough either, each row becomes
-a block: its first cell, and a line for each other one.
+A table that is too wide wraps its longest texts at words. If that is not enough, the longest text of each row goes
+below it; a table of figures is turned, with a line for each title. If that is not enough either, each row becomes a
+block: its first cell, and a line for each other one.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from ..core.conversation_names import child_name
 from ..core.stamps import Usage
 from ..errors import BadSetting, FoveateError
 from ..expand.tool import expand_tool
-from ..open import open_store
+from ..open import open_store, open_summarizer
 from ..open.pool import Conversations
 from ..requests.apis import model_name
 from ..types import ListItem
@@ -66,6 +66,8 @@ class Host:
         if unknown := [name for name in options if name not in known]:
             allowed = ", ".join(name for name in known if name not in ("store", "format"))
             raise BadSetting(f"There is no option {unknown[0]}=. The options are those of a conversation: {allowed}.")
+        if isinstance(summarizer := options.get("summarizer"), str) and summarizer:
+            open_summarizer(summarizer)  # A wrong name is an error here, not at the first summary.
         store = store or "memory:"
         self._owned = open_store(store) if isinstance(store, str) else None
         self._options = {**options, "expand": expand, "store": self._owned or store}

@@ -127,7 +127,7 @@ class Parts(NamedTuple):
         if not is_opened:
             profile = adjusted_to_model(profile, name)
         if window is None:
-            window = window_of(name) or resolved.window
+            window = window_of(name) or resolved.window or window_of(resolved.model)
         if window is None and self.needs_window and resolved.floor:
             of_model = f" of model {name!r}" if name else ""
             raise BadSetting(

@@ -155,7 +155,7 @@ class Conversations:
 
     def _require_open(self) -> None:
         if self._is_closed:
-            raise BadSetting("These Conversations were closed. Make new ones.")
+            raise BadSetting("The store is closed: close() was called on the object that holds it. Create that again.")
 
     def _found(self, name: str, opened: Conversation | None = None) -> Conversation | None:
         """Return the conversation that exists under a name, else `opened`, and note that it is used."""
