@@ -112,7 +112,8 @@ def test_the_examples_of_a_page_run_and_print_their_output(page: Path, tmp_path:
         if printed:
             assert out.getvalue() == printed
     if page.name == "getting-started.md":
-        shutil.copy(ROOT / "examples" / "data" / "demo.jsonl", tmp_path)
+        (tmp_path / "examples" / "data").mkdir(parents=True)
+        shutil.copy(ROOT / "examples" / "data" / "demo.jsonl", tmp_path / "examples" / "data")
         check_commands(page, tmp_path)
 
 

@@ -10,6 +10,7 @@ import pytest
 from recordings import write
 
 import foveate
+from foveate.counters import counter_for
 from foveate.policies import DEFAULT_PRESET
 
 
@@ -224,3 +225,21 @@ def test_show_prints_json_of_views_receipts_and_names(run, recording, tmp_path):
     assert receipts[0]["edits"]
     code, _, err = run("show", recording, "--turn", "99", "--json")
     assert (code, "There is no turn 99" in err) == (2, True)
+
+
+def test_texts_count_as_for_the_model_that_was_called(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("foveate.open.parts.counter_for", counter_for)  # Other tests count characters.
+    store = f"sqlite:///{tmp_path}/a.db"
+    with foveate.open_conversation("a", model="gpt-5-mini", store=store, policy="off", window=8_000) as chat:
+        chat.append("What is this?")
+        chat.prepare()
+        chat.record(foveate.assistant("A mill."))
+        ids = [row.id for row in chat.history()]
+        chat.edit(
+            foveate.edits.Summarize(foveate.edits.Span(*ids), "The mill by the river grinds the town's rye. " * 20)
+        )
+        expected = chat.view.entries[0].tokens
+    _, out, _ = run("show", tmp_path / "a.db", "a", "--turn", "2", "--provider", "openai")
+    assert f"summary · {expected} tokens" in out
+    _, out, _ = run("show", tmp_path / "a.db", "a", "--turn", "2", "--provider", "anthropic")
+    assert f"summary · {expected} tokens" in out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
@@ -128,6 +128,7 @@ def _list(url: str, name: str, tenant: str, as_json: bool) -> int:
 
 @contextmanager
 def _stored(url: str, title: str, name: str, provider: Provider, tenant: str) -> Iterator[Conversation]:
+    from ..counters import counter_for
     from ..open import Options, open_conversation, open_store
     from ..stores import readable, without_password
 
@@ -136,9 +137,19 @@ def _stored(url: str, title: str, name: str, provider: Provider, tenant: str) ->
             title = without_password(title)
             raise NoSuchConversation(name, f"{title}; foveate show {title} lists the conversations")
         # `off`: plan and write nothing. `expand`: show the texts of the newest request.
-        yield open_conversation(
-            name, store=store, format=provider, policy="off", expand=True, options=Options(tenant=tenant)
-        )
+        options: dict[str, Any] = {"store": store, "format": provider, "policy": "off", "expand": True}
+        chat = open_conversation(name, **options, options=Options(tenant=tenant))
+        if model := _model(chat):  # Texts in place of messages are counted as when it was called.
+            chat.close()
+            counter = counter_for(model, provider)
+            chat = open_conversation(name, **options, options=Options(tenant=tenant, counter=counter))
+        yield chat
+
+
+def _model(chat: Conversation) -> str:
+    """Return the name of the model that wrote the newest replies; "" if it has none."""
+    rows = chat.history(max(1, len(chat) - 100))
+    return next((row.stamp.model for row in reversed(rows) if row.stamp.model), "")
 
 
 @contextmanager
