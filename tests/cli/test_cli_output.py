@@ -8,7 +8,7 @@ import sys
 
 from foveate import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, tool_result
 from foveate.cli import output
-from foveate.cli.text import beginning, message_text, printable, shortened
+from foveate.cli.text import beginning, complain, message_text, printable, shortened
 
 
 class Terminal(io.StringIO):
@@ -98,3 +98,21 @@ def test_beginning_of_a_message_is_one_line():
 
 def test_control_characters_are_made_visible():
     assert printable("a\tb\nc\r\nd\x1b[0m\x00\x7f\u202e") == "a\tb\nc\nd\u241b[0m\u2400\u2421\ufffd"
+
+
+def test_error_wraps_at_words_on_a_terminal(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "30")
+    complain("foveate: There is no policy 'balansed'. Did you mean balanced?")
+    assert terminal.getvalue().splitlines() == ["foveate: There is no policy", "'balansed'. Did you mean", "balanced?"]
+
+
+def test_tabs_count_as_spaces_when_lines_wrap(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "24")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    output.say("  59\tdef total(prices): return 0")
+    assert terminal.getvalue().splitlines() == ["  59    def", "  total(prices): return", "  0"]

@@ -57,3 +57,8 @@ def test_columns_limit_output_that_is_no_terminal(monkeypatch):
     assert output_width() == 72
     monkeypatch.setenv("COLUMNS", "wide")
     assert output_width() is None
+
+
+def test_line_ends_neither_in_a_figure_nor_before_its_percent_sign():
+    assert wrapped("It costs the model 64\u202f000 tokens", width=22) == "It costs the model\n64\u202f000 tokens"
+    assert wrapped("It costs the model 33 % more", width=21) == "It costs the model\n33 % more"

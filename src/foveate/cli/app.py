@@ -44,7 +44,9 @@ def _version() -> str:
 app = App(
     name="foveate",
     help="Keep an agent's conversation inside its model's window. The history stays complete in a store; the model "
-    "sees a shorter view of it.\n\nStart with a recording of your own: foveate replay --last",
+    "sees a shorter view of it.\n\n"
+    "See it work: foveate chat --model demo, and type tour.\n"
+    "On a session of your own: foveate replay --last, or foveate inspect",
     version=_version,
     help_format="plaintext",
     default_parameter=Parameter(negative=(), show_default=False),

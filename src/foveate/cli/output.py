@@ -169,5 +169,6 @@ def _is_ascii() -> bool:
 def _put(pieces: Sequence[tuple[str, str]]) -> None:
     """Print the pieces of a line with their styles, and make control characters visible."""
     wrapper, width = Wrapper(), output_width()
-    wrapped = [part for text, style in pieces for part in wrapper.feed(encodable(printable(text)), style, width)]
+    texts = [(encodable(printable(text)).expandtabs(), style) for text, style in pieces]
+    wrapped = [part for text, style in texts for part in wrapper.feed(text, style, width)]
     console().print(Text.assemble(*wrapped, *wrapper.flush(width)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 
@@ -22,7 +23,12 @@ def printable(text: str) -> str:
 
 def complain(text: str) -> None:
     """Print a line to standard error, with control characters made visible: errors quote names of files."""
-    print(printable(text), file=sys.stderr)
+    text = printable(text)
+    if sys.stderr.isatty():
+        from .wrapping import wrapped
+
+        text = wrapped(text, shutil.get_terminal_size().columns)
+    print(text, file=sys.stderr)
 
 
 def message_text(message: Message) -> str:

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from rich.cells import cell_len
 
-__all__ = ["Wrapper", "output_width"]
+__all__ = ["Wrapper", "output_width", "wrapped"]
 
 _TOKENS = re.compile(r"\n|(?:(?![\n\xa0\u202f])\s)+|(?:\S|[\xa0\u202f]| (?=%))+")
 """Ends of lines, spaces, and words. No line ends at a no-break space, or between a figure and its percent sign."""
@@ -26,6 +26,12 @@ def output_width() -> int | None:
         return shutil.get_terminal_size().columns
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdecimal() and int(columns) else None
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """Return a text with line ends between words. `width`: columns; None: do not wrap."""
+    wrapper = Wrapper()
+    return "".join(piece for piece, _ in (*wrapper.feed(text, "", width), *wrapper.flush(width)))
 
 
 class Wrapper:
