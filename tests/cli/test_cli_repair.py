@@ -160,3 +160,10 @@ def test_call_without_an_answer_gets_one(run, tmp_path):
     copy = tmp_path / "copy.jsonl"
     assert run("repair", source, "--provider", "openai", "-o", copy)[0] == 0
     assert [message["role"] for message in body_in(copy, "openai")["messages"]] == ["user", "assistant", "tool"]
+
+
+def test_dash_writes_the_copy_to_standard_output(run, recording, tmp_path):
+    code, out, err = run("repair", recording, "--provider", "openai", "-o", "-")
+    assert (code, err) == (0, "")
+    run("repair", recording, "--provider", "openai", "-o", tmp_path / "copy.jsonl")
+    assert out == (tmp_path / "copy.jsonl").read_text(encoding="utf-8")

@@ -314,6 +314,11 @@ def test_a_malformed_message_of_a_document_is_named_by_its_number(tmp_path: Path
         pytest.param(
             '{"x": 1, "y": 2}\n{"x": 3}', "JSON Lines whose first object is an object with the keys x, y", id="lines"
         ),
+        pytest.param(
+            '{"role": "wizard", "content": "x"}',
+            "a JSON document: an object with the keys role, content. Its role is 'wizard'",
+            id="role",
+        ),
         pytest.param('{"x": 1}', "a JSON document: an object with the keys x", id="object"),
         pytest.param("{}", "a JSON document: an empty object", id="empty object"),
         pytest.param("[]", "a JSON document: an empty list", id="empty list"),

@@ -18,6 +18,7 @@ from .check import check
 from .db import db
 from .digest import digest
 from .doctor import doctor
+from .files import STDOUT
 from .inspect import inspect
 from .mcp import mcp
 from .options import description
@@ -72,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if argv is None else list(argv)
         if words[:1] == ["replay"]:
             words = [STDIN if word == "-" else word for word in words]
+        if words[:1] == ["repair"]:
+            words = [STDOUT if word == "-" else word for word in words]
         code = app(words, print_error=False, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()
         return code if isinstance(code, int) else 0

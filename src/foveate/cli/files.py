@@ -11,7 +11,10 @@ from pathlib import Path
 from ..errors import BadSetting
 from ..ops.archive.files import check_place
 
-__all__ = ["folder_of", "read_text", "remove_database", "write_whole"]
+__all__ = ["STDOUT", "folder_of", "read_text", "remove_database", "write_whole"]
+
+STDOUT = "/dev/stdout"
+"""The place of a file that is written to standard output."""
 
 
 def folder_of(path: Path) -> Path:

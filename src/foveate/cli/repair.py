@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ..errors import BadSetting, BadTranscript
-from .files import folder_of, write_whole
+from .files import STDOUT, folder_of, write_whole
 from .options import Provider
 from .text import complain
 
@@ -49,7 +49,7 @@ def repair(
     provider
         The provider of the copy: anthropic, openai, openai_responses or gemini.
     output
-        The file to write. It is written completely or not at all.
+        The file to write, completely or not at all; - for standard output, without the list of changes.
     force
         Overwrite the file if it exists.
     reader
@@ -63,8 +63,10 @@ def repair(
     from ..testing.bodies import check_body
     from .output import heading, say
 
-    folder_of(output)
-    if output.exists() and (not force or os.path.samefile(output, file)):
+    is_stream = str(output) == STDOUT
+    if not is_stream:
+        folder_of(output)
+    if not is_stream and output.exists() and (not force or os.path.samefile(output, file)):
         remedy = "Name another file." if os.path.samefile(output, file) else "--force overwrites it."
         raise BadSetting(f"{output} exists. {remedy}")
     recording = read_recording(file, lenient=lenient, format=reader)
@@ -76,6 +78,9 @@ def repair(
         for refusal in refusals:
             complain(f"  {refusal}")
         return 1
+    if is_stream:
+        print(_encode(provider, body).decode(), end="")
+        return 0
     write_whole(output, _encode(provider, body))
     heading(f"{output}: {plural(len(recording.messages), 'message')}, {plural(len(changes), 'change')}")
     for why, handles in _grouped(changes).items():

@@ -149,6 +149,10 @@ def _reader_for(source: Source, sample: Sample) -> Reader:
     raise UnknownFormat(source.path, _seen(sample), [reader.name for reader in READERS])
 
 
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function", "model")
+"""The roles of messages in the formats of chats."""
+
+
 def _seen(sample: Sample) -> str:
     if sample.document is not None or not sample.lines:
         return f"a JSON document: {_described(sample.document)}"
@@ -161,7 +165,9 @@ def _described(value: Any) -> str:
         case dict():
             keys = [str(key)[:40] for key in value]
             more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
-            return f"an object with the keys {', '.join(keys[:8])}{more}" if keys else "an empty object"
+            role = value.get("role")
+            wrong = f". Its role is {role!r:.40}" if isinstance(role, str) and role not in _ROLES else ""
+            return f"an object with the keys {', '.join(keys[:8])}{more}{wrong}" if keys else "an empty object"
         case [first, *_]:
             first_item = "a list" if isinstance(first, list) else _described(first)
             return f"a list of {len(value):,}; the first is {first_item}"
