@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
+import foveate
 from foveate.errors import MissingExtra
 
 __all__ = ["main"]
@@ -15,6 +16,9 @@ PACKAGES = ("cyclopts", "rich", "jinja2")
 
 def main() -> int:
     """Run the command line on `sys.argv`. Returns the exit code: 2 without the extra `cli`, 130 after Ctrl-C."""
+    if sys.argv[1:] == ["--version"]:  # Without the extra, too.
+        print(f"foveate {foveate.__version__}")
+        return 0
     if any(find_spec(package) is None for package in PACKAGES):
         print(MissingExtra("The command line", "cli"), file=sys.stderr)
         return 2

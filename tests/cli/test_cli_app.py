@@ -11,6 +11,7 @@ import pytest
 from costing import is_cheap, processor_seconds
 
 import foveate
+import foveate.__main__
 from foveate.__main__ import main as start
 from foveate.cli import app as module
 from foveate.errors import BadSetting
@@ -149,3 +150,11 @@ def test_completion_is_installed_for_a_shell(run, tmp_path):
     script = tmp_path / "foveate"
     assert run("--install-completion", "--shell", "bash", "--output", script)[0] == 0
     assert "replay" in script.read_text()
+
+
+def test_version_needs_no_extra(monkeypatch, capsys):
+    monkeypatch.setattr("foveate.__main__.find_spec", lambda package: None)
+    monkeypatch.setattr(sys, "argv", ["foveate", "--version"])
+    assert (foveate.__main__.main(), capsys.readouterr().out) == (0, f"foveate {foveate.__version__}\n")
+    monkeypatch.setattr(sys, "argv", ["foveate", "--help"])
+    assert (foveate.__main__.main(), "foveate[cli]" in capsys.readouterr().err) == (2, True)

@@ -283,3 +283,12 @@ def test_folding_is_pure_idempotent_and_legal(history, protect, stretch):
 def test_wrong_numbers_and_a_framing_without_steps_are_refused(wrong):
     with pytest.raises(BadSetting):
         fold(**wrong)
+
+
+def test_fold_of_one_message_names_it_once():
+    chat = open_conversation("one", window=100_000, policy=fold(protect=50, stretch=10, min_share=0.1))
+    chat.append(
+        [user("Why?"), say("This is a long answer. " * 200), user("And then?"), say("Well. " * 300), user("Go.")]
+    )
+    (note,) = [entry.message.text for entry in chat.prepare() if entry.kind == "summary" and entry.position == 2]
+    assert note.startswith("[Steps m2 in short. ")

@@ -259,7 +259,7 @@ def _print_receipts(chat: Conversation, title: str, full: bool) -> None:
         for edit in receipt.edits:
             if isinstance(edit, Summarize):
                 first, last = positions.get(edit.span.first), positions.get(edit.span.last)
-                say(f"  m{first}-m{last} as a summary:", style="italic")
+                say(f"  m{first}{f'-m{last}' if last != first else ''} as a summary:", style="italic")
                 for line in (edit.text if full else shortened(edit.text)).split("\n"):
                     say(f"  │ {line}")
 

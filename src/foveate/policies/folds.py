@@ -126,7 +126,8 @@ def fold(
 
 
 def _fill_framing(framing: str, first: int, last: int, steps: str) -> str:
-    text = framing.replace("{handle}", f"m{first}-m{last}").replace("{last}", f"m{last}")
+    handle = f"m{first}-m{last}" if first < last else f"m{last}"
+    text = framing.replace("{handle}", handle).replace("{last}", f"m{last}")
     return text.replace("{steps}", steps)
 
 
