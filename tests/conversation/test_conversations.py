@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import foveate
 from foveate import BadInput, Conversations, Options, StoreError
 from foveate.core.summaries import SummaryRequest
 from foveate.errors import BadSetting
@@ -293,3 +294,18 @@ def test_each_request_may_name_its_model_if_the_opening_names_none():
             chat.prompt(model="nobody-knows-me")
         chat.prompt(model="nobody-knows-me", window=8_000)
         assert chat.view.budget.window == 8_000
+
+
+def test_function_as_a_tool_is_refused_with_the_way_to_define_it():
+    def look(place: str) -> str:
+        """Look at a place."""
+        return place
+
+    chat = foveate.open_conversation("tools", window=16_000)
+    chat.append("Look.")
+    with pytest.raises(foveate.errors.BadInput, match=r'foveate\.tool\(function\)\.wire\("openai"\)'):
+        chat.prompt(tools=[look])
+    assert [tool["function"]["name"] for tool in chat.prompt(tools=[foveate.tool(look).wire("openai")])["tools"]] == [
+        "look",
+        "expand",
+    ]

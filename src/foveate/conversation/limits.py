@@ -201,7 +201,10 @@ def _encoded(values: list[Any]) -> bytes:
     try:
         return msgspec.json.encode(values, enc_hook=_plain)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadInput(f"The system prompt or the tools cannot be written as JSON: {error}.") from error
+        raise BadInput(
+            f"The system prompt or the tools cannot be written as JSON: {error}. A tool is its definition for the "
+            'provider: foveate.tool(function).wire("openai") makes one of a function.'
+        ) from error
 
 
 def _plain(value: Any) -> Any:
