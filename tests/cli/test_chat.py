@@ -453,6 +453,12 @@ def test_chat_stores_in_a_file_or_a_url(chat, tmp_path):
     assert "2 messages" in chat(store=f"sqlite:///{tmp_path}/mine.db")
 
 
+def test_list_as_json_has_an_object_for_each_conversation(chat, run, tmp_path):
+    chat("hello", store=str(tmp_path / "mine.db"))
+    _, out, _ = run("chat", "--list", "--json", "--store", tmp_path / "mine.db")
+    assert [json.loads(line)["messages"] for line in out.splitlines()] == [2]
+
+
 def test_list_creates_no_conversation(run, tmp_path):
     store = f"sqlite:///{tmp_path}/c.db"
     assert run("chat", "--list", "--store", store)[1] == f"{store}: 0 conversations\n"

@@ -184,6 +184,8 @@ def test_the_status_of_a_proxy_is_printed(capsys, monkeypatch):
         ask(proxy.port, post("/v1/messages", BODY))
         get(proxy, "/v1/models")
         until(lambda: sum(n for name, n in numbers(proxy).items() if name.startswith("foveate_requests_total")) == 2)
+        assert main(["proxy", "--status", "--json", "--port", str(proxy.port)]) == 0
+        assert json.loads(capsys.readouterr().out)["managed"] == 1
         assert main(["proxy", "--status", "--port", str(proxy.port)]) == 0
     assert (
         capsys.readouterr()

@@ -38,6 +38,7 @@ def proxy(
     max_body: int = 64,
     json_logs: bool = False,
     status: bool = False,
+    as_json: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
     """Keep the conversations of any client inside their windows, without a change in the client.
 
@@ -78,9 +79,11 @@ def proxy(
         Write the log as JSON, one object a line.
     status
         Print what the proxy at this port has saved so far, and exit.
+    as_json
+        With --status: print one JSON object.
     """
     if status:
-        return _print_status(host, PORT if port is None else port)
+        return _print_status(host, PORT if port is None else port, as_json)
     if wrap is not None:
         _check_client(workers, tokens, host)
     elif arguments:
@@ -142,7 +145,7 @@ def _check_client(workers: int, tokens: Path | None, host: str) -> None:
         )
 
 
-def _print_status(host: str, port: int) -> int:
+def _print_status(host: str, port: int, as_json: bool) -> int:
     """Ask a running proxy. Returns 1 if none answers."""
     from ..proxy.settings import TOKEN
 
@@ -156,6 +159,9 @@ def _print_status(host: str, port: int) -> int:
         reason = getattr(error, "reason", error)
         print(f"No proxy answers at {url}: {reason}.", file=sys.stderr)
         return 1
+    if as_json:
+        print(json.dumps(numbers))
+        return 0
     whole, sent = numbers["tokens_whole"], numbers["tokens_sent"]
     share = f" ({(whole - sent) / whole:.0%})" if whole else ""
     say(

@@ -81,7 +81,7 @@ def chat(
     list_
         List the conversations of the store, and exit.
     json_
-        Write one JSON object a line for each event, for programs.
+        Write one JSON object a line for each event, for programs; with --list, for each conversation.
     """
     from ...agents.limits import Limits
     from ...open import open_store
@@ -101,7 +101,7 @@ def chat(
     limits = Limits(turns=limit_turns, tokens=limit_tokens, money=limit_money, seconds=limit_seconds)
     with closing(open_store(url)) as database:
         if list_:
-            list_conversations(database, url)
+            list_conversations(database, url, as_json=json_)
             return 0
         found = find_conversation(database, name)
         chosen = choose_model(model or found.last_model, limits)

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from ...agents import toolbox
@@ -129,16 +130,20 @@ def new_name(store: Database) -> str:
     return next(name for number in range(1, len(names) + 2) if (name := f"chat-{number}") not in names)
 
 
-def list_conversations(store: Database, url: str) -> None:
+def list_conversations(store: Database, url: str, *, as_json: bool = False) -> None:
     """Print the conversations of a store with their lengths and newest messages."""
     names = store.names("")
-    say(f"{without_password(url)}: {plural(len(names), 'conversation')}")
-    rows: list[tuple[str, str, str]] = []
+    found: list[tuple[str, int, str]] = []
     for name in names:
         with closing(open_conversation(name, store=store, policy="off")) as chat:
             newest = chat.history(max(1, len(chat)))
-            rows.append((name, f"{len(chat):,}", beginning(newest[-1].message, 60) if newest else ""))
-    if rows:
+            found.append((name, len(chat), beginning(newest[-1].message, 60) if newest else ""))
+    if as_json:
+        for name, messages, text in found:
+            print(msgspec.json.encode({"name": name, "messages": messages, "newest": text}).decode())
+        return
+    say(f"{without_password(url)}: {plural(len(names), 'conversation')}")
+    if rows := [(name, f"{messages:,}", text) for name, messages, text in found]:
         print_table(("name", "messages", "newest message"), rows, left=3)
 
 
