@@ -301,7 +301,7 @@ def test_hanging_summary_is_abandoned_after_some_calls():
     """F16."""
     background = HandCranked(hangs=True)
     one, _ = story(background, checkpoint(trigger_at=12, keep_recent=6, ahead=2), window=100_000)
-    talk(one, 1, 60)
+    talk(one, 1, 40)
     assert background.waits == 0
     assert len(background.jobs) > 1
     assert all(job.is_cancelled for job in background.jobs[:-1])
