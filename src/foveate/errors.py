@@ -9,7 +9,8 @@
     │   ├── NotExpandable        the target of a handle is shown whole, or kept from the model
     │   ├── BadEdit              an edit names no target, or does not fit its target
     │   └── BadSetting           a setting is missing or has a value that is not allowed
-    │       └── MissingKey       a model needs a key, and the environment has none
+    │       ├── MissingKey       a model needs a key, and the environment has none
+    │       └── UnknownWindow    neither a window nor a model with a known window is named
     ├── DoesNotFit               even the smallest possible view is larger than the budget
     ├── CompactionFailed         a conversation outgrew its window, and its summary failed
     ├── NoSummary                no summarizer wrote an acceptable summary
@@ -55,6 +56,7 @@ __all__ = [
     "StoreRolledBack",
     "UnknownFormat",
     "UnknownHandle",
+    "UnknownWindow",
 ]
 
 
@@ -121,6 +123,19 @@ class MissingKey(BadSetting):
         super().__init__(
             f"{model} needs a key, and {' or '.join(variables)} is not set. Set it in the environment, or pass "
             f"api_key=, or client={client}."
+        )
+
+
+class UnknownWindow(BadSetting):
+    """No window is known. Pass `window=` in tokens, or `model=` with a model whose window is known."""
+
+    def __init__(self, model: str = "", remedy: str = "") -> None:
+        self.model = model
+        """The name of the model; "" if none was named."""
+        of_model = f" of model {model!r}" if model else ""
+        super().__init__(
+            f"Window{of_model} is not known. Pass window=200_000 (tokens), or model= with the name of a model whose "
+            f"window is known{remedy}."
         )
 
 

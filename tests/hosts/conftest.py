@@ -24,3 +24,13 @@ def collected_garbage() -> Iterator[None]:
     """Collect what a test leaves behind within this test, so that no other test reports it."""
     yield
     gc.collect()
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make each model call of a host fail, as it does if the store cannot be written."""
+
+    def fail(*arguments: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("foveate.hosts.host.ModelCall", fail)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -448,23 +447,22 @@ def test_runs_without_a_session_are_conversations_of_their_own():
     assert [name.startswith("run-") for name in names_of(middleware)] == [True, True]
 
 
-def test_history_that_the_service_keeps_is_left_alone(caplog: pytest.LogCaptureFixture):
+def test_history_that_the_service_keeps_is_left_alone():
     replies = iter([call("c0", "read_log", number=0), say(ANSWER), say(ANSWER)])
     model = ScriptedModel(lambda request: next(replies), "openai_responses")
-    with StubServer(model) as server, caplog.at_level(logging.WARNING, "foveate"):
+    with StubServer(model) as server, pytest.warns(RuntimeWarning, match="store=False") as warnings:
         agent = agent_of("openai_responses", server, FoveateMiddleware(window=WINDOW), default_options={})
         run(agent, session=session_of())
         assert json.loads(server.received[1].body)["previous_response_id"]
-    assert len([record for record in caplog.records if "store=False" in record.message]) == 1
+    assert len(warnings) == 1
     assert "expand" not in str(model.requests)
 
 
-def test_a_fault_sends_the_messages_as_they_are(caplog: pytest.LogCaptureFixture):
+def test_a_fault_sends_the_messages_as_they_are(full_disk: None):
     model = ScriptedModel(lambda request: say(ANSWER), "openai")
-    with StubServer(model) as server, caplog.at_level(logging.WARNING, "foveate"):
+    with StubServer(model) as server, pytest.warns(RuntimeWarning, match="are sent as they are"):
         client = client_of("openai", server.url, "nobody-knows-me")
         assert run(Agent(client=client, middleware=[FoveateMiddleware()])).text == ANSWER
-    assert "are sent as they are" in caplog.text
 
 
 # --------------------------------------------------------------------------------------------------------- conversion

@@ -474,7 +474,7 @@ class Fake(BaseLlm):
         yield self.reply(llm_request) or LlmResponse(content=content, interaction_id="i1")
 
 
-def test_a_history_on_the_provider_s_servers_is_left_alone(caplog: pytest.LogCaptureFixture):
+def test_a_history_on_the_provider_s_servers_is_left_alone():
     fake = Fake(use_interactions_api=True, asked=[])
 
     async def main() -> Demo:
@@ -483,18 +483,17 @@ def test_a_history_on_the_provider_s_servers_is_left_alone(caplog: pytest.LogCap
             assert await demo.ask() == ANSWER
         return demo
 
-    with caplog.at_level(logging.WARNING, "foveate"):
+    with pytest.warns(RuntimeWarning, match="servers keep the history") as warnings:
         demo = asyncio.run(main())
     assert len(demo.chat()) == 0
     assert [list(request.tools_dict) for request in fake.asked] == [["read_log"]] * 2
-    assert caplog.text.count("servers keep the history") == 1
+    assert len(warnings) == 1
 
 
-def test_a_fault_sends_the_contents_as_they_are(caplog: pytest.LogCaptureFixture):
+def test_a_fault_sends_the_contents_as_they_are(full_disk: None):
     fake = Fake(model="nobody-knows-me", asked=[])
-    with caplog.at_level(logging.WARNING, "foveate"):
+    with pytest.warns(RuntimeWarning, match="are sent as they are"):
         assert asyncio.run(Demo(agent_of(fake), FoveatePlugin()).ask()) == ANSWER
-    assert "are sent as they are" in caplog.text
     assert [part.text for part in fake.asked[0].contents[0].parts] == [QUESTION]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -73,45 +74,52 @@ def test_a_fault_is_logged_once_and_no_call_begins(caplog: pytest.LogCaptureFixt
         raise KeyError("content")
 
     host = Host(window=16_000)
-    with caplog.at_level(logging.WARNING, "foveate"):
+    with caplog.at_level(logging.WARNING, "foveate"), pytest.warns(RuntimeWarning, match="KeyError") as shown:
         assert [begin(host, [("user", "Hello.")], read=faulty) for _ in range(3)] == [None] * 3
+    assert len(shown) == 1
     (record,) = caplog.records
     assert record.message == "The messages are sent as they are. KeyError: 'content'"
     assert record.exc_info is not None
 
 
-def test_a_setting_that_is_missing_is_logged_without_a_traceback(caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.WARNING, "foveate"):
-        assert begin(Host(), [("user", "Hello.")], model="nobody-knows-me", format="openai") is None
-    (record,) = caplog.records
-    assert "window" in record.message
-    assert not record.exc_info
+def test_a_window_that_is_not_known_is_assumed_with_a_warning(caplog: pytest.LogCaptureFixture):
+    host, items = Host(), list[Item]([("user", "Hello.")])
+    with caplog.at_level(logging.WARNING, "foveate"), pytest.warns(RuntimeWarning, match="window=200_000") as shown:
+        for model in ("nobody-knows-me", "nobody-knows-me", ""):
+            call = begin(host, items, model=model, format="openai")
+            assert call is not None
+            assert call.view.budget.window == 128_000
+    assert [str(warning.message)[:38] for warning in shown] == [
+        "Window of model 'nobody-knows-me' is n",
+        "Window is not known. Pass window=200_0",
+    ]
+    assert [record.exc_info for record in caplog.records] == [None, None]
 
 
-def test_wrong_setting_is_a_warning_that_a_program_without_a_log_sees():
-    host = Host()
-    with pytest.warns(UserWarning, match="foveate changes nothing: .* Pass window=200_000"):
-        assert begin(host, [("user", "Hello.")], model="nobody-knows-me", format="openai") is None
+def test_a_model_that_is_not_known_takes_the_window_of_the_named_one():
+    call = begin(Host(model="gpt-4o"), [("user", "Hello.")], model="function:fake:", format="openai")
+    assert call is not None
+    assert call.view.budget.window == 128_000
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"context_size": 16_000}, "There is no option context_size=. Options: model, window, policy, summarizer,"),
+        ({"windows": 16_000}, "There is no option windows=. Did you mean window?"),
+        ({"model": "gtp-5-mini"}, "Window of model 'gtp-5-mini' is not known."),
+        ({"summarizer": "gpt-5-mini"}, "There is no summarizer 'gpt-5-mini'. Did you mean openai:gpt-5-mini?"),
+    ],
+)
+def test_a_wrong_option_is_refused_when_the_host_is_made(options: dict[str, Any], text: str):
+    with pytest.raises(BadSetting, match=re.escape(text)):
+        Host(**options)
+
+
+def test_a_warning_that_a_filter_makes_an_error_does_not_stop_the_run():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        begin(host, [("user", "Hello.")], model="nobody-knows-me", format="openai")  # Once only, and never an error.
-        begin(Host(), [("user", "Hello.")], model="nobody-knows-me", format="openai")
-
-
-def test_unknown_option_names_the_options():
-    with pytest.raises(BadSetting, match=r"There is no option max_tokens=\. .* model, window, policy, summarizer"):
-        Host(max_tokens=16_000)
-
-
-def test_unknown_summarizer_is_refused_at_once():
-    with pytest.raises(BadSetting, match="There is no summarizer 'gpt-5-mini'"):
-        Host(summarizer="gpt-5-mini")
-
-
-def test_unknown_model_has_the_window_of_the_model_option():
-    call = begin(Host(model="gpt-5-mini"), [("user", "Hello.")], model="nobody-knows-me", format="openai")
-    assert call is not None
-    assert call.view.budget.window == 272_000
+        assert begin(Host(), [("user", "Hello.")], model="nobody-knows-me", format="openai") is not None
 
 
 def test_an_error_with_another_cause_is_raised_again():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -368,14 +367,13 @@ def test_structured_output_is_part_of_the_history():
         assert server.illegal == []
 
 
-def test_a_fault_sends_the_messages_as_they_are(caplog: pytest.LogCaptureFixture):
+def test_a_fault_sends_the_messages_as_they_are(full_disk: None):
     model = ScriptedModel(lambda request: say(ANSWER), "openai")
-    with StubServer(model) as server, caplog.at_level(logging.WARNING, "foveate"):
+    with StubServer(model) as server, pytest.warns(RuntimeWarning, match="are sent as they are"):
         agent = create_agent(
             chat_model("openai", server.url, name="nobody-knows-me"), [], middleware=[FoveateMiddleware()]
         )
         assert agent.invoke(asked())["messages"][-1].text == ANSWER
-    assert "are sent as they are" in caplog.text
 
 
 # --------------------------------------------------------------------------------------------------------- conversion

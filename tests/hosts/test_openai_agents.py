@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -280,13 +279,12 @@ def test_a_server_that_is_gone_fails_as_without_the_session():
     assert errors[0] == errors[1]
 
 
-def test_a_fault_sends_the_items_as_they_are(caplog: pytest.LogCaptureFixture):
+def test_a_fault_sends_the_items_as_they_are(full_disk: None):
     model = ScriptedModel(lambda request: say(ANSWER), "openai_responses")
     session = FoveateSession("t1")
-    with StubServer(model) as server, caplog.at_level(logging.WARNING, "foveate"):
+    with StubServer(model) as server, pytest.warns(RuntimeWarning, match="are sent as they are"):
         agent = agent_of("openai_responses", server, session, "nobody-knows-me")
         assert asyncio.run(run(agent, session)).final_output == ANSWER
-    assert "are sent as they are" in caplog.text
 
 
 def test_a_filter_of_the_program_is_not_replaced():

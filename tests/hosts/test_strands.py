@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -388,21 +387,19 @@ def test_blocks_of_one_call_are_sent_and_not_kept():
     assert "It is noon." not in str([row.message for row in plugin.conversation(agent).history()])
 
 
-def test_a_fault_sends_the_messages_as_they_are(caplog: pytest.LogCaptureFixture):
+def test_a_fault_sends_the_messages_as_they_are(full_disk: None):
     model = ScriptedModel(lambda request: say(ANSWER), "openai")
-    with StubServer(model) as server, caplog.at_level(logging.WARNING, "foveate"):
+    with StubServer(model) as server, pytest.warns(RuntimeWarning, match="are sent as they are"):
         agent = agent_of(model_of("openai", server.url, "nobody-knows-me"), FoveatePlugin())
         assert str(agent(QUESTION)).strip() == ANSWER
-    assert "are sent as they are" in caplog.text
 
 
-def test_a_model_with_a_conversation_on_its_server_is_left_alone(caplog: pytest.LogCaptureFixture):
+def test_a_model_with_a_conversation_on_its_server_is_left_alone():
     model = ScriptedModel(lambda request: say(ANSWER), "openai_responses")
-    with StubServer(model) as server, caplog.at_level(logging.WARNING, "foveate"):
+    with StubServer(model) as server, pytest.warns(RuntimeWarning, match="keeps the conversation on its server"):
         llm = model_of("openai_responses", server.url, stateful=True)
         agent = agent_of(llm, FoveatePlugin(window=WINDOW), conversation_manager=None)
         assert str(agent(QUESTION)).strip() == ANSWER
-    assert "keeps the conversation on its server" in caplog.text
 
 
 MANAGERS = [{"conversation_manager": None}, {"conversation_manager": None, "context_manager": "auto"}]

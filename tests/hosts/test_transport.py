@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -292,25 +291,25 @@ def test_the_header_names_the_conversation_and_is_not_sent(tmp_path: Path):
         assert sorted(store.names("")) == ["ann", "ben"]
 
 
-@pytest.mark.parametrize(
-    ("options", "body", "reason"),
-    [
-        ({"window": None}, {"model": "nobody-knows-me"}, "window"),
-        ({}, {"previous_response_id": "resp_1"}, "previous_response_id"),
-    ],
-)
-def test_a_request_that_cannot_have_a_view_is_sent_unchanged(
-    options: dict[str, Any], body: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
-):
+def test_a_request_that_cannot_have_a_view_is_sent_unchanged():
     model = ScriptedModel(lambda request: say(ANSWER), "openai_responses")
-    with StubServer(model) as server, client_of("openai_responses", server, **options) as client:
-        with caplog.at_level(logging.WARNING, "foveate"):
+    with StubServer(model) as server, client_of("openai_responses", server) as client:
+        with pytest.warns(RuntimeWarning, match="are sent as they are. previous_response_id=") as warnings:
             for _ in range(3):
-                client.responses.create(**{"model": "gpt-5", "input": QUESTION, **body})
+                client.responses.create(model="gpt-5", input=QUESTION, previous_response_id="resp_1")
         assert server.received[-1].values["input"] == QUESTION
-    warnings = [record.getMessage() for record in caplog.records if "are sent as they are" in record.getMessage()]
     assert len(warnings) == 1
-    assert reason in warnings[0]
+
+
+def test_a_model_that_is_not_known_gets_a_view_and_a_warning():
+    model = ScriptedModel(lambda request: say(ANSWER), "openai")
+    with StubServer(model) as server, client_of("openai", server, window=None) as client:
+        with pytest.warns(RuntimeWarning, match="foveate assumes 128,000 tokens") as warnings:
+            for _ in range(3):
+                client.chat.completions.create(model="nobody-knows-me", messages=first_list())
+        chat = client._client._transport._views._host.conversation((_only_name(client),))
+        assert chat.view.budget.window == 128_000
+    assert len(warnings) == 1
 
 
 def test_missing_http_library_names_what_to_install(monkeypatch: pytest.MonkeyPatch):
@@ -344,7 +343,8 @@ def test_other_requests_pass_unchanged():
     with http_client(window=WINDOW, transport=httpx2.MockTransport(answer)) as client:
         assert client.get("https://api.example/v1/models").json() == {"ok": True}
         client.post("https://api.example/v1/embeddings", json={"input": "a"})
-        client.post("https://api.example/v1/messages", content=b"not json")
+        with pytest.warns(RuntimeWarning, match="JSONDecodeError"):
+            client.post("https://api.example/v1/messages", content=b"not json")
     assert [(method, path) for method, path, _ in seen] == [
         ("GET", "/v1/models"),
         ("POST", "/v1/embeddings"),

@@ -13,7 +13,7 @@ from ..core.budget import default_reserve
 from ..core.profiles import Profile
 from ..core.scalars import plain_scalar
 from ..core.view import NO_WINDOW, Budget, Entry, View
-from ..errors import BadInput, BadSetting, Refused
+from ..errors import BadInput, Refused, UnknownWindow
 from ..ports import TokenCounter
 
 __all__ = ["Limits"]
@@ -62,13 +62,10 @@ class Limits:
         """Use this window from now on, unless the provider reported a smaller one."""
         self._given = window
 
-    def require_window(self) -> None:
-        """Raise BadSetting if neither model nor window is known."""
+    def require_window(self, model: str) -> None:
+        """Raise UnknownWindow, with the name of the model, if no window is known."""
         if self.window is None:
-            raise BadSetting(
-                "The window of the model is not known. Pass window=200_000 (tokens), or model= with the name of a "
-                "model whose window is known."
-            )
+            raise UnknownWindow(model)
 
     def budget(self, entries: Sequence[Entry] = ()) -> Budget:
         """Return the budget of a view of these entries as far as it is known; without a window nothing exceeds it."""

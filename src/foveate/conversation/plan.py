@@ -164,7 +164,7 @@ class Planner:
 
     def _require_window(self) -> None:
         if self.floor:
-            self._state.limits.require_window()
+            self._state.limits.require_window(self._state.model.name)
 
     def _note_stand_ins(self, view: View) -> None:
         """Record that a call of the newest reply is shown without its answer.

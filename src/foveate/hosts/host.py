@@ -7,22 +7,23 @@ made; the framework then sends its own list.
 
 from __future__ import annotations
 
-import inspect
 import logging
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from ..core.conversation_names import child_name
 from ..core.stamps import Usage
-from ..errors import BadSetting, FoveateError
+from ..errors import BadSetting, FoveateError, UnknownWindow
 from ..expand.tool import expand_tool
-from ..open import open_store, open_summarizer
+from ..open import open_store
 from ..open.pool import Conversations
+from ..policies.presets.sources import suggest
 from ..requests.apis import model_name
 from ..types import ListItem
 
@@ -45,6 +46,7 @@ __all__ = [
     "wire_format",
 ]
 
+Request = TypeVar("Request")
 Path = tuple[str, ...]
 """The name of a conversation: that of a thread or session, then the keys of the sub-agents below it."""
 
@@ -53,6 +55,10 @@ _EXPAND_TOOL: Final[dict[str, Any]] = expand_tool("openai")
 EXPAND: Final[dict[str, Any]] = _EXPAND_TOOL["function"]
 """The tool `expand`: its `name`, `description` and `parameters`."""
 _MAX_REASONS: Final = 100
+_OPTIONS: Final = [name for name in signature(Conversations).parameters if name not in ("store", "format", "expand")]
+_WINDOW: Final = 128_000
+"""Tokens that a model takes if nothing is known of its window: as many as most models since 2024. If that is too large,
+the provider refuses the prompt, and the view becomes smaller."""
 
 
 class Host:
@@ -60,14 +66,11 @@ class Host:
 
     def __init__(self, store: Any = "memory:", *, expand: bool | None = True, **options: Any) -> None:
         """`options`: those of `Conversations`, without `format`. The store is opened at once. Raises BadSetting."""
+        if unknown := options.keys() - _OPTIONS:
+            name = min(unknown)
+            raise BadSetting(f"There is no option {name}=.{suggest(name, _OPTIONS)} Options: {', '.join(_OPTIONS)}.")
         self.offers_expand = expand is True
         """Whether every model gets the tool `expand`."""
-        known = inspect.signature(Conversations).parameters
-        if unknown := [name for name in options if name not in known]:
-            allowed = ", ".join(name for name in known if name not in ("store", "format"))
-            raise BadSetting(f"There is no option {unknown[0]}=. The options are those of a conversation: {allowed}.")
-        if isinstance(summarizer := options.get("summarizer"), str) and summarizer:
-            open_summarizer(summarizer)  # A wrong name is an error here, not at the first summary.
         store = store or "memory:"
         self._owned = open_store(store) if isinstance(store, str) else None
         self._options = {**options, "expand": expand, "store": self._owned or store}
@@ -114,11 +117,14 @@ class Host:
     ) -> ModelCall | None:
         """Take over the framework's list, and return a model call with its view; None, with a warning, if that fails.
 
+        If no window is known, it warns, and assumes 128,000 tokens.
+
         `read`: returns the messages of an item for a model of this wire format. By default, items are messages in this
         format. `key`: returns the framework's id of an item. `tools`: their definitions, as `tool_definition` returns.
         """
         try:
-            return ModelCall(self.conversation(path, format), items, read, key, system, tools, model)
+            chat = self.conversation(path, format)
+            return self.with_window(lambda window: ModelCall(chat, items, read, key, system, tools, model, window))
         except Exception as error:  # A fault of foveate does not stop the framework's run.
             self.warn(error)
             return None
@@ -127,18 +133,26 @@ class Host:
         """Return the result of a call of the tool `expand`."""
         return self.conversation(path).expansion(arguments)
 
-    def warn(self, reason: str | Exception) -> None:
-        """Log why a request is sent unchanged, once for each reason. A wrong setting is a Python warning too.
+    def with_window(self, make: Callable[[int | None], Request]) -> Request:
+        """Return `make(None)`. If no window is known then, warn, and return `make(128_000)`."""
+        try:
+            return make(None)
+        except UnknownWindow as error:
+            self._report(f"{error} foveate assumes {_WINDOW:,} tokens.")
+            return make(_WINDOW)
 
-        Nothing is saved under a wrong setting, and a program without a log would not learn why.
-        """
+    def warn(self, reason: str | Exception) -> None:
+        """Report why a request is sent unchanged, once for each reason."""
         text = reason if isinstance(reason, str) else _sentence(reason)
+        self._report(f"The messages are sent as they are. {text}", _unexpected(reason))
+
+    def _report(self, text: str, error: Exception | None = None) -> None:
+        """Log a text, and show it as a warning of Python, once: few programs configure logging at first."""
         if text not in self._reasons and len(self._reasons) < _MAX_REASONS:
             self._reasons.add(text)
-            _log.warning("The messages are sent as they are. %s", text, exc_info=_unexpected(reason))
-            if isinstance(reason, BadSetting):
-                with suppress(UserWarning):  # Filters that make warnings errors do not stop the run either.
-                    warnings.warn(f"foveate changes nothing: the messages are sent as they are. {text}", stacklevel=2)
+            _log.warning("%s", text, exc_info=error)
+            with suppress(RuntimeWarning):  # A filter that makes warnings errors does not stop the run either.
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 class Shown(NamedTuple):
@@ -164,11 +178,13 @@ class ModelCall:
         system: object,
         tools: Sequence[Any],
         model: str,
+        window: int | None,
     ) -> None:
         self.chat = chat
         self._items, self._read, self._key = items, read, key
         chat.follow(items, read=None if read is None else self._list_item)
-        self.view = chat.prepare(system=system, tools=tools, model=model_name(chat.format.name, model) or None)
+        name = model_name(chat.format.name, model) or None
+        self.view = chat.prepare(system=system, tools=tools, model=name, window=window)
 
     def shown(self) -> Iterator[Shown]:
         """Yield what to send, in order."""

@@ -39,7 +39,9 @@ class SdkRequests:
             return None
         try:
             chat = self._conversation(api.format, json.loads(content), name, "", "")
-            return WireRequest(chat, api, content, adds_marks=True)
+            return self._host.with_window(
+                lambda window: WireRequest(chat, api, content, adds_marks=True, window=window)
+            )
         except Exception as error:
             self._host.warn(error)
             return None
@@ -63,7 +65,8 @@ class SdkRequests:
         try:
             if state := [key for key in SERVER_STATE if body.get(key)]:
                 raise FoveateError(f"{state[0]}= lets the provider keep the history. Send whole lists instead.")
-            return SdkRequest(self._conversation(format, body, name, session, user), format, body, window)
+            chat = self._conversation(format, body, name, session, user)
+            return self._host.with_window(lambda assumed: SdkRequest(chat, format, body, window or assumed))
         except Exception as error:
             self._host.warn(error)
             return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .openai import OpenAIModel
     from .responses import ResponsesModel
 
-__all__ = ["DEMO", "PROVIDERS", "get_model", "is_model_name"]
+__all__ = ["DEMO", "PROVIDERS", "get_model", "is_model_name", "suggest_model"]
 
 DEMO = "demo"
 """The name of the demo program, which needs neither a key nor a network."""
@@ -25,11 +25,20 @@ DEMO = "demo"
 PROVIDERS = ("anthropic", "openai", "openai-responses", *(name for name in SERVERS if name != "openai"))
 """The part before the colon in a model's name."""
 
+_USUAL = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "google", "grok-": "xai", "mistral-": "mistral"}
+"""Beginnings of the names of models, with the provider that usually serves them."""
+
 
 def is_model_name(name: str) -> bool:
     """Return whether this names a provider's model: a known provider, a colon, and the provider's name of the model."""
     provider, colon, model = name.partition(":")
     return bool(colon) and provider in PROVIDERS and bool(model.strip())
+
+
+def suggest_model(name: str) -> str:
+    """Return ` Did you mean openai:gpt-5-mini?` if a model's name lacks its usual provider, else nothing."""
+    provider = next((provider for prefix, provider in _USUAL.items() if name.startswith(prefix)), "")
+    return f" Did you mean {provider}:{name}?" if provider else ""
 
 
 def get_model(
@@ -58,7 +67,8 @@ def get_model(
         return demo_model()
     if not isinstance(name, str) or not is_model_name(name):
         raise BadSetting(
-            f"Model {name!r:.80} is unknown. Write PROVIDER:MODEL, with one of these providers: {', '.join(PROVIDERS)}."
+            f"Model {name!r:.80} is unknown.{suggest_model(str(name)[:80])} Write PROVIDER:MODEL, with one of these "
+            f"providers: {', '.join(PROVIDERS)}."
         )
     provider, _, model = name.partition(":")
     values = {

@@ -97,10 +97,12 @@ class Opener:
     def __init__(self, **keywords: Any) -> None:
         """`keywords`: all those of `open_conversation`. Opens the store.
 
-        The window need not be known yet: a request may name its model.
+        Without a model, the window need not be known yet: a request may name both.
         """
         parts = _parts(keywords)._replace(needs_window=False)
         parts.check()
+        if parts.resolved.model:
+            parts.require_window(parts.resolved.model)
         store = parts.resolved.store
         self._owns_store = isinstance(store, str)
         self._store = open_store(store) if isinstance(store, str) else complete(store)

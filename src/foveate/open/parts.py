@@ -19,7 +19,7 @@ from ..core.catalog import Prompt
 from ..core.profiles import Profile, adjusted_to_model, profile_for, window_of
 from ..core.view import Prices
 from ..counters import counter_for, counter_named
-from ..errors import BadSetting
+from ..errors import BadSetting, UnknownWindow
 from ..expand.expander import ExpandOptions, Place
 from ..expand.patterns import find as find_pattern
 from ..models.known import check_model, prices_of_model
@@ -27,7 +27,7 @@ from ..policies import check_compatible, idle_notes, select_active
 from ..policies.message_terms import with_terms
 from ..ports import Background, Clock, Database, RemoteBackground, Summarizer, complete, wall_clock
 from .options import Options, ResolvedOptions
-from .registry import format_of, open_store, open_summarizer, summarize_without_model, summarizer_of
+from .registry import check_summarizer, format_of, open_store, open_summarizer, summarize_without_model, summarizer_of
 
 if TYPE_CHECKING:
     from ..background.tasks import Tasks
@@ -109,6 +109,11 @@ class Parts(NamedTuple):
         prompts = self.options.prompts or (None if isinstance(store, str) else complete(store).prompts)
         return self._replace(resolved=self.resolved._replace(summarizer=open_summarizer(summarizer, prompts=prompts)))
 
+    def require_window(self, model: str) -> None:
+        """Raise UnknownWindow if the policies need a window, and none is known for this model of the opening."""
+        if self.resolved.floor and self.resolved.window is None and window_of(model) is None:
+            raise UnknownWindow(model, remedy='; only policy="off" needs no window')
+
     def _model(self, format: str, name: str, window: int | None) -> RequestModel:
         """Return a model of this format. Window and prices of the opening count for the model that was named then.
 
@@ -128,12 +133,8 @@ class Parts(NamedTuple):
             profile = adjusted_to_model(profile, name)
         if window is None:
             window = window_of(name) or resolved.window or window_of(resolved.model)
-        if window is None and self.needs_window and resolved.floor:
-            of_model = f" of model {name!r}" if name else ""
-            raise BadSetting(
-                f"Window{of_model} is not known. Pass window=200_000 (tokens), or model= with the name of a model that "
-                'is known; only policy="off" needs no window.'
-            )
+        if window is None and self.needs_window:
+            self.require_window(name)
         prices = options.prices if options.prices is not None and is_opened else prices_of_model(name)
         counter = options.counter or counter_for(name, format)
         if isinstance(counter, str):
@@ -177,7 +178,9 @@ class Parts(NamedTuple):
             validate.function("prompts=, if it is no mapping of names to texts,", options.prompts)
         if options.user is not None:
             validate.text("user=", options.user)
-        if not isinstance(resolved.summarizer, str):
+        if isinstance(resolved.summarizer, str):
+            check_summarizer(resolved.summarizer)
+        else:
             validate.function("summarizer=", resolved.summarizer)
         is_own = options.background is not None and not isinstance(options.background, bool)
         if is_own and not hasattr(options.background, "request_compaction"):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_price",
+    "check_summarizer",
     "cost_of",
     "format_of",
     "open_model",
@@ -132,6 +133,16 @@ def open_summarizer(name: str, *, prompts: Prompts | None = None) -> Summarizer:
     from .named_summarizer import NamedSummarizer
 
     return NamedSummarizer(names, prompts or {})
+
+
+def check_summarizer(name: str) -> None:
+    """Raise BadSetting if no summarizer, and no model, has this name. "" stands for none."""
+    from ..models import is_model_name, suggest_model
+    from ..summarizers import check_name
+
+    names = model_names(name)
+    if name and not (names and all(map(is_model_name, names))):
+        check_name(name, suggest_model(name))
 
 
 def format_of(format: str | Format) -> Format:

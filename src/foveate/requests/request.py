@@ -72,11 +72,19 @@ class WireRequest:
     only asked to expand something, there is a `follow_up`: send `content` again, and pass its answer in the same way.
     """
 
-    def __init__(self, chat: Conversation, api: Api, content: bytes | RequestBody, *, adds_marks: bool = False) -> None:
+    def __init__(
+        self,
+        chat: Conversation,
+        api: Api,
+        content: bytes | RequestBody,
+        *,
+        adds_marks: bool = False,
+        window: int | None = None,
+    ) -> None:
         """Take over the list of messages in a request, and plan.
 
         `content`: the body of the request, or what is known of it already. `adds_marks`: mark requests for
-        Anthropic's cache if the client marks none.
+        Anthropic's cache if the client marks none. `window`: as for `Conversation.prepare`.
 
         Raises BadInput for a request whose messages cannot be replaced, ValueError for a body that is no JSON object,
         KeyError for one without messages, and what `Conversation.prepare` raises. The request can then be sent as it
@@ -89,7 +97,7 @@ class WireRequest:
         if (_value(fields.get("n")) or 1) != 1:
             raise BadInput("A request for several answers (n=) keeps its messages. Send n requests instead.")
         self._api, self._body, self._fields = api, body, fields
-        self._adds_marks = adds_marks
+        self._adds_marks, self._window = adds_marks, window
         self._raws, messages = _messages(api, body)
         self._system = body.value(api.system) if api.system else None
         self._tools = body.value("tools") or ()
@@ -126,7 +134,12 @@ class WireRequest:
 
     def _prepare(self, messages: list[Any] | None = None) -> None:
         self.view = self.chat.prepare(
-            messages=messages, system=self._system, tools=self._tools, model=self._model, may_expand=self._may_expand
+            messages=messages,
+            system=self._system,
+            tools=self._tools,
+            model=self._model,
+            window=self._window,
+            may_expand=self._may_expand,
         )
         """The view that the request shows."""
         self._write()

@@ -33,6 +33,7 @@ __all__ = [
     "SummaryRequest",
     "accept",
     "cached",
+    "check_name",
     "checked",
     "digest_history",
     "fallback",
@@ -50,18 +51,21 @@ _ALSO = {"first_characters": "first-characters", "first_chars": "first-character
 
 def summarizer_named(name: str) -> Summarizer:
     """Return the summarizer of this name, which needs no model. Raises BadSetting for an unknown name."""
-    match _ALSO.get(name, name):
-        case "first-characters":
-            return first_characters()
-        case "digest":
-            from .history import digest_history
+    check_name(name)
+    if _ALSO.get(name, name) == "first-characters":
+        return first_characters()
+    from .history import digest_history
 
-            return fallback(digest_history(), first_characters())
-        case _:
-            raise BadSetting(
-                f"There is no summarizer {name!r}. Known: {', '.join(KNOWN)}, a model such as "
-                "anthropic:claude-haiku-4-5; or pass a function of your own."
-            )
+    return fallback(digest_history(), first_characters())
+
+
+def check_name(name: str, hint: str = "") -> None:
+    """Raise BadSetting, with a hint, if no summarizer without a model has this name."""
+    if _ALSO.get(name, name) not in KNOWN:
+        raise BadSetting(
+            f"There is no summarizer {name!r}.{hint} Known: {', '.join(KNOWN)}, a model such as "
+            "anthropic:claude-haiku-4-5; or pass a function of your own."
+        )
 
 
 _LAZY = {
