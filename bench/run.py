@@ -270,6 +270,13 @@ def many(folder: Path, quick: bool) -> Iterator[Figure]:
     yield from starmap(Figure, figures(folder, quick))
 
 
+def crowd(folder: Path, quick: bool) -> Iterator[Figure]:
+    """A thousand active conversations on one PostgreSQL, in one process and in eight (`crowd.py`)."""
+    from crowd import figures
+
+    yield from starmap(Figure, figures(folder, quick))
+
+
 def long(folder: Path, quick: bool) -> Iterator[Figure]:
     """Memory of a process over thousands of turns (`long.py`)."""
     from long import figures
@@ -345,6 +352,7 @@ EVERY = (
     sizes,
     databases,
     many,
+    crowd,
     archives,
     depth,
     proxy,

@@ -12,7 +12,7 @@ import pytest
 
 RUN = Path(__file__).resolve().parent.parent / "bench" / "run.py"
 FIRST = ("turn", "growing", "append", "search", "digesting", "prompt", "importing")
-LATER = ("long", "sizes", "databases", "many", "archives", "depth", "proxy", "inspector", "retention")
+LATER = ("long", "sizes", "databases", "many", "crowd", "archives", "depth", "proxy", "inspector", "retention")
 NAMES = (*FIRST, *LATER, "proxy_load", "proxy_pace", "proxy_peers")
 
 

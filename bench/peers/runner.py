@@ -42,7 +42,7 @@ class Sizes(NamedTuple):
     window: int = 200_000
     newest: int = 200
     """Messages that a library shows if it counts messages: about as many as foveate shows in this window."""
-    seconds: float = 20.0
+    seconds: float = 12.0
     """Time for the turns of one library."""
 
 
