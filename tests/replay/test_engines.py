@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -107,6 +108,28 @@ def test_a_corpus_on_ray_has_the_figures_of_local_processes(ray_engine, tmp_path
     assert len(local.rows) == 8
     assert timeless(far.rows) == timeless(local.rows)
     assert far.failures == local.failures
+
+
+@pytest.mark.slow
+def test_the_command_replays_a_corpus_on_ray_as_in_this_process(tmp_path):
+    pytest.importorskip("ray", reason="ray is not installed (the extra `ray`)")
+    pytest.importorskip("cyclopts", reason="cyclopts is not installed (the extra `cli`)")
+    files = [write(tmp_path / f"{seed}.jsonl", seed) for seed in range(3)]
+    (tmp_path / "bad.jsonl").write_text("{")
+    arguments = [*files, tmp_path / "bad.jsonl", "--compare", "none,keep-last-2", "--window", "8000", "--json"]
+    local = run_replay(*arguments, "--jobs", "1")
+    far = run_replay(*arguments, "--engine", "ray", "--jobs", "2")
+    assert len(local[1]) == 6
+    assert far == local
+
+
+def run_replay(*arguments: object) -> tuple[int, list[dict[str, object]], bool]:
+    """Run `foveate replay`; return its exit code, its rows without times, and whether it named the bad file."""
+    command = [sys.executable, "-m", "foveate", "replay", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    timeless = [{name: value for name, value in row.items() if not name.startswith("ms_")} for row in rows]
+    return done.returncode, timeless, "bad.jsonl" in done.stderr
 
 
 def write(path: Path, seed: int) -> Path:
