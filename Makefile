@@ -3,7 +3,7 @@
 #
 #   make demo       replay a recorded session, and write demo-report.html
 #   make test       the quick tests            make test-all   all tests: slow ones, and more examples
-#   make test-hosts the frameworks: installs them in environments of their own (800 MB), and runs the tests of hosts
+#   make test-hosts the frameworks: installs them in environments of their own (1.1 GB), and runs the tests of hosts
 #   make test-clients Claude Code, Codex and OpenCode behind the proxy: installs them (1.2 GB, needs npm)
 #   make test-model a small real model: installs it and its server (280 MB), and runs the tests of it
 #   make lint       ruff                       make types      mypy --strict on src

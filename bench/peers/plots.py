@@ -68,9 +68,11 @@ def _turns(peers: Sequence[Found], values: Values, sizes: Sizes, theme: dict[str
         return None
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.05)
+    axes.set_xlim(0, sizes.turns)
     axes.set_xlabel("turns so far")
     axes.set_ylabel("CPU of a turn, ms")
     axes.grid(True, linewidth=0.6)
+    _write_plain_numbers(axes.yaxis)
     spaced = 0.0
     for height, place, name, color in sorted(ends):  # A label is at least a twelfth of a decade above the one below.
         spaced = max(height, 0.05, spaced * 1.42)
@@ -99,8 +101,17 @@ def _stores(peers: Sequence[Found], values: Values, sizes: Sizes, theme: dict[st
         axes.set_xlabel(label)
         axes.grid(True, axis="x", linewidth=0.6)
         axes.set_axisbelow(True)
+        _write_plain_numbers(axes.xaxis)
     panels[0].invert_yaxis()
     return figure
+
+
+def _write_plain_numbers(axis: Any) -> None:
+    """Label an axis with numbers such as 0.1 and 10, at powers of ten only."""
+    from matplotlib.ticker import NullLocator
+
+    axis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axis.set_minor_locator(NullLocator())
 
 
 def _color(peer: Found, number: int, theme: dict[str, str], is_plain: bool = False) -> str:

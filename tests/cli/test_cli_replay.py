@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from contextlib import closing
 
 import pytest
@@ -304,3 +305,10 @@ def test_window_too_small_for_the_request_is_named(run, tmp_path):
     code, out, err = run("replay", path, "--window", "1000", "--db", tmp_path / "chats.db")
     assert (code, out, sorted(tmp_path.iterdir())) == (2, "", [path])
     assert "usable" in err
+
+
+def test_replay_runs_on_the_named_engine(run, recording, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    code, out, err = run("replay", recording, "--engine", "ray")
+    assert (code, out) == (2, "")
+    assert 'The engine ray needs a package: pip install "foveate[ray]".' in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from tuning_samples import sessions
@@ -80,3 +81,10 @@ def test_wrong_input_is_refused_in_a_sentence(run, arguments, text, tmp_path, mo
     assert (code, out) == (2, "")
     assert text in err
     assert not list(tmp_path.iterdir())
+
+
+def test_tune_runs_on_the_named_engine(run, files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    code, out, err = run("tune", *files, *OPTIONS, "--engine", "ray")
+    assert (code, out) == (2, "")
+    assert 'The engine ray needs a package: pip install "foveate[ray]".' in err
