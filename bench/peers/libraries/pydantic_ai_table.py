@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 class Library:
     NAME = "Pydantic AI"
     NEEDS = ("pydantic-ai-slim",)
-    USES = "`ModelMessagesTypeAdapter` in a table of one's own, the newest messages"
+    USES = "`ModelMessagesTypeAdapter` in the table of its chat example, the newest messages"
     LACKS = "no store on disk of its own; counts messages, not tokens; may part a call from its result"
 
     def __init__(self, folder: str, window: int, newest: int) -> None:
