@@ -1,8 +1,8 @@
 """Two databases that share nothing, behind one driver that sends each statement to the one of its `root`.
 
 It does by hand what Citus does: a statement reaches one shard only, and sees no row of the other. A statement without
-a root is answered by the coordinator, here views of both shards. A transaction begins on a shard at its first statement
-there, and all its shards commit together.
+a root is answered by the coordinator, here views of both shards. A transaction begins on every shard, and each commits
+it; the driver records which shards had a statement.
 """
 
 from __future__ import annotations
