@@ -15,7 +15,16 @@ from weakref import ReferenceType, ref
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
 
-__all__ = ["Cache", "cached", "cached_by_text", "cached_on_entry", "clear_caches", "newest_forms", "register"]
+__all__ = [
+    "Cache",
+    "cached",
+    "cached_by_text",
+    "cached_on_entry",
+    "clear_caches",
+    "known_form",
+    "newest_forms",
+    "register",
+]
 
 _FORMS_MAX = 4
 """Values of one name that an entry holds: a plan tries edits, so that views alternate."""
@@ -84,14 +93,21 @@ def newest_forms(entry: HasMemo, name: object, key: object, make: Callable[[], R
     Keys may refer to entries before this one in its view, and values to no entry of it: references must not form a
     cycle.
     """
+    known: R = known_form(entry, name, key, _MISSING)
+    if known is not _MISSING:
+        return known
+    value = make()
+    entry.remember(name, (key, value, *entry.recall(name, ())[: 2 * (_FORMS_MAX - 1)]))
+    return value
+
+
+def known_form(entry: HasMemo, name: object, key: object, default: Any = None) -> Any:
+    """Return the value that `newest_forms` stored for `key`."""
     forms: tuple[Any, ...] = entry.recall(name, ())  # Keys and values in turn: there may be many entries.
     for index in range(0, len(forms), 2):
         if forms[index] == key:
-            known: R = forms[index + 1]
-            return known
-    value = make()
-    entry.remember(name, (key, value, *forms[: 2 * (_FORMS_MAX - 1)]))
-    return value
+            return forms[index + 1]
+    return default
 
 
 def cached_by_text(size: int) -> Callable[[Callable[..., R]], Callable[..., R]]:

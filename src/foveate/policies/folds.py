@@ -11,18 +11,18 @@ the same at every later call, and is folded once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from ..core.caches import newest_forms
+from ..core.caches import known_form, newest_forms
 from ..core.edits import Edit, Span, Summarize
 from ..core.growing import Growing
 from ..core.messages import Message, Text, ToolCall, ToolResult
 from ..core.planner import Policy
-from ..core.results import is_step_note, native_steps
+from ..core.results import is_loose_result, is_step_note, native_steps
 from ..core.rules import Units
 from ..core.sizes import estimate, tokens_of
 from ..core.view import Entry, View
@@ -96,12 +96,11 @@ def fold(
     if "{steps}" not in framing:
         raise BadSetting(f"framing of fold is {framing!r:.80}. It must contain {{steps}}, the text of the steps.")
 
-    def write(entries: Sequence[Entry], steps: str) -> str:
+    def write(entries: Sequence[Entry], writer: _StepWriter) -> str:
         """Return the text of a fold; "" if it saves too little."""
-        text = _fill_framing(framing, entries[0].position, max(entry.position for entry in entries), steps)
+        text = _fill_framing(framing, entries[0].position, max(entry.position for entry in entries), writer.text)
         # The text has no count yet: its quarter of the characters is corrected as for the steps that it replaces.
-        quarter = max(1, sum([tokens_of(entry.message) for entry in entries]))
-        return text if estimate(text) <= (1 - min_share) * quarter else ""
+        return text if estimate(text) <= (1 - min_share) * max(1, writer.tokens) else ""
 
     memo = _Memo(write)
 
@@ -111,16 +110,17 @@ def fold(
         if not old:
             return
         named = _Names()
-        at, node = 0, 0
+        at, newest = 0, _START
         needed = needed_results(view) if by_worth else frozenset[str]()
         for start, end in _closed_stretches(view, old, stretch, needed):
             between, entries = view.entries[at:start], view.entries[start:end]
             at = end
-            node, text, names = memo.fold(node, between, entries, named)
-            named.add(names)
-            if text:
+            newest.writer = None  # Its stretch is closed.
+            newest = memo.fold(newest.node, between, entries, named)
+            named.add(newest.names)
+            if newest.text:
                 span = Span(entries[0].id, entries[-1].id)
-                yield Summarize(span, text, _NAME, f"older than the newest {window:,} tokens")
+                yield Summarize(span, newest.text, _NAME, f"older than the newest {window:,} tokens")
 
     return policy
 
@@ -149,30 +149,65 @@ class _Names:
         return self._all
 
 
+class _Fold:
+    """The fold of a stretch."""
+
+    __slots__ = ("names", "node", "text", "writer")
+
+    def __init__(self, node: int, text: str = "", names: tuple[str, ...] = (), writer: _StepWriter | None = None):
+        self.node = node
+        self.text = text
+        """The text; "" if it saves too little."""
+        self.names = names
+        """The names up to its end that are new. A set would take four times the memory."""
+        self.writer = writer
+        """The writer of its steps, as long as the stretch may grow."""
+
+
+_START: Final = _Fold(0)
+"""Before the first fold."""
+
+
 class _Memo:
     """The folds of earlier calls. A fold depends on all entries before it, so folds form a tree, from node 0 on."""
 
-    def __init__(self, write: Callable[[Sequence[Entry], str], str]) -> None:
+    def __init__(self, write: Callable[[Sequence[Entry], _StepWriter], str]) -> None:
         """`write`: returns the text of a fold of entries with these steps; "" if there is none."""
         self._newest = 0
         self._write = write
 
-    def fold(
-        self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...], named: _Names
-    ) -> tuple[int, str, tuple[str, ...]]:
-        """Return the node of a fold, its text ("" if it saves too little), and the names up to its end that are new.
+    def fold(self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...], named: _Names) -> _Fold:
+        """Return the fold of entries.
 
         `node`: of the fold before; `between`: the entries since then; `named`: the names up to that fold.
         """
 
-        def make() -> tuple[int, str, tuple[str, ...]]:
+        def make() -> _Fold:
             known = named.all()
-            further = frozenset[str]().union(*(names_of(entry.message.text) for entry in between))
-            steps, names = fold_steps(entries, known, further)
+            writer, size = self._begun(node, between, entries)
+            if writer is None:
+                writer = _StepWriter(frozenset[str]().union(*(names_of(entry.message.text) for entry in between)))
+            writer.add(entries[size:], known)
             self._newest += 1
-            return self._newest, self._write(entries, steps), tuple(names - known)  # A set takes four times the memory.
+            return _Fold(self._newest, self._write(entries, writer), tuple(writer.written - known), writer)
 
         return newest_forms(entries[-1], self, (node, between, entries[:-1]), make)
+
+    def _begun(
+        self, node: int, between: tuple[Entry, ...], entries: tuple[Entry, ...]
+    ) -> tuple[_StepWriter | None, int]:
+        """Return the writer of the longest fold with which these entries begin, and the number of its entries.
+
+        A stretch at the end of the view grows by a step with each call, until it is closed.
+        """
+        if any(map(is_loose_result, entries)):  # The form of a step depends on the messages after it.
+            return None, 0
+        for size in range(len(entries) - 1, 0, -1):
+            fold: _Fold | None = known_form(entries[size - 1], self, (node, between, entries[: size - 1]))
+            if fold is not None and fold.writer is not None:
+                writer, fold.writer = fold.writer, None
+                return writer, size
+        return None, 0
 
 
 class _Unit(NamedTuple):
@@ -273,37 +308,47 @@ def fold_steps(
     listed once only. `named`, `further`: names that are not listed, since earlier messages hold them. `named` may be
     large: it is neither copied nor iterated over. The returned names include `further`.
     """
-    writer = _StepWriter(named, set(further))
-    entries = native_steps(entries)
-    answers: dict[str, Entry] = {}
-    for entry in entries:
-        result = entry.outlined_result
-        if result is not None and result.call_id:
-            answers.setdefault(result.call_id, entry)
-    lines: list[str] = []
-    for entry in entries:
-        if entry.outline is None or entry.outline.result is not None:
-            continue
-        source = entry.source
-        if source is None:
-            continue
-        if source.role == "user":  # A note, or the result of an action whose call is unknown.
-            lines += writer.result_lines(entry, entry.result or ToolResult("", (Text(source.text),)))
-        else:
-            lines += writer.step_lines(entry, source, answers)
-    return "\n".join(lines), frozenset(writer.written)
+    writer = _StepWriter(further)
+    writer.add(entries, named)
+    return writer.text, frozenset(writer.written)
 
 
 class _StepWriter:
-    """Writes the lines of steps. `named`: names that are not listed. `written`: further ones."""
+    """Writes the lines of steps."""
 
-    def __init__(self, named: Set[str], written: set[str]) -> None:
-        self._named = named
-        self.written = written
+    def __init__(self, further: Iterable[str]) -> None:
+        """`further`: names that are not listed."""
+        self.written = set(further)
         """These names, and those in the lines."""
+        self.tokens = 0
+        """Tokens that the steps take in the view."""
+        self._named: Set[str] = frozenset()
+        self._lines: list[str] = []
 
-    def step_lines(self, entry: Entry, message: Message, answers: Mapping[str, Entry]) -> Iterator[str]:
-        """Yield the lines of one message of the model, and of the results of its calls."""
+    @property
+    def text(self) -> str:
+        """The lines of all steps."""
+        return "\n".join(self._lines)
+
+    def add(self, entries: Sequence[Entry], named: Set[str]) -> None:
+        """Write the lines of whole units. `named`: names that are not listed."""
+        self._named = named
+        self.tokens += sum([tokens_of(entry.message) for entry in entries])
+        entries = native_steps(entries)
+        for index, entry in enumerate(entries):
+            if entry.outline is None or entry.outline.result is not None:
+                continue
+            source = entry.source
+            if source is None:
+                continue
+            if source.role == "user":  # A note, or the result of an action whose call is unknown.
+                self._lines += self._result_lines(entry, entry.result or ToolResult("", (Text(source.text),)))
+            else:
+                self._lines += self._step_lines(entry, source, entries[index + 1 :])
+        self._named = frozenset()
+
+    def _step_lines(self, entry: Entry, message: Message, behind: Sequence[Entry]) -> Iterator[str]:
+        """Yield the lines of one message of the model, and of the results of its calls, which are in `behind`."""
         text = list(self._text_lines(message.text))
         calls = message.calls
         if text or not calls:
@@ -312,10 +357,10 @@ class _StepWriter:
         for number, call in enumerate(calls):
             begin = " " if text or number else entry.handle
             yield self._write(f"{begin} {call.name}({self._arguments(call)})")
-            answer = answers.get(call.call_id)
+            answer = _answer_to(call, behind)
             result = answer.result if answer is not None else None
             if answer is not None and result is not None:
-                yield from self.result_lines(answer, result)
+                yield from self._result_lines(answer, result)
 
     def _write(self, line: str) -> str:
         self.written.update(names_in(line))
@@ -351,7 +396,7 @@ class _StepWriter:
         names = self._list_names(text, max(_ARGUMENT_MAX, int(len(text) * _ARGUMENT_SHARE)))
         return f"{flat[: _ARGUMENT_MAX // 2]}{names or '…'}"
 
-    def result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
+    def _result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
         """Yield the lines of a result, or of a note."""
         text = result.text
         flat = _flat(text, _RESULT_MAX)
@@ -376,6 +421,12 @@ class _StepWriter:
         names = select_names(new, room, floor=floor)
         self.written.update(names)
         return f"… {' '.join(names)}" if names else ""
+
+
+def _answer_to(call: ToolCall, behind: Sequence[Entry]) -> Entry | None:
+    """Return the entry of the result of a call. Some servers use an id for several calls, so it is the first one."""
+    results = ((entry, entry.outlined_result) for entry in behind)
+    return next((entry for entry, result in results if result is not None and result.call_id == call.call_id), None)
 
 
 def _flat(text: str, most: int) -> str:
