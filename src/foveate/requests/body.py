@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
+from itertools import repeat
 from secrets import token_hex
 from typing import Any, Final, TypeVar
 
@@ -39,11 +40,20 @@ T = TypeVar("T")
 class _KnownList:
     """The list of messages in an earlier body."""
 
-    __slots__ = ("derived", "fields", "head", "items", "marked", "separator", "values")
+    __slots__ = ("_gaps", "_places", "derived", "fields", "head", "items", "marked", "separator", "values")
 
-    def __init__(self, head: bytes, separator: bytes, items: list[bytes]) -> None:
+    def __init__(
+        self, head: bytes, separator: bytes, items: list[bytes], before: _KnownList | None = None, count: int = 0
+    ) -> None:
+        """`before`: a list with the same head and separator, and with the same first `count` items."""
         self.head, self.separator, self.items = head, separator, items
         """The body before its first item, the bytes between two items, and the items."""
+        self._places = before._places[:count] if before is not None else []  # where items begin in the body
+        place = self._places[-1] + len(items[count - 1]) + len(separator) if self._places else len(head)
+        for item in items[count:]:
+            self._places.append(place)
+            place += len(item) + len(separator)
+        self._gaps = [place - len(separator) for place in self._places[1:]]  # where items end in it
         self.derived: dict[int, Any] = {}
         """Values that were derived from items, by their places."""
         self.values = _NO_VALUES
@@ -57,16 +67,11 @@ class _KnownList:
         """Return how many items the list of another body begins with too, and where they end in it."""
         if not content.startswith(self.head):
             return 0, 0
-        count, end, separator = 0, len(self.head), self.separator
-        at = end
-        for item in self.items:
-            if not content.startswith(item, at):
-                break
-            count, end = count + 1, at + len(item)
-            if not content.startswith(separator, end):
-                break
-            at = end + len(separator)
-        return count, end
+        # Most requests have all items, so those behind a difference may be looked at in vain.
+        same_items = [*map(content.startswith, self.items, self._places), False].index(False)
+        same_gaps = [*map(content.startswith, repeat(self.separator), self._gaps), False].index(False)
+        count = min(same_items, same_gaps + 1)
+        return count, self._places[count - 1] + len(self.items[count - 1]) if count else len(self.head)
 
 
 class ListMemory:
@@ -224,7 +229,7 @@ class RequestBody:
         if not items:
             return None
         if self._known is not None:
-            return _KnownList(self._known.head, self._known.separator, items)
+            return _KnownList(self._known.head, self._known.separator, items, self._known, self._count)
         start = self.content.find(items[0])
         separator = end = start + len(items[0])
         if len(items) > 1:
