@@ -15,8 +15,9 @@ from foveate.core.edits import Pin, Restore, Span, Summarize, Target
 from foveate.core.messages import Message, Text, ToolCall
 from foveate.core.planner import Plan, Policy, make_plan
 from foveate.core.rules import check
-from foveate.digest import select_names, selection
+from foveate.digest import describe, select_names, selection
 from foveate.errors import BadSetting
+from foveate.policies import folds
 from foveate.policies.deferral import when_it_pays
 from foveate.policies.digests import shrink_to_digest
 from foveate.policies.folds import fold, fold_steps
@@ -100,6 +101,29 @@ def test_a_fold_is_the_same_with_and_without_earlier_calls():
     assert fold_edits(known) == fold_edits(plan_of(story, fold(protect=0, stretch=1)))
 
 
+def test_a_stretch_that_grows_is_continued(monkeypatch: pytest.MonkeyPatch):
+    """The newest result is worth its place, so the stretch before it grows by a step with each call."""
+    read: list[str] = []
+    monkeypatch.setattr(folds, "describe", lambda text, most: read.append(text) or describe(text, most))
+    options = {"protect": 0, "stretch": 100_000, "by_worth": True}
+    policy, story = fold(**options), Story(user("Go."))
+    for n in range(10):
+        story.say(call(f"c{n}", "sh"), answer(f"c{n}", text_of(300, n)))
+        plan = plan_of(story, policy)
+    assert len(fold_edits(plan)) == 1
+    assert len(read) == len(set(read)) == 9
+    assert fold_edits(plan) == fold_edits(plan_of(story, fold(**options)))
+
+
+@given(histories(), st.booleans())
+def test_a_continued_stretch_equals_a_new_one(history, by_worth):
+    continued, story = fold(protect=0, stretch=500, by_worth=by_worth), Story()
+    for message in history:
+        story.say(message)
+        plan = plan_of(story, continued)
+        assert plan.edits == plan_of(story, fold(protect=0, stretch=500, by_worth=by_worth)).edits
+
+
 def test_a_user_input_stays_and_ends_a_stretch():
     story = Story(user("One."), *run_of(2), user("Two."), *run_of(2, first=2), user("Three."), say("Done."))
     plan = plan_of(story, AT_ONCE)
@@ -181,6 +205,12 @@ def test_a_name_is_written_once():
     assert len(kept) > 20
     assert all(short.count(f"{name}\n") <= 2 for name in kept)  # Once, in the line that describes the result.
     assert len(again) < 200
+
+
+def test_calls_with_one_id_get_their_own_results():
+    """Some servers count the calls of each reply from 0."""
+    entries = entries_of(call("call_0", "ls"), answer("call_0", "a.py"), call("call_0", "ls"), answer("call_0", "b.py"))
+    assert text_of_fold(entries).split("\n") == ["m1 ls()", "  → m2 a.py", "m3 ls()", "  → m4 b.py"]
 
 
 def test_a_fold_lists_the_new_names_of_results():

@@ -26,7 +26,7 @@ from websockets.sync.client import ClientConnection, connect
 
 import foveate
 from foveate.open import open_store
-from foveate.proxy.frames import ResponseLists, read_frame, request_headers
+from foveate.proxy.frames import ResponseLists, limits_frame, read_frame, request_headers
 from foveate.requests.access import token_key
 from foveate.testing import Failure, ScriptedModel, call, say
 from foveate.testing.server import StubServer
@@ -332,6 +332,32 @@ def test_an_answer_whose_end_holds_no_items_goes_on_with_its_bytes():
         events_of(socket)
     assert ITEM in provider.received[1].body
     assert b"previous_response_id" not in provider.received[1].body
+
+
+def test_limits_of_codex_become_the_first_frame():
+    limits = (
+        b"x-codex-primary-used-percent: 12.5\r\nx-codex-primary-window-minutes: 300\r\n"
+        b"x-codex-primary-reset-at: 1700009000\r\nx-codex-secondary-used-percent: soon\r\n"
+        b"x-codex-credits-has-credits: True\r\nx-codex-credits-unlimited: false\r\n\r\n"
+    )
+    head = STREAM.removesuffix(b"\r\n") + limits
+    with (
+        RawProvider(head + chunked(CREATED, COMPLETED) + b"0\r\n\r\n") as provider,
+        running_proxy(provider.url) as proxy,
+        connected(proxy) as socket,
+    ):
+        send(socket, QUESTION)
+        frames = [json.loads(socket.recv(timeout=20)) for _ in range(3)]
+    assert [frame["type"] for frame in frames] == ["codex.rate_limits", "response.created", "response.completed"]
+    assert frames[0]["rate_limits"] == {
+        "primary": {"used_percent": 12.5, "window_minutes": 300, "reset_at": 1700009000}
+    }
+    assert frames[0]["credits"] == {"has_credits": True, "unlimited": False, "balance": None}
+
+
+@pytest.mark.parametrize("percent", ["", "nan", "1e999", "12 %"])
+def test_a_limit_that_is_no_number_is_left_out(percent: str):
+    assert limits_frame("", {"x-codex-primary-used-percent": percent, "x-codex-primary-reset-at": "7"}) is None
 
 
 @pytest.mark.parametrize("end", [b"", b"0\r\n\r\n"], ids=["cut", "ended early"])

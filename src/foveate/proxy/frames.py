@@ -12,6 +12,7 @@ import re
 import time
 import uuid
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -19,7 +20,16 @@ from msgspec import Raw
 
 from .client import Header
 
-__all__ = ["Frame", "FrameError", "ResponseLists", "error_frame", "on_lane", "read_frame", "request_headers"]
+__all__ = [
+    "Frame",
+    "FrameError",
+    "ResponseLists",
+    "error_frame",
+    "limits_frame",
+    "on_lane",
+    "read_frame",
+    "request_headers",
+]
 
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 _ITEMS = msgspec.json.Decoder(list[Raw])
@@ -39,6 +49,8 @@ _NOT_SENT_ON: Final = (b"accept", b"accept-encoding", b"connection", b"content-l
 _ERROR_HEADERS: Final = ("x-", "openai-", "retry-after")
 """How the names of headers begin that an error frame repeats, such as limits and times."""
 _OWN: Final = "x-foveate-"
+_LIMIT: Final = {"used-percent": float, "window-minutes": int, "reset-at": int}
+"""Ends of the names of headers with a limit of Codex, and the types of their values."""
 
 
 class FrameError(Exception):
@@ -205,6 +217,31 @@ def error_frame(lane: str, status: int, content: bytes, headers: Mapping[str, st
     names = [name for name in headers if name.startswith(_ERROR_HEADERS) and not name.startswith(_OWN)]
     shown = {name: headers[name] for name in names}
     event = {"type": "error", "status": status, "error": error, **({"headers": shown} if shown else {})}
+    return on_lane(lane, msgspec.json.encode(event))
+
+
+def limits_frame(lane: str, headers: Mapping[str, str]) -> bytes | None:
+    """Return the frame with the limits that the headers of an answer report; None if they report none.
+
+    By POST, ChatGPT reports the limits of Codex in headers, and on a connection in an event.
+    """
+    limits: dict[str, dict[str, float]] = {}
+    for name in ("primary", "secondary"):
+        for end, type in _LIMIT.items():
+            try:
+                number = type(headers[f"x-codex-{name}-{end}"])
+            except (KeyError, ValueError):
+                continue
+            if isfinite(number):
+                limits.setdefault(name, {})[end.replace("-", "_")] = number
+    limits = {name: limit for name, limit in limits.items() if "used_percent" in limit}
+    if not limits:
+        return None
+    event: dict[str, Any] = {"type": "codex.rate_limits", "rate_limits": limits}
+    credits = {end: headers.get(f"x-codex-credits-{end.replace('_', '-')}") for end in ("has_credits", "unlimited")}
+    if None not in credits.values():
+        event["credits"] = {end: (value or "").lower() == "true" for end, value in credits.items()}
+        event["credits"]["balance"] = headers.get("x-codex-credits-balance")
     return on_lane(lane, msgspec.json.encode(event))
 
 

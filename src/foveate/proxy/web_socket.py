@@ -12,7 +12,7 @@ import msgspec
 
 from ..requests.events import EventSplitter, StreamEvent
 from .client import Channel
-from .frames import Frame, FrameError, ResponseLists, error_frame, on_lane, read_frame, request_headers
+from .frames import Frame, FrameError, ResponseLists, error_frame, limits_frame, on_lane, read_frame, request_headers
 
 __all__ = ["RESTART", "Connection"]
 
@@ -216,6 +216,8 @@ class _Exchange:
             is_plain = self._headers.get("content-encoding", "identity") == "identity"
             kind = self._headers.get("content-type", "")
             self._is_stream = self._status == 200 and is_plain and kind.startswith("text/event-stream")
+            if self._is_stream and (limits := limits_frame(self._frame.lane, self._headers)) is not None:
+                await self._connection.write(limits)
             return
         is_last = not message.get("more_body", False)
         if self._is_stream:

@@ -48,7 +48,7 @@ class _KnownList:
         """`before`: a list with the same head and separator, and with the same first `count` items."""
         self.head, self.separator, self.items = head, separator, items
         """The body before its first item, the bytes between two items, and the items."""
-        self._places = before._places[:count] if before is not None else []  # where items begin in the body
+        self._places: list[int] = [] if before is None else before._places[:count]  # where items begin in the body
         place = self._places[-1] + len(items[count - 1]) + len(separator) if self._places else len(head)
         for item in items[count:]:
             self._places.append(place)
