@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +73,32 @@ def test_the_request_goes_on_with_its_headers_and_its_target():
     assert sent.headers["host"] == host
     assert (status, body, answered["x-count"]) == (200, b"{}", "7")
     assert "x-own" not in answered
+
+
+@pytest.mark.parametrize("own", ["x-api-key: secret", "authorization: Bearer secret"])
+def test_logins_of_a_netrc_file_stay_in_it(own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login someone password other")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+    with RawProvider(answer) as provider, running_proxy(provider.url) as proxy:
+        status, _, body = split(ask(proxy.port, post("/v1/other", b"{}", own)))
+    assert (status, body) == (200, b"{}")
+    assert provider.received[0].headers.get("authorization", "Bearer secret") == "Bearer secret"
+
+
+@pytest.mark.parametrize("is_bypassed", [False, True])
+def test_requests_take_the_proxy_of_the_environment(is_bypassed: bool, monkeypatch: pytest.MonkeyPatch):
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
+    with RawProvider(answer + b"{}") as provider, RawProvider(answer + b"[]") as other:
+        monkeypatch.setenv("http_proxy", other.url.replace("://", "://someone:secret@"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1" if is_bypassed else "localhost")
+        with running_proxy(provider.url) as proxy:
+            _, _, body = split(ask(proxy.port, post("/v1/other", b"{}")))
+        target = f"{provider.url}/v1/other"
+    assert body == (b"{}" if is_bypassed else b"[]")
+    if not is_bypassed:
+        assert other.received[0].target == target
+        assert other.received[0].headers["proxy-authorization"] == "Basic c29tZW9uZTpzZWNyZXQ="
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "OPTIONS", "PUT", "PATCH"])

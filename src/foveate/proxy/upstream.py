@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from yarl import URL
@@ -47,18 +48,18 @@ class Upstream:
             skip_auto_headers=_AUTOMATIC,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=settings.max_seconds),
             read_bufsize=2**18,
-            trust_env=True,
         )
+        # aiohttp would read the environment for each request, and add logins of a netrc file to it.
+        self._proxies = {base: _proxy_for(URL(base)) for base in (settings.anthropic, settings.openai)}
 
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()
 
-    def url(self, client: ClientRequest) -> URL:
-        """Return the URL that a request is sent to: its own path and query, at the provider whose API it uses."""
+    def _base(self, client: ClientRequest) -> str:
+        """Return the URL of the provider whose API a request uses."""
         is_anthropic = "anthropic-version" in client.values or client.path.endswith("/v1/messages")
-        base = self._settings.anthropic if is_anthropic else self._settings.openai
-        return URL(base + client.target, encoded=True)
+        return self._settings.anthropic if is_anthropic else self._settings.openai
 
     @asynccontextmanager
     async def send(
@@ -69,14 +70,24 @@ class Upstream:
         `changes`: headers in place of the client's own of the same names; an empty value removes the header. Raises
         aiohttp.ClientError and TimeoutError.
         """
+        base = self._base(client)
         async with self._session.request(
             client.method,
-            self.url(client),
+            URL(base + client.target, encoded=True),  # Its own path and query.
             headers=_request_headers(client.headers, dict(changes)),
             data=body,
             allow_redirects=False,
+            proxy=self._proxies[base],
         ) as response:
             yield response
+
+
+def _proxy_for(url: URL) -> URL | None:
+    """Return the proxy that the environment names for a provider; None if there is none."""
+    if url.host is None or proxy_bypass(url.host):
+        return None
+    proxy = getproxies().get(url.scheme)
+    return URL(proxy) if proxy else None
 
 
 def _request_headers(headers: Iterable[Header], changes: dict[bytes, bytes]) -> list[tuple[str, str]]:
