@@ -179,6 +179,20 @@ def test_the_command_refuses_settings_that_cannot_work(arguments: list[str], wor
     assert words in capsys.readouterr().err
 
 
+def test_the_command_names_an_address_that_is_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert main(["proxy", "--port", str(port), "--store", str(tmp_path / "chats.db")]) == 2
+    printed = capsys.readouterr()
+    assert f"cannot listen at 127.0.0.1:{port}: Address already in use. Choose" in printed.err
+    assert "Serving" not in printed.err
+
+
+def test_the_command_names_a_store_that_cannot_be_opened(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    assert main(["proxy", "--port", "0", "--store", str(tmp_path / "missing" / "chats.db")]) == 2
+    assert "There is no folder" in capsys.readouterr().err
+
+
 def test_the_status_of_a_proxy_is_printed(capsys, monkeypatch):
     with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
         ask(proxy.port, post("/v1/messages", BODY))

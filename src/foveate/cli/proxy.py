@@ -91,7 +91,7 @@ def proxy(
     if workers < 1 or max_body < 1 or not 0 <= (port or 0) < 65_536:
         raise BadSetting("--workers and --max-body must be at least 1, and --port must be a port.")
     try:
-        from ..proxy.server import serve
+        from ..proxy.server import check_start, serve
         from ..proxy.settings import TOKEN, ProxySettings, read_tokens, upstreams_of
         from ..proxy.wrap import upstream_of
         from ..proxy.wrap import wrap as run_wrapped
@@ -128,6 +128,7 @@ def proxy(
         anthropic=anthropic,
         openai=openai,
     )
+    check_start(made)
     if wrap:
         return run_wrapped(made, [wrap, *arguments], os.environ, data_folder() / "proxy.log")
     local = f"http://{host}:{made.port}"

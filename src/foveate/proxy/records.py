@@ -157,7 +157,7 @@ def write_log(stream: TextIO | None = None, *, is_json: bool = False) -> None:
     """Write the log of this process to a stream, by default to standard error. `is_json`: an object a line."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Lines(is_json))
-    handler.addFilter(lambda record: "without completing" not in record.msg)  # Answers that were cut or refused.
+    handler.addFilter(lambda record: "without completing" not in str(record.msg))  # Answers that were cut or refused.
     for name in ("foveate", "uvicorn"):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]

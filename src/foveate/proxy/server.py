@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import tempfile
 from typing import Any, Final
 
@@ -11,13 +12,15 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from ..errors import BadSetting
+from ..open import open_store
 from .app import build_app
 from .collector import spare_collector
 from .records import write_log
 from .settings import ProxySettings
 from .web_socket import RESTART
 
-__all__ = ["config_of", "serve"]
+__all__ = ["check_start", "config_of", "serve"]
 
 _HEAD_SECONDS: Final = 30
 """Time for the line and the headers of a request."""
@@ -26,6 +29,19 @@ _HEAD_BYTES: Final = 64_000
 _KEEP_ALIVE_SECONDS: Final = 75
 _SHUTDOWN_SECONDS: Final = 300
 """Time for answers to end when the server stops."""
+
+
+def check_start(settings: ProxySettings) -> None:
+    """Raise BadSetting if another program has the address, and StoreError if the store cannot be opened."""
+    host, port = settings.host, settings.port
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (")[0]
+        raise BadSetting(
+            f"The proxy cannot listen at {host}:{port}: {reason}. Choose another port with --port."
+        ) from error
+    open_store(settings.store, synchronous="normal").close()
 
 
 def serve(settings: ProxySettings, *, workers: int = 1) -> None:

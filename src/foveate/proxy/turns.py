@@ -138,7 +138,7 @@ class Turns:
         record.reason = f"{type(error).__name__}: {error}"[:500]
         if record.reason not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add(record.reason)
-            is_ours = not isinstance(error, FoveateError | ValueError)
+            is_ours = not isinstance(error, FoveateError | ValueError | RecursionError)
             _log.warning("A request is sent without a view. %s", record.reason, exc_info=error if is_ours else None)
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
