@@ -1,7 +1,7 @@
 """A thousand active conversations on one PostgreSQL: eight processes compared with one process and with one thread.
 
 Each conversation in turn gets a message, a prompt and an answer, so that consecutive turns belong to different
-conversations. All processes begin together and take turns for some seconds.
+conversations. Each of these crowds works for some seconds, then the next one, in several rounds.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import count, islice
+from contextlib import ExitStack, contextmanager
+from itertools import cycle, islice
 from pathlib import Path
+from statistics import median
 from threading import Thread
 from time import monotonic, perf_counter, process_time
 from typing import Any, NamedTuple
@@ -44,84 +46,111 @@ CROWDS = (Crowd(1, 1), Crowd(1, 8), Crowd(8, 1))
 
 def figures(folder: Path, quick: bool) -> Iterator[FigureRow]:
     """Yield turns per second, and the time and CPU of a turn. The floor is the process with one thread."""
-    conversations, seconds = (40, 0.5) if quick else (1_000, 10.0)
+    conversations, seconds, rounds = (40, 0.3, 2) if quick else (1_000, 3.0, 5)
     floors: dict[str, float] = {}
-    with shared_server() as server:
+    with shared_server() as server, ExitStack() as stack:
         kind = "postgres" if server else "sqlite"
+        groups = {
+            crowd: stack.enter_context(
+                _started(
+                    new_store(kind, folder, server, f"crowd-{crowd.processes}-{crowd.threads}"), crowd, conversations
+                )
+            )
+            for crowd in CROWDS
+        }
+        reports: dict[Crowd, list[dict[str, Any]]] = {crowd: [] for crowd in CROWDS}
+        rates: dict[Crowd, list[float]] = {crowd: [] for crowd in CROWDS}
+        for _ in range(rounds):  # The crowds take turns, so that load affects all of them.
+            for crowd, children in groups.items():
+                done = _round(children, seconds)
+                reports[crowd] += done
+                rates[crowd].append(sum(len(report["took"]) for report in done) / seconds)
         for crowd in CROWDS:
-            name = f"crowd-{crowd.processes}-{crowd.threads}"
-            reports = _run(new_store(kind, folder, server, name), crowd, conversations, seconds)
-            took = sorted(one for report in reports for one in report["took"])
-            turns = len(took)
-            for what, value, unit in (
-                ("turns", turns / seconds, "1/s"),
-                ("a turn, p50", took[turns // 2], "ms"),
-                ("a turn, p99", took[int(turns * 0.99)], "ms"),
-                ("CPU of a turn", sum(report["cpu"] for report in reports) / turns, "ms"),
-                ("active conversations", sum(report["active"] for report in reports), ""),
+            took = sorted(one for report in reports[crowd] for one in report["took"])
+            cpu = sum(report["cpu"] for report in reports[crowd]) / len(took)
+            active = len({name for report in reports[crowd] for name in report["active"]})
+            spread = f"{min(rates[crowd]):.0f} to {max(rates[crowd]):.0f}; {active:,} conversations had a turn"
+            for what, value, unit, note in (
+                ("turns", median(rates[crowd]), "1/s", spread),
+                ("a turn, p50", took[len(took) // 2], "ms", ""),
+                ("a turn, p99", took[int(len(took) * 0.99)], "ms", ""),
+                ("CPU of a turn", cpu, "ms", ""),
             ):
-                floor = floors.setdefault(what, value) if crowd != CROWDS[0] else None
+                yield f"{conversations:,} active, {crowd}, {kind}, {what}", value, unit, floors.get(what), None, note
                 floors.setdefault(what, value)
-                yield f"{conversations:,} active, {crowd}, {kind}, {what}", value, unit, floor, None, ""
 
 
-def _run(store: str, crowd: Crowd, conversations: int, seconds: float) -> list[dict[str, Any]]:
-    """Start the processes, let them begin together, and return their reports."""
+@contextmanager
+def _started(store: str, crowd: Crowd, conversations: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """Start the processes of a crowd, and wait until all have opened their conversations."""
     open_store(store).close()
     share = conversations // crowd.processes
     children = [
         subprocess.Popen(
-            [sys.executable, __file__, store, str(number), str(share), str(crowd.threads), str(seconds)],
+            [sys.executable, __file__, store, str(number), str(share), str(crowd.threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         for number in range(crowd.processes)
     ]
-    for child in children:
-        assert child.stdout is not None, "a pipe"
-        assert child.stdout.readline() == "ready\n", "the process ended"
+    try:
+        for child in children:
+            _answer(child)
+        yield children
+    finally:
+        for child in children:
+            child.communicate()
+
+
+def _round(children: list[subprocess.Popen[str]], seconds: float) -> list[dict[str, Any]]:
+    """Let the processes begin together, and return their reports."""
     for child in children:
         assert child.stdin is not None, "a pipe"
-        child.stdin.write("\n")
+        child.stdin.write(f"{seconds}\n")
         child.stdin.flush()
-    return [json.loads(child.communicate()[0]) for child in children]
+    return [_answer(child) for child in children]
 
 
-def main(url: str, process: int, share: int, threads: int, seconds: float) -> None:
-    """Open the conversations, wait for the others, and print one report."""
+def _answer(child: subprocess.Popen[str]) -> Any:
+    assert child.stdout is not None, "a pipe"
+    return json.loads(child.stdout.readline())
+
+
+def main(url: str, process: int, share: int, threads: int) -> None:
+    """Open the conversations, take turns for each number of seconds that comes in, and print a report."""
     inputs = [cut(message, _TEXT) for message in islice(messages(), 2_000) if message.role in ("user", "assistant")]
     users = [message for message in inputs if message.role == "user"]
     replies = [message for message in inputs if message.role == "assistant" and not message.calls]
-    took: list[float] = []
-    active: set[str] = set()
     with open_store(url) as store:  # type: ignore[attr-defined]
         chats = [open_conversation(f"{process}-{n}", store=store, window=100_000) for n in range(share)]
-        for number, chat in enumerate(chats):  # The first turn of a conversation opens it.
+        for number, chat in enumerate(chats):  # The first turn of a conversation creates it.
             _turn(chat, users[number % len(users)], replies[number % len(replies)])
-        print("ready", flush=True)
-        sys.stdin.readline()
-        ends, began = monotonic() + seconds, process_time()
+        turns = [cycle(chats[place::threads]) for place in range(threads)]
+        print('"ready"', flush=True)
+        while line := sys.stdin.readline():
+            took: list[float] = []
+            active: set[str] = set()
+            ends, began = monotonic() + float(line), process_time()
 
-        def work(own: list[Any]) -> None:
-            for number in count():
-                chat = own[number % len(own)]
-                started = perf_counter()
-                _turn(chat, users[number % len(users)], replies[number % len(replies)])
-                took.append((perf_counter() - started) * 1000)
-                active.add(chat.name)
-                if monotonic() > ends:
-                    return
+            def work(own: Iterator[Any], took: list[float], active: set[str], ends: float) -> None:
+                for number, chat in enumerate(own):
+                    started = perf_counter()
+                    _turn(chat, users[number % len(users)], replies[number % len(replies)])
+                    took.append((perf_counter() - started) * 1000)
+                    active.add(chat.name)
+                    if monotonic() > ends:
+                        return
 
-        workers = [Thread(target=work, args=(chats[place::threads],)) for place in range(threads)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        cpu = (process_time() - began) * 1000
+            workers = [Thread(target=work, args=(own, took, active, ends)) for own in turns]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+            cpu = (process_time() - began) * 1000
+            print(json.dumps({"took": took, "cpu": cpu, "active": sorted(active)}), flush=True)
         for chat in chats:
             chat.close()
-    print(json.dumps({"took": took, "cpu": cpu, "active": len(active)}), flush=True)
 
 
 def _turn(chat: Any, question: Message, answer: Message) -> None:
@@ -131,4 +160,4 @@ def _turn(chat: Any, question: Message, answer: Message) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:5]), float(sys.argv[5]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))
