@@ -137,6 +137,20 @@ def test_equal_first_messages_of_two_clients_get_two_conversations(proxy: Proxy)
     assert "b says" not in shown(proxy.send(CHAT, chat_body(lists["a"]), KEY))
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_lists_that_differ_in_their_first_message_keep_apart(store: Store, workers: int):
+    """Scripts ask the same about several things, and the replies are the same words."""
+    proxies, names = [Proxy(store) for _ in range(workers)], dict[str, set[str]]()
+    lists = {thing: [user(f"Is {thing} well?")] for thing in ("the worker", "the reader", "the writer")}
+    for number in range(8):
+        for place, (thing, messages) in enumerate(lists.items()):
+            proxy = proxies[(number + place) % workers]
+            names.setdefault(thing, set()).add(serve(proxy, messages, assistant("Yes.")))
+            messages += [assistant("Yes."), user(f"And in hour {number}?")]
+    assert [len(each) for each in names.values()] == [1, 1, 1]
+    assert proxies[0].names() == sorted(name for each in names.values() for name in each)
+
+
 def test_equal_requests_at_the_same_time_get_two_conversations(proxy: Proxy):
     first, second = (proxy.send(CHAT, chat_body([user("Fix the tests.")]), KEY) for _ in range(2))
     assert first is not None

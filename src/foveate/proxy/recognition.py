@@ -105,7 +105,7 @@ class Recognizer:
         self._lock = threading.Lock()
         self._keys = KeyMemory()
         self._known: OrderedDict[tuple[str, str, bytes], str] = OrderedDict()
-        """Names of conversations by tenant, scope and the last two messages of a list."""
+        """Names of conversations by tenant, scope or base, and the last two messages of a list."""
         self._tips: OrderedDict[tuple[str, str], _Tip] = OrderedDict()
         """The replies recorded last, by tenant and name of the conversation."""
         self._served: WeakValueDictionary[tuple[str, str], Recognized] = WeakValueDictionary()
@@ -164,7 +164,7 @@ class Recognizer:
     def _best(self, request: _Request) -> _Found | None:
         """Return the conversation that has the newest message of the list; None if none has a part of it."""
         is_whole = len(request.sent) <= _LOOKS[0][0]
-        likely = self._recall(request, request.last, is_whole=is_whole)
+        likely = self._likely(request, request.last, is_whole=is_whole)
         tip = self._tips.get((request.tenant, likely))
         if tip is not None and (found := _at_tip(tip, request.last, is_whole=is_whole)):
             return _Found(likely, found)  # The usual case needs no reading.
@@ -228,7 +228,7 @@ class Recognizer:
 
     def _candidates(self, request: _Request, sent: list[Key], *, is_whole: bool) -> Iterator[Head]:
         """Yield the conversations that the list may continue, the most probable one first."""
-        likely = self._recall(request, sent, is_whole=is_whole)
+        likely = self._likely(request, sent, is_whole=is_whole)
         if likely and (head := self._open(request.tenant, likely)):
             yield head
         newest = self._newest(request)
@@ -240,6 +240,9 @@ class Recognizer:
             for before in range(former, max(0, former - _FORMER_MAX), -1):
                 if f"{name}~{before}" != likely and (head := self._open(request.tenant, f"{name}~{before}")):
                     yield head
+        other = self._recall(request, request.scope, sent, is_whole=is_whole)
+        if other not in ("", likely) and (head := self._open(request.tenant, other)):
+            yield head
 
     def _newest(self, request: _Request) -> int:
         """Return the number of the newest conversation with this base; 0 if there is none."""
@@ -283,18 +286,30 @@ class Recognizer:
         if len(keys) < 2:
             return
         with self._lock:
-            end = request.tenant, request.scope, pair_key(*keys[-2:])
-            self._known[end] = name
-            self._known.move_to_end(end)
-            if len(self._known) > _KNOWN_MAX:
+            for scope in {request.scope, request.base}:
+                end = request.tenant, scope, pair_key(*keys[-2:])
+                self._known[end] = name
+                self._known.move_to_end(end)
+            while len(self._known) > _KNOWN_MAX:
                 self._known.popitem(last=False)
 
-    def _recall(self, request: _Request, sent: list[Key], *, is_whole: bool) -> str:
+    def _likely(self, request: _Request, sent: list[Key], *, is_whole: bool) -> str:
+        """Return the conversation that the list probably continues; "" if none is remembered.
+
+        Lists with another beginning may have the same messages later on. So one with the same beginning comes first.
+        """
+        likely = self._recall(request, request.base, sent, is_whole=is_whole)
+        if likely or request.scope == request.base:
+            return likely
+        other = self._recall(request, request.scope, sent, is_whole=is_whole)
+        return other if other and self._open(request.tenant, request.base) is None else ""
+
+    def _recall(self, request: _Request, scope: str, sent: list[Key], *, is_whole: bool) -> str:
         """Return the conversation with the newest end of a list that this list has; "" if none is remembered."""
         keys = [START, *(key.key for key in sent)] if is_whole else [key.key for key in sent]
         with self._lock:
             for number in range(len(keys) - 1, 0, -1):
-                end = request.tenant, request.scope, pair_key(keys[number - 1], keys[number])
+                end = request.tenant, scope, pair_key(keys[number - 1], keys[number])
                 if name := self._known.get(end):
                     return name
         return ""
