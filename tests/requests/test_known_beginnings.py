@@ -106,6 +106,19 @@ def test_a_memory_of_lists_is_bounded(monkeypatch: pytest.MonkeyPatch):
     assert counts[-1] == max(counts) == 20
 
 
+def test_a_memory_of_lists_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch, decoded: list[int]):
+    monkeypatch.setattr(body, "_BYTES_MAX", 60_000)
+    memory = ListMemory()
+    for number in (*range(4), 3, 2, 1, 0):  # Each has 25 kB.
+        RequestBody(ANTHROPIC, written([message(number), LONG, message(1)]), memory)
+    assert [size < 1_000 for size in decoded] == [False] * 4 + [True] * 2 + [False] * 2
+    large = written([{"role": "user", "content": "word " * 20_000}, message(1)])
+    for _ in range(2):
+        RequestBody(ANTHROPIC, large, memory)
+    assert decoded[-1] < 1_000
+    assert sum(map(len, memory._lists.values())) == 1
+
+
 def _twice(messages: list[Any]) -> bytes:
     """A body with its list twice. The second one counts."""
     head = written(messages)[:-1]

@@ -32,6 +32,8 @@ _ALIKE_MAX: Final = 16
 """Lists with one such beginning that are remembered."""
 _LISTS_MAX: Final = 200
 """Lists that are remembered: as many as `Conversations` keeps open, which hold most of their items too."""
+_BYTES_MAX: Final = 500_000_000
+"""Bytes of the lists that are remembered. The newest one may be larger."""
 _NO_VALUES: Final[list[Any]] = []
 _NOTHING: Final[dict[int, Any]] = {}
 T = TypeVar("T")
@@ -40,7 +42,7 @@ T = TypeVar("T")
 class _KnownList:
     """The list of messages in an earlier body."""
 
-    __slots__ = ("_gaps", "_places", "derived", "fields", "head", "items", "marked", "separator", "values")
+    __slots__ = ("_gaps", "_places", "derived", "fields", "head", "items", "marked", "separator", "size", "values")
 
     def __init__(
         self, head: bytes, separator: bytes, items: list[bytes], before: _KnownList | None = None, count: int = 0
@@ -53,6 +55,8 @@ class _KnownList:
         for item in items[count:]:
             self._places.append(place)
             place += len(item) + len(separator)
+        self.size = place
+        """Bytes of the body up to its last item."""
         self._gaps = [place - len(separator) for place in self._places[1:]]  # where items end in it
         self.derived: dict[int, Any] = {}
         """Values that were derived from items, by their places."""
@@ -79,7 +83,7 @@ class ListMemory:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._count = 0
+        self._count = self._size = 0
         self._lists: OrderedDict[tuple[str, str, bytes], list[_KnownList]] = OrderedDict()
         """Lists by owner, format, and the beginnings of their bodies; the newest of each at the end."""
         register(self)
@@ -88,7 +92,7 @@ class ListMemory:
         """Forget all lists."""
         with self._lock:
             self._lists.clear()
-            self._count = 0
+            self._count = self._size = 0
 
     def find(self, key: tuple[str, str, bytes], content: bytes) -> tuple[_KnownList | None, int, int]:
         """Return the list that has most items in common with that of a body, how many, and where they end."""
@@ -108,17 +112,23 @@ class ListMemory:
         with self._lock:
             alike = self._lists.setdefault(key, [])
             self._lists.move_to_end(key)
-            if before in alike:
-                alike.remove(before)
-                self._count -= 1
+            if before is not None and before in alike:
+                self._drop(key, alike.index(before))
             alike.append(known)
             self._count += 1
-            if self._count > _LISTS_MAX or len(alike) > _ALIKE_MAX:
-                oldest = key if len(alike) > _ALIKE_MAX else next(iter(self._lists))
-                self._lists[oldest].pop(0)
-                self._count -= 1
-                if not self._lists[oldest]:
-                    del self._lists[oldest]
+            self._size += known.size
+            self._lists[key] = alike
+            if len(alike) > _ALIKE_MAX:
+                self._drop(key, 0)
+            while self._count > 1 and (self._count > _LISTS_MAX or self._size > _BYTES_MAX):
+                self._drop(next(iter(self._lists)), 0)
+
+    def _drop(self, key: tuple[str, str, bytes], place: int) -> None:
+        alike = self._lists[key]
+        self._size -= alike.pop(place).size
+        self._count -= 1
+        if not alike:
+            del self._lists[key]
 
 
 class RequestBody:
