@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from foveate import open_conversation, user
+from foveate.conversation import plan
 from foveate.core.messages import Message, Text
+from foveate.core.planner import make_plan
 from foveate.core.stamps import Lease, PartRetention
 from foveate.core.view import View
 from foveate.open.options import Options
@@ -58,6 +60,32 @@ def test_lease_of_a_stored_message_ends_after_opening_it_again(tmp_path):
         shown(chat, 3)
     with opened(store=url, policy="none") as chat:
         assert shown(chat, 1) != [LONG]
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
+@pytest.mark.parametrize(
+    ("terms", "plans"), [({}, 0), ({"lease": Lease(9, "remove")}, 3), ({"kept": [PartRetention(True, 9)]}, 3)]
+)
+def test_a_reply_is_planned_only_if_a_message_has_terms(
+    terms: dict[str, Any], plans: int, is_reopened: bool, tmp_path, monkeypatch
+):
+    """Under `balanced`, only the terms of messages are followed after a reply."""
+    url, planned = f"sqlite:///{tmp_path}/chat.db", list[int]()
+    with opened(store=url) as chat:
+        chat.append(user(LONG), origin="tool", **terms)
+        if is_reopened:
+            chat.prepare()
+            chat.close()
+            chat = opened(store=url)
+        for _ in range(3):
+            chat.prepare()
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    plan, "make_plan", lambda *given, **named: planned.append(1) or make_plan(*given, **named)
+                )
+                chat.record(Message("assistant", (Text("Yes."),)))
+        chat.close()
+    assert len(planned) == plans
 
 
 def test_lease_of_a_message_ends_once_with_a_table_of_leases():

@@ -140,6 +140,8 @@ class Planner:
         """
         has_window = self._state.limits.window is not None
         counting = [policy for policy in self.policies if not getattr(policy, "before_calls_only", False)]
+        if not self._state.projection.has_terms:
+            counting = [policy for policy in counting if not getattr(policy, "for_terms_only", False)]
         try:
             self._record_compaction()
             if not counting or not has_window:

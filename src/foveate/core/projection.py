@@ -81,6 +81,7 @@ class Projection:
         self._compactions: list[int] = []  # positions of messages with a compaction by the provider, ascending
         self._compacted: tuple[int, int] | None = None  # position of the active one, and slots before it that are sent
         self._retained: dict[str, None] = {}  # ids of the visible messages with retention
+        self._has_leases = False  # whether a message that is or was visible has a lease
         self._covers: list[Cover] = []
         self._gone: list[ForgottenRange] = []  # ranges that only forgotten covers hide
         self._forgotten = 0  # number of the newest forgotten cover
@@ -105,6 +106,7 @@ class Projection:
         twin = Projection(self._profile, self._count, self._read)
         twin._slots, twin._shrunk = list(self._slots), dict(self._shrunk)
         twin._by_id, twin._retained = dict(self._by_id), dict(self._retained)
+        twin._has_leases = self._has_leases
         twin._compactions, twin._compacted = list(self._compactions), self._compacted
         twin._covers, twin._gone, twin._forgotten = list(self._covers), list(self._gone), self._forgotten
         twin._legalizer = self._legalizer.copy()
@@ -194,6 +196,11 @@ class Projection:
         """Return empty entries for the messages with retention that show nothing now."""
         held = (self._by_id[id].withheld(self._profile, self._count) for id in self._retained)
         return tuple(entry for entry in held if entry)
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether a visible message may have a lease, or a retention of its parts."""
+        return self._has_leases or bool(self._retained)
 
     def covers(self) -> list[Cover]:
         """Return the hidden and summarized ranges, oldest first, without those inside a newer one."""
@@ -327,6 +334,7 @@ class Projection:
             insort(self._compactions, slot.position)
         if slot.stamp.retention:
             self._retained[slot.id] = None
+        self._has_leases |= slot.stamp.lease is not None
 
     # -------------------------------------------------------------------------------------------------------- editing
 

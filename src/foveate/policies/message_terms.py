@@ -77,6 +77,9 @@ def unfollowed_terms(policies: Iterable[Policy], lease: Lease | None, *, has_kep
 class DefaultTerms:
     """The mechanism for these terms, with its defaults."""
 
+    for_terms_only = True
+    """Read by the engine. There is nothing to decide if no message has terms."""
+
     def __init__(self, terms: Terms) -> None:
         self.follows = terms
         self.__name__ = MECHANISMS[terms]
