@@ -207,6 +207,8 @@ def test_the_status_of_a_proxy_is_printed(capsys, monkeypatch):
         .startswith("1 conversation in the store; 2 requests since the start: 1 with a view")
     )
     assert main(["proxy", "--status", "--port", str(proxy.port)]) == 1
+    assert main(["proxy", "--status", "--host", "::1", "--port", str(proxy.port)]) == 1
+    assert f"No proxy answers at http://[::1]:{proxy.port}/" in capsys.readouterr().err
 
 
 def test_no_key_reaches_the_log_or_the_store(tmp_path: Path, caplog):

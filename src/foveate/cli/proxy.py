@@ -131,7 +131,7 @@ def proxy(
     check_start(made)
     if wrap:
         return run_wrapped(made, [wrap, *arguments], os.environ, data_folder() / "proxy.log")
-    local = f"http://{host}:{made.port}"
+    local = _url(host, made.port)
     print(f"Serving {local}. Set ANTHROPIC_BASE_URL={local} or OPENAI_BASE_URL={local}/v1.", file=sys.stderr)
     print(f"{local}/foveate/ shows the conversations.", file=sys.stderr)
     serve(made, workers=workers)
@@ -146,11 +146,15 @@ def _check_client(workers: int, tokens: Path | None, host: str) -> None:
         )
 
 
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def _print_status(host: str, port: int, as_json: bool) -> int:
     """Ask a running proxy. Returns 1 if none answers."""
     from ..proxy.settings import TOKEN
 
-    url = f"http://{host}:{port}/foveate/status"
+    url = f"{_url(host, port)}/foveate/status"
     request = urllib.request.Request(url, headers={"x-foveate-token": os.environ.get(TOKEN, "")})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
