@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from foveate import Conversation, Text, open_conversation
 from foveate.edits import Hide, Replace, Target
 from foveate.errors import BadInput
+from foveate.expand import tool
 from foveate.expand.tool import EXPAND_INSTRUCTION, expand_tool
 from foveate.requests import WireRequest, api_of, model_name
 from foveate.requests.apis import Api
@@ -304,6 +305,19 @@ def test_requests_that_cannot_show_a_view_are_refused(format: str, fields: dict[
 def test_bodies_that_are_no_requests_are_refused(content: bytes):
     with pytest.raises((ValueError, KeyError, RecursionError)):
         WireRequest(opened("openai", window=9_000), api_named("openai"), content)
+
+
+def test_many_tools_are_looked_through_a_few_times(monkeypatch: pytest.MonkeyPatch):
+    """Clients send dozens of tools with each request."""
+    looked_at, functions_in = list[object](), tool._functions_in
+    monkeypatch.setattr(tool, "_functions_in", lambda one: looked_at.append(one) or functions_in(one))
+    tools = [{"name": f"tool_{n}", "input_schema": {"type": "object"}} for n in range(50)]
+    chat, api = opened("anthropic", expand=None, window=100_000), api_named("anthropic")
+    fields = {"model": "claude-haiku-4-5", "max_tokens": 9, "tools": tools}
+    wire = WireRequest(chat, api, spaced({**fields, "messages": [text_item("anthropic", "user", "Hi")]}))
+    wire.received(json.dumps({"role": "assistant", "content": [{"type": "text", "text": "Hi."}]}).encode())
+    assert expand_tool("anthropic") in json.loads(wire.content)["tools"]
+    assert len(looked_at) <= 6 * 50
 
 
 def test_paths_name_the_api():

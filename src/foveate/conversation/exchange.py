@@ -25,7 +25,7 @@ from ..core.view import View
 from ..core.wire import plain_message
 from ..errors import BadInput, BadMessage, StoreError
 from ..expand.expander import Expander
-from ..expand.tool import NAMES, TOOL, has_tool, offers_expand, with_instruction, with_tool
+from ..expand.tool import NAMES, TOOL, offers_expand, own_names, with_instruction, with_tool
 from ..policies.message_terms import Terms, unfollowed_terms
 from . import validate
 from .append import NO_FACTS, NO_OWN_FACTS, Appender, MessageFacts, OwnFacts
@@ -77,6 +77,7 @@ class Exchange:
         """The list of messages that the caller keeps."""
         self._items = ItemWriter(state.format)
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
+        self._own_names = frozenset[str]()  # Which of the names of `expand` its tools have
         self._may_expand = True  # Whether the last request may offer the tool `expand`
         self._choice: ModelChoice = (None, None)  # model and window of the last request
         self._has_offer = False  # Whether there was a request yet
@@ -215,7 +216,7 @@ class Exchange:
         if messages is not None:
             self.follow(messages)
         self.caller_list.depart()
-        self._offer, self._has_offer = (system, tools), True
+        self._offer, self._own_names, self._has_offer = (system, tools), own_names(tools), True
         self._answer_expand()  # For replies that were appended, or after a crash.
         self._add_to_results()
         return self._planned()
@@ -293,7 +294,7 @@ class Exchange:
         """Return the caller's system prompt and tools, with the tool `expand` if this request offers it."""
         offer = self.expander.options.offer
         if offer is None:
-            offer = bool(tools) and not has_tool(TOOL, tools)
+            offer = bool(tools) and TOOL not in own_names(tools)
         if not (offer and self._may_expand):
             return system, tools
         return with_instruction(system), with_tool(tools, self._state.format.name)
@@ -308,17 +309,16 @@ class Exchange:
         if not self._may_expand:
             return False
         if offer is None:
-            tools = self._offer[1]
-            return not self._has_offer or (bool(tools) and not has_tool(TOOL, tools))
+            return not self._has_offer or (bool(self._offer[1]) and TOOL not in self._own_names)
         return offer
 
     def answers(self, tool: str) -> bool:
         """Return whether the conversation answers the calls of a tool in the reply to the last request."""
-        return tool in NAMES and self.answers_expand and not has_tool(tool, self._offer[1])
+        return tool in NAMES and self.answers_expand and tool not in self._own_names
 
     def _answer_expand(self, refusal: str = "") -> None:
         if self.answers_expand:
-            self.expander.answer_open(self._offer[1], refusal)
+            self.expander.answer_open(self._own_names, refusal)
 
     def _add_to_results(self) -> None:
         """Append what plugins add to tool results that the coming call is the first to show."""

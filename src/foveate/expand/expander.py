@@ -8,7 +8,7 @@ the end is cheaper, unless little follows. A call that cannot be answered gets a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -29,7 +29,7 @@ from .excerpts import Excerpt, Find, count_lines, items, lines, matches
 from .items import items_of
 from .originals import author_of, content_of, decoded, part_of, text_of_all
 from .search import Hit, describe_hits, search
-from .tool import NAMES, Items, Lines, Matches, Request, Search, ViewIndex, Whole, has_tool, read_arguments
+from .tool import NAMES, Items, Lines, Matches, Request, Search, ViewIndex, Whole, read_arguments
 
 if TYPE_CHECKING:
     from ..conversation.append import MessageFacts
@@ -171,8 +171,8 @@ class Expander:
                 break
         return results
 
-    def answer_open(self, tools: Sequence[Any], refusal: str = "") -> None:
-        """Answer the calls of the newest reply that are for this tool. `tools`: the host's own.
+    def answer_open(self, own: Set[str], refusal: str = "") -> None:
+        """Answer the calls of the newest reply that are for this tool. `own`: names that the host's own tools have.
 
         `refusal`: the answer to all of them, in place of an original.
         """
@@ -180,7 +180,7 @@ class Expander:
         if not any(call.name in NAMES for call in self._state.projection.newest_calls()):
             return  # As after most replies.
         for call in self.open_calls():
-            if call.name in NAMES and not has_tool(call.name, tools):
+            if call.name in NAMES and call.name not in own:
                 self.answer(call, refusal)
 
     def answer(self, call: ToolCall, refusal: str = "") -> ToolResult:

@@ -32,8 +32,8 @@ __all__ = [
     "Whole",
     "expand_tool",
     "expand_tool_json",
-    "has_tool",
     "offers_expand",
+    "own_names",
     "read_arguments",
     "with_instruction",
     "with_tool",
@@ -187,11 +187,10 @@ def with_tool(tools: Sequence[Any], format: str) -> list[Any]:
 
     Raises BadSetting if another tool has its name: handles in placeholders would lead to that one.
     """
-    if has_tool(TOOL, tools):
+    named = [function for tool in tools for function in _functions_in(tool) if function.get("name") == TOOL]
+    if not all(map(_is_ours, named)):
         raise BadSetting(f"One of your tools is named {TOOL}, which expand=True adds. Rename it, or pass expand=False.")
-    if offers_expand(tools):
-        return list(tools)
-    return [*tools, expand_tool(format)]
+    return list(tools) if named else [*tools, expand_tool(format)]
 
 
 def offers_expand(tools: Sequence[Any]) -> bool:
@@ -199,10 +198,13 @@ def offers_expand(tools: Sequence[Any]) -> bool:
     return any(_is_ours(function) for tool in tools for function in _functions_in(tool))
 
 
-def has_tool(name: str, tools: Sequence[Any]) -> bool:
-    """Return whether one of the host's own tools has this name."""
+def own_names(tools: Sequence[Any]) -> frozenset[str]:
+    """Return which of the names of `expand` the host's own tools have."""
     functions = (function for tool in tools for function in _functions_in(tool))
-    return any(function.get("name") == name and not _is_ours(function) for function in functions)
+    named = ((function.get("name"), function) for function in functions)
+    return frozenset(
+        name for name, function in named if isinstance(name, str) and name in NAMES and not _is_ours(function)
+    )
 
 
 def with_instruction(system: object) -> object:
@@ -269,7 +271,10 @@ def _functions_in(tool: object) -> Sequence[Mapping[str, Any]]:
 
     Gemini has several in one definition.
     """
-    match plain := _plain(tool):
+    plain = tool if type(tool) is dict else _plain(tool)
+    if type(plain) is dict and "name" in plain:
+        return (plain,)  # Most are so, and each request has many.
+    match plain:
         case Mapping() if "name" in plain:
             return [plain]
         case {"functionDeclarations": list(group)} | {"function_declarations": list(group)}:
