@@ -75,7 +75,12 @@ class Host:
         self._owned = open_store(store) if isinstance(store, str) else None
         self._options = {**options, "expand": expand, "store": self._owned or store}
         self._lock = threading.Lock()
-        self._pools = {"openai": Conversations(format="openai", **self._options)}
+        try:
+            self._pools = {"openai": Conversations(format="openai", **self._options)}
+        except BaseException:
+            if self._owned is not None:
+                self._owned.close()
+            raise
         self._newest: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
         """A name -> the conversation in the format of its newest model call."""
         self._reasons: set[str] = set()
