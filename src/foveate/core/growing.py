@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from .view import Entry, View
 
-__all__ = ["Growing", "Marks", "Selected", "selecting", "shared_length"]
+__all__ = ["STEP", "Growing", "Marks", "Selected", "mark_places", "selecting", "shared_length"]
 
 S = TypeVar("S")
 
-_STEP = 16
+STEP = 16
 """Entries between the two newest marks of a fact."""
 _SPREAD = 4
 """How much farther apart older marks are. An edit costs the entries after it, and at most this many times their
@@ -139,7 +140,7 @@ class Growing(Generic[S]):
         if size < 0:
             size, state = self._nearest(known, len(entries))
         known.size, known.state = -1, None  # If an entry cannot be added, the state is of no use.
-        places = _places(len(entries))
+        places = mark_places(len(entries))
         known.marks = [mark for mark in known.marks if mark.size in places]
         marked = known.marks[-1].size if known.marks else 0
         for index in range(size, len(entries)):
@@ -198,23 +199,24 @@ def selecting(condition: Callable[[Entry], bool]) -> Growing[Selected]:
     return Growing(Selected, lambda known, entry: known.add(entry, is_selected=condition(entry)), Selected.copy)
 
 
+@lru_cache(256)
+def mark_places(size: int) -> Set[int]:
+    """Return the places of marks in a view of so many entries: the newest two of each distance, none in a huge view."""
+    places: set[int] = set()
+    step = STEP
+    while step < size <= _MARKED_MAX:
+        newest = (size - 1) // step * step
+        places |= {newest, newest - step}
+        step *= _SPREAD
+    return places
+
+
 def _index(selected: tuple[int, Entry]) -> int:
     return selected[0]
 
 
 def _size(mark: _Mark) -> int:
     return mark.size
-
-
-def _places(size: int) -> set[int]:
-    """Return the places of marks in a view of so many entries: the newest two of each distance, none in a huge view."""
-    places: set[int] = set()
-    step = _STEP
-    while step < size <= _MARKED_MAX:
-        newest = (size - 1) // step * step
-        places |= {newest, newest - step}
-        step *= _SPREAD
-    return places
 
 
 def shared_length(one: Sequence[Entry], other: Sequence[Entry]) -> int:

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from .edits import CALLER, Path
-from .growing import Growing, shared_length
+from .growing import STEP, Growing, mark_places, shared_length
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried, is_directive
@@ -374,12 +374,9 @@ class _Mark(msgspec.Struct, frozen=True):
 class Checker:
     """Check the views of one conversation, one after the other, at the cost of their new entries.
 
-    The checker keeps the state of the rules at a few marks along the last view. So an edit near the end, the usual
-    case, does not require reading all entries again.
+    The checker keeps the state of the rules at a few marks along the last view. So after an edit it reads the entries
+    from a mark before the edited place on.
     """
-
-    _STEP = 16
-    _MARKS = 16
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -393,10 +390,12 @@ class Checker:
         """Return all violations in these entries, in order. `newest_input`: as for `Rule.end`."""
         view = tuple(entries)
         known = self._return_to(view)
+        places = mark_places(len(view))
+        self._marks = [mark for mark in self._marks if mark.read in places]
+        marked = self._marks[-1].read if self._marks else 0
         for index in range(known, len(view)):
-            if index % self._STEP == 0:
+            if index > marked and index in places:
                 self._marks.append(_Mark(index, _copies(self._rules), list(self._violations)))
-                del self._marks[: -self._MARKS]
             for rule in self._rules:
                 for problem in rule.read(view[index], self.profile):
                     self._violations.append(Violation(type(rule).__name__, view[index].position, problem))
@@ -413,7 +412,7 @@ class Checker:
         The mark is some entries before the first one that was not checked, since edits mostly change newer entries.
         """
         known = shared_length(self._read, entries)
-        marks = [mark for mark in self._marks if mark.read <= known - self._STEP and not mark.violations]
+        marks = [mark for mark in self._marks if mark.read <= known - STEP and not mark.violations]
         if not marks:
             return None
         states = tuple(
@@ -439,8 +438,11 @@ class Checker:
         same = shared_length(self._read, view)
         while self._marks and self._marks[-1].read > same:
             self._marks.pop()
-        mark = self._marks.pop() if self._marks else _Mark(0, [rule() for rule in RULES], [])
-        self._rules, self._violations = mark.rules, mark.violations
+        if not self._marks:
+            self._rules, self._violations = [rule() for rule in RULES], []
+            return 0
+        mark = self._marks[-1]
+        self._rules, self._violations = _copies(mark.rules), list(mark.violations)
         return mark.read
 
 

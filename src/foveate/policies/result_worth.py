@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Mapping
 from posixpath import basename
 from typing import NamedTuple
 
@@ -155,13 +156,13 @@ class _Changes:
     def __init__(self) -> None:
         self._inputs: list[int] = []
         self._turns: list[int] = []  # Ascending.
-        self._files: dict[str, dict[str, int]] = {}  # Newest turn of each path, by the name of the file.
+        self._files: dict[str, Mapping[str, int]] = {}  # Newest turn of each path, by the name of the file.
         self._folds = 0  # Folds of changes after the newest message.
 
     def copy(self) -> _Changes:
         twin = _Changes()
         twin._inputs, twin._turns, twin._folds = self._inputs.copy(), self._turns.copy(), self._folds
-        twin._files = {name: turns.copy() for name, turns in self._files.items()}
+        twin._files = self._files.copy()  # `add` replaces the inner mappings, which are small.
         return twin
 
     def read(self, entry: Entry) -> None:
@@ -180,8 +181,9 @@ class _Changes:
         turn = entry.stamp.turn
         insort(self._turns, turn)
         for file in files:
-            turns = self._files.setdefault(basename(file), {})
-            turns[file] = max(turn, turns.get(file, 0))
+            name = basename(file)
+            turns = self._files.get(name, _NONE)
+            self._files[name] = {**turns, file: max(turn, turns.get(file, 0))}
 
     def age_of_read(self, entry: Entry, file: str, age: float, now: int) -> float:
         """Return the calls since a read, the first change after exploring, or the last change of the file.
@@ -200,7 +202,7 @@ class _Changes:
         return min([age, *(float(now - turn) for turn in same if turn >= entry.stamp.turn)])
 
 
-_NONE: dict[str, int] = {}
+_NONE: Mapping[str, int] = {}
 
 
 @cached_on_entry

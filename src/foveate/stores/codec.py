@@ -56,17 +56,20 @@ class DamagedBody(Exception):
     """Stored bytes that cannot be unpacked. Callers turn it into `Damaged`, with the position."""
 
 
-def pack(body: bytes, codec: Codec = "zlib") -> bytes:
-    """Return the stored form of a body, at most one byte longer than it; b"" (an erased body) stays b""."""
+def pack(body: bytes, codec: Codec = "zlib", *, level: int = 6) -> bytes:
+    """Return the stored form of a body, at most one byte longer than it; b"" (an erased body) stays b"".
+
+    `level`: that of zlib. 1 takes a third of the time of 6 for a fifth more bytes.
+    """
     if not body:
         return b""
     if len(body) <= _SMALL_MAX:
-        deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS, zdict=_DICTIONARY)
+        deflate = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, zdict=_DICTIONARY)
         packed = _SMALL + deflate.compress(body) + deflate.flush()
     elif codec == "zstd":
         packed = _ZSTD + _zstd().compress(body)
     else:
-        packed = _ZLIB + zlib.compress(body, 6)
+        packed = _ZLIB + zlib.compress(body, level)
     return packed if len(packed) <= len(body) else _RAW + body
 
 

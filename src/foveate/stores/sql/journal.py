@@ -104,7 +104,7 @@ class Journal:
 
     def save_snapshot(self, head: Head, position: int, number: int, body: bytes, view: Sequence[bytes] = ()) -> None:
         check_point(head, position, number)
-        stored = bytes.fromhex(ids.body_hash(body)), pack(body, self._codec)
+        stored = bytes.fromhex(ids.body_hash(body)), pack(body, self._codec, level=1)  # Saved in the middle of a turn.
         packed = pack_pieces(view, self._codec) if view else None
         shown = (bytes.fromhex(ids.body_hash(packed)), packed) if packed else (None, None)
 
