@@ -16,7 +16,7 @@ S = TypeVar("S")
 
 STEP = 16
 """Entries between the two newest marks of a fact."""
-_SPREAD = 4
+_SPREAD = 2
 """How much farther apart older marks are. An edit costs the entries after it, and at most this many times their
 number before it.
 """

@@ -254,7 +254,9 @@ class _PastEdits:
             if known is not None and known.entries == before:
                 keys = known.keys
             else:
-                past = replace(view, entries=before, turn=turn, marks=view.marks.past(len(before)))
+                is_beginning = view.entries[: len(before)] == before
+                marks = view.marks if is_beginning else view.marks.past(len(before))
+                past = replace(view, entries=before, turn=turn, marks=marks)
                 edits = _collect_edits(self._policies, past)
                 keys = frozenset(key for edit in edits if (key := _key(edit)) is not None)
             if len(self._known) >= 2 * _PROBES and turn not in self._known:
