@@ -10,7 +10,7 @@ from foveate.core.messages import Message
 from foveate.core.planner import make_plan
 from foveate.core.view import Budget, CallContext, Prices, View
 from foveate.policies import fold, shrink_to_digest
-from foveate.policies.result_worth import EXPANDED, EXPLORING, WINDOW, is_worth_its_place, needed_results
+from foveate.policies.result_worth import EXPANDED, EXPLORING, WINDOW, needed_results
 from foveate.testing import answer, call, user
 
 PLENTY = Budget(10**6, 0, 10**12, 10**6)
@@ -93,7 +93,8 @@ def test_an_old_small_result_outlives_a_large_one():
 @pytest.mark.parametrize(("prices", "needed"), [(CACHED, True), (UNCACHED, False)])
 def test_prices_decide_whether_a_result_stays(prices: Prices, needed: bool):
     """Without a cache each request pays for the whole view, so a result must be used sooner to stay."""
-    assert is_worth_its_place(2_000, 0.015, 20_000, prices) is needed
+    story = story_of(edit("w"), read(text=CODE[:2_000]), *commands(3))
+    assert is_needed(story, 5, prices=prices) is needed
 
 
 def test_results_beyond_the_window_are_not_needed():

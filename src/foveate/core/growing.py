@@ -175,7 +175,11 @@ class Selected:
 
     def before(self, index: int) -> list[Entry]:
         """Return those before this index in the view."""
-        return [entry for _, entry in self.entries[: bisect_left(self.entries, index, key=_index)]]
+        return [entry for _, entry in self.up_to(index)]
+
+    def up_to(self, index: int) -> list[tuple[int, Entry]]:
+        """Return those before this index in the view, with their indices."""
+        return self.entries[: bisect_left(self.entries, index, key=_index)]
 
     def copy(self) -> Selected:
         """Return an independent copy."""

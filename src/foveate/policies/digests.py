@@ -8,6 +8,8 @@ Texts and call arguments of the model shrink too. User inputs and system prompts
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Set
+from heapq import merge
+from operator import itemgetter
 
 from ..core.edits import Edit, Path
 from ..core.growing import selecting
@@ -93,20 +95,25 @@ def shrink_to_digest(
     def may_shrink(entry: Entry) -> bool:
         return shortener.may_shorten(entry) and not (entry.is_result and is_protected(entry.tool))
 
-    candidates = selecting(may_shrink)
+    results = selecting(lambda entry: entry.is_result and may_shrink(entry))
+    others = selecting(lambda entry: not entry.is_result and may_shrink(entry))
 
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
         windows = _Windows(view, protect, protect_reads, protect_said)
         reads: set[str] = set()
         if windows.old_reads < windows.old and not by_worth:
             reads = {entry.id for entry, _, call in classify_results(view, classifier) if call.kind == "read"}
-        needed = needed_results(view) if by_worth else frozenset[str]()
+        if by_worth:
+            needed = needed_results(view)
+            old = [item for item in results.of(view).entries if item[1].id not in needed]
+        else:
+            old = results.of(view).up_to(windows.old)
         used = RecentlyUsed(view, stay_if_used)
-        for index, entry in candidates.of(view).entries:
+        for index, entry in merge(old, others.of(view).up_to(windows.old_said), key=itemgetter(0)):
             if entry.renewed >= view.turn or entry.id in taken:
                 continue
             if entry.is_result and by_worth:
-                reason = "" if entry.id in needed else "a later use is too unlikely"
+                reason = "a later use is too unlikely"
             else:
                 reason = windows.reason(index, entry, is_read=entry.id in reads)
             forms = shortener.short_forms(entry) if reason else ()
@@ -128,12 +135,12 @@ class _Windows:
         self._tokens_said = 0 if protect_said is None else window_tokens(protect_said, view)
         self.old = count_older(view, self._tokens)
         self.old_reads = min(self.old, count_older(view, self._tokens_reads))
-        self._old_said = 0 if protect_said is None else count_older(view, self._tokens_said)
+        self.old_said = 0 if protect_said is None else count_older(view, self._tokens_said)
 
     def reason(self, index: int, entry: Entry, *, is_read: bool) -> str:
         """Return why this entry is old; "" if it is not."""
         if not entry.is_result:
-            old, passed = self._old_said, self._tokens_said
+            old, passed = self.old_said, self._tokens_said
         elif is_read:
             old, passed = self.old_reads, self._tokens_reads
         else:

@@ -72,29 +72,18 @@ def needed_results(view: View) -> frozenset[str]:
     changes = known.changes
     needed = {entry.id for entry in known.renewed if view.turn - entry.renewed < EXPANDED}
     begin = bisect_left(known.results, older, key=_place)
-    view_tokens, prices = view.tokens, view.call.prices
-    for _, entry, file in known.results[begin:]:
-        age = float(view.turn - max(entry.stamp.turn, entry.renewed))
-        chance = CHANCE
+    now, prices = view.turn, view.call.prices
+    # Fetching costs a request that reads the view and writes the result, and `STAY` calls that read it.
+    request, each = prices.read * view.tokens, prices.write + STAY * prices.read
+    for _, entry, file, turn, tokens in known.results[begin:]:
+        if tokens < LEAST and now - turn > 1 and not file:
+            continue
+        age, chance = float(now - turn), CHANCE
         if file:
-            age, chance = changes.age_of_read(entry, file, age, view.turn), CHANCE_READ
-        chance /= max(1.0, age)
-        worth = entry.tokens >= LEAST and is_worth_its_place(entry.tokens, chance, view_tokens, prices)
-        if age <= 1 or worth:
+            age, chance = changes.age_of_read(entry, file, age, now), CHANCE_READ
+        if age <= 1 or (tokens >= LEAST and chance / age * (request + each * tokens) > prices.read * tokens):
             needed.add(entry.id)
     return frozenset(needed)
-
-
-def is_worth_its_place(tokens: int, chance: float, view_tokens: int, prices: Prices) -> bool:
-    """Return whether a result of this size is worth its place if the next call uses it with this chance.
-
-    Fetching it costs a request that reads the view and writes the result, and `STAY` calls that read it.
-
-    >>> is_worth_its_place(2_000, 0.02, 30_000, Prices()), is_worth_its_place(2_000, 0.01, 30_000, Prices())
-    (True, False)
-    """
-    fetching = prices.read * view_tokens + (prices.write + STAY * prices.read) * tokens
-    return chance * fetching > prices.read * tokens
 
 
 class _Result(NamedTuple):
@@ -105,6 +94,9 @@ class _Result(NamedTuple):
     entry: Entry
     file: str
     """The file that it shows; "" if it shows none."""
+    turn: int
+    """The turn since which it ages."""
+    tokens: int
 
 
 def _place(result: _Result) -> int:
@@ -141,7 +133,8 @@ class _ResultsSoFar:
         if entry.renewed:
             self.renewed.append(entry)
         if entry.is_result and not entry.shrunk:
-            self.results.append(_Result(self.size, entry, file))
+            turn = max(entry.stamp.turn, entry.renewed)
+            self.results.append(_Result(self.size, entry, file, turn, entry.tokens))
         self.size += 1
 
 

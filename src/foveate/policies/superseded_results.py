@@ -74,7 +74,7 @@ def supersede(
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
         known = results.of(view)
         outdated = () if grace is None else known.tracker.outdated_reads(view.turn - grace)
-        superseded = [*known.replaceable, *(item for item in outdated if _is_replaceable(item.old))]
+        superseded = [*known.replaceable, *outdated]
         for old, newer, reason in sorted(superseded, key=lambda item: item.old.position):
             if old.id not in taken and old.renewed < view.turn:
                 text = fill(placeholder.replace("{by}", newer.handle), old)
@@ -123,16 +123,15 @@ class Superseded(NamedTuple):
 class _File:
     """The reads of one file: those since its last change, and those before."""
 
-    __slots__ = ("before_change", "change", "current", "path")
+    __slots__ = ("before_change", "change", "current")
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self) -> None:
         self.current: dict[tuple[int, int], Entry] = {}
         self.before_change: list[tuple[Entry, tuple[int, int]]] = []
         self.change: Entry | None = None
 
     def copy(self) -> _File:
-        twin = _File(self.path)
+        twin = _File()
         twin.current, twin.before_change, twin.change = self.current.copy(), self.before_change.copy(), self.change
         return twin
 
@@ -145,10 +144,11 @@ class ResultTracker:
         self.superseded: list[Superseded] = []
         """The superseded results so far, in the order in which a later result replaced them."""
         self._keep = keep
-        self._files: dict[str, _File] = {}
-        self._changed: dict[str, _File] = {}  # Files with reads before their last change.
-        # By file name, and whether the path is absolute. None: no file was changed.
-        self._namesakes: dict[tuple[str, bool], list[_File]] | None = None
+        self._files: dict[str, _File] = {}  # By path.
+        self._own: set[str] = set()  # Paths of the files that no copy of this tracker shares.
+        self._changed: dict[str, None] = {}  # Paths of files with reads before their last change.
+        # Paths by file name, and whether they are absolute. All copies share it, so it may have files of others.
+        self._namesakes: dict[tuple[str, bool], dict[str, None]] = {}
         self._answers: dict[str, Entry] = {}
         self._looks: dict[bool, list[Entry]] = {}  # With an image, and without.
 
@@ -170,27 +170,36 @@ class ResultTracker:
                 pass
 
     def copy(self) -> ResultTracker:
-        """Return an independent copy."""
+        """Return an independent copy. The two share files until one of them changes a file."""
         twin = ResultTracker(self._keep)
         twin.superseded, twin._answers = self.superseded.copy(), self._answers.copy()
-        twin._files = {path: file.copy() for path, file in self._files.items()}
+        twin._files, twin._changed = self._files.copy(), self._changed.copy()
+        self._own.clear()
         twin._looks = {has_image: looks.copy() for has_image, looks in self._looks.items()}
-        twin._changed = {path: twin._files[path] for path in self._changed}
+        twin._namesakes = self._namesakes
         return twin
 
     def outdated_reads(self, turn: int) -> Iterator[Superseded]:
-        """Yield the reads of files whose last change was in this turn or earlier."""
-        for file in self._changed.values():
+        """Yield the reads of files whose last change was in this turn or earlier, if they may be replaced."""
+        for file in map(self._files.__getitem__, self._changed):
             if file.change is not None and file.change.stamp.turn <= turn:
                 for old, _ in file.before_change:
-                    yield Superseded(old, file.change, "the file was changed")
+                    if not (old.shrunk or old.pins) or _is_replaceable(old):  # The first is quick.
+                        yield Superseded(old, file.change, "the file was changed")
+
+    def _own_file(self, path: str) -> _File:
+        """Return a file that may be changed."""
+        if path not in self._own:
+            self._files[path] = self._files[path].copy()
+            self._own.add(path)
+        return self._files[path]
 
     def _add_read(self, entry: Entry, path: str, lines: tuple[int, int]) -> None:
-        file = self._files.get(path)
-        if file is None:
-            file = self._files[path] = _File(path)
-            if self._namesakes is not None:
-                _add_namesake(self._namesakes, file)
+        if path not in self._files:
+            self._files[path] = _File()
+            self._own.add(path)
+            self._namesakes.setdefault((basename(path), is_absolute(path)), {})[path] = None
+        file = self._own_file(path)
         if file.before_change:
             first_compared = len(file.before_change) - _COMPARED_MAX
             before, file.before_change = file.before_change, []
@@ -209,22 +218,19 @@ class ResultTracker:
 
     def _add_change(self, entry: Entry, path: str) -> None:
         """Record a change. A patch may name the file from another folder than the read, so similar paths count too."""
-        known, name = self._files.get(path), basename(path)
-        changed = [] if known is None else [known]
-        if self._namesakes is None:
-            self._namesakes = {}
-            for file in self._files.values():
-                _add_namesake(self._namesakes, file)
-        namesakes = self._namesakes.get((name, False), [])
+        name = basename(path)
+        changed = [path] if path in self._files else []
+        namesakes = [*self._namesakes.get((name, False), ())]
         if not is_absolute(path):
-            changed, namesakes = [], [*namesakes, *self._namesakes.get((name, True), [])]
-        changed += [file for file in namesakes if is_same_file(file.path, path)]
-        for file in changed:
+            changed, namesakes = [], [*namesakes, *self._namesakes.get((name, True), ())]
+        changed += [known for known in namesakes if known in self._files and is_same_file(known, path)]
+        for known in changed:
+            file = self._own_file(known)
             file.before_change += [(read, lines) for lines, read in file.current.items()]
             file.current = {}
             file.change = entry
             if file.before_change:
-                self._changed[file.path] = file
+                self._changed[known] = None
 
     def _add_look(self, entry: Entry) -> None:
         looks = self._looks.setdefault(entry.outline is not None and any(entry.outline.media()), [])
@@ -236,10 +242,6 @@ class ResultTracker:
 
     def _mark(self, old: Entry, newer: Entry, reason: str) -> None:
         self.superseded.append(Superseded(old, newer, reason))
-
-
-def _add_namesake(namesakes: dict[tuple[str, bool], list[_File]], file: _File) -> None:
-    namesakes.setdefault((basename(file.path), is_absolute(file.path)), []).append(file)
 
 
 def _replaces(newer: Entry, older: Entry) -> bool:
