@@ -82,8 +82,19 @@ def test_every_file_is_replayed_under_every_policy_in_order(tmp_path):
         ("a", "none", 5),
         ("a", "keep-last-1", 5),
     ]
-    assert reports == [(1, 2, str(files[0])), (2, 2, str(files[1]))]
     assert corpus.failures == ()
+    whole = [news for news in reports if isinstance(news[0], int)]  # Parts of a recording are floats.
+    assert whole == [(1, 2, str(files[0])), (2, 2, str(files[1]))]
+
+
+def test_progress_moves_within_a_recording_when_one_process_replays(tmp_path):
+    file, reports = write(tmp_path / "a.jsonl", 4), []
+    replay_files([file], policies=["none", "keep-last-1"], progress=lambda *news: reports.append(news))
+    parts = [part for part, *_ in reports]
+    assert parts == sorted(parts)
+    assert (parts[0], parts[-1]) == (0, 1)
+    assert len(set(parts)) > 10
+    assert {news[1:] for news in reports} == {(1, str(file))}
 
 
 def test_several_processes_return_the_same_as_one(tmp_path):

@@ -80,9 +80,9 @@ def print_chart(title: str, lines: Sequence[Line]) -> None:
 
 
 @contextmanager
-def progress(title: str, total: int) -> Iterator[Callable[[int, int, str], None] | None]:
+def progress(title: str, total: int) -> Iterator[Callable[[float, int, str], None] | None]:
     """Show a progress bar on standard error. Yields a function to update it, or None without a terminal."""
-    if total < 2 or not sys.stderr.isatty():
+    if not total or not sys.stderr.isatty():
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -97,7 +97,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[int, int, str], None]
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total, item="")
 
-        def update(done: int, of: int, name: str) -> None:
+        def update(done: float, of: int, name: str) -> None:
             bar.update(task, completed=done, total=of, item=name[-40:].replace("[", "\\["))
 
         yield update

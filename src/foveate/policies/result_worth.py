@@ -17,7 +17,7 @@ from posixpath import basename
 from typing import NamedTuple
 
 from ..core.caches import cached, cached_on_entry
-from ..core.view import Entry, Prices, View
+from ..core.view import Entry, View
 from .span_selection import count_older
 from .tool_kinds import READS, WRITES, ClassifiedResult, GrowingResults, create_classifier, is_same_file
 

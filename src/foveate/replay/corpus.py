@@ -7,7 +7,7 @@ policies, however the work was distributed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from ..core.view import Prices
 from ..errors import BadSetting, FoveateError, IllegalView
 from ..models.known import format_of_model, prices_of_model
 from ..policies import DEFAULT_PRESET
-from .engines import Engine, EngineName, WorkerLost, open_engine
+from .engines import Engine, EngineName, LocalEngine, WorkerLost, open_engine
 from .measure import DEFAULT_PRICES, share
 from .recordings import read_recordings
 from .recordings.recording import Recording
@@ -29,8 +29,11 @@ from .run import Check, PolicyLike, policy_name, replay
 
 __all__ = ["Corpus", "Failure", "newest_recording", "replay_files", "settings_of_recording", "sum_rows"]
 
-Progress = Callable[[int, int, str], None]
-"""Called after each recording with the number done, the number of all, and the recording that is done."""
+Progress = Callable[[float, int, str], None]
+"""Called with the number of recordings that are done, the number of all, and the newest of them.
+
+If all run in this process, it is also called before each message. The number then includes a part of a recording.
+"""
 
 
 class Failure(Struct, frozen=True):
@@ -108,7 +111,12 @@ def replay_files(
     pool = open_engine(engine, workers)
     done: dict[int, _Outcome] = {}
     try:
-        for place, outcome in pool.map(_work, [tasks[index] for index in order]):
+        ordered = [tasks[index] for index in order]
+        if progress and isinstance(pool, LocalEngine) and pool.works_here(len(tasks)):
+            ended: Iterable[tuple[int, _Outcome | WorkerLost]] = _work_here(ordered, progress)
+        else:
+            ended = pool.map(_work, ordered)
+        for place, outcome in ended:
             file = files[order[place]]
             done[order[place]] = _lost(file) if isinstance(outcome, WorkerLost) else outcome
             if progress:
@@ -247,8 +255,21 @@ def _lost(path: str) -> _Outcome:
     return _Outcome((), (Failure(path, "", problem, True),))
 
 
-def _work(task: _Task) -> _Outcome:
-    """Replay one file under its policies. A module-level function, so that another process can run it."""
+def _work_here(tasks: Sequence[_Task], progress: Progress) -> Iterator[tuple[int, _Outcome]]:
+    """Yield the index and the outcome of each task, and report the part of it that is done."""
+    for index, task in enumerate(tasks):
+
+        def report(part: float, index: int = index, file: str = task.path) -> None:
+            progress(index + part, len(tasks), file)
+
+        yield index, _work(task, report)
+
+
+def _work(task: _Task, report: Callable[[float], None] | None = None) -> _Outcome:
+    """Replay one file under its policies. A module-level function, so that another process can run it.
+
+    `report` is called with the part that is done, from 0 to 1.
+    """
     try:
         recordings = read_recordings(task.path, lenient=task.lenient, format=task.format)
     except BadSetting:
@@ -257,6 +278,12 @@ def _work(task: _Task) -> _Outcome:
         return _Outcome((), (_failure(task.path, "", error),))
     replayed: list[ReplayResult] = []
     failures: list[Failure] = []
+    begun, replays = 0, len(recordings) * len(task.policies)
+
+    def report_messages(taken: int, messages: int) -> None:
+        if report:
+            report((begun - 1 + taken / messages) / replays)
+
     for number, recorded in enumerate(recordings, 1):
         recording = recorded if task.model is None else replace(recorded, model=task.model, provider="")
         label = task.label if len(recordings) == 1 else f"{task.label}#{number}"
@@ -264,8 +291,11 @@ def _work(task: _Task) -> _Outcome:
         settings["views"] = settings["views"] and len(recordings) == 1
         for policy in task.policies:
             name = f"{label} / {policy_name(policy)}"
+            begun += 1
             try:
-                replayed.append(replay(recording, policy=policy, transcript=label, name=name, **settings))
+                replayed.append(
+                    replay(recording, policy=policy, transcript=label, name=name, progress=report_messages, **settings)
+                )
             except BadSetting:
                 raise
             except Exception as error:

@@ -59,10 +59,14 @@ class LocalEngine:
         self._workers = workers or os.cpu_count() or 1
         self._pool: ProcessPoolExecutor | None = None
 
+    def works_here(self, tasks: int) -> bool:
+        """Return whether so many tasks run in this process."""
+        return self._workers == 1 or tasks < 2
+
     def map(
         self, function: Callable[[Task], Result], tasks: Sequence[Task]
     ) -> Iterator[tuple[int, Result | WorkerLost]]:
-        if self._workers == 1 or len(tasks) < 2:
+        if self.works_here(len(tasks)):
             for index, task in enumerate(tasks):
                 yield index, function(task)
             return
