@@ -115,7 +115,7 @@ def test_an_edit_costs_at_most_what_follows_a_mark_before_it():
         added.clear()
         edited = [*entries[:at], entry(at + 10_000), *entries[at + 1 :]]
         positions.of(View(tuple(edited), 1, BUDGET, marks=marks))
-        assert len(added) <= 4 * (len(entries) - at) + 32
+        assert len(added) <= 2 * (len(entries) - at) + 32
         entries = edited
 
 

@@ -267,6 +267,26 @@ def test_a_reused_checker_agrees_with_a_fresh_one(result, profile, data):
         assert checker.check(view) == check(view, profile)
 
 
+def test_an_edit_reads_at_most_twice_what_follows_it(monkeypatch: pytest.MonkeyPatch):
+    """Marks of the rules lie along the whole view, and few of them."""
+    read = list[int]()
+
+    class Counting(rules._Alone):
+        def read(self, entry: Entry, profile: object) -> list[str]:
+            read.append(entry.position)
+            return []
+
+    monkeypatch.setattr(rules, "RULES", (*RULES, Counting))
+    checker, view = Checker(ANTHROPIC), list(entries(*[GO] * 2_000))
+    checker.check(view)
+    for at in (1_990, 1_900, 1_700, 1_400, 1_100):
+        read.clear()
+        view = [*view[:at], replace(view[at], pins=()), *view[at + 1 :]]
+        checker.check(view)
+        assert len(view) - at <= len(read) <= 2 * (len(view) - at) + 32
+    assert len(checker._marks) <= 14
+
+
 @MANY
 @given(history=histories(), profile=st.sampled_from([OPENAI, ANTHROPIC, BINDING]), data=st.data())
 def test_every_view_of_a_projection_is_legal(history, profile, data):

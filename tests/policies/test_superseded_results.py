@@ -378,6 +378,37 @@ def test_many_reads_and_namesakes_take_linear_work(monkeypatch: pytest.MonkeyPat
     assert compared == []
 
 
+def test_a_growing_view_copies_only_the_files_that_change(monkeypatch: pytest.MonkeyPatch):
+    """Facts about views copy their state for their marks. The copies share the reads of each file."""
+    copied = list[object]()
+    copy = superseded_results._File.copy
+    monkeypatch.setattr(superseded_results._File, "copy", lambda file: copied.append(file) or copy(file))
+    run = Run()
+    for n in range(300):
+        run.read(f"/p{n}/index.ts")
+    assert len(gone(run.read("/p7/index.ts").read("/p9/index.ts"), supersede(grace=None))) == 2
+    assert 1 <= len(copied) <= 4
+
+
+def test_copies_of_a_tracker_do_not_see_each_others_changes():
+    run = Run().read("/a.py").read("/b.py")
+    tracker, classify = superseded_results.ResultTracker(), create_classifier()
+    story = Story(*run.said)
+    read_a, read_b = (entry for entry in story.view(PLENTY) if entry.is_result)
+    reads = [classify("read_file", json.dumps({"path": path})) for path in ("/a.py", "/b.py")]
+    write = CallKind("write", ("/a.py",))
+    tracker.add(read_a, reads[0], is_error=False)
+    tracker.add(read_b, reads[1], is_error=False)
+    twin = tracker.copy()
+    twin.add(read_b, write, is_error=False)
+    assert list(tracker.outdated_reads(99)) == []
+    assert [item.old for item in twin.outdated_reads(99)] == [read_a]
+    tracker.add(read_b, write, is_error=False)
+    twin.add(read_b, reads[0], is_error=False)
+    assert [item.old for item in tracker.outdated_reads(99)] == [read_a]
+    assert list(twin.outdated_reads(99)) == []
+
+
 def test_the_oldest_of_many_reads_of_one_file_go():
     run = Run()
     for n in range(70):
