@@ -232,11 +232,16 @@ def _without(body: bytes, texts: Sequence[bytes]) -> tuple[bytes | int, ...]:
     return (*pieces, body[start:])
 
 
+def _encoded(text: str) -> bytes:
+    """Return the JSON bytes of a text. Python keeps the UTF-8 form of a text that is not ASCII, so a copy is encoded."""
+    return encode(text) if text.isascii() else encode(text[:1] + text[1:])
+
+
 def _restored(saved: SavedGroup, entries: tuple[Entry, ...], start: int) -> _Group:
     """Return the group of these entries that was saved."""
     texts = long_texts(entries)
     bodies = [
-        b"".join([piece if isinstance(piece, bytes) else encode(texts[piece]) for piece in body])
+        b"".join([piece if isinstance(piece, bytes) else _encoded(texts[piece]) for piece in body])
         for body in saved.bodies
     ]
     if len(bodies) == 1 and not saved.shown:
