@@ -17,12 +17,13 @@ from typing import NamedTuple
 from retention.conversations import Sample, samples
 from retention.foreign import foreign_samples
 from retention.scoring import Verdict
-from retention.shapes import KINDS, SPLIT_SEED, Shape, split_shapes
+from retention.shapes import KINDS, Shape
 from retention.templates_changes import CHANGES
 from retention.templates_corrections import CORRECTIONS
 from retention.templates_facts import FACTS
 from retention.templates_foreign_people import PEOPLE
 from retention.templates_foreign_work import WORK
+from retention.templates_held_out import HELD_OUT
 from retention.templates_languages import LANGUAGES
 from retention.templates_rules import RULES
 from retention.ways import (
@@ -37,7 +38,7 @@ from retention.ways import (
     measure_views,
 )
 
-__all__ = ["FOREIGN", "SHAPES", "figures", "main"]
+__all__ = ["FOREIGN", "HELD_OUT", "SHAPES", "figures", "main"]
 
 SHAPES: tuple[Shape, ...] = (*RULES, *FACTS, *CHANGES, *CORRECTIONS, *LANGUAGES)
 FOREIGN = (*WORK, *PEOPLE)
@@ -89,8 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python bench/retention", description=__doc__)
     parser.add_argument("--seeds", type=int, default=2, help="how often each shape is measured (default: 2)")
     parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--split-seed", type=int, default=SPLIT_SEED, help="draws the held-out third of the shapes")
-    parser.add_argument("--held-out", action="store_true", help="measure the held-out third only")
+    parser.add_argument("--held-out", action="store_true", help="measure the shapes that no rule was written for")
     parser.add_argument("--foreign", action="store_true", help="measure whole conversations in other registers")
     parser.add_argument("--ways", choices=("summarizer", "views", "all"), default="all")
     parser.add_argument("--rounds", type=int, nargs="+", default=ROUNDS)
@@ -104,12 +104,11 @@ def main() -> None:
     parser.add_argument("--compare", metavar="COMMIT", help="measure the package of this commit before the present one")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     arguments = parser.parse_args()
-    development, held_out = split_shapes(SHAPES, arguments.split_seed)
     if (arguments.held_out or arguments.foreign) and (arguments.losses or arguments.kinds or arguments.show):
         parser.error("The parts that nobody tunes on give totals only. Leave out --losses, --kinds and --show.")
     if arguments.compare:
         measure_commit(arguments.compare)
-    shapes = held_out if arguments.held_out else development
+    shapes = HELD_OUT if arguments.held_out else SHAPES
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
 
     def draw(rounds: int = 1, characters: int = 0) -> list[Sample]:
@@ -119,7 +118,7 @@ def main() -> None:
         return list(samples(shapes, few, rounds=rounds, characters=characters))
 
     if not arguments.json:
-        part = f"{len(shapes)} of {len(SHAPES)} shapes ({'held out' if arguments.held_out else 'development'})"
+        part = f"{len(shapes)} shapes ({'held out' if arguments.held_out else 'development'})"
         print(
             f"{len(FOREIGN)} foreign conversations" if arguments.foreign else part, f"{arguments.seeds} seeds", sep=", "
         )
@@ -165,9 +164,8 @@ def measure_commit(commit: str) -> None:
 
 def figures(quick: bool) -> Iterator[tuple[str, float, str, None, float | None]]:
     """Yield the main figures for `bench/run.py`: shares that are lost, which should be small."""
-    development, _ = split_shapes(SHAPES)
     for rounds in (1,) if quick else (1, 10):
-        drawn = list(samples(development, range(1, 2 if quick else 4), rounds=rounds))
+        drawn = list(samples(SHAPES, range(1, 2 if quick else 4), rounds=rounds))
         for budget in BUDGETS:
             score = measure_summarizer("digest", drawn, budget, rounds).score
             what = f"digest in {budget:.0%} of the text, {rounds} round{'s' * (rounds > 1)}"

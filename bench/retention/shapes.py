@@ -8,10 +8,9 @@ begins with `system:`, `assistant:` or `tool:` belongs to that role, every other
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from random import Random
 from typing import Literal, NamedTuple, get_args
 
-__all__ = ["KINDS", "NOT", "SPLIT_SEED", "Fact", "Kind", "Shape", "shape", "split_shapes"]
+__all__ = ["KINDS", "NOT", "Fact", "Kind", "Shape", "shape"]
 
 Kind = Literal["rule", "decision", "value", "change", "pair", "buried", "system", "question", "failure", "hedge"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -21,9 +20,6 @@ NOT = (
     "neither|nor|forbidden|off-limits|refuse*|avoid*"
 )
 """Words of which one must stand in the statement of a prohibition or a negation."""
-
-SPLIT_SEED = 19
-"""The default seed that draws the held-out third of the shapes."""
 
 
 class Shape(NamedTuple):
@@ -69,20 +65,3 @@ def shape(
     """Return a shape. Each of `says` is a text, or a list of wordings of the same."""
     wordings = tuple((text,) if isinstance(text, str) else tuple(text) for text in says)
     return Shape(name, kind, wordings, tuple(keep), tuple(old), tuple(other), hedge)
-
-
-def split_shapes(shapes: Sequence[Shape], seed: int = SPLIT_SEED) -> tuple[list[Shape], list[Shape]]:
-    """Return the shapes of development and the held-out third of each kind, drawn by `seed`."""
-    random = Random(f"split {seed}")
-    held_out: set[str] = set()
-    rest = 0.0
-    for kind in KINDS:
-        names = sorted(shape.name for shape in shapes if shape.kind == kind)
-        random.shuffle(names)
-        wanted = len(names) / 3 + rest
-        held_out.update(names[: round(wanted)])
-        rest = wanted - round(wanted)
-    return (
-        [shape for shape in shapes if shape.name not in held_out],
-        [shape for shape in shapes if shape.name in held_out],
-    )
