@@ -9,7 +9,8 @@ line. The rules are strict, and the same for every way that is measured:
 - A replaced statement is **stale** if a sentence still holds all its tokens as if they were current. It is not stale if
   the sentence stands under a heading or after a label that says "replaced", if a word such as "not", "no longer" or
   "instead of" stands right before the old value, if "is replaced" or "no longer" follows it, or if the sentence says
-  "from the old value to the new one". The words of the correction itself are never stale.
+  "from the old value to the new one", or if the line goes on with "(later: " or "(replaced by: " and the tokens of the
+  newer statement. The words of the correction itself are never stale.
 - Two facts that look alike are **merged** if exactly one of them is kept: a reader would take it for both.
 - A claim is **bare** if a statement holds it, and no statement holds it together with its hedge or negation.
 - A line is **cut** if it stands in the source word for word, but begins or ends inside a sentence, and not at a comma.
@@ -170,6 +171,8 @@ _AFTER = re.compile(
     r"\(superseded|[(,;] ?now\b)"
 )
 """Words behind a value that say the same."""
+_LATER = re.compile(r" \((?:later|replaced by): ")
+"""Stands between an older statement and a newer one."""
 _TO = re.compile(r"^[\w\s%\"'`]{0,30}?\bto\b")
 """The rest of a sentence that names the new value after `from` and the old one."""
 
@@ -187,7 +190,9 @@ def _is_stale(fact: Fact, text: str) -> bool:
             continue
         for sentence in sentences_of(line):
             sentence = " ".join(_BULLET.sub("", sentence).split())
-            if _has_all(fact.old, sentence) and sentence not in newest and not _is_marked(fact, sentence):
+            if not _has_all(fact.old, sentence) or sentence in newest or _is_marked(fact, sentence):
+                continue
+            if not _is_followed(fact, line):
                 return True
     return False
 
@@ -203,6 +208,16 @@ def _is_marked(fact: Fact, sentence: str) -> bool:
             if _BEFORE.search(before) or _AFTER.search(after) or (before.endswith("from ") and _TO.match(after)):
                 return True
     return False
+
+
+def _is_followed(fact: Fact, line: str) -> bool:
+    """Return whether a line shows the older statement, and behind it, marked as later, the newer one."""
+    _, _, later = _LATER.sub("\n", line, count=1).partition("\n")
+    later = later.removesuffix(")")
+    return _is_kept(fact.keep, statements_of(later)) and not any(
+        _has_all(fact.old, sentence) and sentence not in " ".join(fact.says[-1].casefold().split())
+        for sentence in sentences_of(later)
+    )
 
 
 def _same_place(fact: Fact) -> bool:

@@ -95,7 +95,10 @@ HELD_OUT: tuple[Shape, ...] = (
         "change",
         "a strike in the harbour",
         ["Container {ticket} is loaded in {city1}.", "{ticket} ships from {city1}."],
-        ["Container {ticket} goes through {city2}, {city1} is on strike.", "{ticket} ships from {city2} due to strikes."],
+        [
+            "Container {ticket} goes through {city2}, {city1} is on strike.",
+            "{ticket} ships from {city2} due to strikes.",
+        ],
         keep=["{ticket}", "{city2}"],
         old=["{ticket}", "{city1}"],
     ),
@@ -119,7 +122,10 @@ HELD_OUT: tuple[Shape, ...] = (
         "change",
         "the report first",
         "Let us write the newsletter of {city} first.",
-        ["Forget the newsletter of {city}, the annual report comes first.", "The annual report comes first, then {city}."],
+        [
+            "Forget the newsletter of {city}, the annual report comes first.",
+            "The annual report comes first, then {city}.",
+        ],
         keep=["annual report", "first"],
         old=["newsletter of {city}", "first"],
     ),
@@ -135,7 +141,10 @@ HELD_OUT: tuple[Shape, ...] = (
         "change",
         "a formal address",
         ["Address readers of {city} with 'du'.", "For {city} we write 'du'."],
-        ["The client prefers 'Sie' for the readers of {city}.", "For {city} we write 'Sie', the client wants it formal."],
+        [
+            "The client prefers 'Sie' for the readers of {city}.",
+            "For {city} we write 'Sie', the client wants it formal.",
+        ],
         keep=["{city}", "sie"],
         old=["{city}", "du"],
     ),
@@ -194,7 +203,10 @@ HELD_OUT: tuple[Shape, ...] = (
         "change",
         "a French budget",
         "Le budget pour {city} est de {money1} euros.",
-        ["Finalement le budget pour {city} est de {money2} euros.", "Pour {city}, on passe à {money2} euros de budget."],
+        [
+            "Finalement le budget pour {city} est de {money2} euros.",
+            "Pour {city}, on passe à {money2} euros de budget.",
+        ],
         keep=["{city}", "{money2}"],
         old=["{city}", "{money1}"],
     ),
@@ -375,7 +387,10 @@ HELD_OUT: tuple[Shape, ...] = (
     shape(
         "rule",
         "past somebody first",
-        ["Every email to {company} goes past {person} first.", "{person} reads each email to {company} before it goes out."],
+        [
+            "Every email to {company} goes past {person} first.",
+            "{person} reads each email to {company} before it goes out.",
+        ],
         keep=["{company}", "{person}", "email"],
     ),
     shape(

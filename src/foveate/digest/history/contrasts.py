@@ -59,6 +59,7 @@ def contrast(old: Terms, new: Terms) -> Contrast:
     a, b = pair
     run_a, run_b = _run(old, a, gone), _run(new, b, come)
     if kind_of_value(a) in _NUMERIC:
+        run_a, run_b = run_a & old.values, run_b & new.values  # "at most 8" and "at least 8"
         run_a |= {one for one in gone if _is_further(old, one)}
         run_b |= {one for one in come if _is_further(new, one)}
     is_apart = any(g not in run_a and c not in run_b for g, c in aligned)

@@ -8,10 +8,9 @@ they differ in a second place, both hold.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -20,18 +19,14 @@ from .claims import (
     REPLACED_BY,
     Claim,
     claims_of,
-    gives_other_value,
     holds,
     inherit,
-    is_newer_value,
-    is_nominal,
     is_other,
-    is_quantity,
     meant_value,
     sets_item,
     shares_lead_in,
 )
-from .contrasts import Contrast, completed, contrast
+from .contrasts import completed, contrast
 from .cues import (
     clauses_of,
     is_addition,
@@ -42,6 +37,7 @@ from .cues import (
     without_permission,
     without_release,
 )
+from .likeness import Likeness
 from .signs import Sign
 from .terms import Terms, kind_of_value, shape_of_value, terms_of
 from .weights import Statement
@@ -64,25 +60,15 @@ _SHORT_TOPIC = 2
 """Terms of a correction without a topic that are no values."""
 _LONGEST = 400
 """Characters of a statement with its correction in one line."""
-_SCORE = 0.22
-"""Share of the topic that a correction and what it corrects have in common, at least."""
-_WEAK_SCORE = 0.45
-"""The same for a sentence that only says `now` or `new`."""
-_FEW_TERMS = 7
-"""Terms of a statement that may be about what a single one of them says."""
-_SHORT_MESSAGE = 40
-"""Different terms of a message whose clauses speak of one thing."""
-_PLAIN_SCORE = 0.7
-"""The same for a sentence that announces no change."""
 _FLIP_SCORE = 0.45
 """Share of a prohibition that a permission repeats, at least."""
 _SAME_SCORE = 0.8
 """Share of both statements that are the same but for a denial."""
-_OTHER_SUBJECT = 0.2
-"""Part of the score that is left if two sentences are about different things."""
 _GOAL_SCORE = 0.25
-_GUESS_SCORE = 0.2
-"""The same for a guess and a later sentence that is sure."""
+_DOCUMENT = 24
+"""Statements of a message above which it is a pasted text or a report, which corrects nothing that was said."""
+_SPOKEN = 4
+"""Statements of a message that may correct itself."""
 
 
 class Superseded(Struct, frozen=True):
@@ -98,6 +84,8 @@ class Superseded(Struct, frozen=True):
     """The values with their keys that left a list."""
     heirs: Mapping[int, int]
     """Corrections by index, and the statements whose place they take."""
+    followed: Mapping[int, int]
+    """Statements by index, and the later statements that may replace them."""
 
 
 def find_superseded(statements: Sequence[Statement]) -> Superseded:
@@ -106,7 +94,12 @@ def find_superseded(statements: Sequence[Statement]) -> Superseded:
     for index in range(len(statements)):
         search.visit(index)
     return Superseded(
-        search.left(), frozenset(search.goals), frozenset(search.values), frozenset(search.items), search.heirs
+        search.left(),
+        frozenset(search.goals),
+        frozenset(search.values),
+        frozenset(search.items),
+        search.heirs,
+        search.followed,
     )
 
 
@@ -123,12 +116,11 @@ class _Search:
         self.values: set[str] = set()
         self.heirs: dict[int, int] = {}
         self.items: set[str] = set()
-        self.said: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        """How many clauses of each message have a term."""
-        for statement, claims in zip(statements, self.by_owner, strict=True):
-            for claim in claims if statement.turn else ():
-                for terms in claim.clauses or (claim.terms,):
-                    self.said[statement.turn].update(terms.all)
+        self.followed: dict[int, int] = {}
+        """Statements by index, and the later ones that may replace them."""
+        self.sizes = Counter(statement.turn for statement in statements)
+        """How many statements each message has."""
+        self.likeness = Likeness(statements, self.by_owner, self.posted)
 
     def visit(self, index: int) -> None:
         """Compare the sentences of a statement with older ones, then add them."""
@@ -147,8 +139,11 @@ class _Search:
                 continue
             older = self._older(claim)
             self._update_items([old for old in older if old.key], claim)
-            if not is_chatter:
-                self._revise(claim, [old for old in older if not (old.key or shares_lead_in(old.text, claim.text))])
+            older = [old for old in older if not (old.key or shares_lead_in(old.text, claim.text))]
+            if is_chatter:
+                self._follow_likeliest(claim, older)
+            elif statement.speaker != "tool":
+                self._revise(claim, older)
         self.claims += claims
         for number, claim in enumerate(claims, begun):
             for term in claim.terms.places:
@@ -192,8 +187,13 @@ class _Search:
     def _may_replace(self, new: Claim, old: Claim) -> bool:
         """Return whether the speaker of one statement may correct the other: a model corrects no rule of a user."""
         later, earlier = self.statements[new.owner], self.statements[old.owner]
-        if old.signs & Sign.QUESTION or not (later.turn or earlier.turn):
+        is_asked = bool(old.signs & Sign.QUESTION) and earlier.kind != "open"
+        if is_asked or not (later.turn or earlier.turn):
             return False  # The summary before has settled its own statements.
+        if later.turn and self.sizes[later.turn] > _DOCUMENT:
+            return False
+        if later.turn == earlier.turn and not (new.signs & Sign.CHANGE and self.sizes[later.turn] <= _SPOKEN):
+            return False
         return later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
 
     def _revise(self, claim: Claim, older: Sequence[Claim]) -> None:
@@ -202,7 +202,8 @@ class _Search:
         is_done = False
         for names in named_things(claim.text) if is_strong else ():
             for old in older:
-                if not old.is_gone and holds(old, claim, names) and not is_other(old, claim, names):
+                is_meant = holds(old, claim, names) and not is_other(old, claim, names)
+                if not old.is_gone and is_meant and self.likeness.is_sure(old, claim):
                     self._replace(old, claim)
                     is_done |= self.statements[old.owner].is_authoritative
         older = [old for old in older if not old.is_gone]
@@ -210,123 +211,42 @@ class _Search:
         if not is_done and not adds:
             is_done = self._lift(claim, older) or self._replace_best(claim, older)
         for old in older if claim.terms.values and not adds else ():
-            is_settled = bool(old.signs & Sign.HEDGE) and self._settles(old.terms, claim.terms)
-            if not old.is_gone and (is_settled or self._is_newer_value(old, claim)):
+            is_settled = bool(old.signs & Sign.HEDGE) and self.likeness.settles(old.terms, claim.terms)
+            is_newer = is_settled or self.likeness.is_newer_value_of(old, claim)
+            if not old.is_gone and is_newer and self.likeness.is_sure(old, claim):
                 self._replace(old, claim)
                 is_done = True
         if not is_done and is_short_correction(claim.text):
             is_done = self._refer_back(claim)
         if is_strong and not is_done and is_withdrawal(claim.text):
             self._withdraw(claim, older)
+        if not is_done and not adds:
+            self._follow_likeliest(claim, older)
         self._correct_goal(claim, older)
 
-    def _settles(self, guess: Terms, new: Terms) -> bool:
-        """Return whether a sentence says for sure what another one guesses."""
-        difference = contrast(guess, new)
-        if difference.is_apart:
-            return False
-        return gives_other_value(guess, new) and self._share(guess, new, difference) >= _GUESS_SCORE
+    def _follow_likeliest(self, claim: Claim, older: Sequence[Claim]) -> None:
+        """Show a sentence behind the older one that it may be a newer version of, if there is one."""
+        likely = [(self.likeness.newness(old, claim), old) for old in older if not old.is_gone]
+        score, best = max(likely, key=lambda pair: pair[0], default=(0.0, None))
+        if best is not None and score > 0.0:
+            self._follow(best, claim)
+
+    def _follow(self, old: Claim, claim: Claim) -> None:
+        """Show the statement of a newer sentence behind that of an older one, which it may replace."""
+        if old.owner != claim.owner:
+            self.followed.setdefault(old.owner, claim.owner)
 
     def _replace_best(self, claim: Claim, older: Sequence[Claim]) -> bool:
         """Replace the older sentence that the newer one most likely corrects, if there is one."""
         best, best_score = None, (False, 0.0)
         for old in older:
-            score = max(self._score(old, claim, variant) for variant in claim.variants)
+            score = max(self.likeness.score(old, claim, variant) for variant in claim.variants)
             rank = self.statements[old.owner].is_authoritative, score
-            if score and rank > best_score:
+            if score and rank > best_score and self.likeness.is_sure(old, claim):
                 best, best_score = old, rank
         if best is not None:
             self._replace(best, claim)
         return best is not None
-
-    def _score(self, old: Claim, claim: Claim, new: Terms) -> float:
-        """Return how likely a sentence, or a clause of it, corrects another one; 0.0 if it does not."""
-        is_cue = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
-        if not is_cue and 3 * len(old.terms.all & new.all) < min(len(old.terms.all), len(new.all)):
-            return 0.0
-        difference = contrast(old.terms, new)
-        if not difference.common or difference.is_apart:
-            return 0.0
-        if len(difference.common) == 1 and max(len(old.terms.all), len(new.all)) > _FEW_TERMS:
-            return 0.0  # A word in common among many.
-        is_denied = old.denies != claim.denies
-        if not difference.old and not difference.gone and not is_denied:
-            return 0.0  # It says the same again.
-        is_strong = bool(claim.signs & Sign.CHANGE)
-        is_dismissed = self._is_dismissed(old, claim, difference)
-        if difference.is_subject and not (is_strong or is_dismissed):
-            return 0.0
-        if difference.is_subject and (is_denied or (difference.come and new is claim.terms)):
-            return 0.0
-        share = self._share(old.terms, new, difference)
-        if is_denied and difference.old and not is_dismissed:
-            return 0.0  # "A is stable." and "B is no longer stable."
-        is_long = max(len(old.terms.all), len(new.all)) > 2 * _FEW_TERMS
-        if is_dismissed or (is_strong and difference.old):
-            return share if share >= (_WEAK_SCORE if is_long else _SCORE) else 0.0
-        if is_strong and new is claim.terms:
-            return share if share >= (_SCORE if is_denied else _WEAK_SCORE) else 0.0
-        if not (difference.common - old.terms.values):
-            return 0.0
-        if claim.signs & Sign.UPDATE and gives_other_value(old.terms, new):
-            return share if share >= _WEAK_SCORE else 0.0
-        return share if self._is_same_frame(old, claim, difference) else 0.0
-
-    def _is_same_frame(self, old: Claim, claim: Claim, difference: Contrast) -> bool:
-        """Return whether two sentences are the same but for the value, so that no word need announce a change."""
-        later, earlier = self.statements[claim.owner], self.statements[old.owner]
-        if not difference.old or later.turn == earlier.turn or later.speaker == "assistant" != earlier.speaker:
-            return False
-        if old.denies or claim.denies:
-            return False  # Prohibitions add up.
-        kind = kind_of_value(difference.old)
-        if kind in ("number", "day"):
-            is_value = difference.is_linked or is_quantity(old.terms, difference.old)
-            is_fit = kind == kind_of_value(difference.new) and is_value
-        elif difference.old in old.terms.values:
-            is_fit = difference.is_linked and not difference.gone and not difference.come
-        else:
-            is_same = not difference.gone and not difference.come and difference.is_linked
-            is_key = bool(difference.common & old.terms.qualifying & claim.terms.qualifying)  # "the colour of the logo"
-            is_fit = is_same and (is_key or (is_nominal(old.text) and is_nominal(claim.text)))
-        common = self._sum(difference.common)
-        whole = 2 * common + self._sum(difference.gone) + self._sum(difference.come)
-        return is_fit and 2 * common >= _PLAIN_SCORE * whole
-
-    def _is_dismissed(self, old: Claim, claim: Claim, difference: Contrast) -> bool:
-        """Return whether the message of a newer sentence speaks of the older value in another clause."""
-        later, earlier = self.statements[claim.owner], self.statements[old.owner]
-        if len(self.said[later.turn]) > _SHORT_MESSAGE:
-            return False
-        if not later.turn or later.turn == earlier.turn or not difference.come | {difference.new} - {""}:
-            return False
-        said = self.said[later.turn]
-        gone = difference.gone | {difference.old} - {""}
-        known = old.terms.values | old.terms.assigned | {difference.old}
-        return any(said[one] for one in gone & known)
-
-    def _share(self, old: Terms, new: Terms, difference: Contrast) -> float:
-        """Return the share of the topic that two sentences have in common; rare terms count more."""
-        common = self._sum(difference.common)
-        if not common:
-            return 0.0
-        extra = self._sum(difference.gone - old.values)
-        score = common / max(0.1, common + min(extra, self._sum(difference.come - new.values)))
-        score *= 1.0 - 0.3 * extra / max(0.1, extra + common)  # A sentence about this alone is meant.
-        if difference.gone & old.values - old.linked and difference.come & new.values - new.linked:
-            score *= 0.6  # Both name a subject, and not the same one.
-        if difference.old and not difference.is_sited:
-            score *= 0.6
-        return score * 0.8 if difference.gone - old.values and difference.come - new.values else score
-
-    def _sum(self, terms: Iterable[str]) -> float:
-        return sum([1.0 / (1.0 + math.sqrt(max(1, len(self.posted.get(term, ()))))) for term in sorted(terms)])
-
-    def _is_newer_value(self, old: Claim, claim: Claim) -> bool:
-        is_change = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
-        if not is_change and self.statements[old.owner].turn == self.statements[claim.owner].turn:
-            return False  # Items of one list.
-        return is_newer_value(old.terms, claim.terms, is_change) and not contrast(old.terms, claim.terms).is_apart
 
     # ------------------------------------------------------------------------------------------------- replacing
 
@@ -346,20 +266,11 @@ class _Search:
                 continue
             plain = without_permission(old.text)
             terms = old.terms if plain is None else terms_of(plain)
-            if any(self._repeats(terms, terms_of(text), least) for text in variants):
+            is_same = any(self.likeness.repeats(terms, terms_of(text), least) for text in variants)
+            if is_same and self.likeness.is_sure(old, claim):
                 self._replace(old, claim)
                 return True
         return False
-
-    def _repeats(self, old: Terms, new: Terms, least: float) -> bool:
-        """Return whether a statement is about the same act as an older one, and about nothing narrower."""
-        difference = contrast(old, new)
-        common = self._sum(difference.common)
-        if difference.old or difference.is_apart or not common:
-            return False
-        gone, come = self._sum(difference.gone), self._sum(difference.come)
-        is_narrower = bool(difference.come & (new.values | new.qualifying)) or come > common
-        return common >= least * (common + gone) and not is_narrower and common >= (2 * least - 0.6) * (common + come)
 
     def _update_items(self, items: Sequence[Claim], claim: Claim) -> None:
         """Replace the values of lists whose keys a sentence sets. A key of several lists is ambiguous."""
@@ -445,7 +356,7 @@ class _Search:
             return
         goals = [one for one in (self.claims[number] for number in self.current_goals) if not one.is_gone]
         terms = claim.terms
-        shares = [self._share(one.terms, terms, contrast(one.terms, terms)) for one in goals if one in older]
+        shares = [self.likeness.share(one.terms, terms, contrast(one.terms, terms)) for one in goals if one in older]
         speaks_of_it = bool(claim.signs & Sign.GOAL) and max(shares, default=0.0) >= _GOAL_SCORE
         if goals and (claim.owner in self.goals or speaks_of_it or is_new_goal(statement.text)):
             for goal in goals:

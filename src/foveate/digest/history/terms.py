@@ -119,7 +119,7 @@ _STATES = words("""
 """Values after `is`, `=` and the like."""
 _CLOSED = _NUMBERS | _DAYS | _ORDINALS | _STATES
 """Words whose kind is known: they keep their ends."""
-_ENDS = re.compile(r"(?:ings?|ed|es|s|en|er|e|n)\Z")
+_ENDS = re.compile(r"(?:ments?|ings?|ed|es|s|en|er|e|n)\Z")
 
 
 class Terms(Struct, gc=False):

@@ -14,8 +14,10 @@ from msgspec import Struct
 
 from .signs import Sign, signs_of
 
-__all__ = ["Kind", "Speaker", "Statement", "weigh"]
+__all__ = ["LATER", "Kind", "Speaker", "Statement", "weigh"]
 
+LATER = " (later: "
+"""Stands between statements and a later one that may replace them."""
 Kind = Literal["goal", "rule", "decision", "value", "open", "asked", "said"]
 """The section of a statement."""
 Speaker = Literal["user", "system", "assistant", "summary", "tool"]
@@ -38,6 +40,13 @@ class Statement(Struct, gc=False):
     """The signs in its words."""
     turn: int = 0
     """The number of its message, from 1; 0 for an earlier summary."""
+    earlier: str = ""
+    """Older statements that this one may replace: a line shows them before it."""
+
+    @property
+    def shown(self) -> str:
+        """Return its words as a line shows them, behind those of the older statements that it may replace."""
+        return f"{self.earlier}{LATER}{self.text})" if self.earlier else self.text
 
     @property
     def is_authoritative(self) -> bool:

@@ -19,8 +19,8 @@ from .speakers import is_from_user, is_summary
 from .statements import ANSWERED, cut_at_clause, split_sentences, split_statements
 from .steps import Steps
 from .supersession import find_superseded
-from .terms import terms_of
-from .weights import Kind, Speaker, Statement, weigh
+from .terms import shape_of_value, terms_of
+from .weights import LATER, Kind, Speaker, Statement, weigh
 
 __all__ = ["find_holding", "read_sections", "write_digest"]
 
@@ -82,6 +82,10 @@ _FOCUS = 40.0
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
 _BULLET = "- "
+_BETWEEN = " · "
+"""Stands between older statements that one later statement may replace."""
+_JOINED = 500
+"""Characters of a line with older statements and a later one."""
 _HOLDING = 8_000
 """The room that bounds the statements among which those that hold are searched."""
 _ANSWER = 40
@@ -168,6 +172,8 @@ class _Reader:
         self._question = ""
         self._listed: dict[str, Statement] = {}
         self._dead: set[str] = set()
+        self._links: list[tuple[Statement, Statement]] = []
+        """Pairs of an older and a later statement that may replace it."""
         self._names: list[str] = []
         self.statements: list[Statement] = []
         """The statements, oldest first, without those that later ones replace."""
@@ -176,7 +182,7 @@ class _Reader:
         self._carry_on(previous)
         for i, message in enumerate(messages):
             self._read(i, message, (i + 1) / len(messages))
-        newer = tuple(f"{about}: " for about in self._listed)
+        newer = tuple(self._listed)
         self.statements = [
             one
             for one in _without_copies(self.statements)
@@ -208,10 +214,20 @@ class _Reader:
                         self._state(statement, speaker, 0.5)
                 else:
                     plain = line.strip().removeprefix(_BULLET)
+                    if LATER in plain and plain.endswith(")"):
+                        self._state_pair(plain, kind)
+                        continue
                     pieces = [plain] if len(plain) <= 400 else split_statements(plain)
                     for piece in pieces:
                         self._state(piece, "summary", 0.5, kind)
                 self._has_goal |= kind == "goal"
+
+    def _state_pair(self, line: str, kind: Kind) -> None:
+        """Add the statements of a line that shows a later one behind older ones."""
+        earlier, _, later = line.removesuffix(")").partition(LATER)
+        older = [self._state(one, "summary", 0.5, kind) for one in earlier.split(_BETWEEN)]
+        newest = self._state(later, "summary", 0.5, kind)
+        self._links += [(one, newest) for one in older]
 
     def _copy(self, title: str, line: str, weight: float) -> None:
         self._lines.append(Line(title, line, weight, len(self._lines)))
@@ -250,9 +266,10 @@ class _Reader:
     def _list(self, about: str, pairs: str, age: float) -> None:
         """Add the values with their keys that a call reported, in place of those that it reported before."""
         if pairs:
-            if about in self._listed:
-                self._listed[about].text = ""
-            statement = self._listed[about] = self._state(f"{about}: {pairs}", "tool", age, "value")
+            key = f"{about}: {_identity_of(pairs)}"
+            if key in self._listed:
+                self._listed[key].text = ""
+            statement = self._listed[key] = self._state(f"{about}: {pairs}", "tool", age, "value")
             statement.weight = 1.0 + age
 
     def _read_summary(self, text: str, age: float) -> None:
@@ -328,9 +345,32 @@ class _Reader:
                 new.kind = old.kind
             elif new.kind in ("asked", "said"):
                 new.kind = "value"
+        self._join([(self.statements[old], self.statements[new]) for old, new in found.followed.items()])
         self.statements = [one for one in self.statements if one.text]
-        shown = " ".join(statement.text for statement in self.statements).casefold()
+        shown = " ".join(statement.shown for statement in self.statements).casefold()
         return frozenset(value for value in found.values if value not in shown)
+
+    def _join(self, followed: Sequence[tuple[Statement, Statement]]) -> None:
+        """Put older statements in front of the later ones that may replace them."""
+        places = {id(one): place for place, one in enumerate(self.statements) if one.text}
+        later = {
+            id(old): new
+            for old, new in (*self._links, *followed)
+            if places.get(id(old), len(places)) < places.get(id(new), -1)
+        }
+        for old in [one for one in self.statements if id(one) in later]:
+            newest = later[id(old)]
+            while id(newest) in later:
+                newest = later[id(newest)]
+            text = old.text.rstrip(". ")
+            if len(newest.shown) + len(text) > _JOINED:
+                continue
+            newest.earlier += f"{_BETWEEN if newest.earlier else ''}{text}"
+            newest.weight += old.weight
+            if newest.kind in ("asked", "said"):
+                newest.kind = old.kind
+            self._dead.add(old.text)
+            old.text = ""
 
     # ------------------------------------------------------------------------------------------------- selecting
 
@@ -385,8 +425,8 @@ class _Reader:
 
     def _line(self, statement: Statement) -> Line:
         title = _TITLE_OF[statement.kind]
-        text = statement.text if statement.kind == "goal" else f"{_BULLET}{statement.text}"
-        weight = statement.weight + _FOCUS * self._hits(statement.text)
+        text = statement.shown if statement.kind == "goal" else f"{_BULLET}{statement.shown}"
+        weight = statement.weight + _FOCUS * self._hits(statement.shown)
         return Line(title, text, weight, statement.position, statement.is_authoritative)
 
     def _step_lines(self) -> list[Line]:
@@ -423,6 +463,13 @@ def _last_question(text: str) -> str:
     statements = split_statements(text) if text.rstrip().endswith(("?", "？")) else []
     last = split_sentences(statements[-1])[-1] if statements else ""
     return last if len(last) <= _QUESTION and _ASKS_FOR_VALUE.search(last) else ""
+
+
+def _identity_of(pairs: str) -> str:
+    """Return the first of the values with their keys, if it is an identifier: it says what the others are about."""
+    first = pairs.partition(", ")[0]
+    value = re.split(r"\s?[=:]\s?", first, maxsplit=1)[-1]
+    return first if shape_of_value(value) in ("identifier", "path", "address", "mailbox") else ""
 
 
 def _is_exclamation(statement: Statement) -> bool:

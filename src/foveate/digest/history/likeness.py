@@ -1,0 +1,245 @@
+"""Likeness: how likely one sentence is a newer version of another, judged by their terms and signs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from .claims import Claim, gives_other_value, is_newer_value, is_nominal, is_quantity
+from .contrasts import Contrast, contrast
+from .signs import Sign
+from .terms import Terms, kind_of_value, shape_of_value
+from .weights import Statement
+
+__all__ = ["Likeness"]
+
+_SCORE = 0.22
+"""Share of the topic that a correction and what it corrects have in common, at least."""
+_WEAK_SCORE = 0.45
+"""The same for a sentence that only says `now` or `new`."""
+_FEW_TERMS = 7
+"""Terms of a statement that may be about what a single one of them says."""
+_SHORT_MESSAGE = 40
+"""Different terms of a message whose clauses speak of one thing."""
+_PLAIN_SCORE = 0.7
+"""The same for a sentence that announces no change."""
+_GUESS_SCORE = 0.2
+"""The same for a guess and a later sentence that is sure."""
+_SURE, _SURE_OF_MODEL = 0.35, 0.5
+"""Share of both sentences that is the same, at least, if one replaces the other."""
+_LONG = 14
+"""Terms of a sentence above which it replaces nothing, and nothing replaces it."""
+_LIKE, _LIKE_CUE = 0.45, 0.32
+"""Share of both sentences that is the same, at least, if one may be a newer version: without and with a cue."""
+_FEW_WORDS = 3
+"""Terms of a sentence of which one may be all that it has in common with another."""
+_LEAD_IN = 2
+"""Spaces in a line with a colon that introduces a list."""
+_MARKUP = "|<=>❯{[+$#@-"
+"""Beginnings of lines that no person wrote as a sentence."""
+_USUAL = 6
+"""Sentences above which a term that they share says little."""
+
+
+class Likeness:
+    """Compares sentences. `posted`: the sentences so far that have each term."""
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        claims: Sequence[Sequence[Claim]],
+        posted: Mapping[str, Sequence[int]],
+    ) -> None:
+        self.statements = statements
+        self.posted = posted
+        self.said: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        """How many clauses of each message have a term."""
+        for statement, of_statement in zip(statements, claims, strict=True):
+            for claim in of_statement if statement.turn else ():
+                for terms in claim.clauses or (claim.terms,):
+                    self.said[statement.turn].update(terms.all)
+
+    def is_sure(self, old: Claim, new: Claim) -> bool:
+        """Return whether two sentences are so much alike that the newer one, if it corrects anything, corrects this."""
+        later, earlier = self.statements[new.owner], self.statements[old.owner]
+        if earlier.kind == "goal" and later.is_authoritative:
+            return True
+        is_of_model = not (later.is_authoritative and earlier.is_authoritative)
+        if self._is_material(old) or self._is_material(new):
+            return False
+        return any(
+            self.sameness(difference) >= (_SURE_OF_MODEL if is_of_model else _SURE)
+            and (not is_of_model or self._sets_value(old, new, terms, difference))
+            for terms, difference in self._differences(old, new)
+        )
+
+    def _differences(self, old: Claim, new: Claim) -> Iterator[tuple[Terms, Contrast]]:
+        """Yield the terms of a sentence and of its clauses that say enough, each with how an older one differs."""
+        for terms in new.variants if len(old.terms.all) <= _LONG else ():
+            if terms.all and len(terms.all) <= _LONG:
+                difference = contrast(old.terms, terms)
+                common = difference.common
+                if len(common) > 1 or common & old.terms.values or len(old.terms.all) <= _FEW_WORDS:
+                    yield terms, difference
+
+    def _sets_value(self, old: Claim, new: Claim, terms: Terms, difference: Contrast) -> bool:
+        """Return whether a sentence gives another value of the same shape for what an older one is about."""
+        if not _is_other_value(old.terms, terms, difference):
+            return False
+        if new.signs & Sign.CHANGE or old.signs & Sign.HEDGE:
+            return True
+        return difference.is_linked or (
+            kind_of_value(difference.old) == "number" and is_quantity(old.terms, difference.old)
+        )
+
+    def sameness(self, difference: Contrast) -> float:
+        """Return the share of two sentences that is the same, without their values; rare terms count more."""
+        common = 2 * self._sum(difference.common)
+        return common / max(0.01, common + self._sum(difference.gone) + self._sum(difference.come))
+
+    def newness(self, old: Claim, new: Claim) -> float:
+        """Return how likely a sentence is a newer version of an older one; 0.0 if it is not."""
+        later, earlier = self.statements[new.owner], self.statements[old.owner]
+        is_strong = bool(new.signs & Sign.CHANGE or old.signs & (Sign.HEDGE | Sign.OPEN | Sign.FAILURE))
+        is_cue = is_strong or (bool(new.signs & Sign.UPDATE) and later.is_authoritative)
+        if later.turn == earlier.turn or self._is_material(old) or self._is_material(new):
+            return 0.0
+        if not later.is_authoritative and not (is_strong and old.terms.values & new.terms.values):
+            return 0.0
+        least = (_LIKE_CUE if is_cue else _LIKE) if later.is_authoritative else _SURE_OF_MODEL
+        is_cue = is_cue or old.denies != new.denies
+        best = 0.0
+        for terms, difference in self._differences(old, new):
+            if not any(self._is_rare(one) for one in difference.common):
+                continue
+            if not (is_cue or _is_other_value(old.terms, terms, difference)):
+                continue
+            if (difference.is_apart or difference.is_subject) and not is_cue:
+                continue
+            score = self.sameness(difference)
+            best = max(best, score if score >= least else 0.0)
+        return best
+
+    def _is_material(self, claim: Claim) -> bool:
+        """Return whether a sentence is markup, a row of a table, or an item below a line of a model's report."""
+        before, colon, _ = claim.text.partition(": ")
+        is_item = bool(colon) and before.count(" ") >= _LEAD_IN
+        return claim.text[0] in _MARKUP or (
+            is_item and self.statements[claim.owner].speaker in ("assistant", "summary")
+        )
+
+    def _is_rare(self, term: str) -> bool:
+        return len(self.posted.get(term, ())) <= _USUAL
+
+    def settles(self, guess: Terms, new: Terms) -> bool:
+        """Return whether a sentence says for sure what another one guesses."""
+        difference = contrast(guess, new)
+        if difference.is_apart:
+            return False
+        return gives_other_value(guess, new) and self.share(guess, new, difference) >= _GUESS_SCORE
+
+    def score(self, old: Claim, claim: Claim, new: Terms) -> float:
+        """Return how likely a sentence, or a clause of it, corrects another one; 0.0 if it does not."""
+        is_cue = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
+        if not is_cue and 3 * len(old.terms.all & new.all) < min(len(old.terms.all), len(new.all)):
+            return 0.0
+        difference = contrast(old.terms, new)
+        if not difference.common or difference.is_apart:
+            return 0.0
+        if len(difference.common) == 1 and max(len(old.terms.all), len(new.all)) > _FEW_TERMS:
+            return 0.0  # A word in common among many.
+        is_denied = old.denies != claim.denies
+        if not difference.old and not difference.gone and not is_denied:
+            return 0.0  # It says the same again.
+        is_strong = bool(claim.signs & Sign.CHANGE)
+        is_dismissed = self._is_dismissed(old, claim, difference)
+        if difference.is_subject and not (is_strong or is_dismissed):
+            return 0.0
+        if difference.is_subject and (is_denied or (difference.come and new is claim.terms)):
+            return 0.0
+        share = self.share(old.terms, new, difference)
+        if is_denied and difference.old and not is_dismissed:
+            return 0.0  # "A is stable." and "B is no longer stable."
+        is_long = max(len(old.terms.all), len(new.all)) > 2 * _FEW_TERMS
+        if is_dismissed or (is_strong and difference.old):
+            return share if share >= (_WEAK_SCORE if is_long else _SCORE) else 0.0
+        if is_strong and new is claim.terms:
+            return share if share >= (_SCORE if is_denied else _WEAK_SCORE) else 0.0
+        if not (difference.common - old.terms.values):
+            return 0.0
+        if claim.signs & Sign.UPDATE and gives_other_value(old.terms, new):
+            return share if share >= _WEAK_SCORE else 0.0
+        return share if self._is_same_frame(old, claim, difference) else 0.0
+
+    def _is_same_frame(self, old: Claim, claim: Claim, difference: Contrast) -> bool:
+        """Return whether two sentences are the same but for the value, so that no word need announce a change."""
+        later, earlier = self.statements[claim.owner], self.statements[old.owner]
+        if not difference.old or later.turn == earlier.turn or later.speaker == "assistant" != earlier.speaker:
+            return False
+        if old.denies or claim.denies:
+            return False  # Prohibitions add up.
+        kind = kind_of_value(difference.old)
+        if kind in ("number", "day"):
+            is_value = difference.is_linked or is_quantity(old.terms, difference.old)
+            is_fit = kind == kind_of_value(difference.new) and is_value
+        elif difference.old in old.terms.values:
+            is_fit = difference.is_linked and not difference.gone and not difference.come
+        else:
+            is_same = not difference.gone and not difference.come and difference.is_linked
+            is_key = bool(difference.common & old.terms.qualifying & claim.terms.qualifying)  # "the colour of the logo"
+            is_fit = is_same and (is_key or (is_nominal(old.text) and is_nominal(claim.text)))
+        common = self._sum(difference.common)
+        whole = 2 * common + self._sum(difference.gone) + self._sum(difference.come)
+        return is_fit and 2 * common >= _PLAIN_SCORE * whole
+
+    def _is_dismissed(self, old: Claim, claim: Claim, difference: Contrast) -> bool:
+        """Return whether the message of a newer sentence speaks of the older value in another clause."""
+        later, earlier = self.statements[claim.owner], self.statements[old.owner]
+        if len(self.said[later.turn]) > _SHORT_MESSAGE:
+            return False
+        if not later.turn or later.turn == earlier.turn or not difference.come | {difference.new} - {""}:
+            return False
+        said = self.said[later.turn]
+        gone = difference.gone | {difference.old} - {""}
+        known = old.terms.values | old.terms.assigned | {difference.old}
+        return any(said[one] for one in gone & known)
+
+    def share(self, old: Terms, new: Terms, difference: Contrast) -> float:
+        """Return the share of the topic that two sentences have in common; rare terms count more."""
+        common = self._sum(difference.common)
+        if not common:
+            return 0.0
+        extra = self._sum(difference.gone - old.values)
+        score = common / max(0.1, common + min(extra, self._sum(difference.come - new.values)))
+        score *= 1.0 - 0.3 * extra / max(0.1, extra + common)  # A sentence about this alone is meant.
+        if difference.gone & old.values - old.linked and difference.come & new.values - new.linked:
+            score *= 0.6  # Both name a subject, and not the same one.
+        if difference.old and not difference.is_sited:
+            score *= 0.6
+        return score * 0.8 if difference.gone - old.values and difference.come - new.values else score
+
+    def _sum(self, terms: Iterable[str]) -> float:
+        return sum([1.0 / (1.0 + math.sqrt(max(1, len(self.posted.get(term, ()))))) for term in sorted(terms)])
+
+    def is_newer_value_of(self, old: Claim, claim: Claim) -> bool:
+        is_change = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
+        if not is_change and self.statements[old.owner].turn == self.statements[claim.owner].turn:
+            return False  # Items of one list.
+        return is_newer_value(old.terms, claim.terms, is_change) and not contrast(old.terms, claim.terms).is_apart
+
+    def repeats(self, old: Terms, new: Terms, least: float) -> bool:
+        """Return whether a statement is about the same act as an older one, and about nothing narrower."""
+        difference = contrast(old, new)
+        common = self._sum(difference.common)
+        if difference.old or difference.is_apart or not common:
+            return False
+        gone, come = self._sum(difference.gone), self._sum(difference.come)
+        is_narrower = bool(difference.come & (new.values | new.qualifying)) or come > common
+        return common >= least * (common + gone) and not is_narrower and common >= (2 * least - 0.6) * (common + come)
+
+
+def _is_other_value(old: Terms, new: Terms, difference: Contrast) -> bool:
+    """Return whether the values in which two sentences differ have the same shape."""
+    a, b = difference.old, difference.new
+    return a in old.values and b in new.values and shape_of_value(a) == shape_of_value(b)
