@@ -11,9 +11,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 
 from retention.conversations import Sample, length_of, samples, text_of
 from retention.foreign import foreign_samples, parse_script
-from retention.report import FOREIGN, SHAPES
+from retention.report import FOREIGN, HELD_OUT, SHAPES
 from retention.scoring import Score, Verdict, count_cut_lines, judge
-from retention.shapes import KINDS, NOT, Fact, split_shapes
+from retention.shapes import KINDS, NOT, Fact
 
 RULE = Fact("rule", "rule", "start", ("Never touch src/db.",), (NOT, "src/db"))
 PORT = Fact("port", "change", "end", ("Port 8437.", "Port 9120."), ("port", "9120"), ("8437",))
@@ -127,13 +127,11 @@ def test_there_are_enough_shapes_of_each_kind_with_different_names():
     assert {shape.kind for shape in SHAPES} == set(KINDS)
 
 
-def test_the_held_out_third_is_drawn_by_its_seed():
-    development, held_out = split_shapes(SHAPES, 1)
-    assert {*development} | {*held_out} == {*SHAPES}
-    assert len(held_out) == pytest.approx(len(SHAPES) / 3, abs=1)
-    assert {shape.kind for shape in held_out} == set(KINDS)
-    assert split_shapes(SHAPES, 1) == (development, held_out)
-    assert split_shapes(SHAPES, 2) != (development, held_out)
+def test_the_held_out_shapes_are_others_than_those_of_development():
+    names = {shape.name for shape in HELD_OUT}
+    assert len(names) == len(HELD_OUT) >= 60
+    assert names.isdisjoint(shape.name for shape in SHAPES)
+    assert {shape.kind for shape in HELD_OUT} == set(KINDS)
 
 
 def said_text(text: str) -> str:

@@ -267,7 +267,7 @@ HELD_OUT: tuple[Shape, ...] = (
     # ----------------------------------------------------------------------------------------------------- pairs
     shape(
         "pair",
-        "two environments",
+        "staging and production",
         ["Staging of {service} listens on {port1}."],
         ["Production of {service} listens on {port2}.", "Now production of {service}: it listens on {port2}."],
         keep=["staging", "{port1}"],

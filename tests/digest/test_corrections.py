@@ -69,7 +69,9 @@ def faults_of(case: Case, text: str = "") -> list[str]:
     faults = []
     for old in case.gone:
         for line in lines:
+            earlier, _, later = line.partition(" (later: ")
             is_marked = "replaced by" in line or "no longer" in line or (newest in line and old in newest)
+            is_marked = is_marked or (old in earlier and bool(later) and old not in later)
             if old in line and not is_marked:
                 faults.append(f"still: {line}")
     for parts in case.kept:
@@ -116,7 +118,7 @@ SAID = st.lists(st.sampled_from([message for case in CASES for message in case.m
                 min_size=1, max_size=24)  # fmt: skip
 OURS = words("""
     goal rules decisions values open asked by the user done errors files and identifiers said last names replaced no
-    longer still referred to messages
+    longer still referred to messages later
 """)
 """Words of headings and marks."""
 

@@ -33,7 +33,7 @@ _LONG = 14
 _LIKE, _LIKE_CUE = 0.45, 0.32
 """Share of both sentences that is the same, at least, if one may be a newer version: without and with a cue."""
 _FEW_WORDS = 3
-"""Terms of a sentence of which one may be all that it has in common with another."""
+"""Terms of a sentence, without values, of which one may be all that it has in common with another."""
 _LEAD_IN = 2
 """Spaces in a line with a colon that introduces a list."""
 _MARKUP = "|<=>❯{[+$#@-"
@@ -66,10 +66,13 @@ class Likeness:
         if earlier.kind == "goal" and later.is_authoritative:
             return True
         is_of_model = not (later.is_authoritative and earlier.is_authoritative)
+        if is_of_model and earlier.is_authoritative and earlier.kind in ("rule", "goal"):
+            return False  # A model corrects no rule of a user.
         if self._is_material(old) or self._is_material(new):
             return False
         return any(
-            self.sameness(difference) >= (_SURE_OF_MODEL if is_of_model else _SURE)
+            bool(difference.common & old.terms.topic)
+            and self.sameness(difference) >= (_SURE_OF_MODEL if is_of_model else _SURE)
             and (not is_of_model or self._sets_value(old, new, terms, difference))
             for terms, difference in self._differences(old, new)
         )
@@ -80,7 +83,7 @@ class Likeness:
             if terms.all and len(terms.all) <= _LONG:
                 difference = contrast(old.terms, terms)
                 common = difference.common
-                if len(common) > 1 or common & old.terms.values or len(old.terms.all) <= _FEW_WORDS:
+                if len(common) > 1 or common & old.terms.values or len(old.terms.topic) <= _FEW_WORDS:
                     yield terms, difference
 
     def _sets_value(self, old: Claim, new: Claim, terms: Terms, difference: Contrast) -> bool:
@@ -98,27 +101,33 @@ class Likeness:
         common = 2 * self._sum(difference.common)
         return common / max(0.01, common + self._sum(difference.gone) + self._sum(difference.come))
 
-    def newness(self, old: Claim, new: Claim) -> float:
-        """Return how likely a sentence is a newer version of an older one; 0.0 if it is not."""
+    def newness(self, old: Claim, new: Claim, is_done: bool) -> float:
+        """Return how likely a sentence is a newer version of an older one; 0.0 if it is not, above 1.0 with a value.
+
+        `is_done`: whether it replaces another sentence for sure.
+        """
         later, earlier = self.statements[new.owner], self.statements[old.owner]
         is_strong = bool(new.signs & Sign.CHANGE or old.signs & (Sign.HEDGE | Sign.OPEN | Sign.FAILURE))
         is_cue = is_strong or (bool(new.signs & Sign.UPDATE) and later.is_authoritative)
         if later.turn == earlier.turn or self._is_material(old) or self._is_material(new):
             return 0.0
-        if not later.is_authoritative and not (is_strong and old.terms.values & new.terms.values):
+        if not is_cue and old.signs & new.signs & Sign.BINDING:
+            return 0.0  # Rules add up.
+        is_about = is_strong and not old.denies and bool(old.terms.values & new.terms.values)
+        if not later.is_authoritative and not is_about:
             return 0.0
         least = (_LIKE_CUE if is_cue else _LIKE) if later.is_authoritative else _SURE_OF_MODEL
-        is_cue = is_cue or old.denies != new.denies
         best = 0.0
         for terms, difference in self._differences(old, new):
+            is_value = _is_other_value(old.terms, terms, difference)
             if not any(self._is_rare(one) for one in difference.common):
                 continue
-            if not (is_cue or _is_other_value(old.terms, terms, difference)):
+            if not (is_cue or is_value or old.denies != new.denies):
                 continue
-            if (difference.is_apart or difference.is_subject) and not is_cue:
+            if (difference.is_apart or difference.is_subject) and (is_done or not is_strong):
                 continue
             score = self.sameness(difference)
-            best = max(best, score if score >= least else 0.0)
+            best = max(best, score + is_value if score >= least else 0.0)
         return best
 
     def _is_material(self, claim: Claim) -> bool:

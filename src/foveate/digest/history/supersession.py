@@ -141,7 +141,7 @@ class _Search:
             self._update_items([old for old in older if old.key], claim)
             older = [old for old in older if not (old.key or shares_lead_in(old.text, claim.text))]
             if is_chatter:
-                self._follow_likeliest(claim, older)
+                self._follow_likeliest(claim, older, is_done=False)
             elif statement.speaker != "tool":
                 self._revise(claim, older)
         self.claims += claims
@@ -182,19 +182,24 @@ class _Search:
                 shared[number] += 1
         ranked = sorted(shared, key=lambda number: (-shared[number], -number))
         older = (self.claims[number] for number in sorted(ranked[: 2 * _COMPARED], reverse=True))
-        return [one for one in older if not one.is_gone and self._may_replace(claim, one)][:_COMPARED]
+        return [one for one in older if not one.is_gone and self._may_compare(claim, one)][:_COMPARED]
 
-    def _may_replace(self, new: Claim, old: Claim) -> bool:
-        """Return whether the speaker of one statement may correct the other: a model corrects no rule of a user."""
+    def _may_compare(self, new: Claim, old: Claim) -> bool:
+        """Return whether a sentence may be a newer version of another one, by where both stand."""
         later, earlier = self.statements[new.owner], self.statements[old.owner]
         is_asked = bool(old.signs & Sign.QUESTION) and earlier.kind != "open"
         if is_asked or not (later.turn or earlier.turn):
             return False  # The summary before has settled its own statements.
         if later.turn and self.sizes[later.turn] > _DOCUMENT:
             return False
-        if later.turn == earlier.turn and not (new.signs & Sign.CHANGE and self.sizes[later.turn] <= _SPOKEN):
-            return False
-        return later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
+        is_spoken = bool(new.signs & Sign.CHANGE) and self.sizes[later.turn] <= _SPOKEN
+        return later.turn != earlier.turn or is_spoken
+
+    def _may_replace(self, new: Claim, old: Claim) -> bool:
+        """Return whether the speaker of one statement may correct the other: a model corrects no rule of a user."""
+        later, earlier = self.statements[new.owner], self.statements[old.owner]
+        is_free = later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
+        return is_free and self._may_compare(new, old)
 
     def _revise(self, claim: Claim, older: Sequence[Claim]) -> None:
         """Replace what a sentence corrects: older values, what it names, prohibitions that it lifts."""
@@ -220,13 +225,13 @@ class _Search:
             is_done = self._refer_back(claim)
         if is_strong and not is_done and is_withdrawal(claim.text):
             self._withdraw(claim, older)
-        if not is_done and not adds:
-            self._follow_likeliest(claim, older)
+        if not adds:
+            self._follow_likeliest(claim, older, is_done)
         self._correct_goal(claim, older)
 
-    def _follow_likeliest(self, claim: Claim, older: Sequence[Claim]) -> None:
+    def _follow_likeliest(self, claim: Claim, older: Sequence[Claim], is_done: bool) -> None:
         """Show a sentence behind the older one that it may be a newer version of, if there is one."""
-        likely = [(self.likeness.newness(old, claim), old) for old in older if not old.is_gone]
+        likely = [(self.likeness.newness(old, claim, is_done), old) for old in older if not old.is_gone]
         score, best = max(likely, key=lambda pair: pair[0], default=(0.0, None))
         if best is not None and score > 0.0:
             self._follow(best, claim)

@@ -367,7 +367,8 @@ class _Reader:
                 continue
             newest.earlier += f"{_BETWEEN if newest.earlier else ''}{text}"
             newest.weight += old.weight
-            if newest.kind in ("asked", "said"):
+            newest.speaker = old.speaker if old.is_authoritative else newest.speaker
+            if newest.kind in ("asked", "said") or old.kind == "rule":
                 newest.kind = old.kind
             self._dead.add(old.text)
             old.text = ""
