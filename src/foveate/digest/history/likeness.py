@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from .claims import Claim, gives_other_value, is_newer_value, is_nominal, is_quantity
 from .contrasts import Contrast, contrast
@@ -38,6 +39,8 @@ _LEAD_IN = 2
 """Spaces in a line with a colon that introduces a list."""
 _MARKUP = "|<=>❯{[+$#@-"
 """Beginnings of lines that no person wrote as a sentence."""
+_IN_VALUES = 4
+"""Words of both sentences, at most, that are parts of their values."""
 _USUAL = 6
 """Sentences above which a term that they share says little."""
 
@@ -59,6 +62,28 @@ class Likeness:
             for claim in of_statement if statement.turn else ():
                 for terms in claim.clauses or (claim.terms,):
                     self.said[statement.turn].update(terms.all)
+        self._new: Claim | None = None
+        self._known: dict[int, list[tuple[Terms, Contrast]]] = {}
+        """The differences of the newest compared sentence from older ones, by their identity."""
+
+    def may_be_about_one(self, old: Claim, new: Claim) -> bool:
+        """Return whether two sentences may be about one thing. Most pairs are not, which few looks show."""
+        if self.statements[old.owner].kind == "goal":
+            return True
+        if self._is_material(old) or self._is_material(new):
+            return False
+        return any(self._shares_enough(old.terms, terms) for terms in new.variants)
+
+    @staticmethod
+    def _shares_enough(old: Terms, new: Terms) -> bool:
+        """Return whether two sentences share so many terms that their sameness may be large enough."""
+        if not new.all or len(old.all) > _LONG or len(new.all) > _LONG:
+            return False
+        common = old.all & new.all
+        if not (len(common) > 1 or common & old.values or (common and len(old.topic) <= _FEW_WORDS)):
+            return False
+        others = len(old.all - old.values - common) + len(new.all - new.values - common)
+        return 2 * len(common) >= _LIKE_CUE * (2 * len(common) + others - _IN_VALUES)
 
     def is_sure(self, old: Claim, new: Claim) -> bool:
         """Return whether two sentences are so much alike that the newer one, if it corrects anything, corrects this."""
@@ -68,23 +93,29 @@ class Likeness:
         is_of_model = not (later.is_authoritative and earlier.is_authoritative)
         if is_of_model and earlier.is_authoritative and earlier.kind in ("rule", "goal"):
             return False  # A model corrects no rule of a user.
-        if self._is_material(old) or self._is_material(new):
-            return False
         return any(
             bool(difference.common & old.terms.topic)
             and self.sameness(difference) >= (_SURE_OF_MODEL if is_of_model else _SURE)
             and (not is_of_model or self._sets_value(old, new, terms, difference))
-            for terms, difference in self._differences(old, new)
+            for terms, difference in self.differences(old, new)
         )
 
-    def _differences(self, old: Claim, new: Claim) -> Iterator[tuple[Terms, Contrast]]:
-        """Yield the terms of a sentence and of its clauses that say enough, each with how an older one differs."""
-        for terms in new.variants if len(old.terms.all) <= _LONG else ():
-            if terms.all and len(terms.all) <= _LONG:
-                difference = contrast(old.terms, terms)
-                common = difference.common
-                if len(common) > 1 or common & old.terms.values or len(old.terms.topic) <= _FEW_WORDS:
-                    yield terms, difference
+    def differences(self, old: Claim, new: Claim) -> list[tuple[Terms, Contrast]]:
+        """Return the terms of a sentence and of its clauses that say enough, each with how an older one differs."""
+        if new is not self._new:
+            self._new = new
+            self._known.clear()
+        key = id(old)
+        if key not in self._known:
+            pairs = [(one, contrast(old.terms, one)) for one in new.variants if self._shares_enough(old.terms, one)]
+            self._known[key] = [
+                (terms, difference)
+                for terms, difference in pairs
+                if len(common := difference.common) > 1
+                or common & old.terms.values
+                or len(old.terms.topic) <= _FEW_WORDS
+            ]
+        return self._known[key]
 
     def _sets_value(self, old: Claim, new: Claim, terms: Terms, difference: Contrast) -> bool:
         """Return whether a sentence gives another value of the same shape for what an older one is about."""
@@ -109,7 +140,7 @@ class Likeness:
         later, earlier = self.statements[new.owner], self.statements[old.owner]
         is_strong = bool(new.signs & Sign.CHANGE or old.signs & (Sign.HEDGE | Sign.OPEN | Sign.FAILURE))
         is_cue = is_strong or (bool(new.signs & Sign.UPDATE) and later.is_authoritative)
-        if later.turn == earlier.turn or self._is_material(old) or self._is_material(new):
+        if later.turn == earlier.turn:
             return 0.0
         if not is_cue and old.signs & new.signs & Sign.BINDING:
             return 0.0  # Rules add up.
@@ -118,7 +149,7 @@ class Likeness:
             return 0.0
         least = (_LIKE_CUE if is_cue else _LIKE) if later.is_authoritative else _SURE_OF_MODEL
         best = 0.0
-        for terms, difference in self._differences(old, new):
+        for terms, difference in self.differences(old, new):
             is_value = _is_other_value(old.terms, terms, difference)
             if not any(self._is_rare(one) for one in difference.common):
                 continue
@@ -148,12 +179,11 @@ class Likeness:
             return False
         return gives_other_value(guess, new) and self.share(guess, new, difference) >= _GUESS_SCORE
 
-    def score(self, old: Claim, claim: Claim, new: Terms) -> float:
-        """Return how likely a sentence, or a clause of it, corrects another one; 0.0 if it does not."""
-        is_cue = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
-        if not is_cue and 3 * len(old.terms.all & new.all) < min(len(old.terms.all), len(new.all)):
-            return 0.0
-        difference = contrast(old.terms, new)
+    def score(self, old: Claim, claim: Claim) -> float:
+        """Return how likely a sentence corrects another one; 0.0 if it does not."""
+        return max((self._score(old, claim, *pair) for pair in self.differences(old, claim)), default=0.0)
+
+    def _score(self, old: Claim, claim: Claim, new: Terms, difference: Contrast) -> float:
         if not difference.common or difference.is_apart:
             return 0.0
         if len(difference.common) == 1 and max(len(old.terms.all), len(new.all)) > _FEW_TERMS:
@@ -229,7 +259,7 @@ class Likeness:
         return score * 0.8 if difference.gone - old.values and difference.come - new.values else score
 
     def _sum(self, terms: Iterable[str]) -> float:
-        return sum([1.0 / (1.0 + math.sqrt(max(1, len(self.posted.get(term, ()))))) for term in sorted(terms)])
+        return math.fsum([_rarity(len(self.posted[term]) if term in self.posted else 1) for term in terms])
 
     def is_newer_value_of(self, old: Claim, claim: Claim) -> bool:
         is_change = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
@@ -252,3 +282,9 @@ def _is_other_value(old: Terms, new: Terms, difference: Contrast) -> bool:
     """Return whether the values in which two sentences differ have the same shape."""
     a, b = difference.old, difference.new
     return a in old.values and b in new.values and shape_of_value(a) == shape_of_value(b)
+
+
+@lru_cache(1_024)
+def _rarity(times: int) -> float:
+    """Return the weight of a term that so many sentences have."""
+    return 1.0 / (1.0 + math.sqrt(times))

@@ -99,7 +99,7 @@ def find_superseded(statements: Sequence[Statement]) -> Superseded:
         frozenset(search.values),
         frozenset(search.items),
         search.heirs,
-        search.followed,
+        {old: new for old, (new, _) in search.followed.items()},
     )
 
 
@@ -116,8 +116,8 @@ class _Search:
         self.values: set[str] = set()
         self.heirs: dict[int, int] = {}
         self.items: set[str] = set()
-        self.followed: dict[int, int] = {}
-        """Statements by index, and the later ones that may replace them."""
+        self.followed: dict[int, tuple[int, float]] = {}
+        """Statements by index, and the later ones that may replace them, with how likely that is."""
         self.sizes = Counter(statement.turn for statement in statements)
         """How many statements each message has."""
         self.likeness = Likeness(statements, self.by_owner, self.posted)
@@ -193,32 +193,35 @@ class _Search:
         if later.turn and self.sizes[later.turn] > _DOCUMENT:
             return False
         is_spoken = bool(new.signs & Sign.CHANGE) and self.sizes[later.turn] <= _SPOKEN
-        return later.turn != earlier.turn or is_spoken
+        return (later.turn != earlier.turn or is_spoken) and self.likeness.may_be_about_one(old, new)
 
     def _may_replace(self, new: Claim, old: Claim) -> bool:
         """Return whether the speaker of one statement may correct the other: a model corrects no rule of a user."""
         later, earlier = self.statements[new.owner], self.statements[old.owner]
+        is_asked = bool(old.signs & Sign.QUESTION) or not (later.turn or earlier.turn)
         is_free = later.is_authoritative or not (earlier.is_authoritative and earlier.kind in ("rule", "goal"))
-        return is_free and self._may_compare(new, old)
+        return is_free and not is_asked
 
     def _revise(self, claim: Claim, older: Sequence[Claim]) -> None:
         """Replace what a sentence corrects: older values, what it names, prohibitions that it lifts."""
         is_strong = bool(claim.signs & Sign.CHANGE)
         is_done = False
-        for names in named_things(claim.text) if is_strong else ():
+        for names in named_things(claim.text) if is_strong and older else ():
             for old in older:
                 is_meant = holds(old, claim, names) and not is_other(old, claim, names)
                 if not old.is_gone and is_meant and self.likeness.is_sure(old, claim):
                     self._replace(old, claim)
                     is_done |= self.statements[old.owner].is_authoritative
         older = [old for old in older if not old.is_gone]
-        adds = is_addition(claim.text)
+        adds = bool(older) and is_addition(claim.text)
         if not is_done and not adds:
             is_done = self._lift(claim, older) or self._replace_best(claim, older)
         for old in older if claim.terms.values and not adds else ():
+            if old.is_gone:
+                continue
             is_settled = bool(old.signs & Sign.HEDGE) and self.likeness.settles(old.terms, claim.terms)
             is_newer = is_settled or self.likeness.is_newer_value_of(old, claim)
-            if not old.is_gone and is_newer and self.likeness.is_sure(old, claim):
+            if is_newer and self.likeness.is_sure(old, claim):
                 self._replace(old, claim)
                 is_done = True
         if not is_done and is_short_correction(claim.text):
@@ -233,19 +236,16 @@ class _Search:
         """Show a sentence behind the older one that it may be a newer version of, if there is one."""
         likely = [(self.likeness.newness(old, claim, is_done), old) for old in older if not old.is_gone]
         score, best = max(likely, key=lambda pair: pair[0], default=(0.0, None))
-        if best is not None and score > 0.0:
-            self._follow(best, claim)
-
-    def _follow(self, old: Claim, claim: Claim) -> None:
-        """Show the statement of a newer sentence behind that of an older one, which it may replace."""
-        if old.owner != claim.owner:
-            self.followed.setdefault(old.owner, claim.owner)
+        if best is not None and best.owner != claim.owner and score > 0.0:
+            _, before = self.followed.get(best.owner, (0, 0.0))
+            if score >= before:
+                self.followed[best.owner] = claim.owner, score
 
     def _replace_best(self, claim: Claim, older: Sequence[Claim]) -> bool:
         """Replace the older sentence that the newer one most likely corrects, if there is one."""
         best, best_score = None, (False, 0.0)
         for old in older:
-            score = max(self.likeness.score(old, claim, variant) for variant in claim.variants)
+            score = self.likeness.score(old, claim)
             rank = self.statements[old.owner].is_authoritative, score
             if score and rank > best_score and self.likeness.is_sure(old, claim):
                 best, best_score = old, rank
@@ -257,6 +257,8 @@ class _Search:
 
     def _lift(self, claim: Claim, older: Sequence[Claim]) -> bool:
         """Replace a prohibition that a permission lifts, a duty that a release lifts, and what a denial denies."""
+        if not older:
+            return False
         permits, releases = without_permission(claim.text), without_release(claim.text)
         denies = claim.denies
         for old in older:

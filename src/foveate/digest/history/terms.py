@@ -259,6 +259,8 @@ def terms_of(statement: str) -> Terms:
 
 
 def _is_value(text: str, plain: str, begins: bool) -> bool:
+    if text.isalpha() and text.islower():
+        return plain in _NUMBERS or plain in _DAYS or plain in _ORDINALS
     if any(map(str.isdigit, text)) or plain in _NUMBERS or plain in _DAYS or plain in _ORDINALS:
         return True
     if not begins and len(text) == 1 and "A" <= text <= "Z" and text != "I":
