@@ -43,8 +43,8 @@ class Claim(Struct, gc=False):
     text: str
     terms: Terms
     signs: int
-    clauses: tuple[Terms, ...] = ()
-    """The terms of each clause, if there are several."""
+    cut: tuple[Terms, ...] | None = None
+    """The terms of each clause, if there are several; None as long as nobody asked for them."""
     denies: bool = False
     """Whether it forbids or denies."""
     is_gone: bool = False
@@ -52,6 +52,13 @@ class Claim(Struct, gc=False):
     outdated: frozenset[str] = frozenset()
     key: frozenset[str] = frozenset()
     """For an item of a list of values with their keys, the terms of its key."""
+
+    @property
+    def clauses(self) -> tuple[Terms, ...]:
+        """Return the terms of each clause, if there are several."""
+        if self.cut is None:
+            self.cut = tuple(map(terms_of, clauses_of(self.text)))
+        return self.cut
 
     @property
     def variants(self) -> tuple[Terms, ...]:
@@ -83,7 +90,7 @@ def claims_of(index: int, statement: Statement) -> list[Claim]:
             one,
             terms_of(one),
             statement.signs if len(sentences) == 1 else signs_of(one),
-            tuple(map(terms_of, clauses_of(one))),
+            None,
             is_negative(one),
         )
         for one in sentences

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
@@ -56,12 +56,11 @@ class Likeness:
     ) -> None:
         self.statements = statements
         self.posted = posted
-        self.said: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        """How many clauses of each message have a term."""
+        self.by_turn: defaultdict[int, list[Claim]] = defaultdict(list)
         for statement, of_statement in zip(statements, claims, strict=True):
-            for claim in of_statement if statement.turn else ():
-                for terms in claim.clauses or (claim.terms,):
-                    self.said[statement.turn].update(terms.all)
+            self.by_turn[statement.turn] += of_statement
+        self.said: dict[int, frozenset[str]] = {}
+        """The terms of each message, as far as they are known."""
         self._new: Claim | None = None
         self._known: dict[int, list[tuple[Terms, Contrast]]] = {}
         """The differences of the newest compared sentence from older ones, by their identity."""
@@ -72,7 +71,8 @@ class Likeness:
             return True
         if self._is_material(old) or self._is_material(new):
             return False
-        return any(self._shares_enough(old.terms, terms) for terms in new.variants)
+        common = len(old.terms.all & new.terms.all)
+        return common > 0 and any(self._shares_enough(old.terms, terms) for terms in new.variants)
 
     @staticmethod
     def _shares_enough(old: Terms, new: Terms) -> bool:
@@ -235,14 +235,18 @@ class Likeness:
     def _is_dismissed(self, old: Claim, claim: Claim, difference: Contrast) -> bool:
         """Return whether the message of a newer sentence speaks of the older value in another clause."""
         later, earlier = self.statements[claim.owner], self.statements[old.owner]
-        if len(self.said[later.turn]) > _SHORT_MESSAGE:
-            return False
         if not later.turn or later.turn == earlier.turn or not difference.come | {difference.new} - {""}:
             return False
-        said = self.said[later.turn]
+        said = self._terms_of_turn(later.turn)
         gone = difference.gone | {difference.old} - {""}
         known = old.terms.values | old.terms.assigned | {difference.old}
-        return any(said[one] for one in gone & known)
+        return len(said) <= _SHORT_MESSAGE and bool(gone & known & said)
+
+    def _terms_of_turn(self, turn: int) -> frozenset[str]:
+        """Return the terms of a message."""
+        if turn not in self.said:
+            self.said[turn] = frozenset[str]().union(*(claim.terms.all for claim in self.by_turn[turn]))
+        return self.said[turn]
 
     def share(self, old: Terms, new: Terms, difference: Contrast) -> float:
         """Return the share of the topic that two sentences have in common; rare terms count more."""

@@ -338,7 +338,7 @@ class _Search:
         if difference.old:
             self._forget(frozenset((difference.old,)), old.terms, claim, _BACK)
         if len(text) <= _LONGEST:
-            claim.text, claim.terms, claim.clauses, claim.is_changed = text, completed(old.terms, new), (), True
+            claim.text, claim.terms, claim.cut, claim.is_changed = text, completed(old.terms, new), (), True
             self.heirs[claim.owner] = old.owner
 
     def _withdraw(self, claim: Claim, older: Sequence[Claim]) -> None:
