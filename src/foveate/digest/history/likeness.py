@@ -33,7 +33,7 @@ _LONG = 14
 """Terms of a sentence above which it replaces nothing, and nothing replaces it."""
 _LIKE, _LIKE_CUE = 0.45, 0.32
 """Share of both sentences that is the same, at least, if one may be a newer version: without and with a cue."""
-_FEW_WORDS = 3
+_FEW_WORDS = 4
 """Terms of a sentence, without values, of which one may be all that it has in common with another."""
 _LEAD_IN = 2
 """Spaces in a line with a colon that introduces a list."""
