@@ -95,6 +95,7 @@ class Likeness:
             return False  # A model corrects no rule of a user.
         return any(
             bool(difference.common & old.terms.topic)
+            and (len(difference.common) > 1 or max(len(old.terms.all), len(new.terms.all)) <= _FEW_TERMS)
             and self.sameness(difference) >= (_SURE_OF_MODEL if is_of_model else _SURE)
             and (not is_of_model or self._sets_value(old, new, terms, difference))
             for terms, difference in self.differences(old, new)
