@@ -95,6 +95,60 @@ def test_a_correction_leaves_the_other_facts_of_a_sentence():
     assert "Staging is on port 5432." not in text
 
 
+def test_a_doubtful_correction_stands_behind_what_it_may_replace():
+    text = digest_messages([user("The tests run with mocha."), assistant("Fine."),
+                            user("Take rollup for the tests instead.")], 2_000)  # fmt: skip
+    assert "The tests run with mocha (later: Take rollup for the tests instead.)" in text
+
+
+def test_a_line_with_a_later_statement_is_carried_on_and_corrected():
+    said = [user("The tests run with mocha."), assistant("Fine."), user("Take rollup for the tests instead.")]
+    text = digest_messages(said, 2_000)
+    assert "mocha (later: Take rollup" in digest_messages(CHATTER, 2_000, previous=text)
+    text = digest_messages([user("The tests are run with vitest now, not with rollup.")], 2_000, previous=text)
+    assert "vitest" in text
+    assert not [line for line in text.splitlines() if "rollup" in line and "vitest" not in line]
+
+
+def test_an_older_rule_with_a_later_statement_does_not_hold():
+    said = [user("Good morning, I have some notes."), user("The tests must run with mocha."), assistant("Fine."),
+            user("You must take rollup for the tests instead.")]  # fmt: skip
+    assert holding_statements(said).rules == ["You must take rollup for the tests instead."]
+
+
+def test_items_of_one_report_do_not_replace_each_other():
+    about = "Here are some available one-stop flights from Newark (EWR) to Chicago (ORD) on May 25, in economy class:"
+    items = ["Flight Number: HAT041", "Departure: 07:00 EST", "Arrival: 09:00 EST", "Flight Number: HAT056"]
+    report = "\n".join([about, *(f"- {item}" for item in items)])
+    text = digest_messages([user("Which flights are there?"), assistant(report)], 2_000)
+    assert all(item in text for item in items)
+
+
+def test_items_of_two_reports_do_not_replace_each_other():
+    one = "Here's what I changed: **Removed chalk imports** - Now uses the theme system exclusively"
+    other = "All set: **Removed `chalk` import** - Replaced with `theme` import"
+    text = digest_messages([user("Go."), assistant(one), user("And the rest?"), assistant(other)], 2_000)
+    assert one in text
+    assert other in text
+
+
+def test_a_pasted_text_replaces_nothing():
+    rows = [f"Step {n} is about item number {n} of the manual." for n in range(30)]
+    pasted = "\n".join([*rows, "Forget the port 7443, the gateway uses port 9000 instead."])
+    text = digest_messages([user("The gateway uses port 7443."), assistant("Fine."), user(pasted)], 9_000)
+    assert "The gateway uses port 7443" in text
+
+
+def test_results_of_one_command_about_two_hosts_are_both_kept():
+    said = [user("Check the hosts.")]
+    for number, host in enumerate(("indigo-13.internal", "nickel-73.internal")):
+        call = ToolCall(f"c{number}", "bash", '{"command": "make status"}')
+        said += [assistant("", call), tool_result(call.call_id, f"host={host}\nfree_gb=40{number}\n")]
+    text = digest_messages(said, 2_000)
+    assert "host=indigo-13.internal, free_gb=400" in text
+    assert "host=nickel-73.internal, free_gb=401" in text
+
+
 @pytest.mark.parametrize("question", ["Should the port be 5432?", "Why does `go test -timeout 5432 -v` work?"])
 def test_a_correction_without_a_topic_leaves_questions(question: str):
     text = digest_messages(
