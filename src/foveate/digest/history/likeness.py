@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from .claims import Claim, gives_other_value, is_newer_value, is_nominal, is_quantity
 from .contrasts import Contrast, contrast
-from .signs import Sign
+from .signs import Sign, signs_of
 from .terms import Terms, kind_of_value, shape_of_value
 from .weights import Statement
 
@@ -37,6 +37,10 @@ _FEW_WORDS = 4
 """Terms of a sentence, without values, of which one may be all that it has in common with another."""
 _LEAD_IN = 2
 """Spaces in a line with a colon that introduces a list."""
+_OPENING = 4
+"""Spaces in a line with a colon, at most, that announces a correction."""
+_LABELLED = 3
+"""Spaces of a text after a colon, at most, that is the value of a label."""
 _MARKUP = "|<=>❯{[+$#@-"
 """Beginnings of lines that no person wrote as a sentence."""
 _IN_VALUES = 4
@@ -97,7 +101,7 @@ class Likeness:
             bool(difference.common & old.terms.topic)
             and (len(difference.common) > 1 or max(len(old.terms.all), len(new.terms.all)) <= _FEW_TERMS)
             and self.sameness(difference) >= (_SURE_OF_MODEL if is_of_model else _SURE)
-            and (not is_of_model or self._sets_value(old, new, terms, difference))
+            and (self._sets_value(old, new, terms, difference) if is_of_model else self._is_one_topic(new, difference))
             for terms, difference in self.differences(old, new)
         )
 
@@ -117,6 +121,11 @@ class Likeness:
                 or len(old.terms.topic) <= _FEW_WORDS
             ]
         return self._known[key]
+
+    @staticmethod
+    def _is_one_topic(new: Claim, difference: Contrast) -> bool:
+        """Return whether a sentence announces a change, or at most one of two has words of its own."""
+        return bool(new.signs & Sign.CHANGE) or not (difference.gone and difference.come)
 
     def _sets_value(self, old: Claim, new: Claim, terms: Terms, difference: Contrast) -> bool:
         """Return whether a sentence gives another value of the same shape for what an older one is about."""
@@ -164,11 +173,16 @@ class Likeness:
 
     def _is_material(self, claim: Claim) -> bool:
         """Return whether a sentence is markup, a row of a table, or an item below a line of a model's report."""
-        before, colon, _ = claim.text.partition(": ")
-        is_item = bool(colon) and before.count(" ") >= _LEAD_IN
-        return claim.text[0] in _MARKUP or (
-            is_item and self.statements[claim.owner].speaker in ("assistant", "summary")
-        )
+        if claim.text[0] in _MARKUP:
+            return True
+        speaker = self.statements[claim.owner].speaker
+        before, colon, rest = claim.text.partition(": ")
+        if not colon or before.count(" ") < _LEAD_IN or speaker not in ("assistant", "summary"):
+            return False
+        if speaker == "summary" and rest.count(" ") <= _LABELLED and ": " not in rest:
+            return False  # A value with its label.
+        is_opening = before.count(" ") <= _OPENING and bool(signs_of(before) & Sign.CHANGE)
+        return not is_opening  # "I was wrong: ..."
 
     def _is_rare(self, term: str) -> bool:
         return len(self.posted.get(term, ())) <= _USUAL
