@@ -64,6 +64,7 @@ def contrast(old: Terms, new: Terms) -> Contrast:
         run_b |= {one for one in come if _is_further(new, one)}
     is_apart = any(g not in run_a and c not in run_b for g, c in aligned)
     is_apart = is_apart or bool((gone - run_a) & old.values and (come - run_b) & new.values)
+    is_apart = is_apart or _are_other_ones(old, new, gone) or _are_other_ones(new, old, come)
     return Contrast(
         common,
         a,
@@ -75,6 +76,11 @@ def contrast(old: Terms, new: Terms) -> Contrast:
         (a, b) in aligned or kind_of_value(a) in _NUMERIC or (_follows_link(old, a) and _follows_link(new, b)),
         _follows_link(old, a) and _follows_link(new, b),
     )
+
+
+def _are_other_ones(one: Terms, other: Terms, own: frozenset[str]) -> bool:
+    """Return whether two sentences say of which of several things they speak: `the upper shelf`, `the lower shelf`."""
+    return bool(other.chosen) and any(term in own for term in _heads(one, other.chosen))
 
 
 def _is_further(terms: Terms, one: str) -> bool:

@@ -71,6 +71,11 @@ _CHANGES = words("""
     новый
 """)
 """Words that announce a change: they are no part of the topic."""
+_QUALIFIERS = words("""
+    new lower second back latest final different other updated revised neu neue neuer neues nouveau nouvelle nuevo
+    nueva novo nova nuovo nuova новый
+""")
+"""Words of a change that may also say which of several things is meant: `the lower shelf`."""
 _LINKS = words("""
     says shows reads
     is are was were be = → : equals becomes remains stays being called named heißt llama appelle chama ist sind
@@ -81,7 +86,7 @@ _NUMBER_LINKS = _LINKS | words("""
     nach vor à de le pour avant après a en hasta antes até às em alle entro в на до к по
 """)
 _NUMBERS = words("""
-    one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty sixty
+    once twice one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty sixty
     ninety hundred thousand million half zwei drei vier fünf sechs sieben acht neun zehn zwölf deux trois quatre
     cinq sept huit neuf dix dos tres cuatro cinco seis siete ocho nueve diez dois três quatro oito dez tre
     quattro sei sette dieci два три четыре пять шесть семь восемь девять десять
@@ -142,6 +147,8 @@ class Terms(Struct, gc=False):
 
     all: frozenset[str]
     """All terms."""
+    chosen: frozenset[str] = frozenset()
+    """The terms right behind a word such as `new` or `lower`, which may say which of several things is meant."""
 
     @property
     def topic(self) -> frozenset[str]:
@@ -187,6 +194,7 @@ def terms_of(statement: str) -> Terms:
     linked: set[str] = set()
     assigned: set[str] = set()
     qualifying: set[str] = set()
+    chosen: set[str] = set()
     links: dict[str, tuple[str, str]] = {}
     shown: dict[str, str] = {}
     before = last = between = ""
@@ -216,8 +224,8 @@ def terms_of(statement: str) -> Terms:
             if plain in _STATES:
                 is_value = before in _LINKS
             elif plain == "second":
-                is_value = statement[: match.start()].endswith("the ")
-            if is_value or (plain not in _STOP and plain not in _LIGHT):
+                is_value = statement[: match.start()].endswith(("the ", "The "))
+            if is_value or (plain not in _STOP and plain not in _LIGHT and plain not in _TOWARDS):
                 term = _stem(plain) if plain.isalpha() and plain not in _CLOSED else plain
                 if is_value or plain not in _CHANGES:
                     if term not in places:
@@ -232,6 +240,8 @@ def terms_of(statement: str) -> Terms:
                         assigned.add(term)
                     if before in _PREPOSITIONS:
                         qualifying.add(term)
+                    if before in _QUALIFIERS:
+                        chosen.add(term)
                     last, between = term, ""
             elif plain in _LINKS:
                 between = "="
@@ -255,6 +265,7 @@ def terms_of(statement: str) -> Terms:
         links,
         shown,
         frozenset(places),
+        frozenset(chosen),
     )
 
 
