@@ -44,7 +44,7 @@ class Claim(Struct, gc=False):
     terms: Terms
     signs: int
     cut: tuple[Terms, ...] | None = None
-    """The terms of each clause, if there are several; None as long as nobody asked for them."""
+    """The terms of each clause, if there are several; None until they are asked for."""
     denies: bool = False
     """Whether it forbids or denies."""
     is_gone: bool = False
