@@ -161,6 +161,7 @@ class Likeness:
         best = 0.0
         for terms, difference in self.differences(old, new):
             is_value = _is_other_value(old.terms, terms, difference)
+            is_value = is_value or bool(difference.old and difference.common & old.terms.qualifying & terms.qualifying)
             if not any(self._is_rare(one) for one in difference.common):
                 continue
             if not (is_cue or is_value or old.denies != new.denies):
