@@ -1,33 +1,32 @@
 """Compression of bodies. The first stored byte says how the rest is packed.
 
-Most bodies are small and compress badly alone, so they share a dictionary of typical text. The dictionary is part of
-the file format: it never changes, and a better one would get another tag. There is no checksum, because readers compare
-a body with its hash.
+Most bodies are small and compress badly alone, so they share a dictionary of typical text. The dictionaries are part of
+the file format: they never change, and a better one gets another tag. There is no checksum, because readers compare
+a body with its hash. Bodies are packed with zstd if Python has it, else with zlib.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import cache
-from importlib import import_module
-from typing import Any, Literal
 
 import msgspec
 
 from ..errors import MissingExtra
+from .zstd import Zstd, find_zstd
 
-__all__ = ["Codec", "DamagedBody", "is_outline", "pack", "pack_outline", "pack_pieces", "require_codec", "unpack"]
+__all__ = ["DamagedBody", "is_outline", "pack", "pack_outline", "pack_pieces", "pack_with_zlib", "unpack"]
 
-Codec = Literal["zlib", "zstd"]
-
-_RAW, _ZLIB, _SMALL, _ZSTD = b"\x00", b"\x01", b"\x02", b"\x03"
+_RAW, _ZLIB, _SMALL = b"\x00", b"\x01", b"\x02"
 _OUTLINE = b"\x04"
 """Before the stored form of an outline, which stands for a message with another hash."""
+_ZSTD = b"\x05"
+"""Before a frame of zstd with the dictionary, without its first four bytes. Tag 3 is a whole frame without one."""
 
+_ZSTD_MIN = 200
+"""Bytes from which zstd is used: zlib packs shorter bodies better."""
 _SMALL_MAX = 16_384
-"""Bytes up to which the dictionary is used: it saves nothing for longer bodies."""
+"""Bytes up to which zlib uses the dictionary: it saves nothing for longer bodies."""
 
 _DICTIONARY = (
     b" for the that this with from have been will not are was is in on of and to a "
@@ -56,35 +55,35 @@ class DamagedBody(Exception):
     """Stored bytes that cannot be unpacked. Callers turn it into `Damaged`, with the position."""
 
 
-def pack(body: bytes, codec: Codec = "zlib", *, level: int = 6) -> bytes:
-    """Return the stored form of a body, at most one byte longer than it; b"" (an erased body) stays b"".
-
-    `level`: that of zlib. 1 takes a third of the time of 6 for a fifth more bytes.
-    """
-    if not body:
-        return b""
-    if len(body) <= _SMALL_MAX:
-        deflate = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, zdict=_DICTIONARY)
-        packed = _SMALL + deflate.compress(body) + deflate.flush()
-    elif codec == "zstd":
-        packed = _ZSTD + _zstd().compress(body)
-    else:
-        packed = _ZLIB + zlib.compress(body, level)
+def pack(body: bytes) -> bytes:
+    """Return the stored form of a body, at most one byte longer than it; b"" (an erased body) stays b""."""
+    zstd = None if len(body) < _ZSTD_MIN else find_zstd()
+    if zstd is None:
+        return pack_with_zlib(body)
+    packed = _ZSTD + zstd.pack(body)
     return packed if len(packed) <= len(body) else _RAW + body
 
 
-def pack_pieces(pieces: Sequence[bytes], codec: Codec = "zlib") -> bytes:
-    """Return the stored form of the pieces of a saved view, each of which is packed alone.
+def pack_with_zlib(body: bytes) -> bytes:
+    """Return the stored form that every Python can read."""
+    if not body:
+        return b""
+    if len(body) <= _SMALL_MAX:
+        deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS, zdict=_DICTIONARY)
+        packed = _SMALL + deflate.compress(body) + deflate.flush()
+    else:
+        packed = _ZLIB + zlib.compress(body, 6)
+    return packed if len(packed) <= len(body) else _RAW + body
 
-    They are packed with zstd if it is installed, which unpacks four times as fast.
-    """
-    best: Codec = "zstd" if _find_zstd() else codec
-    return msgspec.msgpack.encode([pack(piece, best) for piece in pieces])
+
+def pack_pieces(pieces: Sequence[bytes]) -> bytes:
+    """Return the stored form of the pieces of a saved view, each of which is packed alone."""
+    return msgspec.msgpack.encode([pack(piece) for piece in pieces])
 
 
-def pack_outline(body: bytes, codec: Codec = "zlib") -> bytes:
+def pack_outline(body: bytes) -> bytes:
     """Return the stored form of the outline of a released message."""
-    return _OUTLINE + pack(body, codec)
+    return _OUTLINE + pack(body)
 
 
 def is_outline(stored: object) -> bool:
@@ -112,11 +111,11 @@ def unpack(stored: bytes) -> bytes:
                 if not inflate.eof or inflate.unused_data:
                     raise DamagedBody("the compressed bytes are cut short or run on")
                 return body
-            case b"\x03":
-                zstd = _zstd()
+            case b"\x03" | b"\x05":
+                zstd = _require_zstd()
                 try:
-                    return bytes(zstd.decompress(rest))
-                except Exception as error:  # Two modules with different error classes.
+                    return zstd.unpack(rest) if tag == _ZSTD else zstd.decompress(rest)
+                except Exception as error:  # Modules have different error classes.
                     raise DamagedBody(f"it cannot be decompressed ({error})") from error
             case b"\x04" if not is_outline(rest):
                 return unpack(rest)
@@ -126,24 +125,9 @@ def unpack(stored: bytes) -> bytes:
         raise DamagedBody(f"it cannot be decompressed ({error})") from error
 
 
-def require_codec(codec: Codec) -> None:
-    """Check that this codec can be used. Raises MissingExtra."""
-    if codec == "zstd":
-        _zstd()
-
-
-def _zstd() -> Any:
-    """Return a zstd module. Raises MissingExtra if there is none."""
-    module = _find_zstd()
-    if module is None:
+def _require_zstd() -> Zstd:
+    """Return zstd. Raises MissingExtra if there is none."""
+    zstd = find_zstd()
+    if zstd is None:
         raise MissingExtra("A body compressed with zstd", "zstd")
-    return module
-
-
-@cache
-def _find_zstd() -> Any:
-    """Return the zstd module of Python 3.14 or newer, the same module for older versions, or `zstandard`."""
-    for name in ("compression.zstd", "backports.zstd", "zstandard"):
-        with suppress(ImportError):
-            return import_module(name)
-    return None
+    return zstd

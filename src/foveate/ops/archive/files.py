@@ -1,6 +1,6 @@
 """Files that are written whole or not at all, and compressed according to their names.
 
-`.gz` is gzip and `.zst` is zstd, which needs Python 3.14 or the extra `zstd`. Errors of files are raised as BadSetting.
+`.gz` is gzip and `.zst` is zstd. Errors of files are raised as BadSetting.
 """
 
 from __future__ import annotations

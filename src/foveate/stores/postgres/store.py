@@ -16,7 +16,6 @@ from typing import Any, Generic, TypeVar
 
 from ...errors import BadSetting, Damaged, MissingExtra, StoreError
 from ...ports import Clock, Finding
-from ..codec import Codec
 from ..sql import SqlStore
 from ..sql.driver import Dialect, Row, Session
 from ..sql.migrate import TABLES
@@ -103,11 +102,10 @@ class PostgresStore(SqlStore):
         url: str,
         *,
         clock: Clock | None = None,
-        codec: Codec = "zlib",
         pause: Callable[[int], None] = _wait,
         connection: type[Connection] = Connection,
     ) -> None:
-        super().__init__(PostgresDriver(url, pause=pause, connection=connection), codec=codec, clock=clock)
+        super().__init__(PostgresDriver(url, pause=pause, connection=connection), clock=clock)
 
 
 class PostgresDriver:

@@ -19,7 +19,7 @@ from ...core.runs import AgentRun, AgentRunStep
 from ...errors import StoreError
 from ...ports import Erasure, Finding, Head
 from ..checks import check_erasure, check_journal, check_prefix, check_spans, check_texts, too_old_to_erase
-from ..codec import Codec, DamagedBody, pack
+from ..codec import DamagedBody, pack
 from ..derived_data import DerivedData, Ends, Place, derived_data
 from ..erasures import check_seen, counted, handles_of, residue, whole_runs
 from ..lineage import position_ranges, root_of
@@ -78,8 +78,8 @@ class _Collected(NamedTuple):
 class Eraser:
     """Erases messages, proves that nothing is left, and discards trees."""
 
-    def __init__(self, driver: Driver, codec: Codec, search: Search) -> None:
-        self._driver, self._codec, self._search, self._place = driver, codec, search, driver.place
+    def __init__(self, driver: Driver, search: Search) -> None:
+        self._driver, self._search, self._place = driver, search, driver.place
 
     def erase(
         self,
@@ -212,7 +212,7 @@ class Eraser:
             id = tree.redacted_id(branch, record)
             if id is None:
                 raise too_old_to_erase(now, f"Record {record.first} of the journal was")
-            records.append((*key(now, branch), record.first, id, pack(wire.encode_record(record), self._codec)))
+            records.append((*key(now, branch), record.first, id, pack(wire.encode_record(record))))
         tombstones: dict[Place, Row] = {}
         words: dict[Place, set[str]] = {}
         large: set[bytes] = set()
@@ -293,12 +293,12 @@ class Eraser:
             if body == b"" or collected.snapshots.get(branch) != hash:  # The second: saved since.
                 session.rows(sql.DROP_SNAPSHOT, key(head, branch))
             elif body:
-                stored = bytes.fromhex(ids.body_hash(body)), pack(body, self._codec)
+                stored = bytes.fromhex(ids.body_hash(body)), pack(body)
                 session.rows(sql.ERASE_SNAPSHOT, (*stored, *key(head, branch)))
 
     def _erased_texts(self, value: AgentRun | AgentRunStep, names: tuple[str, ...]) -> list[bytes | None]:
         """Return the new text of each field; None for a field that stays."""
-        return [pack_text(ERASED, self._codec) if getattr(value, name) == ERASED else None for name in names]
+        return [pack_text(ERASED) if getattr(value, name) == ERASED else None for name in names]
 
     # ------------------------------------------------------------------------------------------------ the word index
 

@@ -14,7 +14,7 @@ from ...core.edits import Record
 from ...errors import MissingExtra
 from ...ports import Head
 from ..checks import check_not_behind, check_point, check_record, commit_conflict
-from ..codec import Codec, DamagedBody, pack, pack_pieces, unpack
+from ..codec import DamagedBody, pack, pack_pieces, unpack
 from . import statements as sql
 from .driver import Driver, Session
 from .rows import are_bytes, changes_query, check_changes, current, key, read_branch, read_records
@@ -25,15 +25,15 @@ __all__ = ["Journal"]
 class Journal:
     """Commits and reads records of edits; saves views."""
 
-    def __init__(self, driver: Driver, codec: Codec) -> None:
-        self._driver, self._codec, self._place = driver, codec, driver.place
+    def __init__(self, driver: Driver) -> None:
+        self._driver, self._place = driver, driver.place
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:
         return self._driver.write(self.committing(head, record, record_id))
 
     def committing(self, head: Head, record: Record, record_id: str) -> Callable[[Session], Head]:
         """Return the work of a transaction that commits a record."""
-        stored = pack(check_record(head, record, record_id), self._codec)
+        stored = pack(check_record(head, record, record_id))
         id = bytes.fromhex(record_id)
 
         def work(session: Session) -> Head:
@@ -54,7 +54,7 @@ class Journal:
     def commit_all(self, head: Head, records: Sequence[tuple[str, Record]]) -> Head:
         rows, end = [], head
         for id, record in records:
-            body = pack(check_record(end, record, id), self._codec)
+            body = pack(check_record(end, record, id))
             rows.append((*key(head), record.first, bytes.fromhex(id), body))
             end = structs.replace(end, number=record.last, record=id)
 
@@ -104,8 +104,8 @@ class Journal:
 
     def save_snapshot(self, head: Head, position: int, number: int, body: bytes, view: Sequence[bytes] = ()) -> None:
         check_point(head, position, number)
-        stored = bytes.fromhex(ids.body_hash(body)), pack(body, self._codec, level=1)  # Saved in the middle of a turn.
-        packed = pack_pieces(view, self._codec) if view else None
+        stored = bytes.fromhex(ids.body_hash(body)), pack(body)
+        packed = pack_pieces(view) if view else None
         shown = (bytes.fromhex(ids.body_hash(packed)), packed) if packed else (None, None)
 
         def work(session: Session) -> None:

@@ -21,7 +21,7 @@ from ...errors import NoSuchConversation
 from ...ports import Changes, Head, StoredMessage
 from .. import lineage
 from ..checks import append_conflict, check_not_behind, check_rows
-from ..codec import Codec, pack, pack_outline
+from ..codec import pack, pack_outline
 from . import statements as sql
 from .driver import Driver, Row, Session
 from .rows import (
@@ -61,8 +61,8 @@ _CROWDED_MAX = 10_000
 class Messages:
     """Appends and reads messages."""
 
-    def __init__(self, driver: Driver, codec: Codec) -> None:
-        self._driver, self._codec, self._place = driver, codec, driver.place
+    def __init__(self, driver: Driver) -> None:
+        self._driver, self._place = driver, driver.place
         self._crowded: dict[tuple[str, int, int], int] = {}
         """Branches with recent contention, and for how many more appends they count as such."""
 
@@ -71,8 +71,8 @@ class Messages:
         check_rows(head, rows)
         if not rows:
             return self.changes(head)
-        packed = {row.body_hash: pack(row.body, self._codec) for row in rows if row.body and not row.is_released}
-        append = _Append(head, make, _Rows(head, rows, packed), packed, self._codec, owner, self._place)
+        packed = {row.body_hash: pack(row.body) for row in rows if row.body and not row.is_released}
+        append = _Append(head, make, _Rows(head, rows, packed), packed, owner, self._place)
 
         def work(session: Session) -> Changes:
             is_crowded = key(head) in self._crowded
@@ -200,7 +200,6 @@ class _Append(NamedTuple):
     make: Make
     prepared: _Rows
     packed: dict[str, bytes]
-    codec: Codec
     owner: str
     """The owner that must hold the lock on the branch; "" if none must."""
     place: str
@@ -248,7 +247,7 @@ class _Append(NamedTuple):
     def _prepare(self, now: Head, rows: Sequence[StoredMessage]) -> _Rows:
         check_rows(now, rows)
         packed = {
-            row.body_hash: self.packed[row.body_hash] if row.body_hash in self.packed else pack(row.body, self.codec)
+            row.body_hash: self.packed[row.body_hash] if row.body_hash in self.packed else pack(row.body)
             for row in rows
             if row.body and not row.is_released
         }

@@ -13,7 +13,7 @@ from ...core.originals import RELEASED
 from ...errors import StoreError
 from ...ports import Head
 from ..checks import check_release, step_released
-from ..codec import Codec, DamagedBody, pack_outline
+from ..codec import DamagedBody, pack_outline
 from ..derived_data import Place
 from ..words import KEYS_VERSION, keys_of, text_of
 from . import statements as sql
@@ -31,13 +31,13 @@ __all__ = ["Releases"]
 class Releases:
     """Replaces messages by their outlines."""
 
-    def __init__(self, driver: Driver, codec: Codec, journal: Journal) -> None:
-        self._driver, self._codec, self._journal = driver, codec, journal
+    def __init__(self, driver: Driver, journal: Journal) -> None:
+        self._driver, self._journal = driver, journal
 
     def release(self, head: Head, record: Record, record_id: str, outlines: Mapping[int, bytes]) -> Head:
         commit = self._journal.committing(head, record, record_id)
-        output = pack_text(RELEASED, self._codec)
-        packed = {position: pack_outline(outline, self._codec) for position, outline in outlines.items()}
+        output = pack_text(RELEASED)
+        packed = {position: pack_outline(outline) for position, outline in outlines.items()}
 
         def work(session: Session) -> Head:
             lock_tree(session, head)

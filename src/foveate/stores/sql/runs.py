@@ -15,7 +15,7 @@ from ...core.runs import AgentRun, AgentRunStep, LockHolder
 from ...errors import Damaged, StoreError
 from ...ports import Head
 from ..checks import check_owner, check_run, check_step
-from ..codec import Codec, DamagedBody, pack, unpack
+from ..codec import DamagedBody, pack, unpack
 from . import statements as sql
 from .driver import Driver, Row, Session
 from .rows import are_bytes, ask_as_owner, key, read_branch
@@ -40,8 +40,8 @@ _STEP = ("run", "number", "kind", "name", "call", "state", *_STEP_TEXTS, "messag
 class Runs:
     """Stores and reads runs and steps."""
 
-    def __init__(self, driver: Driver, codec: Codec) -> None:
-        self._driver, self._codec, self._place = driver, codec, driver.place
+    def __init__(self, driver: Driver) -> None:
+        self._driver, self._place = driver, driver.place
 
     def put_run(self, head: Head, run: AgentRun, owner: str) -> None:
         check_run(run)
@@ -84,13 +84,13 @@ class Runs:
 
     def _run_values(self, head: Head, run: AgentRun) -> Row:
         names = run.id, run.agent, run.conversation, run.parent, run.state
-        texts = [pack_text(getattr(run, name), self._codec) for name in _RUN_TEXTS]
+        texts = [pack_text(getattr(run, name)) for name in _RUN_TEXTS]
         usage = [getattr(run.usage, name) for name in _USAGE]
         return (head.tenant, head.root, *names, *texts, run.turns, *usage, run.cost, run.begun, run.ended)
 
     def _step_values(self, head: Head, step: AgentRunStep) -> Row:
         names = step.run, step.number, step.kind, step.name, step.call, step.state
-        texts = [pack_text(getattr(step, name), self._codec) for name in _STEP_TEXTS]
+        texts = [pack_text(getattr(step, name)) for name in _STEP_TEXTS]
         return (head.tenant, head.root, *names, *texts, step.message, step.turn, step.begun, step.ended)
 
 
@@ -145,9 +145,9 @@ def read_steps(session: Session, head: Head, run: str, after: int) -> list[Agent
     return [_step(head, row) for row in session.rows(sql.STEPS, (head.tenant, head.root, run, after))]
 
 
-def pack_text(text: str, codec: Codec) -> bytes:
+def pack_text(text: str) -> bytes:
     """Pack a text of a run. It may contain unpaired surrogates, such as a file name that is not UTF-8."""
-    return pack(text.encode("utf-8", "surrogatepass"), codec)
+    return pack(text.encode("utf-8", "surrogatepass"))
 
 
 def _run(head: Head, row: Row) -> AgentRun:

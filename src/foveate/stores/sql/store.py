@@ -27,7 +27,6 @@ from ...ports import (
     StoredMessage,
     wall_clock,
 )
-from ..codec import Codec, require_codec
 from .branches import Branches
 from .catalog import Catalog
 from .census import Census
@@ -46,12 +45,10 @@ __all__ = ["SqlStore"]
 class SqlStore:
     """Conversations in a SQL database. Threads may share it; it is a context manager that closes itself.
 
-    `codec="zstd"` compresses large bodies with zstd, which needs Python 3.14 or the `zstandard` package; both forms can
-    always be read. `clock` dates migrations.
+    `clock` dates migrations.
     """
 
-    def __init__(self, driver: Driver, *, codec: Codec = "zlib", clock: Clock | None = None) -> None:
-        require_codec(codec)
+    def __init__(self, driver: Driver, *, clock: Clock | None = None) -> None:
         try:
             bring_up_to_date(driver, clock or wall_clock)
         except BaseException:
@@ -59,13 +56,13 @@ class SqlStore:
             raise
         self._driver = driver
         self._branches = Branches(driver)
-        self._messages = Messages(driver, codec)
-        self._journal = Journal(driver, codec)
-        self._runs = Runs(driver, codec)
+        self._messages = Messages(driver)
+        self._journal = Journal(driver)
+        self._runs = Runs(driver)
         self._locks = Locks(driver)
         self._search = Search(driver)
-        self._eraser = Eraser(driver, codec, self._search)
-        self._releases = Releases(driver, codec, self._journal)
+        self._eraser = Eraser(driver, self._search)
+        self._releases = Releases(driver, self._journal)
         self._catalog = Catalog(driver)
         self._census = Census(driver, self._catalog)
 

@@ -21,7 +21,6 @@ from ...errors import BadSetting, Damaged, StoreError
 from ...ports import Clock, Finding
 from .. import Synchronous
 from ..checks import CLOSED
-from ..codec import Codec
 from ..sql.driver import Dialect, Row, Session
 from ..sql.store import SqlStore
 from .errors import FAILURES, code_of, explain
@@ -317,13 +316,12 @@ class SqliteStore(SqlStore):
         synchronous: Synchronous = "full",
         clock: Clock | None = None,
         wait: float = 10.0,
-        codec: Codec = "zlib",
         search: bool = True,
         read_only: bool = False,
         connection: type[sqlite3.Connection] = sqlite3.Connection,
     ) -> None:
         file = SqliteFile(path, synchronous=synchronous, wait=wait, connection=connection, is_read_only=read_only)
-        super().__init__(SqliteDriver(file, search=search), codec=codec, clock=clock)
+        super().__init__(SqliteDriver(file, search=search), clock=clock)
 
 
 class SqliteDriver:
