@@ -16,7 +16,7 @@ from ..core.sizes import tokens_of
 from ..core.snapshots import Row
 from ..core.stamps import Expansion, Lease, Origin, PartRetention, Retention, Stamp, Stop, Usage, is_interrupted
 from ..errors import BadInput, ConflictError
-from ..ports import Changes, Clock, Head, StoredMessage, TokenCounter, append
+from ..ports import Changes, Clock, Head, LinkedRows, StoredMessage, TokenCounter, append
 from . import validate
 from .loading import row_of
 from .state import ATTEMPTS, State
@@ -202,7 +202,7 @@ class MessageBatch:
         now = self._clock() if facts.time is None else facts.time
         parent, link = head.tip, head.seal
         turn, is_pending = begun or turn, bool(begun)
-        rows: list[StoredMessage] = []
+        rows = LinkedRows(head)
         tools: dict[str, str] = {}
         parts = zip(self.messages, self.bodies, self._hashes, self._tokens, strict=True)
         for i, (message, body, digest, tokens) in enumerate(parts):

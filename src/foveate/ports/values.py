@@ -21,6 +21,7 @@ __all__ = [
     "Erasure",
     "Finding",
     "Head",
+    "LinkedRows",
     "Listed",
     "Orphan",
     "SearchHit",
@@ -52,6 +53,16 @@ class StoredMessage(Struct, frozen=True):
     """The hash of the message as it was appended."""
     is_released: bool = False
     """Whether the original was released, so that the body is only an outline of the message."""
+
+
+class LinkedRows(list[StoredMessage]):
+    """Rows whose ids and seals were computed just now, one after the other. A store does not compute them again."""
+
+    def __init__(self, head: Head) -> None:
+        """`head`: the end that the first row follows."""
+        super().__init__()
+        self.follows = head.position, head.tip, head.seal
+        """Position, tip and seal of that end."""
 
 
 class Head(Struct, frozen=True):

@@ -24,7 +24,7 @@ from ..errors import (
     StoreError,
     StoreRolledBack,
 )
-from ..ports import Erasure, Head, StoredMessage
+from ..ports import Erasure, Head, LinkedRows, StoredMessage
 from .lineage import Lineage, position_ranges
 
 __all__ = [
@@ -125,6 +125,8 @@ def check_erasure(erasure: Erasure) -> None:
 def check_rows(head: Head, rows: Sequence[StoredMessage]) -> None:
     """Raise BadInput if these rows do not follow `head` and each other."""
     position, tip, seal = head.position, head.tip, head.seal
+    if isinstance(rows, LinkedRows) and rows.follows == (position, tip, seal):
+        return
     for row in rows:
         position += 1
         problem = ""

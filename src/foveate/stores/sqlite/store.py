@@ -64,6 +64,7 @@ class SqliteFile:
         self.is_read_only = is_read_only
         self._access = "mode=ro" if is_read_only else "mode=rw"
         self._path = _usable(path)
+        self._parent = str(self._path.parent)
         self._pid = os.getpid()
         self._known: tuple[tuple[str, int, int], ...] = ()
         """The file, its log and the index of the log, once they are known: path, device, inode."""
@@ -158,7 +159,7 @@ class SqliteFile:
         """
         if not self.is_ours:
             raise StoreError(_FORKED.format(path=self.place))
-        folder = _folder(self._path.parent)
+        folder = _folder(self._parent)
         if folder is not None and folder == self._folder:
             return
         for path, device, number in self._known:
@@ -265,7 +266,7 @@ _SETTLED = 2 * 10**9
 """Nanoseconds after which another change of a folder certainly gets another time."""
 
 
-def _folder(path: Path) -> tuple[int, int, int] | None:
+def _folder(path: str) -> tuple[int, int, int] | None:
     """Return device, inode and time of the last change of a folder; None if it changed a moment ago, or is gone."""
     try:
         status = os.stat(path)
