@@ -304,7 +304,7 @@ def test_erased_text_is_in_no_saved_view(tmp_path: Path, way: str, monkeypatch: 
     """Pieces are stored without compression here, so that the word is found in the pages of the file."""
     monkeypatch.setattr(
         "foveate.stores.sql.journal.pack_pieces",
-        lambda pieces, codec: msgspec.msgpack.encode([b"\x00" + piece for piece in pieces]),
+        lambda pieces: msgspec.msgpack.encode([b"\x00" + piece for piece in pieces]),
     )
     with SqliteStore(tmp_path / "c.db", search=False) as store:
         chat = opened(store)

@@ -20,8 +20,8 @@ __all__ = ["DamagedBody", "is_outline", "pack", "pack_outline", "pack_pieces", "
 _RAW, _ZLIB, _SMALL = b"\x00", b"\x01", b"\x02"
 _OUTLINE = b"\x04"
 """Before the stored form of an outline, which stands for a message with another hash."""
-_ZSTD = b"\x05"
-"""Before a frame of zstd with the dictionary, without its first four bytes. Tag 3 is a whole frame without one."""
+_FRAME, _ZSTD = b"\x03", b"\x05"
+"""Before a whole frame of zstd, and before one with the dictionary, without its first four bytes."""
 
 _ZSTD_MIN = 200
 """Bytes from which zstd is used: zlib packs shorter bodies better."""
@@ -77,8 +77,13 @@ def pack_with_zlib(body: bytes) -> bytes:
 
 
 def pack_pieces(pieces: Sequence[bytes]) -> bytes:
-    """Return the stored form of the pieces of a saved view, each of which is packed alone."""
-    return msgspec.msgpack.encode([pack(piece) for piece in pieces])
+    """Return the stored form of the pieces of a saved view, each of which is packed alone.
+
+    They are large, and saved between two turns, so zstd packs them at its usual level.
+    """
+    zstd = find_zstd()
+    packed = [pack_with_zlib(piece) if zstd is None else _FRAME + zstd.compress(piece) for piece in pieces]
+    return msgspec.msgpack.encode(packed)
 
 
 def pack_outline(body: bytes) -> bytes:

@@ -56,11 +56,15 @@ class Zstd:
     """Packs and unpacks bodies. Threads may share it."""
 
     def __init__(
-        self, small: Callable[[], Code], large: Callable[[], Code], unpacker: Callable[[], Code], decompress: Code
+        self,
+        small: Callable[[], Code],
+        large: Callable[[], Code],
+        unpacker: Callable[[], Code],
+        plain: tuple[Code, Code],
     ) -> None:
         self._small, self._large, self._unpack = _Contexts(small), _Contexts(large), _Contexts(unpacker)
-        self.decompress = decompress
-        """Unpacks a whole frame that was packed without the dictionary."""
+        self.compress, self.decompress = plain
+        """Pack, as fast as usual, and unpack a whole frame without the dictionary."""
 
     def pack(self, body: bytes) -> bytes:
         """Return a frame without its first four bytes."""
@@ -106,7 +110,8 @@ def _of_zstandard(module: Any, dictionary: bytes) -> Zstd:
         decompress = module.ZstdDecompressor(dict_data=dictionary).decompress
         return lambda data: bytes(decompress(data, allow_extra_data=False))
 
-    return Zstd(lambda: packer(**_SMALL), lambda: packer(**_LARGE), unpacker, lambda data: unpacker(None)(data))
+    plain = lambda data: module.ZstdCompressor().compress(data), lambda data: unpacker(None)(data)
+    return Zstd(lambda: packer(**_SMALL), lambda: packer(**_LARGE), unpacker, plain)
 
 
 def _of_standard_library(module: Any, dictionary: bytes) -> Zstd:
@@ -120,4 +125,4 @@ def _of_standard_library(module: Any, dictionary: bytes) -> Zstd:
     def unpack(data: bytes) -> bytes:
         return bytes(module.decompress(data, shared))
 
-    return Zstd(lambda: packer(_SMALL), lambda: packer(_LARGE), lambda: unpack, module.decompress)
+    return Zstd(lambda: packer(_SMALL), lambda: packer(_LARGE), lambda: unpack, (module.compress, module.decompress))
