@@ -45,7 +45,7 @@ LEVEL = 6
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--measure", action="store_true", help="print the size of messages of other projects")
-    bodies = _bodies()
+    bodies = read_bodies()
     if options.parse_args().measure:
         _measure([body for project, some in sorted(bodies.items()) if project not in TRAINED for body in some])
         return
@@ -55,13 +55,13 @@ def main() -> None:
     print(f"written {path}: {path.stat().st_size:,} bytes")
 
 
-def _bodies() -> dict[str, list[bytes]]:
+def read_bodies() -> dict[str, list[bytes]]:
     """Return the bodies of all messages up to BODY_MAX, by project."""
     folder = Path(os.environ.get("FOVEATE_TRANSCRIPTS", ROOT.parent / "shared" / "transcripts")) / "neutral"
     format = get_format("openai")
     bodies: dict[str, list[bytes]] = {}
     for path in sorted(folder.glob("*/*.jsonl")):
-        for line in path.open(encoding="utf-8"):
+        for line in path.read_bytes().splitlines():
             for message in format.parse(json.loads(line)):
                 if len(body := encode_message(message)) <= BODY_MAX:
                     bodies.setdefault(path.parent.name, []).append(body)
@@ -70,13 +70,18 @@ def _bodies() -> dict[str, list[bytes]]:
     return bodies
 
 
-def _dictionary(bodies: Mapping[str, Sequence[bytes]]) -> bytes:
-    """Return a dictionary of fragments, the most useful last, with statistics of these bodies."""
+def text_of(bodies: Mapping[str, Sequence[bytes]]) -> bytes:
+    """Return the fragments that the bodies of several projects share, the most useful last."""
     choice = random.Random(7)
     samples = [choice.sample(some, min(len(some), SAMPLE)) for some in bodies.values()]
-    text = b"".join(reversed(_chosen(_fragments(samples))))
+    return b"".join(reversed(_chosen(_fragments(samples))))
+
+
+def _dictionary(bodies: Mapping[str, Sequence[bytes]]) -> bytes:
+    """Return a dictionary of fragments with statistics of these bodies."""
+    text = text_of(bodies)
     every = [body for some in bodies.values() for body in some]
-    choice.shuffle(every)
+    random.Random(7).shuffle(every)
     module = zstd.find_module()
     assert module is not None, "Install backports.zstd."
     raw = module.ZstdDict(text, is_raw=True)

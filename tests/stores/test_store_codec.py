@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,6 +92,25 @@ def test_dictionary_of_zstd_is_part_of_the_file_format() -> None:
     """Changing it makes every database unreadable: a better one needs another tag and another file."""
     dictionary = Path(zstd.__file__).with_name(zstd.DICTIONARY).read_bytes()
     assert sha256(dictionary).hexdigest() == "e149e69c8e980c91b49bdc4684100428564e62802bfbef5f7f1ff018390e3b05"
+
+
+@pytest.mark.slow
+def test_dictionary_has_only_fragments_of_several_projects(transcripts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it contains no text of any one project."""
+    monkeypatch.setenv("FOVEATE_TRANSCRIPTS", str(transcripts))
+    path = Path(__file__).resolve().parents[2] / "tools" / "train_dictionary.py"
+    tool: dict[str, Any] = runpy.run_path(str(path))
+    bodies = tool["read_bodies"]()
+    text = tool["text_of"]({project: bodies[project] for project in tool["TRAINED"]})
+    assert Path(zstd.__file__).with_name(zstd.DICTIONARY).read_bytes().endswith(text)
+
+
+def test_threads_share_one_zstd() -> None:
+    """A context of zstd is of one thread at a time."""
+    bodies = [(f'{{"role":"user","parts":[{n}]}}' * (20 + n)).encode() for n in range(200)]
+    with ThreadPoolExecutor(8) as threads:
+        packed = list(threads.map(codec.pack, bodies * 5))
+        assert list(threads.map(codec.unpack, packed)) == bodies * 5
 
 
 @pytest.mark.parametrize("hidden", MODULES[1:])
