@@ -22,7 +22,7 @@ DICTIONARY = "dictionary_1.zdict"
 _MAGIC = b"\x28\xb5\x2f\xfd"
 """The first bytes of every frame. They are not stored."""
 
-_SMALL_MAX = 16_384
+_SMALL_MAX = 4096
 """Bytes up to which a body is packed with small tables."""
 
 _LARGE = {"compression_level": 6}
