@@ -13,7 +13,7 @@ from corpus import messages
 from databases import FigureRow, new_store, shared_server
 from past import settle
 
-from foveate import Message, open_conversation
+from foveate import Message, open_conversation, open_store
 from foveate.core.wire import encode_message
 
 _KINDS: dict[str, Callable[[int], bool]] = {
@@ -50,6 +50,9 @@ def fill(url: str, inputs: list[Message]) -> int:
             chat.append(inputs[start : start + 50])
         if "search=off" not in url:
             chat._agent.store.search(chat._agent.head, "whatever")  # Brings the index up to date.
+    with open_store(url) as store:  # The view that closing saved is not part of the messages.
+        store._driver.write(lambda session: session.rows("DELETE FROM snapshot"))  # type: ignore[attr-defined]
+        store.vacuum()  # type: ignore[attr-defined]
     settle(url)
     return _on_disk(url)
 
