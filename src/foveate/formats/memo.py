@@ -233,7 +233,7 @@ def _without(body: bytes, texts: Sequence[bytes]) -> tuple[bytes | int, ...]:
 
 
 def _encoded(text: str) -> bytes:
-    """Return the JSON bytes of a text. Python keeps the UTF-8 form of text that is not ASCII, so a copy is encoded."""
+    """Return the JSON bytes of a text. If it is not ASCII, a copy is encoded: it keeps its UTF-8 form."""
     return encode(text) if text.isascii() else encode(text[:1] + text[1:])
 
 
