@@ -46,7 +46,7 @@ def compared(result: ReplayResult, figures: Figures, cost: float = 1e-9) -> None
     assert len(figures) == len(result.calls)
     for index, call in enumerate(result.calls):
         own = figures.call(index)
-        expected = msgspec.structs.replace(call, milliseconds=0.0, misses=0, cost=own.cost)
+        expected = msgspec.structs.replace(call, milliseconds=0.0, misses=0, cost=own.cost, tokens_unmanaged=0)
         assert own == expected
         assert own.cost == pytest.approx(call.cost, rel=cost)
     edits = [(plan.turn, plan.edits, plan.tokens_before, plan.tokens_after, plan.policies) for plan in result.edits]
