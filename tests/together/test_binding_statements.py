@@ -56,4 +56,5 @@ def test_rules_of_the_user_stay_readable(policy: str, case: tuple[int, list[Mess
         conversation.append(message)
     conversation.append("And now?")
     shown = "\n".join(texts(conversation.prepare()))
-    assert [rule for rule in rules if rule not in shown] == []
+    # A line that joins several statements writes no full stop behind each.
+    assert [rule for rule in rules if rule.removesuffix(".") not in shown] == []

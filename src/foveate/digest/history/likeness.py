@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 
 from .claims import Claim, gives_other_value, is_newer_value, is_nominal, is_quantity
 from .contrasts import Contrast, contrast
@@ -304,7 +303,6 @@ def _is_other_value(old: Terms, new: Terms, difference: Contrast) -> bool:
     return a in old.values and b in new.values and shape_of_value(a) == shape_of_value(b)
 
 
-@lru_cache(1_024)
 def _rarity(times: int) -> float:
     """Return the weight of a term that so many sentences have."""
     return 1.0 / (1.0 + math.sqrt(times))
