@@ -365,6 +365,8 @@ class _Reader:
             text = old.text.rstrip(". ")
             if len(newest.shown) + len(text) > _JOINED:
                 continue
+            if old.kind == "rule" and newest.kind != "rule":
+                continue  # A doubtful correction of a rule is a rule, too.
             newest.earlier += f"{_BETWEEN if newest.earlier else ''}{text}"
             newest.weight += old.weight
             newest.speaker = old.speaker if old.is_authoritative else newest.speaker
