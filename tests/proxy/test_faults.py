@@ -25,7 +25,7 @@ from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.server import StubServer
 
 WHOLE = {**REQUEST, "stream": False}
-ANSWERED = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
+ANSWERED = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
 
 
 def test_a_request_goes_on_unchanged_if_the_store_fails(monkeypatch, caplog):
