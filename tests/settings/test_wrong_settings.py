@@ -180,6 +180,10 @@ def test_allowed_values_in_tables_are_accepted(loaded, lending):
         ),
         ("format = 'smoke'", "foveate.toml, line 1: format is 'smoke'."),
         (
+            "summarizer = 'gpt-5-mini'",
+            "There is no summarizer 'gpt-5-mini'. Did you mean openai:gpt-5-mini? Known: digest, first-characters",
+        ),
+        (
             "policy = 'prnue'",
             "line 1: policy is 'prnue'. There is no policy 'prnue'. Did you mean prune? Known: off, none",
         ),

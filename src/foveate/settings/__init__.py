@@ -16,7 +16,7 @@ from msgspec import Struct
 from ..core.planner import Policy, Stage
 from ..errors import BadInput, BadSetting
 from ..formats import get_format
-from ..models import is_model_name
+from ..models import is_model_name, suggest_model
 from ..models.known import format_of_model
 from ..policies import DEFAULT_PRESET, FLOOR, check_policies
 from ..policies.presets import BARE, Preset, load_presets
@@ -25,7 +25,7 @@ from ..policies.presets.mechanisms import in_order
 from ..policies.presets.sources import DEFAULT, Layer, Level, Place, Source, Sourced, merge, shorten
 from ..policies.recaps import VARIABLES, recap_settings
 from ..stores import place_of, without_password
-from ..summarizers import summarizer_named
+from ..summarizers import check_name
 from .layers import FILE, GENERAL, Spoken, from_environment, from_file, from_keywords, load_ages
 
 __all__ = ["FILE", "Setting", "Settings", "load", "load_ages"]
@@ -267,7 +267,7 @@ def _check_general(merged: Layer) -> None:
             elif name == "format":
                 get_format(value)
             elif name == "summarizer" and value and not is_model_name(value):
-                summarizer_named(value)
+                check_name(value, suggest_model(value))
         except BadInput as error:
             raise _with_source(place, sourced, error) from error
 
