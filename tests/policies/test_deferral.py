@@ -273,6 +273,28 @@ def test_a_policy_runs_for_few_earlier_calls():
     assert 2 < most <= 11
 
 
+def test_conversations_that_share_a_policy_keep_their_own_earlier_calls():
+    calls: list[int] = []
+    prune = prune_tool_outputs(protect=4_000, minimum=0)
+
+    def counted(view: View) -> Iterator[Edit]:
+        calls.append(view.turn)
+        yield from prune(view)
+
+    def calls_of(stories: list[Story]) -> int:
+        calls.clear()
+        patient = when_it_pays(counted, patience=3)
+        for n in range(120):
+            for story in stories:
+                story.say(call(f"c{n}"), result(f"c{n}", 100 + n % 7 * 50))
+                if built := patient(warm(story)):
+                    story.edit(*built)
+        return len(calls)
+
+    alone = calls_of([Story(user("u"))])
+    assert calls_of([Story(user("u")), Story(user("u"))]) == 2 * alone
+
+
 # -------------------------------------------------------------------------------------------------- many kinds of edits
 
 

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -125,6 +126,9 @@ class Exchange:
         """Mark the results of calls of `expand` that the program answered: they are copies of other messages."""
         if not self._state.offers_expand or all(message.result is None for message, _ in messages):
             return messages
+        newest = self._state.projection.newest_calls()
+        if not any(call.name in NAMES for call in chain(newest, *(message.calls for message, _ in messages))):
+            return messages  # As with most results.
         calls = {call.call_id: call for call in self.expander.open_calls() if call.name in NAMES}
         marked: list[ReadMessage] = []
         for message, facts in messages:

@@ -84,6 +84,17 @@ class Marks:
             known = self._known[fact] = _Known()
         return known
 
+    def kept(self, owner: object, entries: tuple[Entry, ...]) -> dict[Any, Any]:
+        """Return what a policy keeps for a view and for those that continue it. An edit of the view empties it."""
+        if not self.show(entries):
+            return {}
+        known = self.known(owner)
+        if known.state is None:
+            known.state = {}
+        known.size = len(entries)
+        values: dict[Any, Any] = known.state
+        return values
+
     def show(self, entries: tuple[Entry, ...]) -> bool:
         """Move on to a view with these entries; return False if they are only the beginning of those before.
 

@@ -10,9 +10,9 @@ edits they would have returned at earlier calls, for the part of the view that e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -30,6 +30,8 @@ from ..errors import BadSetting
 
 __all__ = ["when_it_pays"]
 
+_KEPT_MAX = 40
+"""Earlier calls whose edits are kept for a conversation."""
 _PROBES = 10
 """Maximum number of earlier calls for which the policies are asked. The remaining uncertainty, a small share of the
 sum, is counted by half.
@@ -91,7 +93,7 @@ class _WhenItPays:
         self._past = _PastEdits(policies)
 
     def __call__(self, view: View) -> list[Edit | NeedsSummary]:
-        edits = _collect_edits(self._policies, view)
+        edits = self._past.present_edits(view)
         prices = self._prices or view.call.prices
         if is_cold(view, prices):
             return edits
@@ -225,44 +227,50 @@ class _Sums:
 _SUMS = Growing[_Sums](_Sums, _Sums.add, _Sums.copy)
 
 
-class _Probe(NamedTuple):
-    """The edits of an earlier call."""
-
-    view: tuple[Entry, ...]
-    """The present entries for which it was made."""
-    entries: tuple[Entry, ...]
-    """Those that existed at the call."""
-    keys: frozenset[EditKey]
-
-
 class _PastEdits:
-    """The edits that policies would have returned at earlier calls. Results serve the next plans too."""
+    """The edits that policies returned, or would have returned, at earlier calls, for the entries of a present view.
+
+    They are kept with the conversation until an edit changes one of these entries.
+    """
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
-        self._known: dict[int, _Probe] = {}
 
-    def keys_at(self, view: View, turn: int) -> frozenset[EditKey]:
+    def present_edits(self, view: View) -> list[Edit | NeedsSummary]:
+        """Return the edits for a view, and note them for later calls."""
+        edits = _collect_edits(self._policies, view)
+        self._note(view, view.turn, edits)
+        return edits
+
+    def keys_at(self, view: View, turn: int) -> Set[EditKey]:
         """Return the keys of the edits at the call `turn`, for the present entries that existed then."""
-        known = self._known.get(turn)
-        if (
-            known is None
-            or view.entries[: len(known.view)] != known.view
-            or any(entry.stamp.turn < turn for entry in view.entries[len(known.view) :])
-        ):  # Entries compare by identity: equal means that nothing changed.
-            before = tuple([entry for entry in view.entries if entry.stamp.turn < turn])
-            if known is not None and known.entries == before:
-                keys = known.keys
-            else:
-                is_beginning = view.entries[: len(before)] == before
-                marks = view.marks if is_beginning else view.marks.past(len(before))
-                past = replace(view, entries=before, turn=turn, marks=marks)
-                edits = _collect_edits(self._policies, past)
-                keys = frozenset(key for edit in edits if (key := _key(edit)) is not None)
-            if len(self._known) >= 2 * _PROBES and turn not in self._known:
-                self._known.clear()
-            self._known[turn] = known = _Probe(view.entries, before, keys)
-        return known.keys
+        kept: dict[int, Set[EditKey]] = view.marks.kept(self, view.entries)
+        if turn in kept:
+            kept[turn] = kept.pop(turn)  # The calls that are asked about are kept longest.
+            return kept[turn]
+        before = _entries_before(view, turn)
+        is_beginning = view.entries[: len(before)] == before  # Entries compare by identity.
+        marks = view.marks if is_beginning else view.marks.past(len(before))
+        past = replace(view, entries=before, turn=turn, marks=marks)
+        return self._note(view, turn, _collect_edits(self._policies, past))
+
+    def _note(self, view: View, turn: int, edits: Iterable[Edit | NeedsSummary]) -> Set[EditKey]:
+        keys = frozenset([key for edit in edits if (key := _key(edit)) is not None])
+        kept = view.marks.kept(self, view.entries)
+        kept.pop(turn, None)
+        kept[turn] = keys
+        if len(kept) > _KEPT_MAX:
+            del kept[next(iter(kept))]
+        return keys
+
+
+def _entries_before(view: View, turn: int) -> tuple[Entry, ...]:
+    """Return the entries that existed before a call."""
+    turns = _SUMS.of(view).turns
+    size = bisect_left(turns, turn)
+    if size and turns[-1] == turns[size - 1]:
+        return view.entries
+    return (*view.entries[:size], *[entry for entry in view.entries[size:] if entry.stamp.turn < turn])
 
 
 def _between(before: int, behind: int) -> int:
