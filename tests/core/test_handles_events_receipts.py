@@ -138,6 +138,7 @@ def test_a_receipt_names_the_changes_and_the_undo():
     assert receipt == Receipt(4, 11, 7, 5, "plan", ("prune", "other", "floor"), RECORD.edits, 1_500, 500, 6_000, 2_000)
     assert receipt.tokens_saved == 1_000
     assert str(receipt) == ("turn 7: prune, other, floor made 8 edits, 1,500 -> 500 tokens (undo: edits 4-11)")
+    assert repr(receipt) == f"<Receipt of {receipt}>"
     by_hand = receipt_of(Record(1, (Pin(Target(ONE)),), 2, 3, ONE, 1, author="pin"))
     assert str(by_hand) == "turn 2: pin made 1 edit, 0 -> 0 tokens (undo: edits 1-1)"
 

@@ -33,6 +33,7 @@ def test_an_entry_prints_its_handle_role_size_and_changes():
 def test_a_view_prints_its_turn_and_size():
     story = Story(user("go"), say("done"))
     assert str(story.view(LARGE)) == "turn 2: 2 entries, 10 of 19,000 usable tokens"
+    assert repr(story.view(LARGE)) == "<View of turn 2: 2 entries, 10 of 19,000 usable tokens>"
     without = Budget(NO_WINDOW, 0, 10**9, 9)
     assert str(story.view(without)) == "turn 2: 2 entries, 10 tokens"
     view = story.view(LARGE)
@@ -49,6 +50,7 @@ def test_a_plan_prints_its_edits_sizes_and_open_requests():
     plan = make_plan(story.projection, story.frame(LARGE), [prune])
     assert str(plan) == "turn 2: 1 edit by prune, 120 -> 22 tokens, 1 summary needed"
     assert str(make_plan(story.projection, story.frame(LARGE), [])) == "turn 2: 0 edits, 120 -> 120 tokens"
+    assert repr(plan) == f"<Plan of {plan}>"
 
 
 def test_a_context_prints_its_share_of_the_window():

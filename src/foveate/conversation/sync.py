@@ -94,7 +94,9 @@ class Conversation:
 
     def __repr__(self) -> str:
         head = self._session.head
-        return f"<{type(self).__name__} {head.name!r}: {head.position} messages, {head.number} edits>"
+        messages = f"{head.position} message{'s' * (head.position != 1)}"
+        edits = f"{head.number} edit{'s' * (head.number != 1)}"
+        return f"<{type(self).__name__} {head.name!r}: {messages}, {edits}>"
 
     # ------------------------------------------------------------------------------------------------- the exchange
 

@@ -103,6 +103,9 @@ class Plan(Struct, frozen=True, eq=False):
             facts += [f"{needed} {'summary' if needed == 1 else 'summaries'} needed"]
         return f"turn {self.before.turn}: {', '.join(facts)}"
 
+    def __repr__(self) -> str:
+        return f"<Plan of {self}>"
+
     def __bool__(self) -> bool:
         """Return whether there are edits to commit."""
         return bool(self.edits)

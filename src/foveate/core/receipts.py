@@ -52,6 +52,9 @@ class Receipt(Struct, frozen=True):
             f"(undo: edits {self.first}-{self.last})"
         )
 
+    def __repr__(self) -> str:
+        return f"<Receipt of {self}>"
+
     def _written(self) -> str:
         text = f", written by {', '.join(self.by)}" if self.by else ""
         return text + (f", since {'; '.join(self.refused)}" if self.refused else "")

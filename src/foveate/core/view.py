@@ -321,6 +321,9 @@ class View(Struct, frozen=True, eq=False):
         limit = f" of {self.budget.usable:,} usable" if self.budget.has_window else ""
         return f"turn {self.turn}: {len(self.entries)} entries, {self.tokens:,}{limit} tokens"
 
+    def __repr__(self) -> str:
+        return f"<View of {self}>"  # Its messages would fill the screen.
+
     def __iter__(self) -> Iterator[Entry]:
         """Iterate over the entries."""
         return iter(self.entries)
