@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra `proxy`)")
 pytest.importorskip("aiohttp", reason="aiohttp is not installed (the extra `proxy`)")
 
-from servers import RawProvider, ask, chunked, numbers, post, running_proxy, split
+from servers import Exchange, RawProvider, ask, chunked, numbers, post, read_request, running_proxy, split
 from test_passing import EVENTS, REQUEST, STREAM
 from waiting import until
 
@@ -43,6 +43,29 @@ def test_a_request_goes_on_unchanged_if_the_store_fails(monkeypatch, caplog):
     assert [sent.body for sent in provider.received] == [body] * 3
     warnings = [record.getMessage() for record in caplog.records if record.name == "foveate.proxy"]
     assert warnings == ["A request is sent without a view. StoreError: The disk is full."]
+
+
+def test_a_request_goes_out_again_if_the_provider_closed_the_unused_connection():
+    open_answer = ANSWERED.replace(b"connection: close\r\n", b"")
+
+    def answer(exchange: Exchange) -> None:
+        exchange.connection.sendall(open_answer)
+        if len(provider.received) == 1:
+            read_request(exchange.connection)  # Of the second request, which gets no answer here.
+
+    body = json.dumps(WHOLE).encode()
+    with RawProvider(answer) as provider, running_proxy(provider.url) as proxy:
+        for _ in range(2):
+            status, _, content = split(ask(proxy.port, post("/v1/messages", body)))
+            assert (status, content) == (200, b"{}")
+    assert len(provider.received) == 2
+
+
+def test_a_request_goes_out_once_if_a_new_connection_is_closed():
+    body = json.dumps(WHOLE).encode()
+    with RawProvider(b"") as provider, running_proxy(provider.url) as proxy:
+        status, _, _ = split(ask(proxy.port, post("/v1/messages", body)))
+    assert (status, len(provider.received)) == (502, 1)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -36,12 +37,26 @@ _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that aiohttp would add."""
 
 
+class _Attempt:
+    """One attempt to send a request."""
+
+    is_reused = False
+    """Whether its connection carried another request before."""
+
+
+async def _note_reuse(session: object, context: Any, details: object) -> None:
+    context.trace_request_ctx.is_reused = True
+
+
 class Upstream:
     """Sends requests to the providers. Made in a running event loop."""
 
     def __init__(self, settings: ProxySettings) -> None:
         self._settings = settings
+        trace = aiohttp.TraceConfig()
+        trace.on_connection_reuseconn.append(_note_reuse)
         self._session = aiohttp.ClientSession(
+            trace_configs=[trace],
             auto_decompress=False,
             connector=aiohttp.TCPConnector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -70,16 +85,34 @@ class Upstream:
         `changes`: headers in place of the client's own of the same names; an empty value removes the header. Raises
         aiohttp.ClientError and TimeoutError.
         """
-        base = self._base(client)
-        async with self._session.request(
-            client.method,
-            URL(base + client.target, encoded=True),  # Its own path and query.
-            headers=_request_headers(client.headers, dict(changes)),
-            data=body,
-            allow_redirects=False,
-            proxy=self._proxies[base],
-        ) as response:
+        response = await self._answer(client, body, _request_headers(client.headers, dict(changes)))
+        async with response:
             yield response
+
+    async def _answer(
+        self, client: ClientRequest, body: bytes | AsyncIterator[bytes] | None, headers: list[tuple[str, str]]
+    ) -> aiohttp.ClientResponse:
+        """Send a request, and return the answer.
+
+        A provider closes a connection that is not used, and a request may cross that. If it gets no byte of an answer
+        on such a connection, it goes out on another one. A body that comes in pieces is gone by then.
+        """
+        base = self._base(client)
+        while True:
+            attempt = _Attempt()
+            try:
+                return await self._session.request(
+                    client.method,
+                    URL(base + client.target, encoded=True),  # Its own path and query.
+                    headers=headers,
+                    data=body,
+                    allow_redirects=False,
+                    proxy=self._proxies[base],
+                    trace_request_ctx=attempt,
+                )
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if not attempt.is_reused or not isinstance(body, bytes):
+                    raise
 
 
 def _proxy_for(url: URL) -> URL | None:
