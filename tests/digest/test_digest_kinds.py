@@ -134,6 +134,11 @@ def test_matches_name_a_file_once_and_keep_the_numbers_of_its_lines():
     assert "src/app/main.go (10): 20 21 22 23 24 25 26 27 …\n" in digest(MATCHES, 500).text
 
 
+def test_a_gist_of_matches_names_files_of_one_name_once():
+    text = "".join([f"{folder}/main.go:{n}:func main() {{ // {n}\n" for n in range(9) for folder in ("a", "b", "c")])
+    assert describe(f"{text}src/app/server.go:80: main()\n").gist == "in main.go, server.go"
+
+
 def test_json_shows_its_keys_and_counts():
     text = digest(USERS, handle="m1").text
     assert "\n[30 of {user_id, address: {city, zip_code}}]\n" in text

@@ -235,8 +235,8 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
         case "json":
             return (skeleton(text) if len(text) < 20_000 else "") or first
         case "matches":
-            files = dict.fromkeys([match[1] for match in map(MATCHED.match, some) if match])
-            return f"in {', '.join([_tail(path) for path in list(files)[:3]])}"
+            names = dict.fromkeys([_tail(match[1]) for match in map(MATCHED.match, some) if match])
+            return f"in {', '.join(list(names)[:3])}"
         case "listing":
             return f"{first} … {text[-200:].rstrip().rpartition(chr(10))[2].strip()}"
         case "diff":
