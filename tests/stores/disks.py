@@ -169,7 +169,9 @@ class Connection:
         self.text_factory: object = str
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
-        return Rows(_told(lambda: self._connection.execute(sql, tuple(values)).fetchall()))
+        rows = Rows(_told(lambda: self._connection.execute(sql, tuple(values)).fetchall()))
+        rows.rowcount = self._connection.changes()
+        return rows
 
     def executemany(self, sql: str, many: Iterable[Sequence[Any]]) -> Rows:
         return Rows(_told(lambda: self._connection.executemany(sql, [tuple(values) for values in many]).fetchall()))
@@ -192,6 +194,9 @@ class Connection:
 
 class Rows(list[Any]):
     """The rows of a statement."""
+
+    rowcount = -1
+    """How many rows it changed."""
 
     def fetchall(self) -> list[Any]:
         return list(self)

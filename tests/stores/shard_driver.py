@@ -112,6 +112,11 @@ class _ShardSession:
     def ask(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
         return [self.rows(*query) for query in queries]
 
+    def change(self, *queries: tuple[str, Sequence[Any]]) -> tuple[int, list[list[Row]]]:
+        *before, last = queries
+        rows = self.ask(*before)
+        return self._of(*last).change(last)[0], rows
+
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         for values in many:
             self._of(statement, values).each(statement, [values])

@@ -82,6 +82,11 @@ class _Listening:
             self._tell(statement, tuple(values))
         return self._session.ask(*asked)
 
+    def change(self, *asked: tuple[str, Sequence[Any]]) -> tuple[int, list[list[Row]]]:
+        for statement, values in asked:
+            self._tell(statement, tuple(values))
+        return self._session.change(*asked)
+
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         for values in many:
             self._tell(statement, tuple(values))

@@ -51,6 +51,11 @@ class Counting:
         self._said += answers
         return answers
 
+    def change(self, *asked: tuple[str, Sequence[Any]]) -> tuple[int, list[list[Row]]]:
+        changed, answers = self._session.change(*asked)
+        self._said += [*answers, []]
+        return changed, answers
+
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         self._said += [[] for _ in many]
         self._session.each(statement, many)

@@ -102,6 +102,7 @@ class MessageFacts(Struct, frozen=True):
 
 
 NO_FACTS = MessageFacts()
+_NO_ARGUMENTS = None, None, None, (), "", ""
 
 
 def facts_of(
@@ -115,6 +116,8 @@ def facts_of(
     owner: str = "",
 ) -> MessageFacts:
     """Return checked facts about a message. Raises BadSetting and BadInput."""
+    if metadata is None and (time, origin, lease, kept, step, owner) == _NO_ARGUMENTS:
+        return NO_FACTS
     if time is not None:
         time = validate.integer("time= (milliseconds since 1970)", time)
     if origin is not None:

@@ -157,7 +157,8 @@ class Exchange:
 
     def _add(self, messages: Sequence[Message], after: str | None, facts: MessageFacts) -> tuple[str, ...]:
         before = self._state.head.position
-        facts = replace(facts, owner=self._owner)
+        if self._owner != facts.owner:
+            facts = replace(facts, owner=self._owner)
         addition = self._plugins.add_to if self._plugins else None
         ids = self._appender.append(messages, after=after, facts=facts, addition=addition)
         if self._reporter.is_active:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
@@ -283,14 +283,26 @@ class _Session:
         return self.ask((statement, values))[0]
 
     def ask(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        sent = self._send(queries)
+        if any(returns for _, returns in sent):
+            self._pipeline.sync()
+        return [cursor.fetchall() if returns else [] for cursor, returns in sent]
+
+    def change(self, *queries: tuple[str, Sequence[Any]]) -> tuple[int, list[list[Row]]]:
+        *before, (last, _) = self._send(queries)
+        self._pipeline.sync()
+        return last.rowcount, [cursor.fetchall() for cursor, _ in before]
+
+    def _send(self, queries: Iterable[tuple[str, Sequence[Any]]]) -> list[tuple[psycopg.Cursor[Row], bool]]:
+        """Send these statements; return the cursor of each, and whether it returns rows.
+
+        A fetch would wait for the rows. But only after a sync the server counts how long this process keeps it waiting,
+        and ends the transaction of a process that hangs (idle_in_transaction_session_timeout).
+        """
         sent = [(self._connection.cursor(binary=True), rewritten(statement), values) for statement, values in queries]
         for cursor, wanted, values in sent:
             cursor.execute(wanted.text, values)
-        if any(wanted.returns for _, wanted, _ in sent):
-            # A fetch would suffice. But only after a sync the server counts how long this process keeps it waiting, and
-            # ends the transaction of a process that hangs (idle_in_transaction_session_timeout).
-            self._pipeline.sync()
-        return [cursor.fetchall() if wanted.returns else [] for cursor, wanted, _ in sent]
+        return [(cursor, wanted.returns) for cursor, wanted, _ in sent]
 
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         self._connection.cursor().executemany(rewritten(statement).text, many)

@@ -30,6 +30,13 @@ class Session(Protocol):
         """Run these statements in order, each with its values, and return the rows of each, in one round trip."""
         ...
 
+    def change(self, *queries: tuple[str, Sequence[Any]]) -> tuple[int, list[list[Row]]]:
+        """Run these statements in order, in one round trip; return how many rows the last one changed.
+
+        The last one returns no rows. The second value holds the rows of each of the others.
+        """
+        ...
+
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each tuple of values."""
         ...

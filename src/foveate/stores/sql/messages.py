@@ -28,6 +28,7 @@ from .rows import (
     UNREADABLE,
     ask_as_owner,
     branch_in,
+    change_as_owner,
     changes_query,
     check_changes,
     current,
@@ -205,26 +206,15 @@ class _Append(NamedTuple):
     place: str
 
     def at_expected_tip(self, session: Session) -> Changes | None:
-        """Append the prepared rows if the tip is still the head's; else return None."""
+        """Append the prepared rows if the branch is still as the head says; else return None."""
         head, prepared = self.head, self.prepared
-        expected = head.name, head.position, bytes.fromhex(head.tip), bytes.fromhex(head.seal)
+        chains = head.position, bytes.fromhex(head.tip), bytes.fromhex(head.seal), head.number
+        expected = head.name, *chains, bytes.fromhex(head.record), head.erased
         advance = sql.ADVANCE, (*prepared.end, *key(head), *expected)
-        (advanced,) = ask_as_owner(session, head, self.owner, self.place, advance)
-        if not advanced:
+        if not change_as_owner(session, head, self.owner, self.place, advance):
             return None
         prepared.insert(session)
-        number, record, erased = advanced[0]
-        last = prepared.rows[-1]
-        ends = last.position, last.id, last.seal, number, record.hex(), erased
-        now = Head(head.tenant, head.name, head.root, head.branch, *ends)
-        check_not_behind(head, now)
-        records: list[Row] = []
-        if (number, now.record) != (head.number, head.record):
-            rows, records = session.ask(*changes_query(head, 1, _ALL))
-            check_changes(head, now, rows, records)
-        if erased != head.erased:
-            return Changes(now)
-        return Changes(now, lambda: [*prepared.rows], partial(records_after, head, records) if records else list)
+        return Changes(prepared.head_after(head), lambda: [*prepared.rows])
 
     def behind_others(self, session: Session, *, checks_owner: bool) -> Changes:
         """Lock the branch, and append wherever its tip is. `checks_owner`: whether the lock was not checked yet."""

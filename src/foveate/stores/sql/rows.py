@@ -30,6 +30,7 @@ __all__ = [
     "ask_as_owner",
     "body_of",
     "branch_in",
+    "change_as_owner",
     "changes_query",
     "check_changes",
     "current",
@@ -75,11 +76,25 @@ def ask_as_owner(
     if not owner:
         return session.ask(*queries)
     beat, *rows = session.ask((sql.HEARTBEAT, (*key(head), owner)), *queries)
+    _require_lock(session, head, beat, place)
+    return rows
+
+
+def change_as_owner(session: Session, head: Head, owner: str, place: str, query: tuple[str, Sequence[Any]]) -> int:
+    """Run this query as `ask_as_owner` does; return how many rows it changed."""
+    if not owner:
+        return session.change(query)[0]
+    changed, (beat,) = session.change((sql.HEARTBEAT, (*key(head), owner)), query)
+    _require_lock(session, head, beat, place)
+    return changed
+
+
+def _require_lock(session: Session, head: Head, beat: Sequence[Row], place: str) -> None:
+    """Raise ConversationBusy if a heartbeat found no lock of its owner."""
     if not beat:
         check_not_behind(head, read_branch(session, head, place)[0])
         holder = session.rows(sql.LOCK_HOLDER, key(head))
         raise lock_lost(head, LockHolder(*holder[0]) if holder else None)
-    return rows
 
 
 def read_branch(session: Session, head: Head, place: str) -> tuple[Head, Lineage]:

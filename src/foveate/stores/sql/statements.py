@@ -32,7 +32,7 @@ TREE = "SELECT branch, name FROM branch WHERE tenant = ? AND root = ? ORDER BY b
 # The three changes of a branch. Each states what it expects to find, and changes nothing if it finds something else.
 ADVANCE = f"""
     UPDATE branch SET position = ?, tip = ?, seal = ?, time = ?
-    WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND seal = ? RETURNING number, record, erased"""
+    WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND seal = ? AND number = ? AND record = ? AND erased = ?"""
 COMMIT = f"""
     UPDATE branch SET number = ?, record = ?
     WHERE {_KEY} AND name = ? AND number = ? AND record = ? AND erased = ? RETURNING position, tip, seal"""

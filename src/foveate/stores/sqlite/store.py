@@ -69,7 +69,9 @@ class SqliteFile:
         self._known: tuple[tuple[str, int, int], ...] = ()
         """The file, its log and the index of the log, once they are known: path, device, inode."""
         self._folder: tuple[int, int, int] | None = None
-        """The folder when these were last found in it: device, inode, time of its last change; None if it is new."""
+        """The folder when these were last found in it: device, inode, time of its last change; None if it was changed a
+        moment before that.
+        """
         self._synchronous, self.wait, self._class = synchronous, wait, connection
 
     def require(self) -> None:
@@ -160,8 +162,9 @@ class SqliteFile:
         if not self.is_ours:
             raise StoreError(_FORKED.format(path=self.place))
         folder = _folder(self._parent)
-        if folder is not None and folder == self._folder:
+        if folder == self._folder and folder is not None:
             return
+        is_settled = folder is not None and time.time_ns() - folder[2] > _SETTLED
         for path, device, number in self._known:
             try:
                 status = os.stat(path)
@@ -169,7 +172,8 @@ class SqliteFile:
                 raise self._gone(path) from None
             if status.st_ino != number or status.st_dev != device:
                 raise self._gone(path)
-        self._folder = folder  # As it was before the files were checked, so that the next check sees a later change.
+        # As it was before the files were checked, so that the next check sees a later change.
+        self._folder = folder if is_settled else None
 
     def explain(self, error: Exception) -> StoreError:
         """Return a StoreError that says what happened to which file, and what to do."""
@@ -267,13 +271,12 @@ _SETTLED = 2 * 10**9
 
 
 def _folder(path: str) -> tuple[int, int, int] | None:
-    """Return device, inode and time of the last change of a folder; None if it changed a moment ago, or is gone."""
+    """Return device, inode and time of the last change of a folder; None if it is gone."""
     try:
         status = os.stat(path)
     except OSError:
         return None
-    is_settled = time.time_ns() - status.st_mtime_ns > _SETTLED
-    return (status.st_dev, status.st_ino, status.st_mtime_ns) if is_settled else None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
 def _size(path: Path) -> int:
@@ -451,6 +454,11 @@ class _Session:
 
     def ask(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
         return [self.rows(*query) for query in queries]
+
+    def change(self, *queries: tuple[str, Sequence[Any]]) -> tuple[int, list[list[Row]]]:
+        *before, last = queries
+        rows = [self.rows(*query) for query in before]
+        return self._connection.execute(*last).rowcount, rows
 
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         self._connection.executemany(statement, many)
