@@ -107,6 +107,13 @@ def test_append_and_commit_take_two_round_trips(postgres: Any, postgres_url: str
             head = store.extend(head, lambda tail: chain(talk(1), tail.head)).head
             store.changes(head)
         counted["extend"] = trips(lambda: store.extend(head, lambda tail: chain(talk(1), tail.head)))
+        store.acquire_lock(head, "worker")
+        head = store.changes(head).head
+        for _ in range(6):
+            head = store.extend(head, lambda tail: chain(talk(1), tail.head), owner="worker").head
+        counted["extend as owner"] = trips(
+            lambda: store.extend(head, lambda tail: chain(talk(1), tail.head), owner="worker")
+        )
         counted["tail"] = trips(lambda: store.changes(head))
         many = [store.open("acme", "one")]
         for _ in range(6):  # Another is first, each time.
@@ -123,6 +130,7 @@ def test_append_and_commit_take_two_round_trips(postgres: Any, postgres_url: str
         "open": 3,
         "read": 4,
         "extend": 2,
+        "extend as owner": 2,
         "tail": 2,
         "extend, not first": 3,
         "extend in a crowd": 2,

@@ -199,7 +199,7 @@ class State:
             self.loader.void_erased(self.projection)
         if is_far:
             self._save_quietly(self.projection)
-        self._seen = structs.replace(self.head, erased=0)
+        self._seen = _ends(self.head)
         self.measure()
 
     def _resume(self, snapshot: Snapshot, view: SavedView | None) -> Projection:
@@ -318,12 +318,12 @@ class State:
                 projection.append(row)
         self._note_replies(rows, projection)
         self._release(projection)
-        self.projection, self._seen = projection, structs.replace(self.head, erased=0)
+        self.projection, self._seen = projection, _ends(self.head)
 
     def _shows_head(self) -> bool:
         """Return whether the projection shows everything up to the head."""
         is_current = (self._branch, self._erased) == (self.head.branch, self.head.erased)
-        return is_current and self._seen == structs.replace(self.head, erased=0)
+        return is_current and self._seen == _ends(self.head)
 
     def follow_head(self) -> None:
         """Bring the projection to the head: after another writer, or after an earlier failure.
@@ -339,9 +339,9 @@ class State:
         elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
             self._check_seen()
             self._load()
-        elif self._seen != structs.replace(self.head, erased=0):
+        elif self._seen != _ends(self.head):
             self.projection = self._caught_up(self.projection.copy(), self._seen)
-            self._seen = structs.replace(self.head, erased=0)
+            self._seen = _ends(self.head)
 
     def followed(self) -> Projection:
         """Return the projection at the head."""
@@ -559,3 +559,8 @@ class State:
     def _save(self, store: Database, snapshot: Snapshot, shown: Projection | None) -> None:
         view = self._encoded_view(shown) if shown is not None and len(shown) <= _SAVED_MAX else ()
         store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode(), view)
+
+
+def _ends(head: Head) -> Head:
+    """Return the ends of the chains: the head without the number of its erasure."""
+    return structs.replace(head, erased=0) if head.erased else head
