@@ -134,72 +134,176 @@ _WORDS: dict[int, frozenset[str]] = {
     """),
 }
 _PHRASES: dict[int, str] = {
-    Sign.BINDING: one_of(r"""
-        no (?:more|less|later|fewer|earlier|other|new) \w|at (?:most|least)|do not\b|may not\b|must not\b
-        off[- ]limits|make sure|from now on|keep in mind|before (?:you|we|any)|ask (?:me|us|first|before)|stay away
-        leave \w.{0,40} alone|up to \d|not to exceed|hands off|need to\b|needs to\b|have to\b|has to\b|under no
-        by (?:mon|tues|wednes|thurs|fri|satur|sun)day|hay que|tiene que|no se (?:puede|debe)|no (?:puede|debe)
-        não (?:pode|se pode)|ne (?:peut|peux)|non (?:si può|può)|kommt nicht in frage|il faut|non deve|ne doit
-        не более|не менее|не должн|auf keinen fall|nicht (?:mehr als|ohne|über)|pas plus|no más de
-        não mais (?:de|que)|ne \w+ (?:jamais|pas)
-    """),
-    Sign.CHANGE: one_of(r"""
-        thinking again|second thoughts?|(?:i'd|i would|we'd) rather
-        better (?:to )?\w+|from (?:here|today|now) on|back to
-        decided against|said no to|no more \w|leave out|no(?:body)
-        from (?:this|next) \w+ on|something (?:else|different)|mixed (?:it|that|them|this|these|those)? ?up|i meant
-        was wrong|changed my mind|on reflection|turns? out|make (?:it|that) \S|no,? make|rather than|misread|my bad
-        oops|nope|wait,|we went with|as of (?:now|today|this|next)|effective (?:now|immediately)
-        backed out|has no time|(?:was|made) a mistake|cambio de plan|mudança de plan|changement de plan
-        (?:works|work) again
-        has been (?:repaired|fixed|lifted)|lasciamo
-        à partir de maintenant|a partir de (?:ahora|agora)|d'ora in poi|ab jetzt
-        ab heute|ab sofort|von jetzt an|doch lieber|lieber|отныне|с этого момента|теперь
-        no longer|any ?more\b|any longer|after all\b|final answer|no, (?!matter)\S
-        nein, \S|non, \S|doch nicht\b|korrigiere|never ?mind
-        scratch that|change of (?:plan|mind)|nein,|en fait|(?:plutôt|mieux|mejor|melhor|meglio|anzi|besser) \S
-        me equivoqué|en realidad|na verdade|aliás|mi sbagliavo|in realtà|je me suis tromp|verschoben|verlegt
-        (?:new|neues|nuevo|novo|nuovo|nouvel) (?:goal|plan|task|objective|ziel|objetivo|obiettivo|objectif)\b
-        not \S+(?: \S+){0,3},? but\b|go(?:ing)? back to|take (?:that|it) back|my mistake
-        (?:is|are|was|were) replaced|replaced by|in place of|on second thought|hold off|call(?:ed)? off
-        from \S+(?: \S+)? to \S|not \S+ after all|no need to|need not|doesn't apply|does not apply|nicht mehr
-        kein\w* mehr|an stelle|anstelle|ne \S+ plus\b|n'\S+ plus\b|au lieu|à la place|ya no\b|en vez|en lugar
-        no \S+ sino|já não|não \S+ mais|em vez|em lugar|ao invés|non \S+ più|al posto|больше не|а не\b
-        (?<=, )(?:not|nicht|no|não|non|pas) \S
-    """),
-    Sign.OPEN: one_of(r"""
-        not yet|to be (?:decided|determined|confirmed|clarified)|need to (?:find out|decide|clarify|check)
-        don't know|do not know|noch nicht|en attente|en suspenso|por decidir|em aberto|in sospeso|ещё не|пока не
-        still (?:have|has|need|open|don't|unclear)
-    """),
-    Sign.DECISION: one_of(r"""
-        go(?:ing)? with|we(?:'ll| will) (?:use|go|keep|take|do)|let's (?:use|go|keep|take)|ruled out|in favou?r of
-        so that|due to|wir nehmen|nous prenons|vamos con|usaremos|vamos usar|useremo|берём|используем
-    """),
-    Sign.GOAL: one_of(r"""
-        (?:want|need) (?:you )?to\b|would like (?:you )?to|change of plan|new (?:plan|goal|task)|help me
-        switch entirely|instead of (?:that|this),? 
-    """),
-    Sign.FAILURE: one_of(r"""
-        does(?:n't| not) work|did(?:n't| not) work|timed out|exit code [1-9]|not found|nicht gefunden|no funciona
-        не работает|funktioniert nicht|ne (?:marche|fonctionne) pas|não funciona|non funziona
-    """),
+    Sign.BINDING: r"""
+        no: no (?:more|less|later|fewer|earlier|other|new) \w
+        most least: at (?:most|least)
+        not: (?:do|may|must) not\b
+        limits off-limits: off[- ]limits
+        sure: make sure
+        from: from now on
+        mind: keep in mind
+        before: before (?:you|we|any)
+        ask: ask (?:me|us|first|before)
+        away: stay away
+        alone: leave \w.{0,40} alone
+        up: up to \d
+        exceed: not to exceed
+        hands: hands off
+        need needs: needs? to\b
+        have has: ha(?:ve|s) to\b
+        under: under no
+        by: by (?:mon|tues|wednes|thurs|fri|satur|sun)day
+        keinen: auf keinen fall
+        nicht: nicht (?:mehr als|ohne|über)|kommt nicht in frage
+        peut peux doit: ne (?:peut|peux|doit)
+        faut: il faut
+        jamais pas: ne \w+ (?:jamais|pas)|pas plus
+        hay: hay que
+        tiene: tiene que
+        puede debe: no (?:se )?(?:puede|debe)
+        más: no más de
+        pode podem podemos: não (?:se )?pode
+        mais: não mais (?:de|que)
+        può deve: non (?:(?:si )?può|deve)
+        не: не (?:более|менее|должн)
+    """,
+    Sign.CHANGE: r"""
+        thinking: thinking again
+        second: second thoughts?
+        rather: (?:i'd|i would|we'd) rather|rather than
+        better: better (?:to )?\w+
+        from: from (?:here|today|now) on|from (?:this|next) \w+ on|from \S+(?: \S+)? to \S
+        back: back to|take (?:that|it) back
+        decided: decided against
+        said: said no to
+        no: no more \w|no,? make|no, (?!matter)\S
+        leave: leave out
+        nobody: nobody
+        something: something (?:else|different)
+        mixed: mixed (?:it|that|them|this|these|those)? ?up
+        wrong: was wrong
+        mind: changed my mind|change of mind
+        reflection: on reflection
+        turn turns: turns? out
+        make: make (?:it|that) \S
+        misread: misread
+        bad: my bad
+        oops: oops
+        nope: nope
+        wait: wait,
+        went: we went with
+        as: as of (?:now|today|this|next)
+        effective: effective (?:now|immediately)
+        backed: backed out
+        time: has no time
+        mistake: (?:was|made) a mistake|my mistake
+        plan: (?:cambio de|mudança de|changement de|change of) plan
+        again: works? again
+        been: has been (?:repaired|fixed|lifted)
+        longer: no longer|any longer
+        any anymore: any ?more\b
+        after: after all\b
+        final: final answer
+        mind nevermind: never ?mind
+        but: not \S+(?: \S+){0,3},? but\b
+        place: in place of|à la place
+        off: hold off|call(?:ed)? off
+        need: no need to|need not
+        apply: does(?:n't| not) apply
+        new: new (?:goal|plan|task|objective)\b
+        not nicht no não non pas: (?<=, )(?:not|nicht|no|não|non|pas) \S
+        ab: ab (?:jetzt|heute|sofort)
+        jetzt: von jetzt an
+        nein: nein, \S
+        doch: doch nicht\b
+        korrigiere: korrigiere
+        neues: neues (?:goal|plan|task|ziel)\b
+        verschoben: verschoben
+        verlegt: verlegt
+        mehr: (?:nicht|kein\w*) mehr
+        anstelle stelle: an ?stelle
+        plutôt mieux mejor melhor meglio anzi besser: (?:plutôt|mieux|mejor|melhor|meglio|anzi|besser) \S
+        partir: (?:à|a) partir de (?:maintenant|ahora|agora)
+        non: non, \S
+        fait: en fait
+        suis: je me suis tromp
+        plus: (?:ne |n')\S+ plus\b
+        lieu: au lieu
+        nouvel: nouvel (?:plan|objectif)\b
+        equivoqué: me equivoqué
+        realidad: en realidad
+        ya: ya no\b
+        vez: e[nm] vez
+        lugar: e[nm] lugar
+        sino: no \S+ sino
+        nuevo novo nuovo: (?:nuevo|novo|nuovo) (?:plan|objetivo|obiettivo)\b
+        verdade: na verdade
+        aliás: aliás
+        já: já não
+        mais: não \S+ mais
+        invés: ao invés
+        lasciamo: lasciamo
+        poi: d'ora in poi
+        sbagliavo: mi sbagliavo
+        realtà: in realtà
+        più: non \S+ più
+        posto: al posto
+        отныне: отныне
+        момента: с этого момента
+        теперь: теперь
+        больше: больше не
+        а: а не\b
+    """,
+    Sign.OPEN: r"""
+        yet: not yet
+        be: to be (?:decided|determined|confirmed|clarified)
+        need: need to (?:find out|decide|clarify|check)
+        know: do(?:n't| not) know
+        still: still (?:have|has|need|open|don't|unclear)
+        noch: noch nicht
+        suspenso: en suspenso
+        decidir: por decidir
+        ещё пока: (?:ещё|пока) не
+    """,
+    Sign.DECISION: r"""
+        go going: go(?:ing)? with
+        we'll will: we(?:'ll| will) (?:use|go|keep|take|do)
+        let's: let's (?:use|go|keep|take)
+        ruled: ruled out
+        favor favour: in favou?r of
+        so: so that
+        due: due to
+        nehmen: wir nehmen
+        prenons: nous prenons
+        vamos: vamos (?:con|usar)
+        usaremos: usaremos
+        useremo: useremo
+        берём: берём
+        используем: используем
+    """,
+    Sign.GOAL: r"""
+        want need: (?:want|need) (?:you )?to\b
+        like: would like (?:you )?to
+        change: change of plan
+        new: new (?:plan|goal|task)
+        help: help me
+        switch: switch entirely
+        instead: instead of (?:that|this),? 
+    """,
+    Sign.FAILURE: r"""
+        work: (?:does|did)(?:n't| not) work
+        timed: timed out
+        exit: exit code [1-9]
+        found: not found
+        gefunden: nicht gefunden
+        funktioniert: funktioniert nicht
+        marche fonctionne: ne (?:marche|fonctionne) pas
+        funciona: (?:no|não) funciona
+        funziona: non funziona
+        работает: не работает
+    """,
 }
-_TRIGGERS = words("""
-    made cambio mudança changement
-    nein korrigiere neues nuevo novo nuovo nouvel keiner keinem anstelle off-limits kommt
-    this something mixed wrong mind on reflection turn turns make rather misread bad sorry oops nope wait effective
-    fait plutôt mieux mejor melhor meglio anzi besser equivoqué realidad verdade aliás sbagliavo realtà me verschoben
-    verlegt longer meant
-    thinking second i'd i rather better back decided said more backed works work lasciamo partir d'ora ora
-    jetzt heute sofort von doch lieber отныне с теперь we'd
-    after al an any anymore ao are ask at au auf before by call called change did didn't do does doesn't don't
-    due em en exit final from funktioniert go going hands has have hay help hold il in instead is já keep kein
-    keine keinen leave let's make may must my n ne need needs never new nicht no noch non not nous não off on
-    pas por replaced ruled scratch so stay still switch take tiene timed under up usaremos useremo vamos want
-    was we we'll were wir would ya à а берём больше ещё используем не пока
-""") | {"nobody"}
-"""Words without which no phrase occurs."""
+"""Phrases, each behind the words of which one occurs wherever it does."""
 _WIDE_SIGNS: dict[int, str] = {
     Sign.BINDING: one_of(r"""
         必须|不要|禁止|只能|绝不|绝对|不得|不能|一定|务必|切勿|始终|永远|最多|至少|预算|上限|限制|直到|除非|不许
@@ -247,18 +351,19 @@ _SMALL = words("""
     привет хорошо да
 """)
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_PHRASE = {sign: re.compile(rf"(?<!\w)(?:{pattern})") for sign, pattern in _PHRASES.items()}
-_SHIFT = 16
-_SIGNS = (1 << _SHIFT) - 1
+_PHRASES_WITH: dict[str, list[tuple[int, re.Pattern[str]]]] = {}
+"""The phrases with each word, and their signs."""
+for _sign, _lines in _PHRASES.items():
+    for _line in _lines.strip().splitlines():
+        _triggers, _, _pattern = _line.lstrip().partition(": ")
+        _phrase = _sign, re.compile(rf"(?<!\w)(?:{_pattern})")
+        for _word in _triggers.split():
+            _PHRASES_WITH.setdefault(_word, []).append(_phrase)
 _KNOWN: dict[str, int] = {}
-"""The signs of each word, and shifted the signs whose phrases it may be a part of."""
+"""The signs of each word."""
 for _sign, _list in _WORDS.items():
     for _word in _list:
         _KNOWN[_word] = _KNOWN.get(_word, 0) | _sign
-for _sign, _pattern in _PHRASES.items():
-    for _word in _TRIGGERS:
-        if _word[:3] in _pattern or _word == "nobody":
-            _KNOWN[_word] = _KNOWN.get(_word, 0) | _sign << _SHIFT
 _SPACES = bytes(32 if chr(code) in '\n\t0123456789!"#$%&()*+,./:;<=>?@[\\]^_`{|}~' else code for code in range(256))
 _WIDE_SIGN = {sign: re.compile(pattern) for sign, pattern in _WIDE_SIGNS.items()}
 _VALUE = re.compile(
@@ -292,11 +397,10 @@ def signs_of(statement: str) -> int:
         plain = _REMINDS.sub(" ", plain)
     is_plain = is_ascii and "'" not in plain and "--" not in plain
     found = plain.encode().translate(_SPACES).decode().split() if is_plain else _WORD.findall(plain)
-    known = reduce(or_, map(_KNOWN.get, found, repeat(0)), 0)
-    signs = known & _SIGNS
-    if possible := known >> _SHIFT:
-        for sign, pattern in _PHRASE.items():
-            if possible & sign and not signs & sign and pattern.search(plain):
+    signs = reduce(or_, map(_KNOWN.get, found, repeat(0)), 0)
+    for word in _PHRASES_WITH.keys() & found:
+        for sign, pattern in _PHRASES_WITH[word]:
+            if not signs & sign and pattern.search(plain):
                 signs |= sign
     if signs & Sign.NEGATION and _DENIES.match(plain):
         signs |= Sign.CHANGE
