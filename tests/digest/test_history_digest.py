@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -10,12 +13,31 @@ from hypothesis import strategies as st
 
 from foveate import assistant, system, tool_result, user
 from foveate.core.messages import Message, ToolCall
-from foveate.digest.history import digest_messages, holding_statements
+from foveate.digest.history import digest_messages, holding_statements, reading
 from foveate.digest.history.claims import Claim, inherit, sets_item
 from foveate.digest.history.signs import Sign
 from foveate.digest.history.statements import cut_at_clause, split_statements
 from foveate.digest.history.terms import terms_of
+from foveate.digest.history.weights import is_worth, weigh
 
+PIECES = [
+    *(
+        "never",
+        "must",
+        "decided",
+        "instead",
+        "not",
+        "no",
+        "longer",
+        "from",
+        "now",
+        "on",
+        "failed",
+        "goal:",
+        "the goal is",
+    ),
+    *("port", "8080", "main.py", "Ada", "probably", "open", "because", "nicht", "décidé", "必须", "that.", "But", "is"),
+]
 CHATTER = [
     one
     for n in range(40)
@@ -261,3 +283,57 @@ def test_a_word_alone_takes_no_room():
     assert "- Done." not in text
     assert "- Fixed." not in text
     assert "src/login.py" in text
+
+
+WORDS = ["cache", "index", "parser", "queue", "router", "schema", "socket", "thread", "worker", "folder", "ledger"]
+
+
+def long_history(count: int) -> list[Message]:
+    """Return plain sentences without any sign, all of them different."""
+    said = [
+        f"The {WORDS[n % 11]} of {WORDS[n // 11 % 11]} {n} looks like the {WORDS[n // 121 % 11]} that I saw there."
+        for n in range(count)
+    ]
+    return [(user if n % 200 else assistant)(" ".join(said[n : n + 10])) for n in range(0, count, 10)]
+
+
+def test_a_rule_survives_ten_thousand_sentences_wherever_it_stands():
+    """F21. Light sentences of a long history are left out before they are read."""
+    history = long_history(10_000)
+    for place in (1, 500, 999):
+        rule = f"Never restart the billing service {place} before the export has ended."
+        text = digest_messages([*history[:place], user(f"Hello.\n\n{rule}"), *history[place:]], 1_500)
+        assert f"- {rule}" in text
+
+
+def test_a_long_history_is_weighed_sentence_by_sentence_only_at_first(monkeypatch):
+    """Above the characters that count, a sentence is weighed only if it may be worth more than those that are held."""
+    weighed: list[str] = []
+    weigh = reading.weigh
+    monkeypatch.setattr(reading, "weigh", lambda text, *rest: weighed.append(text) or weigh(text, *rest))
+    rules = [
+        user(f"Never restart service {n} of {n + 7} before the export of {n + 3} has ended.") for n in range(4_000)
+    ]
+    digest_messages([*rules, *long_history(10_000)], 1_500)
+    assert 1_000 <= len(weighed) < 3_000
+
+
+@given(text=st.lists(st.sampled_from(PIECES), min_size=1, max_size=9).map(" ".join))
+def test_no_statement_is_worth_more_than_its_words_allow(text: str):
+    for speaker in ("user", "system", "assistant"):
+        weight = weigh(text, speaker, 1, 1.0).weight
+        assert is_worth(text, speaker, weight - 0.001)
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_a_digest_is_the_same_for_every_seed_of_hashes(seed: str):
+    """The terms of a sentence that begins with a pronoun were ordered by their hashes."""
+    code = (
+        "from foveate import user;from foveate.digest.history.claims import inherit;"
+        "from foveate.digest.history.terms import terms_of;"
+        "print(list(inherit(terms_of('The cache of the parser and the queue holds sockets'), terms_of('It is short'))"
+        ".places))"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    shown = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert shown.stdout == "['cach', 'pars', 'queu', 'hold', 'socket', 'short']\n"

@@ -55,6 +55,8 @@ class SummaryRequest(Struct, frozen=True):
     """Statements of the user whose values hold, such as ports, dates and names. The answer must keep their numbers and
     identifiers; those that it leaves out are added at its end, if there is room.
     """
+    keeps_statements: bool = False
+    """Whether the conversation sets `binding` and `values` when it calls a summarizer that has a model."""
     focus: str = ""
     """The topic that the summary should emphasize, if the caller of `compact` gave one; otherwise ""."""
     covered: tuple[Message, ...] = ()

@@ -21,7 +21,6 @@ from ..core.sizes import estimate, tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .binding import Kept, statements_to_keep
 from .frames import CHECKPOINT, PLAIN_CHECKPOINT, frame_summary, unframe_summary
 from .names import names_needed_later
 from .span_selection import MessageNumbers, OldestSpan, select_oldest
@@ -192,7 +191,6 @@ class _Checkpoint(Struct, frozen=True):
             return
         facts = _facts(span, numbers, messages)
         is_bare = self.template != BACKGROUND  # Other templates show only the summarizer's words.
-        kept = Kept() if is_bare else statements_to_keep(read.covered or messages, previous, target)
         request = SummaryRequest(
             _NAME,
             messages,
@@ -202,8 +200,7 @@ class _Checkpoint(Struct, frozen=True):
             facts,
             task,
             required=() if is_bare else names_needed_later(span.covered, view.entries, target),
-            binding=kept.rules,
-            values=kept.values,
+            keeps_statements=not is_bare,
             covered=read.covered,
         )
         count = facts["original_message_count"]

@@ -23,7 +23,7 @@ from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting, CompactionFailed
-from .binding import Kept, statements_to_keep
+from .binding import with_statements
 from .frames import COMPACTION, frame_summary, unframe_summary
 from .names import names_needed_later
 from .placeholders import handle_of, is_whole, replacement
@@ -306,7 +306,6 @@ class _Compact(Struct, frozen=True):
         facts = {"handle": span.handle, "request": last_request(view)[:_REQUEST_MAX] if awaits_reply(view) else ""}
         is_bare = self.framing == "{summary}"  # A bare text shows only the summarizer's words, without added names.
         required = () if is_bare else names_needed_later(span.covered, view.entries, target)
-        kept = Kept() if is_bare else statements_to_keep(read.covered or read.messages, previous, target)
         request = SummaryRequest(
             _NAME,
             read.messages,
@@ -316,8 +315,7 @@ class _Compact(Struct, frozen=True):
             facts,
             task,
             required=required,
-            binding=kept.rules,
-            values=kept.values,
+            keeps_statements=not is_bare,
             focus=self.focus,
             covered=read.covered,
             by_code=not read.messages
@@ -395,7 +393,7 @@ class _Compact(Struct, frozen=True):
             return f"{_NO_PROGRESS}: the view would be {freed / view.tokens:.0%} smaller, not {self.min_progress:.0%}"
         if len(summary) > _LENGTH_FACTOR * request.target:  # Each summary carries the last one on, and would grow.
             return f"the summary has {len(summary):,} characters, and {request.target:,} were asked for"
-        return self.refuses(request, summary) if self.refuses else ""
+        return self.refuses(with_statements(request), summary) if self.refuses else ""
 
 
 def _single_message(span: OldestSpan) -> Entry | None:

@@ -139,7 +139,8 @@ def is_nominal(text: str) -> bool:
 
 def inherit(before: Terms, terms: Terms) -> Terms:
     """Add the topic of the sentence before to a sentence that begins with a pronoun."""
-    places = dict.fromkeys(before.topic, 0) | dict(terms.places)
+    topic = [one for one in before.places if one not in before.values]
+    places = dict.fromkeys(topic, 0) | dict(terms.places)
     return replace(terms, places=places, all=frozenset(places))
 
 

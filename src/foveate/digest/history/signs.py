@@ -10,7 +10,7 @@ from functools import reduce
 from itertools import repeat
 from operator import or_
 
-__all__ = ["Sign", "one_of", "signs_of", "words"]
+__all__ = ["Sign", "one_of", "possible_signs", "signs_of", "words"]
 
 
 class Sign:
@@ -356,7 +356,7 @@ _PHRASES_WITH: dict[str, list[tuple[int, re.Pattern[str]]]] = {}
 for _sign, _lines in _PHRASES.items():
     for _line in _lines.strip().splitlines():
         _triggers, _, _pattern = _line.lstrip().partition(": ")
-        _phrase = _sign, re.compile(rf"(?<!\w)(?:{_pattern})")
+        _phrase = _sign, re.compile(_pattern)
         for _word in _triggers.split():
             _PHRASES_WITH.setdefault(_word, []).append(_phrase)
 _KNOWN: dict[str, int] = {}
@@ -364,6 +364,13 @@ _KNOWN: dict[str, int] = {}
 for _sign, _list in _WORDS.items():
     for _word in _list:
         _KNOWN[_word] = _KNOWN.get(_word, 0) | _sign
+_POSSIBLE = {
+    word: reduce(or_, (sign for sign, _ in _PHRASES_WITH.get(word, ())), _KNOWN.get(word, 0))
+    for word in _KNOWN.keys() | _PHRASES_WITH.keys()
+}
+"""The signs of each word and of the phrases with it."""
+_TYPESET = "—–…“”→"
+"""Characters that often stand between English words."""
 _SPACES = bytes(32 if chr(code) in '\n\t0123456789!"#$%&()*+,./:;<=>?@[\\]^_`{|}~' else code for code in range(256))
 _WIDE_SIGN = {sign: re.compile(pattern) for sign, pattern in _WIDE_SIGNS.items()}
 _VALUE = re.compile(
@@ -390,21 +397,19 @@ _SMALL_TALK = 120
 def signs_of(statement: str) -> int:
     """Return the signs of a statement."""
     plain = statement[:_LONGEST].casefold()
-    is_ascii = plain.isascii()
-    if not is_ascii:
+    if not plain.isascii():
         plain = plain.replace("’", "'")
     if "for" in plain or "verg" in plain or "olvid" in plain or "oubli" in plain:
         plain = _REMINDS.sub(" ", plain)
-    is_plain = is_ascii and "'" not in plain and "--" not in plain
-    found = plain.encode().translate(_SPACES).decode().split() if is_plain else _WORD.findall(plain)
+    found = _words_of(plain)
     signs = reduce(or_, map(_KNOWN.get, found, repeat(0)), 0)
     for word in _PHRASES_WITH.keys() & found:
         for sign, pattern in _PHRASES_WITH[word]:
-            if not signs & sign and pattern.search(plain):
+            if not signs & sign and (match := pattern.search(plain)) and _has_phrase(plain, match):
                 signs |= sign
     if signs & Sign.NEGATION and _DENIES.match(plain):
         signs |= Sign.CHANGE
-    if not is_ascii and _WIDE.search(plain):
+    if not plain.isascii() and _WIDE.search(plain):
         for sign, pattern in _WIDE_SIGN.items():
             if pattern.search(plain):
                 signs |= sign
@@ -419,3 +424,38 @@ def signs_of(statement: str) -> int:
     if plain.rstrip("\"'”) ").endswith(("?", "？")):
         signs |= Sign.QUESTION
     return signs
+
+
+def _has_phrase(plain: str, match: re.Match[str] | None) -> bool:
+    """Return whether a phrase begins with a whole word, at this match or later. To search for that is slower."""
+    while match is not None:
+        begin = match.start()
+        if begin == 0 or not (plain[begin - 1].isalnum() or plain[begin - 1] == "_"):
+            return True
+        match = match.re.search(plain, begin + 1)
+    return False
+
+
+def possible_signs(sentence: str) -> int:
+    """Return the signs that the words of a sentence allow: those of `signs_of` and more, at a fifth of the cost.
+
+    Signs that no word shows (a question, a value, numbers and names, small talk) are left out.
+    """
+    plain = sentence.casefold()
+    if not plain.isascii():
+        if _WIDE.search(plain):
+            return ~Sign.NONE
+        plain = plain.replace("’", "'")
+    signs = reduce(or_, map(_POSSIBLE.get, _words_of(plain), repeat(0)), 0)
+    return signs | Sign.CHANGE if signs & Sign.NEGATION and _DENIES.match(plain) else signs
+
+
+def _words_of(plain: str) -> list[str]:
+    """Return the words of a text in small letters."""
+    if not plain.isascii():
+        for mark in _TYPESET:
+            plain = plain.replace(mark, " ")
+        if not plain.isascii():
+            return _WORD.findall(plain)
+    found = plain.replace("--", " ").encode().translate(_SPACES).decode().split()
+    return [word.strip("'-") for word in found] if "'" in plain else found

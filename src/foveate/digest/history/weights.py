@@ -8,13 +8,16 @@ is worth more than one of the model.
 from __future__ import annotations
 
 import re
+from functools import cache
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
 
-from .signs import Sign, signs_of
+from ...core.caches import cached
+from .signs import Sign, possible_signs, signs_of
 
-__all__ = ["LATER", "Kind", "Speaker", "Statement", "weigh"]
+__all__ = ["LATER", "Kind", "Speaker", "Statement", "is_worth", "most_worth", "weigh"]
 
 LATER = " (later: "
 """Stands between statements and a later one that may replace them."""
@@ -73,7 +76,7 @@ _OF_ASSISTANT: dict[Kind, float] = {
     "said": 1.0,
 }
 """The part that a statement of the model is worth."""
-_SPECIFIC = re.compile(r"\d[\w.:,/%-]*|[A-Z]\w+|[\w]+[_./@-]\w+|[\"“«「`][^\"”»」`]{1,60}[\"”»」`]")
+_SPECIFIC = re.compile(r"\d[\w.:,/%-]*|[A-Z]\w+|(?:(?<!\w)|(?<=\A.))\w+[_./@-]\w+|[\"“«「`][^\"”»」`]{1,60}[\"”»」`]")
 _SHAPED = re.compile(r"\d|\w[_/@]\w|[a-z][A-Z]")
 """A number or an identifier."""
 _IS_GOAL = re.compile(
@@ -94,6 +97,11 @@ _TASTE = re.compile(
 """A sentence about the user's own taste is no rule."""
 _SPECIFICS = 4
 """Numbers, names and quotations of a statement that count."""
+_UNSPECIFIC, _SPECIFIC_EACH = 0.7, 0.15
+"""Part that a statement without any of them is worth, and what each adds."""
+_MOST_SPECIFIC = _UNSPECIFIC + _SPECIFIC_EACH * _SPECIFICS
+_CHANGE, _DOUBT, _BINDING_OF_ASSISTANT = 1.2, 1.3, 1.5
+"""Factors of a change, of a denial, doubt or failure, and of a statement in which a model binds itself."""
 _SMALL_TALK = 0.05
 _LONGEST = 600
 """Characters above which a statement is more likely data than a sentence."""
@@ -104,19 +112,17 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
 
     `age`: from 0 for the oldest to 1 for the newest message. `kind`: its kind, if it is known.
     """
-    signs = signs_of(text)
+    signs, share = _signs_and_share(text)
     kind = kind or _kind(text, signs, speaker)
-    worth = _WORTH[kind]
-    specifics = len(_SPECIFIC.findall(text, 1, _LONGEST)) if signs & Sign.SPECIFIC else 0
-    worth *= 0.7 + 0.15 * min(_SPECIFICS, specifics)
+    worth = _WORTH[kind] * share
     if speaker == "assistant":
         worth *= _OF_ASSISTANT[kind]
     if signs & Sign.BINDING and speaker == "assistant":
-        worth *= 1.5
+        worth *= _BINDING_OF_ASSISTANT
     if signs & Sign.CHANGE and kind not in ("said", "asked"):
-        worth *= 1.2
+        worth *= _CHANGE
     if signs & (Sign.FAILURE | Sign.NEGATION | Sign.HEDGE) and kind in ("said", "asked", "value"):
-        worth *= 1.3
+        worth *= _DOUBT
     if kind == "said" or (kind == "asked" and signs & Sign.QUESTION):
         worth *= 0.5 + age
     if signs & Sign.QUESTION and kind == "asked":
@@ -126,6 +132,51 @@ def weigh(text: str, speaker: Speaker, position: int, age: float, kind: Kind | N
     if len(text) > _LONGEST:
         worth *= _LONGEST / len(text)
     return Statement(text, kind, speaker, position, worth, signs)
+
+
+def is_worth(text: str, speaker: Speaker, least: float) -> bool:
+    """Return whether a statement may be worth more than this at any age. Takes a fraction of the time of `weigh`."""
+    if most_worth(Sign.NONE, speaker) * _UNSPECIFIC > least * _MOST_SPECIFIC:
+        return True
+    most = most_worth(possible_signs(text), speaker)
+    return most > least and most * _share_of_specifics(text) > least * _MOST_SPECIFIC
+
+
+@cached(4_096)
+def _signs_and_share(text: str) -> tuple[int, float]:
+    """Return the signs of a statement, and the part of its worth that it has with its numbers and names.
+
+    A digest reads statements of the digest before, and many statements occur again and again.
+    """
+    signs = signs_of(text)
+    return signs, _share_of_specifics(text) if signs & Sign.SPECIFIC else _UNSPECIFIC
+
+
+def _share_of_specifics(text: str) -> float:
+    """Return the part of its worth that a statement has with its numbers, names and quotations."""
+    return _UNSPECIFIC + _SPECIFIC_EACH * sum(1 for _ in islice(_SPECIFIC.finditer(text, 1, _LONGEST), _SPECIFICS))
+
+
+@cache
+def most_worth(signs: int, speaker: Speaker) -> float:
+    """Return the largest worth of a statement that has some of these signs, at any age.
+
+    `signs`: those of `possible_signs`. Any statement may give a value and be specific.
+    """
+    is_change = bool(signs & Sign.CHANGE)
+    doubt = _DOUBT if signs & (Sign.FAILURE | Sign.NEGATION | Sign.HEDGE) else 1.0
+    worths: dict[Kind, float] = {"value": max(doubt, _CHANGE if is_change else 1.0)}
+    if is_change or signs & Sign.DECISION:
+        worths["decision"] = _CHANGE if is_change else 1.0
+    if speaker == "system" or (signs & Sign.BINDING and speaker != "assistant"):
+        worths["rule"] = _CHANGE if is_change else 1.0
+    if signs & Sign.GOAL and speaker != "assistant":
+        worths["goal"] = _CHANGE if is_change else 1.0
+    of_model = _BINDING_OF_ASSISTANT if signs & Sign.BINDING else 1.0
+    return _MOST_SPECIFIC * max(
+        worth * _WORTH[kind] * (_OF_ASSISTANT[kind] * of_model if speaker == "assistant" else 1.0)
+        for kind, worth in worths.items()
+    )
 
 
 def _kind(text: str, signs: int, speaker: Speaker) -> Kind:

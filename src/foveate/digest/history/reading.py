@@ -1,0 +1,380 @@
+"""Reading: the statements of messages and of earlier summaries, without those that later statements replace."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from ...core.messages import Message
+from .sections import BETWEEN, BULLET, COPIED, DONE, KIND_OF, LAST, NAMES, OF_MODEL, REFERRED, read_sections
+from .selection import Line
+from .signs import Sign, possible_signs, signs_of
+from .speakers import is_from_user, is_summary
+from .statements import ANSWERED, cut_at_clause, split_sentences, split_statements
+from .steps import Steps
+from .supersession import find_superseded
+from .terms import shape_of_value, terms_of
+from .weights import LATER, Kind, Speaker, Statement, is_worth, most_worth, weigh
+
+__all__ = ["Reader"]
+
+_SHOWN = 6
+"""Statements count up to this many times the room, the heaviest first."""
+_COMPARED, _COMPARED_LEAST = 2, 64_000
+"""Of these, so many times the room, or so many characters if that is more, are compared with each other."""
+_HELD, _HELD_LEAST = 8, 8_000
+"""Statements of a long history are held up to so many times the room, or so many characters if that is smaller."""
+_FORMULA = 4
+"""Words of a beginning. Statements without other worth that share it are formulas."""
+_USUAL = 2.0
+"""How often statements may begin alike without a loss of weight; those with worth twice as often."""
+_GOAL = 300
+"""Characters of the first request that are the goal. The rest of it is what the user asked."""
+_MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
+"""A text in markup comes from a program in the user's name: it is not the goal."""
+_JOINED = 500
+"""Characters of a line with older statements and a later one."""
+_ANSWER = 40
+"""Characters of an answer that is shown with its question."""
+_ANSWER_WORDS = 3
+_QUESTION = 160
+_ASKS_FOR_VALUE = re.compile(
+    r"\b(?:which|what|who|whom|whose|when|where|how (?:many|much|long|often|big|far)|or|welche\w*|was|wer|wann|wo|wohin"
+    r"|wie ?viele?|wie (?:lange|oft)|oder|quel\w*|combien|qui|quand|où|cuál\w*|qué|quién|cuándo|dónde|cuánt\w*|qual"
+    r"|quais|quem|quando|onde|quant\w*|quale|quali|chi|dove|как\w*|кто|когда|где|сколько)\b"
+    r"|哪|什么|多少|几|谁|どの|どれ|何|いつ|誰|いくつ",
+    re.IGNORECASE,
+)
+"""Words of a question that a value answers."""
+_SETTLED = 6.0
+"""Least worth of a correction that takes the place of a statement or of a reported value."""
+_PROMPT = 1_000
+"""Characters of a first system message above which it is the prompt of the agent, and no instruction in between."""
+
+
+class Reader:
+    """Reads an earlier summary and messages, oldest first, into statements and lines."""
+
+    def __init__(self, messages: Sequence[Message], room: int, previous: str, steps: Steps | None) -> None:
+        """`steps`: takes the calls and results; None if only statements count."""
+        self._room, self._steps = room, steps
+        self._held = _HELD * max(room, _HELD_LEAST)
+        self._least = 0.0
+        """Worth up to which a statement of a long history cannot count any more: of equal ones the oldest count."""
+        self._has_goal = False
+        self._position = self._turn = self._length = 0
+        self._question = ""
+        self._listed: dict[str, Statement] = {}
+        self._links: list[tuple[Statement, Statement]] = []
+        """Pairs of an older and a later statement that may replace it."""
+        self.statements: list[Statement] = []
+        """The statements, oldest first, without those that later ones replace."""
+        self.long: list[Statement] = []
+        """Statements that exceed the room."""
+        self.gone: set[str] = set()
+        """The words of statements, and the values with their keys, that later ones replace."""
+        self.copied: list[Line] = []
+        """Lines of the earlier summary that are carried on as they are."""
+        self.names: list[str] = []
+        """Names that the earlier summary lists."""
+        self.last_before: list[str] = []
+        """The last answer in the earlier summary, if the messages have none."""
+        self.answer = next(
+            (message.text for message in reversed(messages) if message.role == "assistant" and message.text.strip()), ""
+        )
+        """The last answer of the model."""
+        self._carry_on(previous)
+        for i, message in enumerate(messages):
+            self._read(i, message, (i + 1) / len(messages))
+            if self._length > 2 * self._held:
+                self._hold_heaviest()
+        self.statements = self._without_copies()
+        for one, share in zip(self.statements, _shares_of_formulas(self.statements), strict=True):
+            one.weight *= share
+        self.stale = self._settle()
+        """The values that no longer hold."""
+
+    # --------------------------------------------------------------------------------------------------- reading
+
+    def _carry_on(self, text: str) -> None:
+        """Read an earlier summary: its statements keep their kinds."""
+        self._turn = 0
+        for title, lines in read_sections(text).items():
+            folded = title.casefold()
+            kind = KIND_OF.get(folded)
+            speaker: Speaker = "assistant" if folded in OF_MODEL else "summary"
+            for line in lines:
+                if line.startswith(REFERRED):
+                    continue
+                if title == NAMES:
+                    self.names += line.split(", ")
+                elif title == LAST and not self.answer:
+                    self.last_before.append(line)
+                elif folded in COPIED:
+                    self._copy(COPIED[folded], line, 0.6)
+                elif kind is None:
+                    for statement in split_statements(line):
+                        self._state(statement, speaker, 0.5)
+                else:
+                    plain = line.strip().removeprefix(BULLET)
+                    if LATER in plain and plain.endswith(")"):
+                        self._state_pair(plain, kind)
+                        continue
+                    pieces = [plain] if len(plain) <= 400 else split_statements(plain)
+                    for piece in pieces:
+                        self._state(piece, "summary", 0.5, kind)
+                self._has_goal |= kind == "goal"
+
+    def _state_pair(self, line: str, kind: Kind) -> None:
+        """Add the statements of a line that shows a later one behind older ones."""
+        earlier, _, later = line.removesuffix(")").partition(LATER)
+        older = [self._state(one, "summary", 0.5, kind) for one in earlier.split(BETWEEN)]
+        newest = self._state(later, "summary", 0.5, kind)
+        self._links += [(one, newest) for one in older]
+
+    def _copy(self, title: str, line: str, weight: float) -> None:
+        self.copied.append(Line(title, line, weight, len(self.copied)))
+
+    def _state(self, text: str, speaker: Speaker, age: float, kind: Kind | None = None) -> Statement:
+        """Add a statement. `kind`: its kind, if the section of a summary says so."""
+        self._position += 1
+        self._length += len(text)
+        statement = weigh(text, speaker, self._position, age, kind)
+        statement.turn = self._turn
+        self.statements.append(statement)
+        return statement
+
+    def _read(self, place: int, message: Message, age: float) -> None:
+        self._turn = place + 1
+        match message.role:
+            case "user" if is_summary(message):
+                self._read_summary(message.text, age)
+            case "user" if is_from_user(message):
+                self._read_input(message.text, age)
+            case "user" if self._steps:
+                self._steps.add_text(place, message.text, age)
+            case "system" | "developer" if place == 0 and len(message.text) > _PROMPT:
+                pass  # The engine shows the first instructions next to every summary.
+            case "system" | "developer":
+                self._read_texts(message.text, "system", age)
+            case "assistant":
+                if self._steps:
+                    for call in message.calls:
+                        self._steps.add_call(call, age)
+                self._read_texts(message.text, "assistant", age)
+                self._question = _last_question(message.text)
+            case "tool" if self._steps and (result := message.result) is not None:
+                self._list(*self._steps.add_result(place, result, age), age)
+            case _:
+                pass
+
+    def _list(self, about: str, pairs: str, age: float) -> None:
+        """Add the values with their keys that a call reported, in place of those that it reported before."""
+        if pairs:
+            key = f"{about}: {_identity_of(pairs)}"
+            if key in self._listed:
+                self._listed[key].text = ""
+            statement = self._listed[key] = self._state(f"{about}: {pairs}", "tool", age, "value")
+            statement.weight = 1.0 + age
+
+    def _read_summary(self, text: str, age: float) -> None:
+        if "\n## " in text or text.startswith("## "):
+            self._carry_on(text[text.index("## ") :])
+            return
+        for line in text.splitlines()[1:]:  # The first line describes the kind of message.
+            if plain := line.strip():
+                self._copy(DONE, cut_at_clause(plain, 200), age)
+
+    def _read_texts(self, text: str, speaker: Speaker, age: float) -> None:
+        if not self._least:
+            for statement in split_statements(text):
+                self._state(statement, speaker, age)
+        elif text := self._without_light_paragraphs(text, speaker):
+            for statement in split_statements(text):
+                if is_worth(statement, speaker, self._least):
+                    self._state(statement, speaker, age)
+
+    def _read_input(self, text: str, age: float) -> None:
+        begun = len(self.statements)
+        plain, question = " ".join(text.split()), self._question
+        self._question = ""
+        if question and _is_answer(plain):
+            self._state(f"{question}{ANSWERED}{plain}", "user", age)
+        else:
+            self._read_texts(text, "user", age)
+        if self._has_goal or _MARKUP.fullmatch(text.strip()):
+            return
+        left = min(_GOAL, int(self._room * 0.15))
+        for statement in self.statements[begun:]:
+            if statement.kind in ("rule", "said") or statement.weight < 0.5:
+                continue
+            if self._has_goal and len(statement.text) > left:
+                break
+            weight = 30.0 if not self._has_goal else 8.0
+            statement.kind, statement.weight, self._has_goal = "goal", weight, True
+            left -= len(statement.text)
+
+    # ------------------------------------------------------------------------------------------- long histories
+
+    def _hold_heaviest(self) -> None:
+        """Forget the lightest statements of a history that has many times more than a digest can show."""
+        statements = self._without_copies()
+        shares = _shares_of_formulas(statements)
+        # Of those that alone exceed the room, one may be shown in part.
+        weights = [
+            one.weight * share if len(one.text) <= self._room else 0.0
+            for one, share in zip(statements, shares, strict=True)
+        ]
+        kept = _heaviest(statements, weights, self._held)
+        long = [place for place, one in enumerate(statements) if len(one.text) > self._room]
+        kept = [place for place in kept if weights[place] > 0.0]
+        self._least = weights[kept[-1]] if kept else 0.0
+        kept += sorted(long, key=lambda place: -statements[place].weight)[:1]
+        self.statements = [statements[place] for place in sorted(kept)]
+        self._length = sum(len(one.text) for one in self.statements if len(one.text) <= self._room)
+
+    def _without_light_paragraphs(self, text: str, speaker: Speaker) -> str:
+        """Return the paragraphs of a text that may have a statement that counts, with what introduces them."""
+        if most_worth(~Sign.NONE, speaker) <= self._least:
+            return ""
+        if "```" in text or "~~~" in text:
+            return text  # A part of it might be code.
+        kept: list[str] = []
+        before = ""
+        for paragraph in text.split("\n\n"):
+            if any(most_worth(possible_signs(piece), speaker) > self._least for piece in _pieces(paragraph)):
+                kept += (before, paragraph) if before else (paragraph,)
+                before = ""
+            else:
+                before = paragraph if paragraph.endswith(":") else ""
+        return "\n\n".join(kept)
+
+    # -------------------------------------------------------------------------------------------------- settling
+
+    def _without_copies(self) -> list[Statement]:
+        """Return the statements without repetitions, and without lists of values that were reported again."""
+        newer = tuple(self._listed)
+        return [
+            one
+            for one in _without_copies(self.statements)
+            if one.text and not (one.speaker == "summary" and one.text.startswith(newer))
+        ]
+
+    def _settle(self) -> frozenset[str]:
+        """Remove statements that later ones replace. Returns the values that no longer hold."""
+        self.long = [one for one in self.statements if len(one.text) > self._room]
+        statements = [one for one in self.statements if len(one.text) <= self._room]
+        weights = [one.weight for one in statements]
+        kept = _heaviest(statements, weights, _SHOWN * max(self._room, 2_000))
+        compared = _heaviest(statements, weights, max(_COMPARED_LEAST, _COMPARED * self._room))[: len(kept)]
+        self.statements = [statements[one] for one in sorted(kept)]
+        statements = [statements[one] for one in sorted(compared)]
+        found = find_superseded(statements)
+        for one in found.goals:
+            statements[one].kind, statements[one].weight = "goal", 30.0
+        for one, text in found.texts.items():
+            self.gone.add(statements[one].text)
+            statements[one].text = text
+        self.gone |= found.items
+        for one, before in found.heirs.items():
+            new, old = statements[one], statements[before]
+            new.weight = max(new.weight, old.weight, _SETTLED)
+            if old.speaker != "tool" and old.is_authoritative and old.kind not in ("asked", "said"):
+                new.kind = old.kind
+            elif new.kind in ("asked", "said"):
+                new.kind = "value"
+        self._join([(statements[old], statements[new]) for old, new in found.followed.items()])
+        self.statements = [one for one in self.statements if one.text]
+        shown = " ".join(statement.shown for statement in self.statements).casefold()
+        return frozenset(value for value in found.values if value not in shown)
+
+    def _join(self, followed: Sequence[tuple[Statement, Statement]]) -> None:
+        """Put older statements in front of the later ones that may replace them."""
+        places = {id(one): place for place, one in enumerate(self.statements) if one.text}
+        later = {
+            id(old): new
+            for old, new in (*self._links, *followed)
+            if places.get(id(old), len(places)) < places.get(id(new), -1)
+        }
+        for old in [one for one in self.statements if id(one) in later]:
+            newest = later[id(old)]
+            while id(newest) in later:
+                newest = later[id(newest)]
+            text = old.text.rstrip(". ")
+            if len(newest.shown) + len(text) > _JOINED:
+                continue
+            if old.kind == "rule" and newest.kind != "rule":
+                continue  # A doubtful correction of a rule is a rule, too.
+            newest.earlier += f"{BETWEEN if newest.earlier else ''}{text}"
+            newest.weight += old.weight
+            newest.speaker = old.speaker if old.is_authoritative else newest.speaker
+            if newest.kind in ("asked", "said") or old.kind == "rule":
+                newest.kind = old.kind
+            self.gone.add(old.text)
+            old.text = ""
+
+
+def _last_question(text: str) -> str:
+    """Return the question with which a text ends; "" if it ends otherwise or the question is long."""
+    statements = split_statements(text) if text.rstrip().endswith(("?", "？")) else []
+    last = split_sentences(statements[-1])[-1] if statements else ""
+    return last if len(last) <= _QUESTION and _ASKS_FOR_VALUE.search(last) else ""
+
+
+def _identity_of(pairs: str) -> str:
+    """Return the first of the values with their keys, if it is an identifier: it says what the others are about."""
+    first = pairs.partition(", ")[0]
+    value = re.split(r"\s?[=:]\s?", first, maxsplit=1)[-1]
+    return first if shape_of_value(value) in ("identifier", "path", "address", "mailbox") else ""
+
+
+def _is_answer(text: str) -> bool:
+    """Return whether a text is a short answer: at most three words that are no small talk."""
+    if len(text) > _ANSWER or signs_of(text) & (Sign.SMALL_TALK | Sign.QUESTION | Sign.CHANGE):
+        return False
+    return len(text.split()) <= _ANSWER_WORDS and bool(terms_of(text).all)
+
+
+def _pieces(paragraph: str) -> list[str]:
+    """Return about the sentences of a paragraph."""
+    for end in (". ", "! ", "? ", "。"):
+        paragraph = paragraph.replace(end, f"{end}\n")
+    return paragraph.splitlines()
+
+
+def _shares_of_formulas(statements: Sequence[Statement]) -> list[float]:
+    """Return the share of its weight that each statement keeps. Those that begin like many others say little."""
+    begins = [
+        "" if one.kind in ("goal", "rule") else " ".join(one.text.casefold().split(maxsplit=_FORMULA)[:_FORMULA])
+        for one in statements
+    ]
+    times = Counter(begins)
+    times[""] = 1
+    usual = [_USUAL if one.kind in ("asked", "said") else 2 * _USUAL for one in statements]
+    return [min(1.0, most / times[begin]) for most, begin in zip(usual, begins, strict=True)]
+
+
+def _heaviest(statements: Sequence[Statement], weights: Sequence[float], room: int) -> list[int]:
+    """Return the indices of the heaviest statements that a room of `room` characters holds, the heaviest first."""
+    kept: list[int] = []
+    for one in sorted(range(len(statements)), key=lambda one: -weights[one]):
+        room -= len(statements[one].text)
+        if room < 0:
+            break
+        kept.append(one)
+    return kept
+
+
+def _without_copies(statements: Sequence[Statement]) -> list[Statement]:
+    """Return the statements without repetitions: the newest of equal ones, with the largest weight."""
+    newest: dict[str, Statement] = {}
+    for statement in statements:
+        key = statement.text.casefold().strip(" .!")
+        if (before := newest.pop(key, None)) is not None:
+            if before.kind == "goal" or before.weight > statement.weight:
+                statement.kind, statement.weight = before.kind, max(before.weight, statement.weight)
+            if before.is_authoritative:
+                statement.speaker = before.speaker
+        newest[key] = statement
+    return list(newest.values())

@@ -1,0 +1,76 @@
+"""Sections of the digest of a history: titles, kinds of statements, and the lines of a text by title."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .weights import Kind
+
+__all__ = [
+    "BETWEEN",
+    "BULLET",
+    "COPIED",
+    "DONE",
+    "ERRORS",
+    "FOUND",
+    "KIND_OF",
+    "LAST",
+    "NAMES",
+    "OF_MODEL",
+    "ORDER",
+    "REFERRED",
+    "TITLE_OF",
+    "VALUES",
+    "read_sections",
+]
+
+GOAL, RULES, DECISIONS, VALUES, OPEN = "Goal", "Rules", "Decisions", "Values", "Open"
+ASKED, DONE, ERRORS, FOUND = "Asked by the user", "Done", "Errors", "Files and identifiers"
+SAID, LAST, NAMES = "Said", "Last said", "Names"
+ORDER = (GOAL, RULES, DECISIONS, VALUES, OPEN, ASKED, DONE, ERRORS, FOUND, SAID, LAST)
+TITLE_OF: dict[Kind, str] = {
+    "goal": GOAL,
+    "rule": RULES,
+    "decision": DECISIONS,
+    "value": VALUES,
+    "open": OPEN,
+    "asked": ASKED,
+    "said": SAID,
+}
+OF_MODEL = frozenset(("said", "last said", "before"))
+"""Titles of what the model said."""
+KIND_OF: dict[str, Kind] = {
+    **{title.casefold(): kind for kind, title in TITLE_OF.items() if kind != "said"},
+    "constraints": "rule",
+    "instructions": "rule",
+    "preferences": "rule",
+    "pending request": "open",
+    "next steps": "open",
+}
+"""Titles of digests and of summaries by models, and the kinds of their statements."""
+COPIED = {
+    "done": DONE,
+    "errors": ERRORS,
+    "errors and fixes": ERRORS,
+    "files and identifiers": FOUND,
+    "data sources": FOUND,
+    "identifiers": FOUND,
+    "files": FOUND,
+}
+"""Titles whose lines are carried on as they are."""
+REFERRED = "Still referred to: "
+BULLET = "- "
+BETWEEN = " · "
+"""Stands between older statements that one later statement may replace."""
+
+
+def read_sections(text: str) -> Mapping[str, list[str]]:
+    """Return the lines of a text by the titles above them; "" for those above the first title."""
+    sections: dict[str, list[str]] = {}
+    title = ""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            title = line.lstrip("#").strip().rstrip(":")
+        elif line.strip():
+            sections.setdefault(title, []).append(line.rstrip())
+    return sections
