@@ -94,7 +94,8 @@ _WORDS: dict[int, frozenset[str]] = {
         reemplazar cancela cancelado cambiamos sustituye rectifico correção esqueça esquece substitua substituir
         cancele mudamos trocar invece correzione dimentica sostituisci sostituire annulla annullato cambiamo
         вместо исправление забудь забудьте отмена отменяется заменили замените поправка
-    """),
+    """)
+    | {"nobody"},
     Sign.UPDATE: words("""
         reset slips slipped grew grown rose went dropped reportée reporté passons repoussé avancé aplazado adelantado
         pospuesto adiado rinviato перенесли again raises increase increases lowers move moves moving already since
@@ -178,7 +179,6 @@ _PHRASES: dict[int, str] = {
         said: said no to
         no: no more \w|no,? make|no, (?!matter)\S
         leave: leave out
-        nobody: nobody
         something: something (?:else|different)
         mixed: mixed (?:it|that|them|this|these|those)? ?up
         wrong: was wrong
