@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import foveate
 from foveate.core.summaries import SummaryRequest
 from foveate.formats import get_format
-from foveate.policies import compact_on_overflow
+from foveate.policies import binding, compact_on_overflow
 from foveate.policies.binding import statements_to_keep
 from foveate.summarizers import digest_history, fallback, model_summarizer
 from foveate.summarizers.acceptance import accept
@@ -106,9 +106,9 @@ def test_the_prompt_shows_values_and_the_repair_names_them():
     assert "The port is 6000." in repair
 
 
-def request_with(*binding: str) -> SummaryRequest:
-    said = [user(f"{' '.join(binding)} Build the parser."), say(text_of(600))]
-    return SummaryRequest("compact", tuple(said), 2_000, binding=binding)
+def request_with(*rules: str) -> SummaryRequest:
+    said = [user(f"{' '.join(rules)} Build the parser."), say(text_of(600))]
+    return SummaryRequest("compact", tuple(said), 2_000, binding=rules)
 
 
 def summary(text: str) -> str:
@@ -172,3 +172,26 @@ def test_a_compaction_keeps_a_rule_that_its_summarizer_forgets():
     chat.append("And now?")
     assert RULE in chat.prepare().entries[0].message.text
     assert sum(edit.policy == "compact" for record in chat.journal.records() for edit in record.edits) >= 6
+
+
+def test_statements_are_sought_for_a_summary_and_not_for_a_plan(monkeypatch: pytest.MonkeyPatch):
+    sought: list[str] = []
+    seek = binding.holding_statements
+    monkeypatch.setattr(binding, "holding_statements", lambda *given: sought.append(given[1]) or seek(*given))
+    asked: list[SummaryRequest] = []
+
+    def summarize(request: SummaryRequest) -> str:
+        asked.append(request)
+        return f"They worked. {RULE}"
+
+    chat = foveate.open_conversation("c", window=4_000, policy=compact_on_overflow(), summarizer=summarize)
+    chat.append([user(RULE), say("Understood.")])
+    for number in range(25):
+        chat.append([user(f"Part {number}?"), say(text_of(150, number))])
+    chat.append("Go on.")
+    for _ in range(3):
+        (request,) = chat.plan().requests
+        assert (request.binding, sought) == ((), [])
+    chat.prepare()
+    assert [request.binding for request in asked] == [(RULE,)]
+    assert len(sought) == 1
