@@ -6,8 +6,8 @@
 
 The recordings are chat-completions files in `FOVEATE_TRANSCRIPTS/neutral/SOURCE/`. A call uses a result if its
 arguments quote a whole line of it (`foveate.replay.references`) that no later result holds. The model is one number for
-each kind of result: chance = number / calls since the result came. The first call after it is left out, since it sees
-every result whole.
+each kind of result: chance = number / calls since the result came. A result of a file counts as another kind as soon as
+the file was changed. The first call after a result is left out, since it sees every result whole.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
 from pathlib import Path
+from statistics import median
 from typing import ClassVar
 
 from corpus import recordings
@@ -35,7 +36,7 @@ from foveate.replay.run import replay
 
 LEAST = 600
 """Characters of the shortest result that counts: no policy shrinks shorter ones."""
-KINDS = {"files": "CHANCE_READ", "others": "CHANCE"}
+KINDS = {"files": "CHANCE_READ", "changed": "CHANCE_CHANGED", "others": "CHANCE"}
 """The kinds of results, and the constants for them."""
 
 Exposure = dict[int, list[int]]
@@ -93,7 +94,10 @@ def read_session(messages: Sequence[Message]) -> Session:
 def exposures(session: Session) -> Iterator[tuple[str, int, bool]]:
     """Yield for each result and each later call: the kind, the calls since it came as the policy counts them, the use.
 
-    Calls between a read and the first change of a file since the user's input are left out: nothing is edited yet.
+    Left out are the first call after a result, and the calls between a read and the first change of a file since the
+    user's input: nothing is edited yet. Files that were read after that change are left out until they change: they are
+    fewer, and used more often. After a change of its file, a result has the kind `changed`, and its calls count from
+    the last change on.
     """
     changed = [call for call, files in enumerate(session.changes, 1) if files]
     for result in session.results:
@@ -103,19 +107,20 @@ def exposures(session: Session) -> Iterator[tuple[str, int, bool]]:
         explores = result.file and (not following or changed[following - 1] <= began)
         start = result.call
         if explores:
-            start = changed[following] - 1 if following < len(changed) else len(session.uses)
+            start = changed[following] if following < len(changed) else len(session.uses)
         last = 0
-        for call in range(start + 1, len(session.uses) + 1):
-            age = min(call - start, call - last if last else call)
-            yield "files" if result.file else "others", age, result.position in session.uses[call - 1]
+        for call in range(result.call + 1, len(session.uses) + 1):
+            kind = "others" if not result.file else "changed" if last else "files" if explores else ""
+            if kind and call > max(start, result.call + 1):
+                yield kind, call - (last or start), result.position in session.uses[call - 1]
             if result.file and any(is_same_file(file, result.file) for file in session.changes[call - 1]):
                 last = call
 
 
 def fit(exposure: Sequence[Exposure], power: float = 1.0) -> float:
     """Return the number with the greatest likelihood, for chance = number / calls ** power."""
-    used = sum(count for each in exposure for age, (_, count) in each.items() if age > 1)
-    expected = sum(count * age**-power for each in exposure for age, (count, _) in each.items() if age > 1)
+    used = sum(count for each in exposure for _, count in each.values())
+    expected = sum(count * age**-power for each in exposure for age, (count, _) in each.items())
     return used / expected if expected else 0.0
 
 
@@ -124,9 +129,8 @@ def likelihood(exposure: Sequence[Exposure], number: float, power: float) -> flo
     total = 0.0
     for each in exposure:
         for age, (count, used) in each.items():
-            if age > 1:
-                chance = number * age**-power
-                total += (used * log(chance) if used else 0.0) - count * chance
+            chance = number * age**-power
+            total += (used * log(chance) if used else 0.0) - count * chance
     return total
 
 
@@ -171,15 +175,27 @@ def print_fit() -> None:
         print("  left out                 number   its uses: expected    seen")
         for source, each in sources.items():
             number = without(source, measured)[kind]
-            expected = sum(count * number / age for age, (count, _) in each.items() if age > 1)
-            seen = sum(used for age, (_, used) in each.items() if age > 1)
+            expected = sum(count * number / age for age, (count, _) in each.items())
+            seen = sum(used for _, used in each.values())
             print(f"  {source:24} {number:6.4f} {expected:19.1f} {seen:7}")
         print("  calls since  results    used    share   model")
-        for low, high in ((2, 2), (3, 4), (5, 8), (9, 16), (17, 32), (33, 64), (65, 128)):
+        for low, high in ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 32), (33, 64), (65, 128)):
             cells = [(age, cell) for each in exposure for age, cell in each.items() if low <= age <= high]
             count, used = sum(cell[0] for _, cell in cells), sum(cell[1] for _, cell in cells)
             model = sum(cell[0] * fit(exposure) / age for age, cell in cells)
             print(f"  {low:4}-{high:<6} {count:8} {used:7} {used / max(1, count):8.4f} {model / max(1, count):7.4f}")
+    print(f"calls after a use, until the end: median {median(remaining_calls()):.0f}; STAY = {result_worth.STAY}")
+
+
+def remaining_calls() -> list[int]:
+    """Return the calls that follow each use, except uses by the first calls after a result; [0] if there are none."""
+    remaining = []
+    for path in recordings():
+        session = read_session([each.message for each in read_recording(path).messages])
+        came = {result.position: result.call for result in session.results}
+        for call, used in enumerate(session.uses, 1):
+            remaining += [len(session.uses) - call for position in used if call - came.get(position, call) > 2]
+    return remaining or [0]
 
 
 def print_validation(window: int) -> None:

@@ -58,7 +58,7 @@ def test_the_use_of_a_file_counts_at_its_edit():
     assert [(result.call, result.file) for result in session.results] == [(1, "a.py")]
     assert [call for call, used in enumerate(session.uses, 1) if used] == [6]
     rows = list(retention_model.exposures(session))
-    assert rows == [("files", 1, True), ("files", 1, False)]  # Calls before the first edit do not count.
+    assert rows == [("changed", 1, False)]  # Calls up to the first edit do not count.
 
 
 def test_the_fit_finds_the_number_of_generated_uses():

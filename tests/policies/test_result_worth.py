@@ -67,7 +67,7 @@ def test_a_file_read_while_exploring_stays_until_the_edits_begin():
     exploring = commands(2 * EXPLORING)
     assert is_needed(story_of(read(), *exploring))
     assert is_needed(story_of(read(), *exploring, edit("w")))
-    assert not is_needed(story_of(read(), *exploring, edit("w"), *commands(12, start=100)))
+    assert not is_needed(story_of(read(), *exploring, edit("w"), *commands(40, start=100)))
 
 
 def test_a_failed_edit_does_not_end_the_exploring():
@@ -76,15 +76,33 @@ def test_a_failed_edit_does_not_end_the_exploring():
 
 
 def test_an_edit_of_the_file_renews_the_need_for_it():
-    turns = [edit("w1"), *commands(12)]
+    turns = [edit("w1"), *commands(40)]
     assert not is_needed(story_of(read(), *turns, edit("w2")))
     assert is_needed(story_of(read(), *turns, edit("w2", PATH)))
 
 
+def test_a_changed_file_is_needed_for_fewer_calls_than_an_unchanged_one():
+    """Its lines mostly are in newer results, or in the edits."""
+    turns = [edit("w"), *commands(5)]
+    assert is_needed(story_of(read(), edit("w1"), *turns))
+    assert not is_needed(story_of(read(), edit("w1", PATH), *turns))
+
+
+def test_an_edit_in_a_fold_counts_as_a_change_of_its_file():
+    """A policy sees only the view, so it reads the folded call."""
+    turns = [edit("w1"), read(), edit("w2", PATH), *commands(6)]
+    story = story_of(*turns)
+    assert not is_needed(story, 5)
+    folded = make_plan(story.projection, story.frame(PLENTY), [fold(protect=0, stretch=1, min_share=0)], ())
+    story.edit(*[each for each in folded.edits if each.span.first != story.id(4)])
+    assert not is_needed(story, 5)
+    assert is_needed(story_of(*[edit("w2") if turn == turns[2] else turn for turn in turns]), 5)
+
+
 def test_an_old_small_result_outlives_a_large_one():
     """Fetching costs a request that reads the view, so a small result is not worth the trip."""
-    large, small = read("l", "a.py", CODE * 8), read("s", "b.py", CODE[:800])
-    story = story_of(edit("w"), large, small, *commands(5))
+    large, small = read("l", "a.py", CODE * 8), read("s", "b.py", CODE[:1_800])
+    story = story_of(edit("w"), large, small, *commands(10))
     needed = needed_results(view_of(story))
     assert story.id(5) not in needed
     assert story.id(7) in needed
@@ -93,7 +111,7 @@ def test_an_old_small_result_outlives_a_large_one():
 @pytest.mark.parametrize(("prices", "needed"), [(CACHED, True), (UNCACHED, False)])
 def test_prices_decide_whether_a_result_stays(prices: Prices, needed: bool):
     """Without a cache each request pays for the whole view, so a result must be used sooner to stay."""
-    story = story_of(edit("w"), read(text=CODE[:2_000]), *commands(3))
+    story = story_of(edit("w"), read(text=CODE[:3_000]), *commands(8))
     assert is_needed(story, 5, prices=prices) is needed
 
 

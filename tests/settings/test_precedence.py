@@ -83,7 +83,7 @@ def test_defaults_count_without_settings(loaded):
         "shrink.protect_said": 0.03,
         "shrink.by_worth": True,
         "defer.enabled": True,
-        "defer.patience": 3.0,
+        "defer.patience": 2.5,
         "defer.partly": True,
         "compact.enabled": True,
         "compact.keep_recent": 0.3,

@@ -1,8 +1,9 @@
 """Worth of results: which results are worth their place in the view, by the chance that a call uses them.
 
 A call uses a result if it repeats whole lines of it, as an edit repeats the lines that it replaces. Digests keep names,
-so only lines count. The chance falls with the number of calls since the result came, and an edit of the same file
-renews it. While an agent only explores, files age slowly: it reads them to change them later.
+so only lines count. The chance falls with the number of calls since the result came. A file that the agent read and has
+not changed yet is the most likely to be used. The lines of a changed file mostly are in newer results. While an agent
+only explores, files age slowly: it reads them to change them later.
 
 A result is worth its place while the price of fetching it, times the chance that the next call uses it, is above the
 price of reading it once more. The numbers were fitted by `bench/retention_model.py` on recorded sessions.
@@ -23,6 +24,7 @@ from .tool_kinds import READS, WRITES, ClassifiedResult, GrowingResults, create_
 
 __all__ = [
     "CHANCE",
+    "CHANCE_CHANGED",
     "CHANCE_READ",
     "EXPANDED",
     "EXPLORING",
@@ -32,19 +34,23 @@ __all__ = [
     "needed_results",
 ]
 
-CHANCE_READ = 0.038
-"""Chance that a call quotes a result that shows a file, times the number of calls since it came. Fitted without the
-source that is measured: 0.035 to 0.042.
+CHANCE_READ = 0.078
+"""Chance that a call quotes a result that shows a file, times the number of calls since it came, until that file is
+changed. Fitted without the source that is measured: 0.067 to 0.087.
+"""
+CHANCE_CHANGED = 0.022
+"""The same for files that were changed after the result came, by the number of calls since the last change: 0.020 to
+0.025.
 """
 CHANCE = 0.016
 """The same for results of other tools: 0.014 to 0.019."""
-STAY = 50
-"""Calls for which a fetched result stays in the view."""
-EXPLORING = 6
+STAY = 80
+"""Calls for which a fetched result stays in the view, at most. Half of all uses have 106 calls after them."""
+EXPLORING = 4
 """Calls before the first change of a file since the user's input that age a read as much as one later call."""
 EXPANDED = 20
 """Calls for which a message stays that the model expanded."""
-LEAST = 150
+LEAST = 400
 """Tokens of the smallest result that is worth its place after the first call: a fold shows most of a smaller one."""
 WINDOW = 0.4
 """Share of the room for results. Results before the newest entries that fill it are not worth their place."""
@@ -55,7 +61,9 @@ _ROOM_MIN = 0.3
 
 _FOLDED_CALL = re.compile(r"^(?:m\d+| ) (?:\w+__)?([\w.-]+)\((.{0,200})", re.MULTILINE)
 """A call in the text of a fold: the name of the tool, and the beginning of its arguments."""
-_PATCH = re.compile(r"\*\*\* (?:Update|Add|Delete) File: ")
+_FILE = re.compile(r"(?:^|, )(?:file_path|filePath|path|filename|file|target_file|notebook_path)=([^\s,]+)")
+"""The file in the beginning of the arguments of a folded call."""
+_PATCH = re.compile(r"\*\*\* (?:Update|Add|Delete) File: ([^\s\\\"]+)")
 
 
 @cached(4)  # Several policies ask about one view.
@@ -80,7 +88,7 @@ def needed_results(view: View) -> frozenset[str]:
             continue
         age, chance = float(now - turn), CHANCE
         if file:
-            age, chance = changes.age_of_read(entry, file, age, now), CHANCE_READ
+            age, chance = changes.age_and_chance(entry, file, age, now)
         if age <= 1 or (tokens >= LEAST and chance / age * (request + each * tokens) > prices.read * tokens):
             needed.add(entry.id)
     return frozenset(needed)
@@ -144,66 +152,75 @@ _KNOWN = GrowingResults(_ResultsSoFar, create_classifier())
 class _Changes:
     """The changes of files among entries that are added in order, by turn."""
 
-    __slots__ = ("_files", "_folds", "_inputs", "_turns")
+    __slots__ = ("_files", "_folded", "_inputs", "_turns")
 
     def __init__(self) -> None:
         self._inputs: list[int] = []
         self._turns: list[int] = []  # Ascending.
         self._files: dict[str, Mapping[str, int]] = {}  # Newest turn of each path, by the name of the file.
-        self._folds = 0  # Folds of changes after the newest message.
+        self._folded: list[str] = []  # Files that folds after the newest message changed; "" for an unknown one.
 
     def copy(self) -> _Changes:
         twin = _Changes()
-        twin._inputs, twin._turns, twin._folds = self._inputs.copy(), self._turns.copy(), self._folds
-        twin._files = self._files.copy()  # `add` replaces the inner mappings, which are small.
+        twin._inputs, twin._turns, twin._folded = self._inputs.copy(), self._turns.copy(), self._folded.copy()
+        twin._files = self._files.copy()  # `_note` replaces the inner mappings, which are small.
         return twin
 
     def read(self, entry: Entry) -> None:
         """Add an entry: an input, or a fold of changes."""
         if entry.is_input:
             self._inputs.append(entry.stamp.turn)
-        if entry.kind == "summary" and _folds_changes(entry):
-            self._folds += 1
-        elif entry.kind == "message" and self._folds:
-            for _ in range(self._folds):  # A fold does not say when: at the latest before the next message.
-                insort(self._turns, entry.stamp.turn)
-            self._folds = 0
+        if entry.kind == "summary":
+            self._folded += _folded_changes(entry)
+        elif entry.kind == "message" and self._folded:
+            for file in self._folded:  # A fold does not say when: at the latest before the next message.
+                self._note(entry.stamp.turn, file)
+            self._folded = []
 
     def add(self, entry: Entry, files: tuple[str, ...]) -> None:
         """Add a change of these files."""
-        turn = entry.stamp.turn
-        insort(self._turns, turn)
         for file in files:
+            self._note(entry.stamp.turn, file)
+
+    def _note(self, turn: int, file: str) -> None:
+        insort(self._turns, turn)
+        if file:
             name = basename(file)
             turns = self._files.get(name, _NONE)
             self._files[name] = {**turns, file: max(turn, turns.get(file, 0))}
 
-    def age_of_read(self, entry: Entry, file: str, age: float, now: int) -> float:
-        """Return the calls since a read, the first change after exploring, or the last change of the file.
+    def age_and_chance(self, entry: Entry, file: str, age: float, now: int) -> tuple[float, float]:
+        """Return the calls since a read, the first change after exploring, or the last change of the file, and the
+        chance for one call.
 
         `age`: calls since the read. `now`: the turn of the view.
         """
-        turns = [*self._turns, now] if self._folds else self._turns
-        began = self._inputs[bisect_right(self._inputs, entry.stamp.turn) - 1] if self._inputs else 0
-        following = bisect_right(turns, entry.stamp.turn)
+        read = entry.stamp.turn
+        same = [turn for path, turn in self._files.get(basename(file), _NONE).items() if is_same_file(path, file)]
+        if same and (changed := max(same)) >= read:
+            return min(age, float(now - changed)), CHANCE_CHANGED
+        turns = [*self._turns, now] if self._folded else self._turns
+        began = self._inputs[bisect_right(self._inputs, read) - 1] if self._inputs else 0
+        following = bisect_right(turns, read)
         if not following or turns[following - 1] <= began:  # The agent was exploring when it read the file.
             if following == len(turns):
                 age /= EXPLORING
             else:
-                age = min(age, now - turns[following])
-        same = [turn for path, turn in self._files.get(basename(file), _NONE).items() if is_same_file(path, file)]
-        return min([age, *(float(now - turn) for turn in same if turn >= entry.stamp.turn)])
+                age = min(age, float(now - turns[following]))
+        return age, CHANCE_READ
 
 
 _NONE: Mapping[str, int] = {}
 
 
 @cached_on_entry
-def _folds_changes(entry: Entry) -> bool:
-    """Return whether a fold lists a call that changes files: a policy sees only the view, not the folded calls."""
+def _folded_changes(entry: Entry) -> tuple[str, ...]:
+    """Return the files that the calls in a fold change, "" for an unknown one: a policy sees only the view."""
     text = entry.message.text
+    files = _PATCH.findall(text)
     for call in _FOLDED_CALL.finditer(text):
         tool = call[1].lower()
         if tool in WRITES and (tool not in READS or "command=view" not in call[2]):
-            return True
-    return _PATCH.search(text) is not None
+            file = _FILE.search(call[2])
+            files.append(file[1] if file else "")
+    return tuple(files)
