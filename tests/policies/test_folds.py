@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import Options, open_conversation
-from foveate.core.edits import Pin, Restore, Span, Summarize, Target
+from foveate.core.edits import CALLER, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Message, Text, ToolCall
 from foveate.core.planner import Plan, Policy, make_plan
 from foveate.core.rules import check
@@ -195,6 +195,15 @@ def text_of_fold(*given, **options) -> str:
     text, names = fold_steps(*given, **options)
     assert names_of(text) <= names | options.get("named", set())
     return text
+
+
+def test_a_fold_shows_what_the_caller_edited():
+    secret = [call("k", "Read", file_path=".env"), answer("k", "KEY=abc_123_def")]
+    story = Story(user("Go."), *run_of(1), *secret, *run_of(2, first=1))
+    story.edit(Replace(Target(story.id(5), (0, 0)), (Text("Removed."),), CALLER))
+    (_, text) = fold_edits(plan_of(story, fold(protect=310, stretch=300)))
+    assert "→ m5 Removed." in text
+    assert "abc_123_def" not in text
 
 
 def test_a_name_is_written_once():

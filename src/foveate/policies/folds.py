@@ -16,9 +16,10 @@ from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ..core.caches import known_form, newest_forms
-from ..core.edits import Edit, Span, Summarize
+from ..core.edits import CALLER, Edit, Span, Summarize
 from ..core.growing import Growing
 from ..core.messages import Message, Text, ToolCall, ToolResult
 from ..core.planner import Policy
@@ -304,9 +305,9 @@ def fold_steps(
 ) -> tuple[str, frozenset[str]]:
     """Return the text for the messages of whole units, one paragraph for each message of the model, and its names.
 
-    Made from the appended messages, so the same steps give the same text. Each name (a path, an id, an identifier) is
-    listed once only. `named`, `further`: names that are not listed, since earlier messages hold them. `named` may be
-    large: it is neither copied nor iterated over. The returned names include `further`.
+    Made from the appended messages, with the caller's edits, so the same steps give the same text. Each name (a path,
+    an id, an identifier) is listed once only. `named`, `further`: names that are not listed, since earlier messages
+    hold them. `named` may be large: it is neither copied nor iterated over. The returned names include `further`.
     """
     writer = _StepWriter(further)
     writer.add(entries, named)
@@ -334,7 +335,7 @@ class _StepWriter:
         """Write the lines of whole units. `named`: names that are not listed."""
         self._named = named
         self.tokens += sum([tokens_of(entry.message) for entry in entries])
-        entries = native_steps(entries)
+        entries = native_steps([_as_edited(entry) for entry in entries])
         for index, entry in enumerate(entries):
             if entry.outline is None or entry.outline.result is not None:
                 continue
@@ -421,6 +422,13 @@ class _StepWriter:
         names = select_names(new, room, floor=floor)
         self.written.update(names)
         return f"… {' '.join(names)}" if names else ""
+
+
+def _as_edited(entry: Entry) -> Entry:
+    """Return an entry whose content is that of the caller's list, if the caller edited it: the old content may have
+    been removed for a reason.
+    """
+    return replace(entry, appended=entry.message) if CALLER in entry.shrunk_by else entry
 
 
 def _answer_to(call: ToolCall, behind: Sequence[Entry]) -> Entry | None:
