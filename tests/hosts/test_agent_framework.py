@@ -309,13 +309,13 @@ def test_a_message_that_the_program_edits_is_sent_as_edited():
     with StubServer(model) as server:
         agent = agent_of("openai", server, middleware)
         run(agent, session=session)
-        old = stored(session)[2].contents[0]
-        stored(session)[2] = Message("tool", [Content.from_function_result(old.call_id, result="Log 0 is secret.")])
+        old = stored(session)[6].contents[0]
+        stored(session)[6] = Message("tool", [Content.from_function_result(old.call_id, result="Log 2 is secret.")])
         run(agent, "And now?", session)
         assert server.illegal == []
     assert names_of(middleware) == ["t1"]
-    assert "Log 0 is secret." in str(model.requests[-1])
-    assert "Line 1 of log 0:" not in str(model.requests[-1])
+    assert "Log 2 is secret." in str(model.requests[-1])
+    assert "Line 1 of log 2:" not in str(model.requests[-1])
 
 
 def test_the_model_may_change_in_a_session():
@@ -330,7 +330,7 @@ def test_the_model_may_change_in_a_session():
 
 @pytest.mark.parametrize("api", APIS)
 def test_a_refused_prompt_is_made_smaller(api: str):
-    model = ScriptedModel(reader(30), api, window=5_000)  # Smaller than the window of the options.
+    model = ScriptedModel(reader(30), api, window=3_500)  # Smaller than the window of the options.
     with StubServer(model) as server:
         assert run(agent_of(api, server, FoveateMiddleware(window=WINDOW))).text == ANSWER
         assert server.illegal == []

@@ -236,7 +236,7 @@ def test_the_model_may_change_in_a_thread():
 
 
 def test_a_refused_prompt_is_made_smaller():
-    model = ScriptedModel(reader(30), "openai", window=5_000)  # Smaller than the window of the options.
+    model = ScriptedModel(reader(30), "openai", window=3_500)  # Smaller than the window of the options.
     with StubServer(model) as server:
         state = agent_of("openai", server, FoveateMiddleware(window=WINDOW)).invoke(asked(), thread())
         assert server.illegal == []

@@ -319,7 +319,7 @@ def test_the_model_may_change_in_a_session():
 
 @pytest.mark.parametrize("api", ["anthropic", "openai"])
 def test_a_refused_prompt_is_made_smaller(api: str):
-    model = ScriptedModel(reader(30), api, window=4_500)  # Smaller than the window of the options.
+    model = ScriptedModel(reader(30), api, window=3_500)  # Smaller than the window of the options.
     with StubServer(model) as server:
         agent = agent_of(model_of(api, server.url), FoveatePlugin(window=WINDOW))
         assert str(agent(QUESTION)).strip() == ANSWER
