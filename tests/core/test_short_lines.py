@@ -34,6 +34,7 @@ def test_a_view_prints_its_turn_and_size():
     story = Story(user("go"), say("done"))
     assert str(story.view(LARGE)) == "turn 2: 2 entries, 10 of 19,000 usable tokens"
     assert repr(story.view(LARGE)) == "<View of turn 2: 2 entries, 10 of 19,000 usable tokens>"
+    assert str(Story(user("go")).view(LARGE)) == "turn 1: 1 entry, 5 of 19,000 usable tokens"
     without = Budget(NO_WINDOW, 0, 10**9, 9)
     assert str(story.view(without)) == "turn 2: 2 entries, 10 tokens"
     view = story.view(LARGE)

@@ -319,7 +319,8 @@ class View(Struct, frozen=True, eq=False):
     def __str__(self) -> str:
         """Return one short line, such as `turn 7: 12 entries, 8,210 of 152,000 usable tokens`."""
         limit = f" of {self.budget.usable:,} usable" if self.budget.has_window else ""
-        return f"turn {self.turn}: {len(self.entries)} entries, {self.tokens:,}{limit} tokens"
+        entries = "1 entry" if len(self.entries) == 1 else f"{len(self.entries)} entries"
+        return f"turn {self.turn}: {entries}, {self.tokens:,}{limit} tokens"
 
     def __repr__(self) -> str:
         return f"<View of {self}>"  # Its messages would fill the screen.
