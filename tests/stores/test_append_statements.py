@@ -43,7 +43,7 @@ class Listening:
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
     is_sqlite = request.param == "sqlite"
     url = f"sqlite:///{tmp_path}/chat.db" if is_sqlite else str(request.getfixturevalue("postgres_url"))
-    with open_store(url) as store:  # type: ignore[attr-defined]
+    with open_store(url) as store:
         yield store
 
 
@@ -92,4 +92,4 @@ def test_append_behind_an_edit_of_another_returns_the_edit(store: SqlStore, hear
     assert (store.open("acme", "one"), store.verify(changes.head)) == (changes.head, [])
     heard.clear()
     store.extend(changes.head, lambda changes: chain(talk(1), changes.head))
-    assert heard == [sql.ADVANCE, sql.ADD_MESSAGE]  # Nobody was in the way, so the branch is not locked first.
+    assert heard == [sql.ADVANCE, sql.ADD_MESSAGE]  # No other writer appended, so the branch is not locked first.
