@@ -6,6 +6,7 @@ A message has 4 tokens more than its text, so `sized(user, 1_000)` has exactly 1
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
@@ -23,6 +24,7 @@ from foveate.core.budget import occupied_tokens, overflows, usable_tokens
 from foveate.core.edits import Pin, Span, Summarize
 from foveate.core.messages import Media, Message, Text
 from foveate.core.rules import check
+from foveate.core.sizes import tokens_of
 from foveate.core.summaries import Answer, NeedsSummary
 from foveate.core.view import Budget, View
 from foveate.edits import Hide, Target, Task
@@ -429,10 +431,32 @@ def test_the_oldest_messages_are_left_out_if_cuts_do_not_suffice():
     conversation.prepare()
     (request,) = summarizer.requests
     left = [message.text for message in request.messages]
-    assert left[0] == "[44 earlier messages left out]"
-    assert len(left) == 1 + 52 - 44
-    assert request.task.input_tokens <= 700
+    assert left[0].splitlines()[:3] == ["[46 earlier messages left out]", "## Done", "- tool: {} ×23"]
+    assert len(left) == 1 + 52 - 46
+    assert sum(map(tokens_of, request.messages)) <= request.task.input_tokens <= 700
     assert check(Story(*request.messages).view(), OPENAI) == []
+
+
+def test_a_model_reads_a_digest_of_the_messages_that_it_cannot_read():
+    """F12. The oldest messages have the task and its rules. A summarizer without a model reads all of them itself."""
+    summarizer = ScriptedSummarizer()
+    task = chat(user("Port the parser to Rust. Never touch the fixtures."), say("I begin."))
+    said = [*task, *long_run(60, 1_500), user("Well?")]
+    for needs_no_model in (False, True):
+        summarizer.needs_no_model = needs_no_model
+        conversation = opened(
+            policy=(compact_on_overflow(keep_recent=0, input_max=4_000),), summarizer=summarizer, window=100_000
+        )
+        conversation.append(said)
+        conversation.compact()
+    by_model, by_code = summarizer.requests
+    digest = by_model.messages[0].text
+    assert re.match(r"\[\d+ earlier messages left out\]\n", digest)
+    assert "Port the parser to Rust." in digest
+    assert "Never touch the fixtures." in digest
+    assert sum(map(tokens_of, by_model.messages)) <= by_model.task.input_tokens <= 4_000
+    assert re.fullmatch(r"\[\d+ earlier messages left out\]", by_code.messages[0].text)
+    assert by_code.everything[0].text.startswith("Port the parser")
 
 
 def test_a_further_attempt_reads_no_more_than_the_failed_one():

@@ -228,11 +228,13 @@ def test_parts_of_any_history_fit_and_are_few(sizes: list[int], room: int):
     assert len(parts) <= MOST_PARTS
 
 
-def test_six_parts_leave_out_the_oldest_messages_with_a_note():
+def test_six_parts_begin_with_a_digest_of_the_messages_that_they_leave_out():
     """F12."""
-    parts = split_messages([user(f"#{n} " + "x" * 90) for n in range(1_000)], 2_000)
+    task = user("Port the parser to Rust. Never touch the fixtures.")
+    parts = split_messages([task, *(assistant(f"#{n} " + "x" * 90) for n in range(1_000))], 2_000)
     assert len(parts) <= MOST_PARTS
-    assert re.match(r"\[\d+ earlier messages left out\]", parts[0])
+    assert re.match(r"\[\d+ earlier messages left out\]\n## Goal\nPort the parser to Rust\.\n", parts[0])
+    assert "- Never touch the fixtures." in parts[0]
     assert "#999 " in parts[-1]
 
 

@@ -17,6 +17,7 @@ from ..core.planner import Plan
 from ..core.summaries import Answer, Summary, SummaryRequest, read_answer, replace_surrogates
 from ..errors import NoSummary
 from ..policies.binding import with_statements
+from ..policies.summary_input import with_digest_of_left_out
 from ..ports import Summarizer
 from .calls import Caller
 from .state import State
@@ -79,7 +80,7 @@ class SummaryFetcher:
         """Return a function that calls the summarizer for this request."""
         head = self._state.head
         request = replace(request, conversation=head.name, tenant=head.tenant, user=self._user)
-        return partial(_call_with_statements, self._summarizer_for(request) or _no_summarizer, request)
+        return partial(_call_summarizer, self._summarizer_for(request) or _no_summarizer, request)
 
     def call(self, request: SummaryRequest) -> Answer:
         """Call the summarizer, and raise what it raises."""
@@ -108,11 +109,11 @@ class SummaryFetcher:
             return Answer(error=replace_surrogates(f"the summarizer raised {type(error).__name__}: {error}"))
 
 
-def _call_with_statements(summarizer: Summarizer, request: SummaryRequest) -> object:
+def _call_summarizer(summarizer: Summarizer, request: SummaryRequest) -> object:
     """Call a summarizer. One without a model reads all messages itself."""
     if getattr(summarizer, "needs_no_model", False) is True:
         return summarizer(request)
-    return summarizer(with_statements(request))
+    return summarizer(with_statements(with_digest_of_left_out(request)))
 
 
 def _answer_in(text: Any) -> Answer:

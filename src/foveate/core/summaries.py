@@ -34,7 +34,9 @@ class SummaryRequest(Struct, frozen=True):
     policy: str
     """The policy that needs the summary."""
     messages: tuple[Message, ...]
-    """The messages to summarize, as the model saw them, oldest first, and so few and short that they fit a window."""
+    """The messages to summarize, as the model saw them, oldest first, and so few and short that they fit a window. If
+    the oldest are left out, a note with their digest comes first.
+    """
     target: int
     """Maximum length of the answer in characters."""
     previous: str = ""

@@ -18,11 +18,20 @@ from ..core.messages import Content, Media, Message, Part, Reasoning, Text, Tool
 from ..core.results import native_steps
 from ..core.rules import cut_points
 from ..core.sizes import tokens_of
+from ..core.summaries import SummaryRequest
 from ..core.view import Entry
+from ..digest.history import digest_messages
 from ..errors import BadSetting
 from .placeholders import cut_text, shrink_arguments
 
-__all__ = ["SummaryInput", "all_messages", "build_summary_input", "check_role", "summary_tokens_max"]
+__all__ = [
+    "SummaryInput",
+    "all_messages",
+    "build_summary_input",
+    "check_role",
+    "summary_tokens_max",
+    "with_digest_of_left_out",
+]
 
 _CUTS = (
     (0, False),  # No cut.
@@ -33,6 +42,8 @@ _CUTS = (
 _FIRST_CUTS = (0, 5, 8)
 """Index of the first cut to try, by level."""
 _LEFT_OUT = "[{count} earlier messages left out]"
+_DIGEST_SHARE = 4
+"""The digest of the oldest messages, if they are left out, takes at most one part in so many of the room."""
 
 
 class SummaryInput(NamedTuple):
@@ -50,8 +61,8 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
     """Return the messages for a summarizer, of at most `room` tokens by the conversation's counter.
 
     Steps of actions are shown as calls and tool results. If needed, media become their names and long results are
-    cut, then other texts and arguments; finally the oldest units are left out, with a note. `level`: 0 to 2, the
-    first cut to try; higher for a further attempt.
+    cut, then other texts and arguments; finally the oldest units are left out, with a note, and room for their digest
+    (`with_digest_of_left_out`). `level`: 0 to 2, the first cut to try; higher for a further attempt.
     """
     entries = native_steps(entries)
     sizes = [tokens_of(entry.message) for entry in entries]
@@ -76,6 +87,22 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
             return SummaryInput(read, int(size), whole if keep else ())
     newest, tokens = _newest_units(messages, sizes, cut_points(entries), room, scale)
     return SummaryInput(newest, tokens, whole)
+
+
+def with_digest_of_left_out(request: SummaryRequest) -> SummaryRequest:
+    """Return the request with a digest of its oldest messages, if they are left out.
+
+    It is called for each summary by a model, not for each plan: others read all messages, and a plan that waits for a
+    summary asks for it again.
+    """
+    count = len(request.covered) - len(request.messages) + 1
+    if count < 1 or request.messages[:1] != (_left_out_note(count),):
+        return request
+    newest = request.messages[1:]
+    size = 4 * sum(map(tokens_of, newest))  # In characters; they have the rest of the room.
+    room = min(request.target, size // (_DIGEST_SHARE - 1))
+    oldest = request.covered[:count]
+    return replace(request, messages=(_left_out_note(count, digest_messages(oldest, room)), *newest))
 
 
 def all_messages(entries: Sequence[Entry]) -> tuple[Message, ...]:
@@ -115,15 +142,20 @@ def _longest_text(message: Message) -> int:
 def _newest_units(
     messages: Sequence[Message], tokens: Sequence[int], points: Sequence[int], room: int, scale: float
 ) -> tuple[tuple[Message, ...], int]:
-    """Return the newest units that fit, after a note with the number of missing messages."""
+    """Return the newest units that fit together with a digest of the others. A note with their number comes first."""
     sizes = [0.0, *accumulate(scale * size for size in tokens)]
-    note_size = scale * tokens_of(user(_LEFT_OUT.format(count=len(messages))))
+    note_size = scale * tokens_of(_left_out_note(len(messages))) + room / _DIGEST_SHARE
     for point in points:
         size = sizes[-1] - sizes[point] + note_size
         if size <= room and point < len(messages):
-            note = replace(user(_LEFT_OUT.format(count=point)), name="derived")
+            note = _left_out_note(sum(1 for message in messages[:point] if message.parts))
             return (note, *(message for message in messages[point:] if message.parts)), int(size)
     return (), 0
+
+
+def _left_out_note(count: int, digest: str = "") -> Message:
+    note = _LEFT_OUT.format(count=count)
+    return replace(user(f"{note}\n{digest}" if digest else note), name="derived")
 
 
 def _cut_message(entry: Entry, keep: int, cuts_all: bool) -> Message:

@@ -83,20 +83,20 @@ class Statements:
     def users(self) -> str:
         """All text of users, and text that an earlier summary or the request carries on as theirs."""
         request = self._request.facts.get("request")
-        texts = [message.text for message in self._request.messages if is_from_user(message)]
+        texts = [message.text for message in self._request.everything if is_from_user(message)]
         return plain("\n".join([*texts, self._request.previous, request if isinstance(request, str) else ""]))
 
     @cached_property
     def others(self) -> str:
         """Results of tools, and messages of role user that no user wrote."""
-        others = [message for message in self._request.messages if not is_from_user(message)]
+        others = [message for message in self._request.everything if not is_from_user(message)]
         return plain("\n".join(message.text for message in truncate_messages(others, _READ)))
 
     @cached_property
     def permitted(self) -> str | None:
         """Messages in which users agreed, each with the proposal before it; None if no user agreed to anything."""
         agreed: list[str] = []
-        for before, message in pairwise((None, *self._request.messages)):
+        for before, message in pairwise((None, *self._request.everything)):
             if message is not None and is_from_user(message) and _ASSENT.search(message.text):
                 agreed += [message.text, before.text if before and before.role == "assistant" else ""]
         if _ASSENT.search(self._request.previous):

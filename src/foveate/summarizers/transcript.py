@@ -1,6 +1,7 @@
 """Transcripts: messages as text for a summarizer, small enough for its window.
 
-Long results become digests before anything is left out; a history that is still too long becomes several parts.
+Long results become digests before anything is left out; a history that is still too long becomes several parts, and if
+these are too many, the oldest messages become one digest.
 Reasoning is left out: only its own conversation may show it.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 
 from ..core.messages import Media, Message, Text, ToolCall, ToolResult
 from ..digest import digest
+from ..digest.history import digest_messages
 from ..digest.history.speakers import is_from_user, is_summary
 
 __all__ = ["MOST_PARTS", "label_of", "split_messages"]
@@ -42,21 +44,24 @@ _LEFT_OUT = "[{count} earlier messages left out]"
 
 def split_messages(messages: Sequence[Message], room: int) -> list[str]:
     """Return the messages as texts of at most `room` characters, in order: one if possible, else as few as possible."""
-    blocks: list[str] = []
+    written: list[tuple[Message, str]] = []
     for limits, most in ((_AT_ONCE, 1), (_IN_PARTS, MOST_PARTS)):
         for results, texts in limits:
-            blocks = [block for message in messages if (block := _block(message, results, texts))]
-            packed = _packed(blocks, room)
+            written = [(message, block) for message in messages if (block := _block(message, results, texts))]
+            packed = _packed([block for _, block in written], room)
             if len(packed) <= most:
                 return packed
     kept: list[str] = []
-    left = MOST_PARTS * room // 2  # Parts are not filled to the last character.
-    for block in reversed(blocks):
+    digest_room = room // 2
+    left = MOST_PARTS * room // 2 - digest_room  # Parts are not filled to the last character.
+    for _, block in reversed(written):
         left -= len(block) + 2
         if left < 0:
             break
         kept.append(block)
-    note = _LEFT_OUT.format(count=len(blocks) - len(kept))
+    oldest = [message for message, _ in written[: len(written) - len(kept)]]
+    note = _LEFT_OUT.format(count=len(oldest))
+    note = f"{note}\n{digest_messages(oldest, max(0, digest_room - len(note) - 1))}".rstrip()
     return _packed([note, *reversed(kept)], room)
 
 
