@@ -22,6 +22,9 @@ READY = $(VENV)/.ready
 SMALL = $(if $(wildcard $(READY)),$(READY),$(VENV)/.small)
 CLIENTS = .venv-clients
 
+# Tests start hundreds of processes, which otherwise compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .PHONY: help setup demo test test-all test-hosts test-clients test-model docs wheel release-check lint types bench clean

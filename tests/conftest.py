@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -38,6 +39,12 @@ if settings.default is not None and settings.default.derandomize:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return one process more than the machine has cores: tests wait for servers, processes and disks."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests themselves out of garbage collections, which otherwise visit all of them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

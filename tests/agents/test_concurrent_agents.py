@@ -500,7 +500,9 @@ def test_others_continue_after_a_process_is_killed_in_a_tool(url: str, tmp_path:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="Here no process can be made to stand still.")
-@pytest.mark.parametrize("where", ["model 1", "model 2", "tool 2", "tool 4"])
+@pytest.mark.parametrize(
+    "where", ["model 1", *(pytest.param(where, marks=pytest.mark.slow) for where in ("model 2", "tool 2", "tool 4"))]
+)
 def test_a_stopped_process_does_nothing_when_it_wakes_without_its_lock(
     url: str, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ):

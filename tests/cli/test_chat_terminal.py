@@ -240,7 +240,7 @@ def test_ctrl_c_stops_a_reply_and_not_the_chat(session, tmp_path):
 def test_ctrl_c_and_resume_agree_with_the_screen(session, tmp_path):
     """The stored text is on the screen, and the other way round; the two parts of the answer are the whole."""
     session.until("\n> ")
-    session.type("count to 1200\n")
+    session.type("count to 700\n")
     seen = " 12 13"
     session.until("1 2 3 4 5")
     session.until(seen)
@@ -248,7 +248,7 @@ def test_ctrl_c_and_resume_agree_with_the_screen(session, tmp_path):
     seen += session.until("Stopped. Type /resume").replace("^C", "")
     session.until("\n> ")
     session.type("/resume\n")
-    session.until(" 1200.")
+    session.until(" 700.")
     session.until("\n> ")
     session.type("/cost\n")
     session.until("1 call stopped before the end")
@@ -260,8 +260,8 @@ def test_ctrl_c_and_resume_agree_with_the_screen(session, tmp_path):
         assert [row.message.role for row in (question, request)] == ["user", "user"]
         assert first.stamp.stop.kind == "interrupted"
         assert first.message.text.split()[11:] == seen.split()
-        numbers = [str(number) for number in range(1, 1200)]
-        assert f"{first.message.text} {second.message.text}".split() == [*numbers, "1200."]
+        numbers = [str(number) for number in range(1, 700)]
+        assert f"{first.message.text} {second.message.text}".split() == [*numbers, "700."]
         assert [run.state for run in talk.journal.runs()] == ["done"]
 
 

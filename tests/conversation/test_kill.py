@@ -87,6 +87,7 @@ def test_repeated_kills_lose_nothing(tmp_path: Path) -> None:
     check_killed_turns(tmp_path / "chat.db", kills=60, seed=2)
 
 
+@pytest.mark.slow
 def test_killed_turns_release_whole_or_not_at_all(tmp_path: Path) -> None:
     """F30."""
     path, random, gone = tmp_path / "chat.db", Random(3), 0

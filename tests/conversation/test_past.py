@@ -36,7 +36,9 @@ def looks(chat: Conversation, turns) -> dict[int, list[tuple]]:
     return found
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "policy", [pytest.param(name, marks=[pytest.mark.slow] * (name != "balanced")) for name in POLICIES]
+)
 def test_looks_from_restart_points_equal_those_from_the_beginning(policy):
     chat = replayed(policy)
     newest = chat.view.turn
@@ -48,7 +50,7 @@ def test_looks_from_restart_points_equal_those_from_the_beginning(policy):
     assert expected[newest] == shown(chat.view)
 
 
-@pytest.mark.parametrize("policy", ["balanced", "prune-and-compact"])
+@pytest.mark.parametrize("policy", ["balanced", pytest.param("prune-and-compact", marks=pytest.mark.slow)])
 def test_first_look_at_a_late_call_reads_the_stored_snapshot(policy, tmp_path):
     chat = replayed(policy, store=open_store(f"sqlite:///{tmp_path}/chats.db"))
     newest = chat.view.turn
@@ -93,6 +95,7 @@ def test_erasing_forgets_the_restart_points():
     assert not any(text in entry.message.text for entry in chat.as_of(half))
 
 
+@pytest.mark.slow
 def test_looks_at_many_calls_cost_a_part_of_a_fold_each():
     chat = replayed("balanced", 1_200)
 

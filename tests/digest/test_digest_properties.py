@@ -30,7 +30,7 @@ ANY = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(text=ANY, room=st.one_of(st.none(), st.integers(0, 900)), handle=st.sampled_from(["", "m12", "m3.1"]))
 def test_a_digest_is_never_longer_than_its_room_or_its_text(text, room, handle):
     short = digest(text, room, handle)
@@ -40,7 +40,7 @@ def test_a_digest_is_never_longer_than_its_room_or_its_text(text, room, handle):
         assert len(short.text) <= min(len(text), room_for(len(text)) if room is None else room)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(text=ANY)
 def test_the_same_text_has_the_same_digest(text):
     once = digest(text, 200, "m1")
@@ -48,7 +48,7 @@ def test_the_same_text_has_the_same_digest(text):
     assert digest(text, 200, "m1") == once
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(text=ANY)
 def test_the_first_line_names_the_kind_and_the_handle(text):
     short = digest(text, max(80, len(text) // 2), "m12")
@@ -58,7 +58,7 @@ def test_the_first_line_names_the_kind_and_the_handle(text):
         assert 'expand("m12")' in first or len(first) == len(short.text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(text=ANY)
 def test_a_digest_holds_no_control_characters(text):
     short = digest(text, len(text) // 2)
@@ -67,7 +67,7 @@ def test_a_digest_holds_no_control_characters(text):
         assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", short.text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(text=ANY)
 def test_a_description_is_one_line_with_true_counts(text):
     about = describe(text)
@@ -79,7 +79,7 @@ def test_a_description_is_one_line_with_true_counts(text):
     assert about.items == 0 or about.item
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(text=ANY)
 def test_a_digest_has_a_digest(text):
     twice = digest(digest(text, len(text) * 3 // 4).text, len(text) // 4)

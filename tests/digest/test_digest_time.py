@@ -43,6 +43,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", HOSTILE)
 def test_ten_million_characters_take_bounded_time(what):
     piece = HOSTILE[what]

@@ -21,7 +21,7 @@ def lines_of(pattern: re.Pattern[str]) -> st.SearchStrategy[str]:
     return st.from_regex(pattern).map(lambda text: " ".join(text.split("\n")))
 
 
-@settings(max_examples=300)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(lines_of(logs._BAD) | st.text(LETTERS, max_size=30))
 def test_signs_leave_out_no_line_with_a_failure(line: str) -> None:
     assert reports_failure(line, failure_signs(line)) == bool(logs._BAD.search(line))
@@ -34,14 +34,14 @@ def test_letters_that_stand_for_others_are_signs(word: str) -> None:
     assert reports_failure(word, failure_signs(word)) == bool(logs._BAD.search(word))
 
 
-@settings(max_examples=200)
+@settings(max_examples=settings.default.max_examples)
 @given(lines_of(logs._FAILED))
 def test_line_of_a_failed_test_has_a_sign(line: str) -> None:
     if logs._FAILED.match(line):
         assert has_one(line, logs._FAILED_SIGNS)
 
 
-@settings(max_examples=100)
+@settings(max_examples=settings.default.max_examples)
 @given(lines_of(logs._LEVEL))
 def test_line_with_a_level_has_a_sign(line: str) -> None:
     if logs._LEVEL.match(line):
@@ -50,7 +50,7 @@ def test_line_with_a_level_has_a_sign(line: str) -> None:
 
 @pytest.mark.parametrize("language", [each for each in LANGUAGES if each.marks], ids=lambda each: each.name)
 def test_sign_inside_a_line_has_a_mark_of_its_language(language: Language) -> None:
-    @settings(max_examples=50)
+    @settings(max_examples=settings.default.max_examples)
     @given(lines_of(language.inside))
     def check(line: str) -> None:
         if language.inside.search(line):

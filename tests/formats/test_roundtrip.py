@@ -92,7 +92,7 @@ def anthropic_messages() -> st.SearchStrategy[Message]:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(st.lists(anthropic_messages(), max_size=5))
 def test_content_that_anthropic_carries_comes_back(messages: list[Message]):
     assert back("anthropic", messages) == messages
@@ -155,7 +155,7 @@ def openai_messages() -> st.SearchStrategy[Message]:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(st.lists(openai_messages(), max_size=5))
 def test_content_that_openai_carries_comes_back(messages: list[Message]):
     assert back("openai", messages) == messages
@@ -220,7 +220,7 @@ def gemini_messages() -> st.SearchStrategy[Message]:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(st.lists(gemini_messages(), max_size=5))
 def test_content_that_gemini_carries_comes_back(messages: list[Message]):
     assert back("gemini", messages) == messages
@@ -252,7 +252,7 @@ def test_anthropic_loses_only_documented_content():
     assert named == [Message("user", (Text("t"),))]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(st.lists(anthropic_messages() | openai_messages() | gemini_messages(), max_size=4))
 def test_foreign_content_does_not_leak_into_a_format(messages: list[Message]):
     """Extras and unknown blocks of one format never reach the other; calls, results and text do.
@@ -382,7 +382,7 @@ def nearly_right(draw: st.DrawFn) -> Any:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(wire=nearly_right() | anything)
 def test_any_input_is_refused_or_comes_back(name: str, wire: Any):
     format = get_format(name)
@@ -397,7 +397,7 @@ def test_any_input_is_refused_or_comes_back(name: str, wire: Any):
         assert again == messages
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(anything)
 def test_json_text_is_read_back_after_writing(value: Any):
     try:

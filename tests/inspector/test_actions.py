@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,13 +25,19 @@ NAME = "agent/run 1"
 PATH = "/c/store/agent~2Frun~201"
 
 
-@pytest.fixture
-def url(tmp_path) -> str:
-    """A SQLite store with a conversation whose old results are shrunk."""
-    url = f"sqlite:///{tmp_path / 'chats.db'}"
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> Path:
+    """A file with a conversation whose old results are shrunk."""
+    path = tmp_path_factory.mktemp("played") / "chats.db"
     run = agent_run(30, 9, result_chars=(2_000, 8_000))
-    play(url, NAME, [*run, user("And now?")], policy="keep-last-20")
-    return url
+    play(f"sqlite:///{path}", NAME, [*run, user("And now?")], policy="keep-last-20")
+    return path
+
+
+@pytest.fixture
+def url(played, tmp_path) -> str:
+    """A SQLite store with a copy of the played conversation."""
+    return f"sqlite:///{shutil.copy(played, tmp_path / 'chats.db')}"
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from foveate.summarizers import SummaryRequest, digest_history
 from foveate.testing import answer, call, say, text_of, user
 from foveate.testing.stubs import ScriptedSummarizer
 
-WINDOWS = [2_000, 4_000, 8_000, 32_000]
+WINDOWS = [2_000, pytest.param(4_000, marks=pytest.mark.slow), 8_000, pytest.param(32_000, marks=pytest.mark.slow)]
 PRESETS = ["balanced", "prune-and-compact"]
 
 
@@ -99,7 +99,8 @@ def test_a_summarizer_without_a_model_reads_all_messages():
     )
     conversation.prepare()
     (request,) = requests
-    assert "ledger_2019" not in str(request.messages)
+    assert len(request.messages) < len(request.everything)
+    assert "Never touch ledger_2019." in request.messages[0].text
     assert "Never touch ledger_2019." in str(request.everything)
     assert "The port is 8417." in str(request.everything)
     assert sum(len(message.text) for message in request.everything) > 300_000

@@ -194,7 +194,7 @@ def test_a_conversation_runs_under_a_preset_file(loaded, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [name.replace("-N", "-5") for name in PRESET_NAMES if name != "off"])
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", [pytest.param("openai", marks=pytest.mark.slow), "anthropic"])
 def test_views_are_legal_fit_and_settle_under_every_preset(name, provider):
     chat = foveate.open_conversation(
         "run", format=provider, window=12_000, policy=name, summarizer=lambda request: "What was done so far."

@@ -151,6 +151,7 @@ class Crowd:
                     assert gap < SHARE * len(places), (name, before, line, len(places))
 
 
+@pytest.mark.slow
 def test_killed_processes_in_one_conversation_lose_nothing(url: str, tmp_path: Path) -> None:
     crowd = Crowd(url, tmp_path, count=2, seconds=2.5, seed=1)
     crowd.run(pause=0.7)

@@ -107,6 +107,7 @@ def check_killed(url: str, count: int, each: int, kills: int, seed: int) -> None
     check(url, writers)
 
 
+@pytest.mark.slow
 def test_processes_write_one_conversation_and_one_is_killed(postgres_url: str) -> None:
     check_killed(postgres_url + "&wait=60", count=3, each=30, kills=1, seed=1)
 

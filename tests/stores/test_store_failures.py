@@ -29,7 +29,7 @@ def run(store: Database) -> int:
     return len(scenario())
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["before", "after"])
 def test_any_failed_statement_leaves_nothing_half_written(tmp_path: Path, after: bool) -> None:
     """F30."""
     along, template, n = states_along_the_way(), tmp_path / "made.db", 0

@@ -44,7 +44,9 @@ def histories_with_rules(draw: st.DrawFn) -> tuple[int, list[Message], list[str]
     return window, messages, list(rules)
 
 
-@pytest.mark.parametrize("policy", ["balanced", "prune-and-compact", "none"])
+@pytest.mark.parametrize(
+    "policy", ["balanced", *(pytest.param(name, marks=pytest.mark.slow) for name in ("prune-and-compact", "none"))]
+)
 @FEW
 @given(case=histories_with_rules(), at_once=st.booleans())
 def test_rules_of_the_user_stay_readable(policy: str, case: tuple[int, list[Message], list[str]], at_once: bool):

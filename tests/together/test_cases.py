@@ -10,7 +10,7 @@ SHARE = 200
 """Cases of one test: about 3,300 bodies."""
 
 
-_STARTS = [pytest.param(start, marks=[pytest.mark.slow] * (start >= 2 * SHARE)) for start in range(0, 6 * SHARE, SHARE)]
+_STARTS = [pytest.param(start, marks=[pytest.mark.slow] * (start >= SHARE)) for start in range(0, 6 * SHARE, SHARE)]
 
 
 @pytest.mark.parametrize("start", _STARTS)

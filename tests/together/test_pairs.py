@@ -16,7 +16,7 @@ PAIRS = list(permutations(MECHANISMS, 2))
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="+".join)
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", [pytest.param("openai", marks=pytest.mark.slow), "anthropic"])
 def test_two_mechanisms_together_give_legal_repeatable_views(names: tuple[str, str], provider: str):
     bodies = []
     for _ in range(2):

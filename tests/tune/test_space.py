@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate.policies.presets import SHIPPED
@@ -66,6 +66,7 @@ def test_settings_of_higher_levels_are_left_alone():
 
 @pytest.mark.parametrize("policy", SHIPPED)
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@settings(max_examples=settings.default.max_examples // 2)
 @given(data=st.data())
 def test_every_allowed_point_can_be_loaded_as_settings(policy, data):
     found = space(policy)

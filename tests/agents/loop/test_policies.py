@@ -34,7 +34,7 @@ def billed(model: ScriptedModel, agent: Any) -> int:
     return sum(bill.total for bill in model.billed)
 
 
-@pytest.mark.parametrize("window", [100_000, 32_000])
+@pytest.mark.parametrize("window", [pytest.param(100_000, marks=pytest.mark.slow), 32_000])
 @pytest.mark.parametrize("policy", _PRESETS)
 def test_a_loop_agent_bills_about_what_a_react_agent_bills(policy: str, window: int):
     model = loop_model()
