@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import AsyncChatAgent, ChatAgent, Limits, Media, Text, ToolCall, tool
-from foveate.agents.tool_calls import encode_content
+from foveate.agents.result_content import encode_content
 from foveate.core.messages import Message, assistant
 from foveate.testing import ScriptedModel
 

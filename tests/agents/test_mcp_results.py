@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foveate import ChatAgent, Media, Text, tool
-from foveate.agents.tool_calls import content_of
+from foveate.agents.result_content import content_of
 from foveate.testing import ScriptedModel, call
 
 IMAGE = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}

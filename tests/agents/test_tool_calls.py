@@ -12,7 +12,7 @@ import pytest
 
 from foveate import AsyncChatAgent, ChatAgent, Media, Text, ToolCall, ToolResult, tool
 from foveate.agents import ToolFailed
-from foveate.agents.tool_calls import LARGEST, content_of, decode_content, encode_content
+from foveate.agents.result_content import LARGEST, content_of, decode_content, encode_content
 from foveate.errors import BadSetting
 from foveate.testing import ScriptedModel, call, calls
 from foveate.types import Lease

@@ -14,7 +14,7 @@ import pytest
 
 import foveate
 from foveate import ChatAgent, Conversation, ToolCall, assistant, tool_result, user
-from foveate.agents.tool_calls import failure_text
+from foveate.agents.result_content import failure_text
 from foveate.agents.toolbox import files, search, shell
 from foveate.errors import BadSetting
 from foveate.models.demo import DemoModel, demo_model

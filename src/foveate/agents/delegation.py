@@ -25,11 +25,11 @@ from .effects import Begin, Call, NextCall, NextEnded, Routine, Sleep, StartCall
 from .events import Outcome, SubAgentEvent, ToolAnswered, ToolCalled
 from .parallel import in_parallel
 from .resources import Session
+from .result_content import failure_text
 from .run import Run
 from .run_totals import inner_total, sub_conversation
 from .steps import SubAgentTask
 from .sub_agents import SubAgentConfig
-from .tool_calls import failure_text
 
 if TYPE_CHECKING:
     from ..conversation import AsyncConversation, Conversation

@@ -28,9 +28,10 @@ from .limits import LIMIT_REASONS
 from .lock import ConversationLock
 from .loop_config import LoopConfig
 from .resources import OWN_POLICY, Session
+from .result_content import sendable
 from .run import PAGE, Run, is_blank, is_open, new_record, newest_run, storable_name, task_of
 from .steps import Actions, BadStep, Chat, ExpandMessage, Failed, NextStep, Retry, SubAgents, Success, read_step
-from .tool_calls import ToolSettings, answer_calls, refusal_reason, sendable
+from .tool_calls import ToolSettings, answer_calls, refusal_reason
 
 __all__ = ["StepLoop"]
 

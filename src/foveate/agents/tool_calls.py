@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import inspect
 import logging
-import os
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct
 
 from ..conversation import validate
-from ..core.messages import Content, Media, Message, Opaque, State, Text, ToolCall, ToolResult
+from ..core.messages import Content, Message, State, Text, ToolCall, ToolResult
 from ..core.runs import AgentRunStep, StepKind, step_name
 from ..core.stamps import Lease, Stop
 from ..core.tool_names import find_named
@@ -28,9 +25,9 @@ from ..errors import BadInput, BadSetting, StoreError
 from .concurrency import call_in_thread
 from .effects import Call, CallTimeout, FinishedCall, NextCall, Routine, StartCalls
 from .events import ToolAnswered, ToolCalled
-from .mcp_results import read_mcp_result
+from .result_content import content_of, decode_content, encode_content, error_trace, failure_text, limit_size, sendable
 from .run import Run
-from .tools import OutcomeUnknown, Tool, ToolFailed
+from .tools import OutcomeUnknown, Tool
 
 if TYPE_CHECKING:
     from .delegation import Delegation
@@ -39,20 +36,12 @@ __all__ = [
     "CONTINUE",
     "CONTINUE_STOPPED",
     "CUT",
-    "LARGEST",
     "Approve",
     "ResultFormatter",
     "ToolSettings",
     "answer_calls",
-    "content_of",
-    "decode_content",
-    "encode_content",
-    "error_trace",
-    "failure_text",
     "is_unfinished",
-    "limit_size",
     "refusal_reason",
-    "sendable",
     "unfit_calls",
 ]
 
@@ -417,112 +406,3 @@ def unfit_calls(reply: Message, stop: Stop | None, calls: Sequence[ToolCall]) ->
     parts = reply.parts[-1:] if stop.kind == "length" else reply.parts
     text = _UNFIT[stop.kind]
     return {place: text.format(name=call.name[:80]) for place, call in enumerate(calls) if call in parts}
-
-
-# ------------------------------------------------------------------------------------------------- content of results
-
-LARGEST = 10_000_000
-"""Characters of a result. The model receives an error instead of a longer one."""
-_NOTHING = "Done. It returned nothing."
-_PARTS = '{"content":['
-_LONGEST = 2_000
-"""Characters of an error that a model receives."""
-
-
-class _StoredContent(msgspec.Struct):
-    content: tuple[Content, ...]
-
-
-_decoder = msgspec.json.Decoder(_StoredContent)
-
-
-def content_of(value: object) -> tuple[tuple[Content, ...], State]:
-    """Return a tool's return value as content, and whether it is an error. Raises BadInput, in words for the model.
-
-    Text and parts such as images are kept, results of MCP are read as parts, and any other value becomes JSON.
-    """
-    match value:
-        case None:
-            return (Text(_NOTHING),), "ok"
-        case str():
-            return (Text(sendable(value)),), "ok"
-        case ToolResult():
-            return _sendable_parts(value.content), value.state
-        case Message():
-            return _sendable_parts([part for part in value.parts if isinstance(part, Content)]), "ok"
-        case Text() | Media() | Opaque():
-            return _sendable_parts([value]), "ok"
-        case list() | tuple() if any(isinstance(part, Content) for part in value) and all(
-            isinstance(part, Content | str) for part in value
-        ):
-            return _sendable_parts([Text(part) if isinstance(part, str) else part for part in value]), "ok"
-    if (result := read_mcp_result(value)) is not None:
-        return _sendable_parts(result[0] or (Text(_NOTHING),)), result[1]
-    return (Text(_json(value)),), "ok"
-
-
-def failure_text(name: str, error: BaseException) -> str:
-    """Return an error in words for the model, without a traceback. The text of a ToolFailed is used as it is."""
-    text = str(error) if isinstance(error, ToolFailed) else f"{type(error).__name__}: {error}".rstrip(": ")
-    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-    return text if isinstance(error, ToolFailed) and text else f"{name} failed: {text}"
-
-
-def error_trace(error: BaseException) -> str:
-    """Return an error with its traceback, for people."""
-    return sendable("".join(traceback.format_exception(error)))
-
-
-def limit_size(name: str, content: tuple[Content, ...]) -> tuple[tuple[Content, ...], bool]:
-    """Return the content, and True; or, if it is too large, a sentence that says so, and False."""
-    size = sum(len(part.text if isinstance(part, Text) else getattr(part, "data", "")) for part in content)
-    if size <= LARGEST:
-        return content, True
-    return (
-        Text(f"{name} returned {size:,} characters, more than can be read. Ask it for less, or for a part."),
-    ), False
-
-
-def encode_content(content: tuple[Content, ...]) -> str:
-    """Return the text that a step stores: the text itself if there is only text, else JSON."""
-    if len(content) == 1 and isinstance(content[0], Text) and content[0].extra is None:
-        text = content[0].text
-        if not text.startswith(_PARTS):
-            return text
-    return msgspec.json.encode(_StoredContent(content)).decode()
-
-
-def decode_content(output: str) -> tuple[Content, ...]:
-    """Return the content that `encode_content` encoded."""
-    if output.startswith(_PARTS):
-        return _decoder.decode(output).content
-    return (Text(output),)
-
-
-def _json(value: object) -> str:
-    try:
-        return msgspec.json.encode(value, enc_hook=_plain).decode()
-    except Exception as error:
-        text = str(error) or type(error).__name__
-        raise BadInput(
-            f"It was carried out, but what it returned ({type(value).__name__}) cannot be written as JSON: "
-            f"{sendable(text)[:_LONGEST]}. Calling it again will not help."
-        ) from error
-
-
-def _plain(value: object) -> object:
-    """Convert what msgspec does not know: models of other libraries, and paths."""
-    if callable(dump := getattr(value, "model_dump", None)) and not isinstance(value, type):
-        return dump()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    raise TypeError(f"there is no JSON for {type(value).__name__}")
-
-
-def _sendable_parts(parts: Sequence[Any]) -> tuple[Content, ...]:
-    return tuple(Text(sendable(part.text), part.extra) if isinstance(part, Text) else part for part in parts)
-
-
-def sendable(text: str) -> str:
-    """Return the text without halves of surrogate pairs, which file names may hold and providers refuse."""
-    return text.encode("utf-8", "backslashreplace").decode()
