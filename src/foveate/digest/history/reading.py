@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ...core.messages import Message
+from .pasted import is_notice, split_pasted
 from .sections import BETWEEN, BULLET, COPIED, DONE, KIND_OF, LAST, NAMES, OF_MODEL, REFERRED, read_sections
 from .selection import Line
 from .signs import Sign, possible_signs, signs_of
@@ -151,7 +152,7 @@ class Reader:
             case "user" if is_summary(message):
                 self._read_summary(message.text, age)
             case "user" if is_from_user(message):
-                self._read_input(message.text, age)
+                self._read_input(place, message.text, age)
             case "user" if self._steps:
                 self._steps.add_text(place, message.text, age)
             case "system" | "developer" if place == 0 and len(message.text) > _PROMPT:
@@ -195,7 +196,16 @@ class Reader:
                 if is_worth(statement, speaker, self._least):
                     self._state(statement, speaker, age)
 
-    def _read_input(self, text: str, age: float) -> None:
+    def _read_input(self, place: int, text: str, age: float) -> None:
+        own, pasted = split_pasted(text)
+        if pasted and self._steps:
+            self._steps.add_pasted(place, pasted, age)
+        if is_notice(text):
+            self._read_texts(own, "assistant", age)
+        elif own.strip():
+            self._read_own_words(own, age, may_be_goal=not _MARKUP.fullmatch(text.strip()))
+
+    def _read_own_words(self, text: str, age: float, *, may_be_goal: bool) -> None:
         begun = len(self.statements)
         plain, question = " ".join(text.split()), self._question
         self._question = ""
@@ -203,7 +213,7 @@ class Reader:
             self._state(f"{question}{ANSWERED}{plain}", "user", age)
         else:
             self._read_texts(text, "user", age)
-        if self._has_goal or _MARKUP.fullmatch(text.strip()):
+        if self._has_goal or not may_be_goal:
             return
         left = min(_GOAL, int(self._room * 0.15))
         for statement in self.statements[begun:]:

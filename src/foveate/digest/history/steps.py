@@ -75,6 +75,12 @@ class Steps:
         self.add_text(place, result.text, age)
         return about, "" if lines else _pairs_of(result.text)
 
+    def add_pasted(self, place: int, text: str, age: float) -> None:
+        """Read output that a user pasted: a failure that it reports, and its lines with names."""
+        for line in error_lines(text, 1):
+            self.errors[f"pasted: {cut_at_clause(line, _ERROR)}"] = age
+        self.add_text(place, text, age)
+
     def add_text(self, place: int, text: str, age: float) -> None:
         """Keep lines of a tool's text that have new names in use, or words of the focus.
 

@@ -1,0 +1,112 @@
+"""Pasted text: the output of programs, logs and code within what a user wrote.
+
+People paste a terminal's output above or below their question. It reports things; only their own words ask, decide
+and bind. A text counts as pasted where several lines in a row look as only programs write them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+__all__ = ["is_notice", "split_pasted"]
+
+_PROMPT = re.compile(r"\s*(?:[$❯➜▶]\s+\S|>>>\s|PS [A-Z]:\S*>|[\w.-]+@[\w.-]+[:~\s]\S*\s?[$%#]\s)")
+"""The prompt of a shell. It counts twice, because output follows."""
+_BEGINS = re.compile(
+    r"""\s*(?:
+        \[?\d{4}-\d\d-\d\d[T\s]\d\d:\d\d | \[?\d\d:\d\d:\d\d\b | \[[\w:./+-]+\]\s?[$\[\w]   # a time, or [a-tag]
+      | \[?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b[\]:\s]
+      | exit\s(?:status|code)\s\d | (?:FAIL|PASS|ok)\s*$ | (?:ok|FAIL|PASS|\?)\s+[\w.-]+/\S+ | E\s{3,}\S     # tests
+      | ===\s | ---\s(?:PASS|FAIL|SKIP|[ab]/)
+      | diff\s--git\s | @@\s-\d | index\s[0-9a-f]{7,} | [+-]{3}\s[ab/] | [-dl][rwx-]{9}[.@+]?\s
+      | at\s(?:async\s)?\S+.*[(:]\S*\d | File\s".*",\sline\s\d | Traceback\s\( | Caused\sby:      # traces
+      | [\w./\\-]+\.\w{1,5}(?::\d+){1,2}[:,\s] | [\w./\\-]+\.\w{1,5}\(\d+,\d+\): | \d+\s\|\s | goroutine\s\d
+      | (?:remote|fatal|error|warning|hint|npm\s(?:ERR!?|WARN|error)|bash|zsh|sh|make(?:\[\d+\])?):\s
+      | [A-Z]\w*(?:Error|Exception)(?::\s|$) | error\s?TS\d+ | panic:\s
+      | </?[a-zA-Z][\w:.-]*(?:\s[^<>]*)?>.*</?[a-zA-Z][\w:.-]*>\s*$                            # markup
+      | --[a-z][\w-]+(?:[\s=]|$) | "[\w.$-]+"\s*:\s*\S | [{}\[\]()]+[,;]?\s*$ | [│├└─╭╰┃━╞═┌┐┘] | [-=+*_]{6,}
+    )""",
+    re.VERBOSE,
+)
+"""The beginnings of lines that programs print or read."""
+_HOLDS = re.compile(r"\d\s?[KMGT]i?B\b|\s\d{1,3}%(?:\s|$|[|(])|^\s{2,}\S+(?:\s[\w-]+)?\s{2,}\S")
+"""The progress of a transfer, or the columns of a table."""
+_CODE = ("{", "}", ";", "\\", "=>", "),", "],", '",', "',", "},")
+"""The end of a line of code, of JSON or of a command that goes on in the next line."""
+_OWN = re.compile(
+    r"[?？]\s*\Z|\b(?:I|i|we|you|my|our|me|us|please|pls|can|could|should|let['’]?s|don['’]?t|want|need|why|how"
+    r"|ich|wir|du|bitte|je|nous|vous|tu|yo|eu|io|noi|я|мы|ты|вы)\b"
+    r"|\A\W*[A-ZÀ-ÞА-Я]?[a-zß-ÿа-я'’-]+(?:[ ,:]+[\w'’-]+){3,}[.!]\s*\Z|[。！]\s*\Z"
+)
+"""A line in a person's words: a question, a pronoun, or a whole sentence of plain words."""
+_TAG = re.compile(r"\s*</?[a-zA-Z][\w:.-]*(?:\s[^<>]*)?/?>\s*\Z")
+"""A line with one tag. Lines between two of them may be a person's words."""
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+\S")
+_FORMATTED = re.compile(r"\s*(?:#{1,6}\s|\*\*|```|~~~|<)")
+"""A title, a line in bold print, a fence of code or a tag: the form of a written text."""
+_NOTE = re.compile(r"\s*\[.*(?:\bexpand\(\"|\b[\d,]+ of [\d,]+ characters).*\]\s*\Z")
+"""A note of the engine about what is not shown."""
+_NOTICE = re.compile(
+    r"\s*<((?:[a-z]+[-_])+(?:notification|context|stdout|stderr|output|results?|aborted|caveat|status))>.*</\1>\s*",
+    re.DOTALL,
+)
+_BETWEEN = 4
+"""Lines between two that programs write, at most, that count as output as well."""
+_LOOKED_AT = 400
+"""Characters of a line that are looked at."""
+_LEAST_LINES = 3
+"""Lines in a row that make a pasted text."""
+
+
+def split_pasted(text: str) -> tuple[str, str]:
+    """Return a text without what was pasted, and what was pasted; "" for none of it."""
+    lines = text.splitlines()
+    pasted = _pasted_lines(lines) if len(lines) >= _LEAST_LINES else set[int]()
+    if not pasted and not any(map(_is_markup, lines)):
+        return text, ""
+    own = [line for place, line in enumerate(lines) if place not in pasted and not _is_markup(line)]
+    return "\n".join(own), "\n".join([lines[place] for place in sorted(pasted)])
+
+
+def is_notice(text: str) -> bool:
+    """Return whether a client wrote this text in the user's name, such as `<task-notification>...`."""
+    return _NOTICE.fullmatch(text) is not None
+
+
+def _pasted_lines(lines: Sequence[str]) -> set[int]:
+    """Return the places of pasted lines."""
+    found: set[int] = set()
+    run: list[int] = []
+    between: list[int] = []
+    gap = machine = 0
+    for place, line in enumerate((*lines, None)):
+        if line is not None and (worth := _worth(line)):
+            run += (*between, place)
+            between, gap, machine = [], 0, machine + worth
+        elif line is not None and run and gap < _BETWEEN and not _is_own(line):
+            between.append(place)
+            gap += bool(line.strip())
+        else:
+            if machine >= _LEAST_LINES:
+                found.update(run)
+            run, between, gap, machine = [], [], 0, 0
+    return found
+
+
+def _is_markup(line: str) -> bool:
+    return len(line) <= _LOOKED_AT and bool(_TAG.match(line) or _NOTE.match(line))
+
+
+def _worth(line: str) -> int:
+    """Return how much a line speaks for pasted text: 2 for a command, 1 for another line of a program, else 0."""
+    begin = line[:_LOOKED_AT]
+    if _PROMPT.match(begin):
+        return 2
+    is_of_program = _BEGINS.match(begin) or line.rstrip().endswith(_CODE) or _HOLDS.search(begin)
+    return 1 if is_of_program and not _ITEM.match(begin) else 0
+
+
+def _is_own(line: str) -> bool:
+    line = line[:_LOOKED_AT]
+    return bool(_OWN.search(line) or _ITEM.match(line) or _FORMATTED.match(line)) and bool(line.strip())

@@ -1,0 +1,125 @@
+"""Pasted text within what a user wrote: output, logs and code are told from the user's own words."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate import Message, Text
+from foveate.digest.history import digest_messages
+from foveate.digest.history.pasted import is_notice, split_pasted
+from foveate.testing import say, user
+
+TERMINAL = """\
+❯ git clone https://localhost:8080/git/smoke-2
+Cloning into 'smoke-2'...
+Username for 'https://localhost:8080': test
+remote: Invalid token format
+fatal: Authentication failed for 'https://localhost:8080/git/smoke-2/'"""
+TRACE = """\
+Traceback (most recent call last):
+  File "app.py", line 41, in run
+    load(path)
+  File "app.py", line 12, in load
+KeyError: 'session_id'"""
+TESTS = """\
+=== RUN   TestSync
+    sync_test.go:82: push rejected: body exceeded size limit 2147483648
+
+--- FAIL: TestSync (10.65s)
+FAIL    example.io/sync/internal       11.023s
+exit status 1"""
+PROGRAM = """\
+func load(path string) ([]byte, error) {
+    if path == "" {
+        return nil, errNoPath
+    }
+    return os.ReadFile(path)
+}"""
+COMPILER = """\
+src/main.ts(14,7): error TS2322: Type 'string' is not assignable to type 'number'.
+src/main.ts(20,3): error TS2345: Argument of type 'null' is not allowed.
+src/view.ts(3,1): error TS1005: ';' expected."""
+
+
+@pytest.mark.parametrize("pasted", [TERMINAL, TRACE, TESTS, PROGRAM, COMPILER])
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ("", "why does this fail?"),
+        ("I get this:", ""),
+        ("Never delete the cache.", "Please fix it on the branch release-2."),
+        ("Do I need a token here?", "The port is 8080."),
+    ],
+)
+def test_words_of_the_user_are_told_from_what_was_pasted(pasted: str, above: str, below: str):
+    text = "\n\n".join(part for part in (above, pasted, below) if part)
+    own, found = split_pasted(text)
+    assert own.split() == f"{above} {below}".split()
+    assert found.split() == pasted.split()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "First do the tests.\nThen write the page (in docs/guide.md),\nand then tell me.\nNever push to main.",
+        "- run `make test`;\n- fix what fails;\n- commit {everything};",
+        "Rules:\n1. Use tabs.\n2. Call it `Store`.\n3. The limit is 4 MiB.",
+        "# Plan\n\n## Files\n\nsrc/a.py is renamed to src/b.py.\n\n**Why:** it is shorter.",
+        "<task>\nNever push to main.\nThe port is 8417.\nAsk Marta first.\n</task>",
+        "The host is db-7.\nThe port is 5433.\nThe user is app_ro.\nThe database is ledger.",
+        "Il faut garder le cache.\nNe touche pas aux tests.\nLe port est 8080.\nMerci !",
+        "不要修改测试。\n端口是 8080。\n请先问我。\n谢谢。",
+        "",
+    ],
+)
+def test_text_that_a_person_wrote_stays(text: str):
+    own, pasted = split_pasted(text)
+    assert pasted == ""
+    assert own.split() == [word for word in text.split() if word not in ("<task>", "</task>")]
+
+
+def test_two_lines_of_code_are_not_enough():
+    text = "Rename it:\nload(path);\nto read(path);"
+    assert split_pasted(text) == (text, "")
+
+
+def test_notes_of_the_engine_are_nobodys_words():
+    text = 'Fix the login.\n[cut: 400 of 1,157 characters; expand("m451") shows all]'
+    assert split_pasted(text) == ("Fix the login.", "")
+
+
+def test_a_digest_shows_what_the_user_said_and_the_failure_that_was_pasted():
+    messages = (
+        user("Set up the mirror. Never store the token in the repository."),
+        say("Done."),
+        user(f"{TERMINAL}\n\ncan I take the token from the helper?"),
+        say("Yes."),
+    )
+    text = digest_messages(messages, 2_000)
+    assert "- Never store the token in the repository." in text
+    assert "can I take the token from the helper?" in text
+    assert "- pasted: fatal: Authentication failed for" in text
+    assert "Cloning into" not in text
+    assert "Username for" not in text
+
+
+NOTICE = """\
+<task-notification>
+<task-id>bop7dq50u</task-id>
+<status>completed</status>
+<summary>Background command "Bench" completed (exit code 0)</summary>
+<result>The port must be 9000.</result>
+</task-notification>"""
+
+
+def test_a_notice_of_a_client_sets_no_rule_and_no_goal():
+    assert is_notice(NOTICE)
+    notice = Message("user", (Text(NOTICE),))
+    text = digest_messages((notice, user("Port the parser to Rust."), say("I begin.")), 2_000)
+    assert text.startswith("## Goal\nPort the parser to Rust.")
+    assert "## Rules" not in text
+
+
+@pytest.mark.parametrize("name", ["task", "rules", "user_instructions", "user-query", "context"])
+def test_tags_of_a_persons_prompt_are_no_notice(name: str):
+    assert not is_notice(f"<{name}>\nNever push to main.\n</{name}>")
