@@ -337,3 +337,31 @@ def test_a_digest_is_the_same_for_every_seed_of_hashes(seed: str):
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     shown = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert shown.stdout == "['cach', 'pars', 'queu', 'hold', 'socket', 'short']\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Only deploy on Tuesdays.",
+        "Commit nothing without my OK.",
+        "Leave the README alone.",
+        "Ask Marta before each release.",
+        "Wait until Friday with the announcement.",
+        "Everything has to be done by May 3.",
+    ],
+)
+def test_a_wish_in_other_words_binds_too(said: str):
+    history = [user("Fix the exporter."), assistant("Fine."), user(said), assistant("Sure.")]
+    assert said in holding_statements(history).rules
+
+
+def test_a_short_change_gives_a_value():
+    said = ["The pool size is 10.", "Fine.", "Make the pool size 20 instead.", "Done."]
+    history = [(assistant if place % 2 else user)(text) for place, text in enumerate(said)]
+    assert holding_statements(history).values == ["Make the pool size 20 instead."]
+
+
+@pytest.mark.parametrize("said", ["I can't open the file.", "Go on.", "Is the port 8080?", "It was only a test."])
+def test_a_report_and_a_question_bind_nothing(said: str):
+    history = [user("Fix the exporter."), assistant("Fine."), user(said), assistant("Sure.")]
+    assert holding_statements(history) == ([], [])

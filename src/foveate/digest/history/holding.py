@@ -14,9 +14,15 @@ __all__ = ["Holding", "holding_among"]
 
 _LENGTH_MAX = 300
 """Characters. A longer statement is not one rule or value."""
+_CHANGE_MAX = 80
+"""Characters of a change, such as `Make the limit 40 instead.`, that gives a value."""
 _BINDS = re.compile(
     r"\b(?:never|must(?: not|n[’']t)?|always|do not|don[’']t|may not|cannot|not allowed|forbidden|off.?limits|at most"
     r"|at least|no (?:more|later|less|fewer) than|budget|deadline|only (?:use|in|on|after|with|if|when)"
+    r"|\A(?:please )?only \w+ (?:in|on|at|after|during)\b"
+    r"|without (?:my|our|the|an?) (?:ok|okay|approval|consent|permission|review)"
+    r"|hands off|leave (?:\S+ ){1,4}(?:alone|as (?:it is|is))|(?:has|have|needs?) to be \w+ (?:by|before|until)"
+    r"|(?:ask|check with|wait for|tell) (?:\S+ ){0,4}(?:first|before)|wait until"
     r"|(?:limit|maximum|minimum) (?:is|of)|niemals|nie|darf|dürfen|muss|müssen|immer|höchstens|jamais|toujours|interdit"
     r"|il faut|ne \w+ pas|nunca|siempre|prohibido|(?:no se )?(?:puede|debe)|sempre|proibido|vietato|non dev\w+"
     r"|нельзя|никогда|всегда|запрещено)\b|不要|不得|禁止|必须|预算|上限|必ず|しないで|絶対",
@@ -47,8 +53,12 @@ def holding_among(statements: Sequence[Statement]) -> Holding:
 
 
 def _gives_value(statement: Statement) -> bool:
-    """Return whether a statement has a number or an identifier after `is`, `=` or the like."""
-    if not statement.signs & Sign.VALUE or not _EXACT.search(statement.text):
+    """Return whether a statement has a number or an identifier after `is`, `=` or the like, or in a short change."""
+    if not _EXACT.search(statement.text):
+        return False
+    if statement.signs & Sign.CHANGE and statement.speaker == "user" and len(statement.text) <= _CHANGE_MAX:
+        return True
+    if not statement.signs & Sign.VALUE:
         return False
     terms = terms_of(statement.text)
     return bool(terms.assigned & terms.values)
