@@ -365,3 +365,16 @@ def test_a_short_change_gives_a_value():
 def test_a_report_and_a_question_bind_nothing(said: str):
     history = [user("Fix the exporter."), assistant("Fine."), user(said), assistant("Sure.")]
     assert holding_statements(history) == ([], [])
+
+
+def test_the_goal_stays_if_a_value_beside_it_changes():
+    history = [
+        user("Port the parser to Rust. Use the branch release-2."),
+        assistant("I begin."),
+        user("Use the branch release-3 instead."),
+        assistant("Fine."),
+    ]
+    text = digest_messages(history, 1_500)
+    assert text.startswith("## Goal\nPort the parser to Rust.\n")
+    assert "Use the branch release-3 instead." in text
+    assert "release-2" not in text

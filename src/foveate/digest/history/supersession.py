@@ -370,6 +370,10 @@ class _Search:
                 goal.is_gone = True
             self.goals.add(claim.owner)
 
+    def _main_goal(self) -> int | None:
+        """Return the index of the statement that says what all is about: the first of the current goal."""
+        return next((one.owner for one in map(self.claims.__getitem__, self.current_goals) if not one.is_gone), None)
+
     def _replace(self, old: Claim, new: Claim) -> None:
         """Mark a sentence as replaced, and older ones that repeat its value.
 
@@ -377,7 +381,7 @@ class _Search:
         """
         a, b = old.terms, new.terms
         values = a.values - b.all
-        if self.statements[old.owner].kind == "goal":
+        if old.owner == self._main_goal():
             if self.statements[new.owner].is_authoritative:
                 self.goals.add(new.owner)
             old.is_gone = True
