@@ -378,3 +378,25 @@ def test_the_goal_stays_if_a_value_beside_it_changes():
     assert text.startswith("## Goal\nPort the parser to Rust.\n")
     assert "Use the branch release-3 instead." in text
     assert "release-2" not in text
+
+
+def test_a_polite_request_is_the_goal():
+    history = [
+        user("hey, can you help me plan the wedding of my sister? It's on 14 June. Everything must be step-free."),
+        assistant("What is the budget?"),
+        user("18k all in, 4k of it is gone already"),
+        assistant("Noted."),
+    ]
+    assert digest_messages(history, 600).startswith("## Goal\nhey, can you help me plan the wedding of my sister?")
+
+
+@pytest.mark.parametrize("greeting", ["Hi there!", "Good morning", "hello, how are you?"])
+def test_a_greeting_is_no_goal(greeting: str):
+    history = [user(greeting), assistant("Hello!"), user("Port the parser to Rust."), assistant("I begin.")]
+    assert digest_messages(history, 600).startswith("## Goal\nPort the parser to Rust.\n")
+
+
+def test_the_goal_is_shown_in_a_small_room():
+    goal = "the upload in api/uploads.py times out for files above 50 MB, fix it please"
+    limits = [user(f"The limit of queue_{number} is {number} MB.") for number in range(40)]
+    assert digest_messages([user(goal), assistant("Fine."), *limits], 300).startswith(f"## Goal\n{goal}\n")

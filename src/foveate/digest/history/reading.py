@@ -32,6 +32,12 @@ _USUAL = 2.0
 """How often statements may begin alike without a loss of weight; those with worth twice as often."""
 _GOAL = 300
 """Characters of the first request that are the goal. The rest of it is what the user asked."""
+_GREETING = re.compile(
+    r"\W*(?:(?:hi|hey|hello|hallo|moin|guten|good|morning|evening|afternoon|day|morgen|tag|abend|bonjour|salut|hola|buenos"
+    r"|días|buenas|ciao|buongiorno|olá|bom|dia|there|all|everyone|team|how|are|you|is|it|going|doing|today|привет"
+    r"|здравствуйте|thanks|thank)\b\W*|你好|您好|こんにちは|안녕하세요)+",
+    re.IGNORECASE,
+)
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
 _JOINED = 500
@@ -217,7 +223,7 @@ class Reader:
             return
         left = min(_GOAL, int(self._room * 0.15))
         for statement in self.statements[begun:]:
-            if statement.kind in ("rule", "said") or statement.weight < 0.5:
+            if not (_may_be_goal(statement) if not self._has_goal else _belongs_to_goal(statement)):
                 continue
             if self._has_goal and len(statement.text) > left:
                 break
@@ -323,6 +329,20 @@ class Reader:
                 newest.kind = old.kind
             self.gone.add(old.text)
             old.text = ""
+
+
+def _may_be_goal(statement: Statement) -> bool:
+    """Return whether a statement may be the goal: no greeting, and no mere rule."""
+    if _GREETING.fullmatch(statement.text):
+        return False
+    if statement.kind == "rule":
+        first, *others = split_sentences(statement.text)
+        return bool(others) and not signs_of(first) & Sign.BINDING
+    return statement.kind != "said" and bool(terms_of(statement.text).all)
+
+
+def _belongs_to_goal(statement: Statement) -> bool:
+    return statement.kind not in ("rule", "said") and statement.weight >= 0.5
 
 
 def _last_question(text: str) -> str:

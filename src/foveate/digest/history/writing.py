@@ -27,6 +27,8 @@ _NAMES = 0.45
 """Share of the room for names alone. In a recorded history of 150 messages, a list of names holds twice as many of the
 names that later calls used as whole lines of the same size.
 """
+_MAIN_GOAL = 0.4
+"""Share of the room up to which the first sentence of the goal is always shown."""
 _VITAL, _ASSISTANT = 0.8, 0.2
 """Shares of the room for what a user or a system message said that binds, and for what the model said."""
 _SHARES = {VALUES: 0.07, ERRORS: 0.07, DONE: 0.22, FOUND: 0.15}
@@ -96,6 +98,9 @@ class _Lines:
         statements = [one for one in self._reader.statements if one.speaker != "tool" and not _is_exclamation(one)]
         lines = [self._line(statement) for statement in statements]
         vital = [line for line, one in zip(lines, statements, strict=True) if _is_vital(one)]
+        goal = next((line for line, one in zip(lines, statements, strict=True) if one.kind == "goal"), None)
+        if goal is not None and len(goal.text) <= room * _MAIN_GOAL:
+            selection.add([goal], room)
         selection.add(vital, int(room * _VITAL))
         for_lines = int(room * (1 - _NAMES))
         steps = self._step_lines()
