@@ -400,3 +400,15 @@ def test_the_goal_is_shown_in_a_small_room():
     goal = "the upload in api/uploads.py times out for files above 50 MB, fix it please"
     limits = [user(f"The limit of queue_{number} is {number} MB.") for number in range(40)]
     assert digest_messages([user(goal), assistant("Fine."), *limits], 300).startswith(f"## Goal\n{goal}\n")
+
+
+def test_a_bare_value_is_shown_with_the_reply_that_says_of_what():
+    history = [
+        user("Upload the files in parts."),
+        assistant("Parts of 8 MB allow files of 80 GB."),
+        user("16 then"),
+        assistant("Part size is 16 MB. All tests pass."),
+    ]
+    text = digest_messages(history, 600)
+    assert "16 then → Part size is 16 MB." in text
+    assert text.count("Part size is 16 MB.") == 1

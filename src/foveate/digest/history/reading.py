@@ -46,6 +46,8 @@ _ANSWER = 40
 """Characters of an answer that is shown with its question."""
 _ANSWER_WORDS = 3
 _QUESTION = 160
+_REPLIES, _REPLY = 2, 120
+"""Sentences of a reply, and their characters, that may complete a value."""
 _ASKS_FOR_VALUE = re.compile(
     r"\b(?:which|what|who|whom|whose|when|where|how (?:many|much|long|often|big|far)|or|welche\w*|was|wer|wann|wo|wohin"
     r"|wie ?viele?|wie (?:lange|oft)|oder|quel\w*|combien|qui|quand|où|cuál\w*|qué|quién|cuándo|dónde|cuánt\w*|qual"
@@ -72,6 +74,8 @@ class Reader:
         self._has_goal = False
         self._position = self._turn = self._length = 0
         self._question = ""
+        self._short: Statement | None = None
+        """The newest message of a user, if it is a value in a few words, which the model's reply may complete."""
         self._listed: dict[str, Statement] = {}
         self._links: list[tuple[Statement, Statement]] = []
         """Pairs of an older and a later statement that may replace it."""
@@ -169,7 +173,7 @@ class Reader:
                 if self._steps:
                     for call in message.calls:
                         self._steps.add_call(call, age)
-                self._read_texts(message.text, "assistant", age)
+                self._read_reply(message.text, age)
                 self._question = _last_question(message.text)
             case "tool" if self._steps and (result := message.result) is not None:
                 self._list(*self._steps.add_result(place, result, age), age)
@@ -202,6 +206,20 @@ class Reader:
                 if is_worth(statement, speaker, self._least):
                     self._state(statement, speaker, age)
 
+    def _read_reply(self, text: str, age: float) -> None:
+        """Read what the model says. A sentence that repeats a value alone (`16 then`) says what it is the value of."""
+        begun = len(self.statements)
+        self._read_texts(text, "assistant", age)
+        short, self._short = self._short, None
+        if short is None or not short.text:
+            return
+        values = terms_of(short.text).values
+        for reply in self.statements[begun : begun + _REPLIES]:
+            if values <= terms_of(reply.text).values and len(reply.text) <= _REPLY and reply.kind != "open":
+                short.text = f"{short.text}{ANSWERED}{reply.text}"
+                reply.text = ""
+                return
+
     def _read_input(self, place: int, text: str, age: float) -> None:
         own, pasted = split_pasted(text)
         if pasted and self._steps:
@@ -219,6 +237,7 @@ class Reader:
             self._state(f"{question}{ANSWERED}{plain}", "user", age)
         else:
             self._read_texts(text, "user", age)
+            self._short = self.statements[-1] if len(self.statements) == begun + 1 and _is_short_value(plain) else None
         if self._has_goal or not may_be_goal:
             return
         left = min(_GOAL, int(self._room * 0.15))
@@ -364,6 +383,14 @@ def _is_answer(text: str) -> bool:
     if len(text) > _ANSWER or signs_of(text) & (Sign.SMALL_TALK | Sign.QUESTION | Sign.CHANGE):
         return False
     return len(text.split()) <= _ANSWER_WORDS and bool(terms_of(text).all)
+
+
+def _is_short_value(text: str) -> bool:
+    """Return whether a text is a value in a few words that do not say of what, such as `16 then`."""
+    if len(text) > _ANSWER or len(text.split()) > _ANSWER_WORDS or signs_of(text) & Sign.QUESTION:
+        return False
+    terms = terms_of(text)
+    return bool(terms.values) and terms.values == terms.all
 
 
 def _pieces(paragraph: str) -> list[str]:
