@@ -14,6 +14,7 @@ from foveate.core.profiles import PROFILES
 from foveate.errors import UnknownFormat
 from foveate.formats import get_format
 from foveate.formats.anthropic import Anthropic
+from foveate.formats.openai import OpenAIChat
 
 PROFILE = PROFILES["anthropic"]
 STRICT = msgspec.structs.replace(PROFILE, strict=True)
@@ -107,7 +108,21 @@ def test_the_cache_stays_near_the_size_of_the_view():
     format = Anthropic()
     for turn in range(300):
         format.rendered(view(entry(user(str(turn)), turn), entry(assistant("a"), turn)), profile=PROFILE)
-    assert len(format._memo._known) <= 2 * 2 + 64 + 2
+    assert len(format._memo._groups) + len(format._memo._stale) <= 2 + 4
+
+
+def test_a_program_that_sends_bytes_holds_no_dicts():
+    format, asked = OpenAIChat(), OpenAIChat()
+    shown = view(user("a"), assistant("b"), user("c"))
+    asked.prompt(shown, profile=PROFILES["openai"])
+    for each in (format, asked):
+        each.body_parts(shown, profile=PROFILES["openai"])
+    assert format._memo._wires == [None] * 3
+    assert format.prompt(shown, profile=PROFILES["openai"]) == asked.prompt(shown, profile=PROFILE)
+    assert format._memo._wires == asked._memo._wires == format._memo.wires
+    grown = view(*shown.entries, assistant("d"))
+    format.body_parts(grown, profile=PROFILES["openai"])
+    assert None not in format._memo._wires  # It asked for dicts before, so it may ask again.
 
 
 def test_each_conversation_has_its_own_format():

@@ -8,6 +8,7 @@ message and its bytes, and a new view costs only the changed groups. The format 
 from __future__ import annotations
 
 import gc
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -44,7 +45,7 @@ class _Group(Struct, eq=False, gc=False):
     shown: tuple[tuple[Entry, ...], ...]
     """The entries that each of its wire messages shows."""
     wires: tuple[dict[str, Any] | None, ...]
-    """None for those that were restored: most requests need only their bytes."""
+    """None where only the bytes are held: a program that sends bytes needs no dicts."""
     rendered: tuple[Rendered, ...] | None = None
     """The same as bytes, once they were asked for: most programs pass dicts to an SDK."""
 
@@ -68,12 +69,13 @@ class Memo:
         self._profile = profile
         self._entries: tuple[Entry, ...] = ()
         self._groups: list[_Group] = []
-        self._ends: list[int] = []  # The end of each group among the entries.
-        self._sizes: list[int] = []  # The number of wire messages up to the end of each group.
-        self._known: dict[int, _Group] = {}  # By the identity of the first entry; the group keeps that entry alive.
+        self._ends = array("l")  # The end of each group among the entries.
+        self._sizes = array("l")  # The number of wire messages up to the end of each group.
+        self._stale: list[_Group] = []  # Groups of the views before that the newest one does not show.
         self._wires: list[dict[str, Any] | None] = []
         self._nested: list[bool] = []  # Whether each of the first ones holds other containers.
         self._undecoded = 0  # How many of the first groups may lack wire messages.
+        self._needs_wires = False  # Whether wire messages were asked for; else only their bytes are held.
         self._rendered: list[Rendered] = []
         self._bodies: list[bytes] = []
         self._rendered_groups = 0  # Groups that are in the two lists.
@@ -81,6 +83,7 @@ class Memo:
     @property
     def wires(self) -> list[dict[str, Any]]:
         """Return the wire messages. They are templates: copy them before handing them out to be changed."""
+        self._needs_wires = True
         for number in range(self._undecoded):
             group, end = self._groups[number], self._sizes[number]
             if None in group.wires:
@@ -114,11 +117,20 @@ class Memo:
         return self._bodies
 
     def _render(self) -> None:
-        for group in self._groups[self._rendered_groups :]:
+        for number, group in enumerate(self._groups[self._rendered_groups :], self._rendered_groups):
             group.rendered = rendered = _rendered(group)
             self._rendered.extend(rendered)
             self._bodies.extend([each.body for each in rendered])
-            self._rendered_groups += 1
+            self._rendered_groups = number + 1
+            if not self._needs_wires:
+                self._drop_wires(number)
+
+    def _drop_wires(self, number: int) -> None:
+        """Hold only the bytes of a group's wire messages, since a program asks for dicts or for bytes."""
+        group, end = self._groups[number], self._sizes[number]
+        group.wires = _NOT_DECODED * len(group.wires)
+        self._wires[end - len(group.wires) : end] = group.wires
+        self._undecoded = max(self._undecoded, number + 1)
 
     def saved(self, entries: tuple[Entry, ...], profile: Profile) -> tuple[SavedGroup, ...]:
         """Return the groups at the beginning of a view that are known and cannot change, to be saved."""
@@ -132,9 +144,7 @@ class Memo:
         end = 0
         for saved in groups:
             start, end = end, end + saved.size
-            group = _restored(saved, entries[start:end], start)
-            self._known[id(group.entries[0])] = group
-            self._add(group, end)
+            self._add(_restored(saved, entries[start:end], start), end)
         self._entries = entries[:end]
 
     def update(self, entries: tuple[Entry, ...], profile: Profile) -> None:
@@ -143,18 +153,18 @@ class Memo:
             self._forget(profile)
         if entries is self._entries:
             return
-        self._keep(self._same(entries))
+        dropped = self._keep(self._same(entries))
+        known = {id(group.entries[0]): group for group in (*self._stale, *dropped)}
         size = len(entries)
         start = self._ends[-1] if self._ends else 0
         # If a message cannot be written, only the complete groups before it remain.
         self._entries = entries[:start]
         while start < size:
             end = self._cut(entries, start, profile)
-            self._add(self._group(entries[start:end], start, profile), end)
+            self._add(self._group(known, entries[start:end], start, profile), end)
             start = end
         self._entries = entries
-        if len(self._known) > len(self._groups) + _STALE_MAX:
-            self._known = {id(group.entries[0]): group for group in self._groups}
+        self._stale = list(known.values())[-_STALE_MAX:]
 
     def _same(self, entries: tuple[Entry, ...]) -> int:
         """Return how many leading entries are those of the view before."""
@@ -166,24 +176,25 @@ class Memo:
                 return number
         return min(len(old), len(entries))
 
-    def _keep(self, same: int) -> None:
-        """Keep the groups that cannot have changed. A group also depends on the entry after it."""
+    def _keep(self, same: int) -> list[_Group]:
+        """Keep the groups that cannot have changed, and return the others. A group depends on the entry after it too."""
         kept = bisect_left(self._ends, same)
         wires = self._sizes[kept - 1] if kept else 0
+        dropped = self._groups[kept:]
         del self._groups[kept:], self._ends[kept:], self._sizes[kept:]
         self._undecoded = min(self._undecoded, kept)
         self._rendered_groups = min(self._rendered_groups, kept)
         del self._wires[wires:], self._nested[wires:], self._rendered[wires:], self._bodies[wires:]
+        return dropped
 
-    def _group(self, entries: tuple[Entry, ...], start: int, profile: Profile) -> _Group:
-        group = self._known.get(id(entries[0]))
-        if group is None or group.entries != entries or group.first != (start == 0):
-            written = self._write(entries, start, profile)
-            group = _Group(
-                entries, start == 0, tuple([shown for _, shown in written]), tuple([wire for wire, _ in written])
-            )
-            self._known[id(entries[0])] = group
-        return group
+    def _group(self, known: dict[int, _Group], entries: tuple[Entry, ...], start: int, profile: Profile) -> _Group:
+        """Return the group of these entries. `known`: earlier groups by their first entry; the one used is removed."""
+        group = known.get(id(entries[0]))
+        if group is not None and group.entries == entries and group.first == (start == 0):
+            return known.pop(id(entries[0]))
+        written = self._write(entries, start, profile)
+        shown = tuple([entries if shown == entries else shown for _, shown in written])
+        return _Group(entries, start == 0, shown, tuple([wire for wire, _ in written]))
 
     def _add(self, group: _Group, end: int) -> None:
         self._groups.append(group)
