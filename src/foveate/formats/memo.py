@@ -122,7 +122,7 @@ class Memo:
             self._rendered.extend(rendered)
             self._bodies.extend([each.body for each in rendered])
             self._rendered_groups = number + 1
-            if not self._needs_wires:
+            if not self._needs_wires and number >= self._undecoded:
                 self._drop_wires(number)
 
     def _drop_wires(self, number: int) -> None:
@@ -130,7 +130,7 @@ class Memo:
         group, end = self._groups[number], self._sizes[number]
         group.wires = _NOT_DECODED * len(group.wires)
         self._wires[end - len(group.wires) : end] = group.wires
-        self._undecoded = max(self._undecoded, number + 1)
+        self._undecoded = number + 1
 
     def saved(self, entries: tuple[Entry, ...], profile: Profile) -> tuple[SavedGroup, ...]:
         """Return the groups at the beginning of a view that are known and cannot change, to be saved."""
