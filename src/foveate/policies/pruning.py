@@ -8,7 +8,7 @@ calls leave the cached prefix valid.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
@@ -78,6 +78,8 @@ def prune_tool_outputs(
 class _Prune(Struct, frozen=True):
     """The policy of `prune_tool_outputs`."""
 
+    before_calls_only: ClassVar[bool] = True
+    """Whether it is left out of plans behind a reply: the next call plans again before it sends anything."""
     protect: int | float
     minimum: int
     part_max: int
