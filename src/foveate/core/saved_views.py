@@ -261,12 +261,12 @@ def long_texts(entries: Sequence[Entry]) -> list[str]:
     texts: list[str] = []
     for entry in entries:
         for part in entry.message.parts:
-            if isinstance(part, Text):
+            if type(part) is Text:  # Faster than `isinstance`, and a resume looks at every part.
                 texts.append(part.text)
-            elif isinstance(part, ToolCall):
+            elif type(part) is ToolResult:
+                texts += [inner.text for inner in part.content if type(inner) is Text]
+            elif type(part) is ToolCall:
                 texts.append(part.arguments)
-            elif isinstance(part, ToolResult):
-                texts += [inner.text for inner in part.content if isinstance(inner, Text)]
     return [text for text in texts if len(text) >= _LONG]
 
 

@@ -144,8 +144,14 @@ class Memo:
         end = 0
         for saved in groups:
             start, end = end, end + saved.size
-            self._add(_restored(saved, entries[start:end], start), end)
+            self._groups.append(group := _restored(saved, entries[start:end], start))
+            self._rendered += group.rendered or ()
+            self._ends.append(end)
+            self._sizes.append(len(self._rendered))
         self._entries = entries[:end]
+        self._undecoded = self._rendered_groups = len(groups)
+        self._wires = [None] * len(self._rendered)
+        self._bodies = [each.body for each in self._rendered]
 
     def update(self, entries: tuple[Entry, ...], profile: Profile) -> None:
         """Move on to these entries."""
@@ -177,7 +183,7 @@ class Memo:
         return min(len(old), len(entries))
 
     def _keep(self, same: int) -> list[_Group]:
-        """Keep the groups that cannot have changed, and return the others. A group depends on the entry after it too."""
+        """Keep the groups that cannot have changed, and return the others. A group also depends on the next entry."""
         kept = bisect_left(self._ends, same)
         wires = self._sizes[kept - 1] if kept else 0
         dropped = self._groups[kept:]
@@ -259,4 +265,4 @@ def _restored(saved: SavedGroup, entries: tuple[Entry, ...], start: int) -> _Gro
         return _Group(entries, start == 0, (entries,), _NOT_DECODED, (Rendered(bodies[0], entries),))
     shown = tuple([tuple([entries[place] for place in places]) for places in saved.shown])
     rendered = tuple([Rendered(body, own) for body, own in zip(bodies, shown, strict=True)])
-    return _Group(entries, start == 0, shown, (None,) * len(rendered), rendered)
+    return _Group(entries, start == 0, shown, _NOT_DECODED * len(rendered), rendered)
