@@ -175,7 +175,7 @@ def test_reading_commands_need_no_permission_to_write(db, here, command, monkeyp
     before = Path("chat.db").read_bytes()
     access = os.access
     monkeypatch.setattr("foveate.stores.os.access", lambda path, mode: mode != os.W_OK and access(path, mode))
-    monkeypatch.setattr("foveate.stores.sqlite.store.SqliteFile.create", None)  # Opens a file for writing.
+    monkeypatch.setattr("foveate.stores.sqlite.file.SqliteFile.create", None)  # Opens a file for writing.
     db(*command)
     assert Path("chat.db").read_bytes() == before
 

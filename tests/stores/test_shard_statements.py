@@ -16,7 +16,7 @@ from shard_turns import Recording, other_work, turns
 from foveate.stores.sql import SqlStore, statements
 from foveate.stores.sql.migrate import migrations
 from foveate.stores.sqlite import SqliteDriver
-from foveate.stores.sqlite.store import SqliteFile
+from foveate.stores.sqlite.file import SqliteFile
 
 OF_MANY = {
     "NAMES": "all names of a tenant",

@@ -23,7 +23,7 @@ from foveate.stores import Place, place_of
 from foveate.stores.sql import migrate
 from foveate.stores.sql.migrate import Migration, bring_up_to_date, migrations
 from foveate.stores.sqlite import SqliteDriver, SqliteStore
-from foveate.stores.sqlite.store import SqliteFile
+from foveate.stores.sqlite.file import SqliteFile
 from foveate.testing.rows import chain
 
 SCHEMAS = {

@@ -11,8 +11,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from ..core import ids, wire
 from ..core.edits import CALLER, Edit, Hide, Record, Replace, Restore, Span, Summarize, Target
 from ..core.enrich import own_message
@@ -21,102 +19,26 @@ from ..core.messages import Message, Part, Reasoning, Role, ToolCall
 from ..core.rendering import apply_edits
 from ..core.view import ListPlace
 from ..ports import StoredMessage
-from .append import NO_OWN_FACTS, OwnFacts
+from .list_items import (
+    Item,
+    Known,
+    NewList,
+    Read,
+    ReadMessage,
+    Spot,
+    Traits,
+    copied,
+    is_plain,
+    is_same,
+    same_beginning,
+    traits_of,
+)
 
-__all__ = ["CallerHistory", "Item", "Known", "NewList", "Read", "ReadMessage", "Spot", "Traits", "quotes"]
+__all__ = ["CallerHistory"]
 
-_COMPARED = dict, list, tuple, str, bytes, Message, Struct
-"""Types of items that are compared by value. Other objects are recognised by their identity."""
 _ERASED_ROLES: Mapping[str, Role] = {"system": "system", "assistant": "assistant", "tool": "tool"}
 """Roles of erased messages, by their origin; all others are of the user."""
 _NO_TRAITS: Mapping[int, Traits] = {}
-
-
-class ReadMessage(NamedTuple):
-    """A message that was read from another form, and its own facts."""
-
-    message: Message
-    facts: OwnFacts = NO_OWN_FACTS
-
-
-Read = Callable[[object], list[ReadMessage]]
-"""Reads the messages in one item of a list."""
-
-
-class Traits(NamedTuple):
-    """The facts of a message that comparisons need."""
-
-    key: bytes
-    role: Role
-    call_id: str
-    """The call that a result answers; "" for other messages."""
-    calls: tuple[str, ...]
-    """Ids of its calls."""
-    id: str = ""
-    """The caller's id of the message."""
-
-
-def quotes(text: str, reply: str) -> bool:
-    """Return whether a text has at least half of the lines of a reply, such as a summary that the caller asked for.
-
-    A reply counts with five or more lines of at least 20 characters: shorter ones occur by chance.
-    """
-    lines = [line for line in map(str.strip, reply.splitlines()) if len(line) >= 20]
-    return len(lines) >= 5 and sum(line in text for line in lines) * 2 >= len(lines)
-
-
-def _traits(message: Message, id: str = "") -> Traits:
-    result = message.result
-    calls = tuple(call.call_id for call in message.calls)
-    return Traits(message_key(message), message.role, result.call_id if result else "", calls, id)
-
-
-class Known:
-    """A message of the history that lists show."""
-
-    __slots__ = (
-        "answered",
-        "edits",
-        "id",
-        "is_absent",
-        "is_continuation",
-        "is_cut",
-        "is_erased",
-        "is_hidden",
-        "is_optional",
-        "item",
-        "part",
-        "position",
-        "traits",
-    )
-
-    def __init__(self, position: int, id: str, traits: Traits, *, is_erased: bool) -> None:
-        self.position, self.id, self.traits, self.is_erased = position, id, traits, is_erased
-        self.answered: frozenset[str] = frozenset()
-        """Ids of its calls that foveate answered itself."""
-        self.is_optional = False
-        """Whether foveate answered all its calls, so that a list may lack it."""
-        self.is_continuation = False
-        """Whether a list may show it with the reasoning of the replies before it, which looks the same."""
-        self.is_hidden = False
-        """Whether the caller removed it."""
-        self.is_absent = False
-        """Whether the last list lacked it, although the caller did not remove it."""
-        self.edits: tuple[int, ...] = ()
-        """Numbers of the edits that repeat what the caller changed in it."""
-        self.item, self.part = -1, 0
-        """Index of the item of the last list that shows it; -1: none. Index of the message in the item."""
-        self.is_cut = False
-        """Whether that list may show it in another form: without the calls that foveate answered, or joined."""
-
-    def says(self, spot: Spot) -> bool:
-        """Return whether this message was appended for a message of a list."""
-        return self.traits[1:4] == spot.traits[1:4] and (spot.is_cut or self.traits.key == spot.traits.key)
-
-    @property
-    def may_lack(self) -> bool:
-        """Return whether a list without it says nothing."""
-        return self.is_optional or self.is_absent or self.is_erased
 
 
 class _Reply(NamedTuple):
@@ -138,50 +60,6 @@ class _Reply(NamedTuple):
         return tuple(
             part for part in self.message.parts if not (isinstance(part, ToolCall) and part.call_id in known.answered)
         )
-
-
-class Item:
-    """An item of the last list."""
-
-    __slots__ = ("end", "places", "traits")
-
-    def __init__(self, places: range, traits: tuple[Traits, ...]) -> None:
-        self.places, self.traits = places, traits
-        """Its indices in the caller's list: several if a format needs several items for one message."""
-        self.end = 0
-        """Index of the first message that is known to come after it."""
-
-
-class Spot(NamedTuple):
-    """A message of a list."""
-
-    item: int
-    """Index of its item."""
-    part: int
-    """Index of the message in the item."""
-    traits: Traits
-    is_cut: bool = False
-    """Whether it is a reply without the calls that foveate answered."""
-
-
-class NewList(NamedTuple):
-    """A list that was read."""
-
-    known: int
-    """How many of its items the last list began with."""
-    fresh: list[Item]
-    """The other items."""
-    values: list[object]
-    """Their values, copied."""
-    messages: dict[int, list[ReadMessage]]
-    """Their messages, by the index of the item, as far as they were read again."""
-    read: Read
-
-    def message(self, item: int, part: int) -> ReadMessage:
-        """Return the message at these indices."""
-        if item not in self.messages:
-            self.messages[item] = self.read(self.values[item - self.known])
-        return self.messages[item][part]
 
 
 class CallerHistory:
@@ -265,7 +143,7 @@ class CallerHistory:
                 if body.result is not None and row.stamp.expanded:
                     self._answer(body.result.call_id)
                 continue
-            traits, is_erased = read.get(id(own)) or _traits(own, row.stamp.key), not row.body
+            traits, is_erased = read.get(id(own)) or traits_of(own, row.stamp.key), not row.body
             if is_erased:
                 role = _ERASED_ROLES.get(row.stamp.origin, "user")
                 traits = traits._replace(key=b"erased" + row.body_hash.encode(), role=role)
@@ -370,7 +248,7 @@ class CallerHistory:
         message = apply_edits(self._load(known.position), edits).message
         if not edits:
             del self._callers_edits[index]
-        known.traits = _traits(message, known.traits.id)
+        known.traits = traits_of(message, known.traits.id)
         self.keys.add(known.traits.key)
 
     def _index_at(self, position: int) -> int:
@@ -388,8 +266,8 @@ class CallerHistory:
     def read(self, values: Sequence[object], places: Sequence[range] | None, read: Read) -> NewList:
         """Read the items that the last list did not have. `places`: their indices in it; None: one for each."""
         last = self._values
-        known = _same_beginning(last, values)
-        if known == len(last) and known and not _is_plain(values[known - 1]):
+        known = same_beginning(last, values)
+        if known == len(last) and known and not is_plain(values[known - 1]):
             known -= 1  # A program may still add to its newest object.
         if self._is_tangled and known < len(last):
             known = 0
@@ -402,7 +280,7 @@ class CallerHistory:
             place = places[number] if places is not None else range(number, number + 1)
             for at in range(cursor, min(len(last) - 1, cursor + looks)):
                 looks -= 1
-                if _is_same(last[at], value):
+                if is_same(last[at], value):
                     found, cursor = at, at + 1
                     break
             if found is not None:
@@ -413,10 +291,10 @@ class CallerHistory:
             fresh.append(Item(place, self._all_traits(messages[number])))
             kept.append(value)
         # Copied after all were read: some may be malformed.
-        return NewList(known, fresh, [_copied(value) for value in kept], messages, read)
+        return NewList(known, fresh, [copied(value) for value in kept], messages, read)
 
     def _all_traits(self, messages: Sequence[ReadMessage]) -> tuple[Traits, ...]:
-        traits = [_traits(message, facts.key) for message, facts in messages]
+        traits = [traits_of(message, facts.key) for message, facts in messages]
         if self._erased:
             for number, (message, _) in enumerate(messages):
                 key = self._erased.get(ids.body_hash(wire.encode_message(message)))
@@ -508,36 +386,3 @@ class CallerHistory:
                 last += 1
             ranges.append((first, last))
         return [(self._ids[first - 1], self._ids[last - 1]) for first, last in ranges]
-
-
-def _same_beginning(old: Sequence[object], new: Sequence[object]) -> int:
-    """Return how many values are the same at the beginning of both."""
-    try:
-        if old == list(new[: len(old)]):  # Compares equal objects by identity first.
-            return len(old)
-    except Exception:  # Some objects cannot be compared.
-        pass
-    count = 0
-    for before, now in zip(old, new, strict=False):
-        if not _is_same(before, now):
-            break
-        count += 1
-    return count
-
-
-def _is_same(old: object, new: object) -> bool:
-    return old is new or (_is_plain(new) and type(old) is type(new) and old == new)
-
-
-def _is_plain(value: object) -> bool:
-    """Return whether values of this type are compared, and do not change unnoticed."""
-    return isinstance(value, _COMPARED)
-
-
-def _copied(value: object) -> object:
-    """Return a copy of JSON values, which the caller may change in place."""
-    if type(value) is dict:
-        return {key: _copied(inner) for key, inner in value.items()}
-    if type(value) is list:
-        return [_copied(inner) for inner in value]
-    return tuple(map(_copied, value)) if type(value) is tuple else value

@@ -23,11 +23,12 @@ from ..ports import StoredMessage
 from . import validate
 from .append import Appender, OwnFacts
 from .caller_edits import edits_between
-from .caller_history import CallerHistory, Known, NewList, ReadMessage
+from .caller_history import CallerHistory
 from .edit import Editor
 from .instrumentation import Reporter
 from .journal_search import number_at
 from .list_comparison import Changes, Comparison
+from .list_items import Known, NewList, ReadMessage
 from .state import State
 from .weak_methods import weakly
 

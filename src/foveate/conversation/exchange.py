@@ -30,11 +30,11 @@ from ..expand.tool import NAMES, TOOL, offers_expand, own_names, with_instructio
 from ..policies.message_terms import Terms, unfollowed_terms
 from . import validate
 from .append import NO_FACTS, NO_OWN_FACTS, Appender, MessageFacts, OwnFacts
-from .caller_history import ReadMessage
 from .caller_list import CallerList, Followed
 from .calls import Caller
 from .edit import Editor
 from .instrumentation import Reporter
+from .list_items import ReadMessage
 from .plan import Planner
 from .plugins import Plugin, PluginRunner
 from .replies import Replies

@@ -15,7 +15,8 @@ from msgspec import Struct
 from ..core.alignment import align
 from ..core.edits import Edit
 from ..core.messages import Message
-from .caller_history import CallerHistory, Known, NewList, Spot, Traits, quotes
+from .caller_history import CallerHistory
+from .list_items import Known, NewList, Spot, Traits, quotes
 
 __all__ = ["Changes", "Comparison"]
 

@@ -24,7 +24,7 @@ from ..models.known import format_of_model
 from ..open import Options, open_conversation, open_store
 from ..policies import DEFAULT_PRESET
 from ..ports import Database
-from ..ports.store import has_words
+from ..ports.completed_store import has_words
 from ..replay.corpus import settings_of_recording
 from ..replay.recordings import read_recording
 from ..replay.recordings.session_folders import TITLES, Client, SessionFile, project_of, session_files, session_folder

@@ -6,6 +6,7 @@ To write your own, implement a protocol and pass its kit in `foveate.testing`.
 from __future__ import annotations
 
 from ..core.stamps import StampRow
+from .completed_store import complete
 from .formats import Format, Rendered, RenderedCache
 from .models import Cost, CostOf, Delta, Gatherer, Model, StreamEnd, StreamingModel, TokenCounter
 from .observer import Fact, Observer
@@ -24,7 +25,6 @@ from .store import (
     Searches,
     Store,
     append,
-    complete,
 )
 from .summarizers import Background, CompactionRequest, Job, Prompts, RemoteBackground, Summarizer
 from .values import (

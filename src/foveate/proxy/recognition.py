@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from msgspec import Raw, Struct
 
-from ..conversation.caller_history import quotes
+from ..conversation.list_items import quotes
 from ..core.conversation_names import child_name
 from ..core.messages import Message
 from ..errors import NoSuchConversation

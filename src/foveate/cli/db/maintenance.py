@@ -225,7 +225,7 @@ def _driver(place: Place) -> Driver:
     import sqlite3
 
     from ...stores.sqlite import SqliteDriver
-    from ...stores.sqlite.store import SqliteFile
+    from ...stores.sqlite.file import SqliteFile
 
     if not Path(place.path).expanduser().exists():
         raise BadSetting(f"There is no database {place.path}.")

@@ -19,7 +19,7 @@ from ...core.originals import RELEASED
 from ...core.runs import AgentRun, AgentRunStep, LockHolder
 from ...errors import BadSetting, NoSuchConversation, StoreError
 from ...ports import Branch, Changes, Erasure, Finding, Head, Listed, Orphan, SearchHit, StampRow, StoredMessage
-from ...ports.store import has_words
+from ...ports.completed_store import has_words
 from .. import lineage
 from ..audit import JournalLink, MessageLink, audit_head, audit_journal, audit_messages, released_outlines
 from ..checks import (
