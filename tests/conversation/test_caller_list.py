@@ -22,7 +22,7 @@ from foveate import (
     tool_result,
     user,
 )
-from foveate.conversation import caller_history, caller_list
+from foveate.conversation import caller_list, list_items
 from foveate.core import wire
 from foveate.core.message_keys import message_key
 from foveate.core.messages import Reasoning
@@ -590,7 +590,7 @@ def test_taking_over_a_list_reads_each_message_once(monkeypatch: pytest.MonkeyPa
     """Each message gets one key, and none is decoded from the bytes that were just made of it."""
     keys: list[Message] = []
     decoded: list[bytes] = []
-    monkeypatch.setattr(caller_history, "message_key", lambda message: keys.append(message) or message_key(message))
+    monkeypatch.setattr(list_items, "message_key", lambda message: keys.append(message) or message_key(message))
     monkeypatch.setattr(wire, "decode_message", lambda body: decoded.append(body) or decode_message(body))
     mine = conversation_of(20)
     opened().follow(mine)

@@ -5,7 +5,6 @@ It follows the caller's own list of messages, and lets plugins and the tool `exp
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,8 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..core.events import Event
-from ..core.messages import Message, ToolResult
-from ..core.metadata import is_metadata
+from ..core.messages import Message
 from ..core.needs import Needs, needs_of
 from ..core.partial_replies import partial_reply
 from ..core.planner import Plan
@@ -29,12 +27,13 @@ from ..expand.expander import Expander
 from ..expand.tool import NAMES, TOOL, offers_expand, own_names, with_instruction, with_tool
 from ..policies.message_terms import Terms, unfollowed_terms
 from . import validate
-from .append import NO_FACTS, NO_OWN_FACTS, Appender, MessageFacts, OwnFacts
+from .append import NO_FACTS, NO_OWN_FACTS, Appender, MessageFacts
 from .caller_list import CallerList, Followed
 from .calls import Caller
 from .edit import Editor
 from .instrumentation import Reporter
 from .list_items import ReadMessage
+from .message_reader import MessageReader, check_results
 from .plan import Planner
 from .plugins import Plugin, PluginRunner
 from .replies import Replies
@@ -49,8 +48,6 @@ ModelChoice = tuple[str | None, int | None]
 
 _log = logging.getLogger("foveate")
 _NESTED = "The system prompt or the tools are nested too deeply to be sent. Flatten them."
-_DEPTH = 2
-"""Lists in lists that are read as messages: tools often return a list each."""
 
 
 class Exchange:
@@ -74,7 +71,8 @@ class Exchange:
         self._state, self._appender, self._planner, self._reporter = state, appender, planner, reporter
         self._plugins = PluginRunner(plugins, caller, weakly(self._report_failure)) if plugins else None
         self._owner = ""
-        self.caller_list = CallerList(state, editor, appender, reporter, weakly(self._read), weakly(self._append_new))
+        self._reader = MessageReader(state.format)
+        self.caller_list = CallerList(state, editor, appender, reporter, self._reader.read, weakly(self._append_new))
         """The list of messages that the caller keeps."""
         self._items = ItemWriter(state.format)
         self._offer: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
@@ -99,14 +97,14 @@ class Exchange:
         """Read messages in any accepted form, and add them."""
         if after is not None:
             after = validate.text("after= (the id of a message)", after)
-        messages = self._read(message)
+        messages = self._reader.read(message)
         validate.retention_fits(facts.kept.get(0, ()), [message for message, _ in messages])
         if facts.kept or facts.lease:
             self._warn_of_terms(facts)
         return self._append(messages, after, facts)
 
     def _append(self, messages: Sequence[ReadMessage], after: str | None, facts: MessageFacts) -> tuple[str, ...]:
-        _check_results([message for message, _ in messages])
+        check_results([message for message, _ in messages])
 
         def add(some: Sequence[ReadMessage]) -> tuple[str, ...]:
             some = self._with_expansions(some)
@@ -164,27 +162,6 @@ class Exchange:
         if self._reporter.is_active:
             self._reporter.appended(before, self._appender.rows)
         return ids
-
-    def _read(self, value: object, depth: int = 0) -> list[ReadMessage]:
-        """Return the messages in a value, each with the `metadata` of its wire message.
-
-        No provider takes it as a key of a message.
-        """
-        if isinstance(value, Message):
-            return [ReadMessage(validate.message(value))]
-        if isinstance(value, bytes):
-            value = _decoded_json(value)
-        if isinstance(value, list | tuple) and not _is_blocks(value):
-            if depth > _DEPTH:
-                raise BadMessage("The messages are lists in lists in lists. Pass one list of messages.")
-            items = self._state.format.group(value)
-            return [pair for item in items for pair in self._read(item, depth + 1)]
-        metadata = ""
-        if isinstance(value, Mapping) and is_metadata(value.get("metadata")):
-            metadata = validate.metadata(value["metadata"])
-            value = {key: value[key] for key in value if key != "metadata"}
-        own_facts = OwnFacts(metadata) if metadata else NO_OWN_FACTS
-        return [ReadMessage(plain_message(message), own_facts) for message in self._state.format.parse(value)]
 
     def _warn_of_terms(self, facts: MessageFacts) -> None:
         """Log, once for each kind of terms, why the terms of a message are without effect here."""
@@ -468,27 +445,6 @@ class Exchange:
         self._state.format.rendered(self._state.view(), profile=self._state.profile)
 
 
-def _decoded_json(value: bytes) -> object:
-    """Return the value of a message that is JSON."""
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise BadMessage(f"A message in bytes is no JSON: {error}. It begins with {value[:60]!r}.") from None
-
-
 def _plain_text(system: object) -> object:
     """Return a system prompt, as a plain `str` if it is a string of a derived type."""
     return str.__str__(system) if isinstance(system, str) else system
-
-
-def _is_blocks(value: Sequence[object]) -> bool:
-    """Return whether a list is the blocks of one message (tool results), not a list of messages."""
-    return bool(value) and all(isinstance(item, Mapping) and "role" not in item and "type" in item for item in value)
-
-
-def _check_results(messages: Sequence[Message]) -> None:
-    for message in messages:
-        if message.role == "tool" and (len(message.parts) != 1 or message.result is None):
-            raise BadMessage("A message of role tool holds exactly one ToolResult; append one message per result.")
-        if message.role != "tool" and ToolResult in map(type, message.parts):
-            raise BadMessage(f"A ToolResult belongs in a message of role tool, not {message.role}.")
