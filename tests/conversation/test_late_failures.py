@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from foveate import Conversation, StoreError
-from foveate.conversation.state import State
+from foveate.conversation.snapshots import SnapshotKeeper
 from foveate.core.edits import Hide, Target
 from foveate.errors import Damaged
 from foveate.stores.memory import MemoryStore
@@ -39,7 +39,7 @@ class Faulty:
 @pytest.fixture
 def snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a snapshot due after every message and every edit."""
-    monkeypatch.setattr(State, "_is_snapshot_due", lambda self: True)
+    monkeypatch.setattr(SnapshotKeeper, "is_due", lambda self, projection: True)
 
 
 @pytest.mark.usefixtures("snapshots")

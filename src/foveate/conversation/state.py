@@ -6,7 +6,7 @@ Opening, reading what other writers did, and committing edits.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import structs
 
@@ -20,11 +20,10 @@ from ..core.plain_handles import plain_edits, plain_entries
 from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.rules import Checker, Violation
-from ..core.saved_views import SavedView, decode_view, encode_view, key_of, saved_rows
-from ..core.snapshots import Row, Snapshot
+from ..core.snapshots import Row
 from ..core.view import CallContext, Entry, ListPlace, View
 from ..errors import NoSuchConversation, StoreError, StoreRolledBack
-from ..ports import Changes, Clock, Database, Format, Head, RenderedCache, StoredMessage, TokenCounter
+from ..ports import Changes, Clock, Database, Format, Head, StoredMessage, TokenCounter
 from .calls import Caller
 from .limits import Limits
 from .loading import Loader, in_order, rolled_back, row_of
@@ -32,6 +31,7 @@ from .original_reader import OriginalReader
 from .prefetch import SummaryPrefetch
 from .releases import released_edits
 from .request_model import ModelLookup, RequestModel
+from .snapshots import INTERVAL, SnapshotKeeper
 
 __all__ = ["ATTEMPTS", "PLANS", "State"]
 
@@ -45,14 +45,6 @@ writer does not lose so often by chance.
 """
 _CALLS = 64
 """Calls whose model and estimate are kept for usage that is reported late."""
-_SNAPSHOT_INTERVAL = 256
-"""Messages and edits after which a snapshot is due, at least."""
-_CLOSING_INTERVAL = 64
-"""Messages and edits after which closing saves a snapshot, at least."""
-_CLOSING_SHARE = 8
-"""Closing saves a snapshot if this part of the view is new, so that a save costs a fixed time for each new message."""
-_SAVED_MAX = 20_000
-"""Messages of the longest view that is saved. A longer one fits no window, so the next plan changes it."""
 _LONG_GAP = 4_096
 """Messages since a snapshot above which they are read in pieces."""
 
@@ -82,8 +74,9 @@ class State:
         self._named: tuple[str | None, int | None] = (None, None)  # model and window of the newest request
         self._limits: dict[str, Limits] = {}
         self.head: Head
-        self._originals = OriginalReader(store)
-        self.projection = Projection(model.profile, model.counter, self._originals)
+        self.originals = OriginalReader(store)
+        """Reads messages of which only the outline is held."""
+        self.projection = Projection(model.profile, model.counter, self.originals)
         self.offers_expand = True
         """Whether the coming request offers the tool `expand`. Otherwise no text names it."""
         self.list_places: Mapping[int, ListPlace] = {}
@@ -91,7 +84,8 @@ class State:
         self.last_view: View | None = None
         """The view that was made last."""
         self._marks = Marks()
-        self._checker = Checker(model.profile)
+        self.checker = Checker(model.profile)
+        """The checker of the provider's rules."""
         self._plain: tuple[tuple[Entry, ...], tuple[Entry, ...], TokenCounter] = (), (), model.counter
         """Entries of the newest view, and the same with plain handles."""
         self._store = store
@@ -106,8 +100,7 @@ class State:
         self._prepared: tuple[Entry, ...] | None = None  # entries of the view that was prepared last
         self._branch: int | None = None  # branch that the projection shows
         self._erased = 0  # newest erasure that the projection reflects
-        self._has_written = False
-        self._saved = 0  # position + number at the last snapshot
+        self._snapshots = SnapshotKeeper()
         self._seen: Head  # ends of the chains that the projection shows
 
     # ----------------------------------------------------------------------------------------------------- the model
@@ -169,10 +162,11 @@ class State:
     @property
     def loader(self) -> Loader:
         """Reads the messages and edits up to the head."""
-        return Loader(self.head, lambda: self.store, self._empty)
+        return Loader(self.head, lambda: self.store, self.empty)
 
-    def _empty(self) -> Projection:
-        return Projection(self.profile, self.counter, self._originals)
+    def empty(self) -> Projection:
+        """Return an empty projection for the model."""
+        return Projection(self.profile, self.counter, self.originals)
 
     # ---------------------------------------------------------------------------------------------------- opening
 
@@ -183,82 +177,27 @@ class State:
         self.offers_expand &= self.projection.offers_expand
 
     def _load(self) -> None:
-        self._erased, self._saved = self.head.erased, 0
-        self._originals = OriginalReader(self._store)  # Entries of earlier views read the branch of these views.
-        self._originals.head = self.head
-        found = self.store.snapshot(self.head)
-        projection = self._empty()
-        snapshot = Snapshot.decode(found[2]) if found else None
-        if snapshot:
-            projection = self._resume(snapshot, self._saved_view(snapshot))
+        self._erased = self.head.erased
+        self.originals = OriginalReader(self._store)  # Entries of earlier views read the branch of these views.
+        self.originals.head = self.head
+        resumed = self._snapshots.resume(self)
+        projection = self.empty() if resumed is None else resumed
         is_far = self.head.position - projection.position > _LONG_GAP
         if is_far:
             self.loader.fold_up_to(projection, self.head.position, self.head.number)
         self.projection = self._caught_up(projection)
-        if not snapshot:
+        if resumed is None:
             self.loader.void_erased(self.projection)
         if is_far:
-            self._save_quietly(self.projection)
+            self._snapshots.save_quietly(self, self.projection)
         self._seen = _ends(self.head)
         self.measure()
 
-    def _resume(self, snapshot: Snapshot, view: SavedView | None) -> Projection:
-        visible = snapshot.positions()
-        is_tip_hidden = 0 < snapshot.position == self.head.position and visible[-1:] != [snapshot.position]
-        known = saved_rows(view, visible) if view else {}
-        wanted = [position for position in visible if position not in known]
-        rows = self.loader.rows_at([*wanted, snapshot.position] if is_tip_hidden else wanted)
-        shown: Iterable[Row] = (row for row in rows if not is_tip_hidden or row.position != snapshot.position)
-        if known:
-            known.update((row.position, row) for row in shown)
-            shown = [known[position] for position in visible]
-        projection = Projection.resume(snapshot, shown, self.profile, self.counter, self._originals, view)
-        self._saved = snapshot.position + snapshot.number
-        if view and view.key:
-            entries = projection.entries()
-            if view.rules:
-                self._checker.restore(view.rules, entries)
-            if view.groups and (memo := self._memo()):
-                memo.restore(view.groups, entries, self.profile)
-        return projection
-
-    def _saved_view(self, snapshot: Snapshot) -> SavedView | None:
-        """Return what the view of a snapshot shows, as far as it was saved and fits the model.
-
-        Its messages are proven by the hash of the blob, and the newest one by the tip of the chain.
-        """
-        pieces = self.store.saved_view(self.head, snapshot.position, snapshot.number)
-        view = decode_view(pieces, self._view_key()) if pieces else None
-        if view is None or not view.messages:
-            return None
-        visible = snapshot.positions()
-        is_tip = visible[-1:] == [self.head.position]
-        if len(view.messages) != len(visible) or (is_tip and view.messages[-1].id != self.head.tip):
-            return None
-        return view
-
-    def _view_key(self) -> str:
-        name = getattr(self.counter, "name", "")
-        return key_of(self.format.name, self.model.name, name if isinstance(name, str) else "", self.profile)
-
-    def _encoded_view(self, projection: Projection) -> list[bytes]:
-        """Return what a projection shows, to be saved with its snapshot."""
-        view = projection.saved_view(self._view_key())
-        if view.key:
-            entries, memo = projection.entries(), self._memo()
-            groups = memo.saved(entries, self.profile) if memo else ()
-            view = structs.replace(view, rules=self._checker.saved(entries), groups=groups)
-        return encode_view(view)
-
-    def _memo(self) -> RenderedCache | None:
-        """Return the wire messages that the format keeps; None if it keeps none."""
-        return getattr(self.format, "memo", None)
-
     def violations(self, view: View) -> list[Violation]:
         """Return the violations of the provider's rules in a view, at the cost of its new entries."""
-        if self._checker.profile is not self.profile:
-            self._checker = Checker(self.profile)
-        return self._checker.check(view.entries, view.newest_input)
+        if self.checker.profile is not self.profile:
+            self.checker = Checker(self.profile)
+        return self.checker.check(view.entries, view.newest_input)
 
     def measure(self) -> None:
         """Correct the estimates by the newest measured prompt, and forget the pending model call."""
@@ -274,7 +213,7 @@ class State:
 
     def _release(self, projection: Projection) -> None:
         """Release the originals that a projection at the head does not show."""
-        self._originals.head = self.head
+        self.originals.head = self.head
         projection.release_originals()
 
     def _note_replies(self, rows: Sequence[StoredMessage], projection: Projection) -> None:
@@ -474,14 +413,14 @@ class State:
         record_id = ids.record_id(self.head.record, redacted_record(record))
         if outlines:
             self.head = self.store.release(self.head, record, record_id, outlines)
-            self._originals.cache_clear()
+            self.originals.cache_clear()
         else:
             self.head = self.store.commit(self.head, record, record_id)
         self._release(draft)
         self.projection = draft
         self._seen = structs.replace(self._seen, number=record.last, record=record_id)
         # Restored messages took reading; a snapshot saves that for the next process that opens this.
-        has_restored = any(isinstance(edit, Restore) for edit in edits) and record.last > _SNAPSHOT_INTERVAL
+        has_restored = any(isinstance(edit, Restore) for edit in edits) and record.last > INTERVAL
         self.follow_up(self.follow_head, is_saved=has_restored)
         return record
 
@@ -509,56 +448,29 @@ class State:
 
         The write is stored in any case, so a StoreError is logged; the next call repeats the work.
         """
-        self._has_written = True
+        self._snapshots.has_written = True
         try:
             if follow is not None:
                 follow()
-            if is_saved or self._is_snapshot_due():
+            if is_saved or self._snapshots.is_due(self.projection):
                 self.save_snapshot()
         except StoreError as error:
             _log.warning("%s: stored, but the work after it is left to the next call: %s", self.head.name, error)
 
     def save_at_close(self) -> None:
-        """Save a snapshot if this conversation wrote much since the last one, so that the next opening is fast.
-
-        A failure costs time at the next opening, and no data.
-        """
-        seen = self.projection.position + self.projection.number
-        if self._has_written and seen - self._saved >= max(_CLOSING_INTERVAL, len(self.projection) // _CLOSING_SHARE):
-            self._save_quietly(self.projection)
-
-    def appended(self, last: StoredMessage) -> None:
-        """Note that the head and the projection now end with this row."""
-        self._seen = structs.replace(self._seen, position=last.position, tip=last.id, seal=last.seal)
-
-    def _is_snapshot_due(self) -> bool:
-        seen = self.projection.position + self.projection.number
-        return seen - self._saved >= max(_SNAPSHOT_INTERVAL, len(self.projection))
-
-    def _save_quietly(self, projection: Projection) -> None:
-        """Save what took long to read. This may fail: a reader may lack the right to write."""
-        twin = projection.copy()
-        twin.forget()
-        snapshot = twin.snapshot()
-        try:
-            self._save(self._store, snapshot, projection)
-        except StoreError:
-            return
-        self._saved = snapshot.position + snapshot.number
+        """Save a snapshot if this conversation wrote much since the last one, so that the next opening is fast."""
+        self._snapshots.save_at_close(self)
 
     def save_snapshot(self, *, has_view: bool = True) -> None:
         """Save the projection, so that the next process that opens this reads only what is visible.
 
         `has_view`: whether what it shows is saved too, so that the process reads no messages.
         """
-        self.projection.forget()
-        snapshot = self.projection.snapshot()
-        self._save(self.store, snapshot, self.projection if has_view else None)
-        self._saved = snapshot.position + snapshot.number
+        self._snapshots.save(self, has_view=has_view)
 
-    def _save(self, store: Database, snapshot: Snapshot, shown: Projection | None) -> None:
-        view = self._encoded_view(shown) if shown is not None and len(shown) <= _SAVED_MAX else ()
-        store.save_snapshot(self.head, snapshot.position, snapshot.number, snapshot.encode(), view)
+    def appended(self, last: StoredMessage) -> None:
+        """Note that the head and the projection now end with this row."""
+        self._seen = structs.replace(self._seen, position=last.position, tip=last.id, seal=last.seal)
 
 
 def _ends(head: Head) -> Head:
