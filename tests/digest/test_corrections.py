@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from foveate import assistant, tool_result, user
 from foveate.core.messages import Message, ToolCall
 from foveate.digest.history import digest_messages
-from foveate.digest.history.signs import words
+from foveate.digest.history.lexicon import words
 
 
 class Case(NamedTuple):

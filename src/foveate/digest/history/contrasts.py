@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .signs import words
+from .lexicon import words
 from .terms import Terms, kind_of_value, shape_of_value
 
 __all__ = ["DENIALS", "Contrast", "completed", "contrast"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .signs import one_of
+from .lexicon import one_of
 from .terms import terms_of
 
 __all__ = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .signs import one_of
+from .lexicon import one_of
 
 __all__ = ["ANSWERED", "cut_at_clause", "split_sentences", "split_statements"]
 

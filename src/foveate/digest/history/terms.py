@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from ...core.caches import cached
-from .signs import one_of, words
+from .lexicon import one_of, words
 
 __all__ = ["Terms", "kind_of_value", "shape_of_value", "terms_of"]
 
