@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 
 from retention.conversations import Sample, length_of, samples, text_of
 from retention.foreign import foreign_samples, parse_script
-from retention.report import FOREIGN, HELD_OUT, SHAPES
+from retention.report import BLIND, FOREIGN, HELD_OUT, SHAPES
 from retention.scoring import Score, Verdict, count_cut_lines, judge
 from retention.shapes import KINDS, NOT, Fact
 
@@ -139,6 +139,12 @@ def test_the_held_out_shapes_are_others_than_those_of_development():
     assert {shape.kind for shape in HELD_OUT} == set(KINDS)
 
 
+def test_the_shapes_of_other_authors_have_names_of_their_own():
+    names = {shape.name for shape in BLIND}
+    assert len(names) == len(BLIND) >= 120
+    assert names.isdisjoint(shape.name for shape in (*SHAPES, *HELD_OUT))
+
+
 def said_text(text: str) -> str:
     """Return a text of a shape as its message says it."""
     for mark in ("next:", "tool:", "assistant:", "system:"):
@@ -148,7 +154,7 @@ def said_text(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def drawn() -> list[Sample]:
-    return [*samples(SHAPES, range(1, 4)), *samples(HELD_OUT, range(1, 4))]
+    return [*samples(SHAPES, range(1, 4)), *samples(HELD_OUT, range(1, 4)), *samples(BLIND, range(1, 4))]
 
 
 def test_every_fact_is_kept_by_its_own_conversation(drawn: list[Sample]):

@@ -18,6 +18,10 @@ from retention.conversations import Sample, samples
 from retention.foreign import foreign_samples
 from retention.scoring import Verdict
 from retention.shapes import KINDS, Shape
+from retention.templates_blind_agent_facts import BLIND_AGENT_FACTS
+from retention.templates_blind_agents import BLIND_AGENTS
+from retention.templates_blind_facts import BLIND_FACTS
+from retention.templates_blind_people import BLIND_PEOPLE
 from retention.templates_changes import CHANGES
 from retention.templates_corrections import CORRECTIONS
 from retention.templates_facts import FACTS
@@ -38,9 +42,10 @@ from retention.ways import (
     measure_views,
 )
 
-__all__ = ["FOREIGN", "HELD_OUT", "SHAPES", "figures", "main"]
+__all__ = ["BLIND", "FOREIGN", "HELD_OUT", "SHAPES", "figures", "main"]
 
 SHAPES: tuple[Shape, ...] = (*RULES, *FACTS, *CHANGES, *CORRECTIONS, *LANGUAGES)
+BLIND: tuple[Shape, ...] = (*BLIND_PEOPLE, *BLIND_FACTS, *BLIND_AGENTS, *BLIND_AGENT_FACTS)
 FOREIGN = (*WORK, *PEOPLE)
 
 
@@ -91,6 +96,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2, help="how often each shape is measured (default: 2)")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--held-out", action="store_true", help="measure the shapes that no rule was written for")
+    parser.add_argument("--blind", action="store_true", help="measure the shapes that other authors wrote")
     parser.add_argument("--foreign", action="store_true", help="measure whole conversations in other registers")
     parser.add_argument("--ways", choices=("summarizer", "views", "all"), default="all")
     parser.add_argument("--rounds", type=int, nargs="+", default=ROUNDS)
@@ -108,7 +114,7 @@ def main() -> None:
         parser.error("The parts that nobody tunes on give totals only. Leave out --losses, --kinds and --show.")
     if arguments.compare:
         measure_commit(arguments.compare)
-    shapes = HELD_OUT if arguments.held_out else SHAPES
+    shapes = HELD_OUT if arguments.held_out else BLIND if arguments.blind else SHAPES
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
 
     def draw(rounds: int = 1, characters: int = 0) -> list[Sample]:
@@ -118,7 +124,8 @@ def main() -> None:
         return list(samples(shapes, few, rounds=rounds, characters=characters))
 
     if not arguments.json:
-        part = f"{len(shapes)} shapes ({'held out' if arguments.held_out else 'development'})"
+        name = "held out" if arguments.held_out else "by other authors" if arguments.blind else "development"
+        part = f"{len(shapes)} shapes ({name})"
         print(
             f"{len(FOREIGN)} foreign conversations" if arguments.foreign else part, f"{arguments.seeds} seeds", sep=", "
         )

@@ -50,6 +50,8 @@ class Claim(Struct, gc=False):
     is_gone: bool = False
     is_changed: bool = False
     outdated: frozenset[str] = frozenset()
+    number: int = 0
+    """Its rank among all sentences by age: larger is later."""
     key: frozenset[str] = frozenset()
     """For an item of a list of values with their keys, the terms of its key."""
 

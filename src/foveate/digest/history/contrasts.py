@@ -46,25 +46,33 @@ class Contrast(Struct, frozen=True, gc=False):
     """Whether both values stand in the same place, or are numbers or days."""
     is_linked: bool
     """Whether both values follow `is`, `=` or, for numbers and days, a preposition."""
+    is_twofold: bool
+    """Whether they differ in two values of the same shapes, or in a second place besides their beginnings."""
 
 
 def contrast(old: Terms, new: Terms) -> Contrast:
     """Return the differences of two statements."""
     common = (old.all & new.all) - DENIALS
     gone, come = old.all - new.all - DENIALS, new.all - old.all - DENIALS
-    aligned = _aligned(old, new, common, gone, come)
+    inside = _aligned(old, new, common, gone, come)
+    aligned = [*inside, *_first(old, new, gone, come, inside)]
     pair = _value_pair(old, new, gone, come, aligned)
     if pair is None:
-        return Contrast(common, "", "", gone, come, bool(aligned), False, False, False)
+        return Contrast(common, "", "", gone, come, bool(aligned), False, False, False, bool(inside))
     a, b = pair
     run_a, run_b = _run(old, a, gone), _run(new, b, come)
     if kind_of_value(a) in _NUMERIC:
         run_a, run_b = run_a & old.values, run_b & new.values  # "at most 8" and "at least 8"
         run_a |= {one for one in gone if _is_further(old, one)}
         run_b |= {one for one in come if _is_further(new, one)}
-    is_apart = any(g not in run_a and c not in run_b for g, c in aligned)
-    is_apart = is_apart or bool((gone - run_a) & old.values and (come - run_b) & new.values)
-    is_apart = is_apart or _are_other_ones(old, new, gone) or _are_other_ones(new, old, come)
+    are_others = _are_other_ones(old, new, gone) or _are_other_ones(new, old, come)
+    left, added = (gone - run_a) & old.values, (come - run_b) & new.values
+    is_apart = are_others or bool(left and added) or any(g not in run_a and c not in run_b for g, c in aligned)
+    is_twofold = is_apart and (
+        are_others
+        or any(g not in run_a and c not in run_b for g, c in inside)
+        or not {shape_of_value(one) for one in left}.isdisjoint(shape_of_value(one) for one in added)
+    )
     return Contrast(
         common,
         a,
@@ -75,6 +83,7 @@ def contrast(old: Terms, new: Terms) -> Contrast:
         _is_subject(old, new, a, b, common),
         (a, b) in aligned or kind_of_value(a) in _NUMERIC or (_follows_link(old, a) and _follows_link(new, b)),
         _follows_link(old, a) and _follows_link(new, b),
+        is_twofold,
     )
 
 
@@ -113,10 +122,18 @@ def _aligned(
                 or (between == link[1] and between not in ("", "="))
             ):
                 pairs.append((g, c))
-    first = next(iter(old.places)), next(iter(new.places))
-    if first[0] in gone and first[1] in come and not any(first[0] == g or first[1] == c for g, c in pairs):
-        pairs.append(first)
     return pairs
+
+
+def _first(
+    old: Terms, new: Terms, gone: frozenset[str], come: frozenset[str], pairs: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return the first terms of both statements, if they differ and stand in the place of no other one."""
+    if not gone or not come:
+        return []
+    g, c = next(iter(old.places)), next(iter(new.places))
+    is_free = g in gone and c in come and not any(g == one or c == other for one, other in pairs)
+    return [(g, c)] if is_free else []
 
 
 def _heads(terms: Terms, common: frozenset[str]) -> dict[str, str]:

@@ -198,6 +198,7 @@ PHRASES: dict[int, str] = {
         longer: no longer|any longer
         any anymore: any ?more\b
         after: after all\b
+        over: t[ao]\w+ over\b
         final: final answer
         mind nevermind: never ?mind
         but: not \S+(?: \S+){0,3},? but\b

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,7 +13,7 @@ from .signs import Sign, signs_of
 from .terms import Terms, kind_of_value, shape_of_value
 from .weights import Statement
 
-__all__ = ["Likeness"]
+__all__ = ["SHORT_MESSAGE", "Likeness", "is_other_value", "may_be_alike", "rarity"]
 
 _SCORE = 0.22
 """Share of the topic that a correction and what it corrects have in common, at least."""
@@ -20,7 +21,7 @@ _WEAK_SCORE = 0.45
 """The same for a sentence that only says `now` or `new`."""
 _FEW_TERMS = 7
 """Terms of a statement that may be about what a single one of them says."""
-_SHORT_MESSAGE = 40
+SHORT_MESSAGE = 40
 """Different terms of a message whose clauses speak of one thing."""
 _PLAIN_SCORE = 0.7
 """The same for a sentence that announces no change."""
@@ -30,8 +31,8 @@ _SURE, _SURE_OF_MODEL = 0.35, 0.5
 """Share of both sentences that is the same, at least, if one replaces the other."""
 _LONG = 14
 """Terms of a sentence above which it replaces nothing, and nothing replaces it."""
-_LIKE, _LIKE_CUE = 0.45, 0.32
-"""Share of both sentences that is the same, at least, if one may be a newer version: without and with a cue."""
+_LEAST = 0.32
+"""Share of both sentences that is the same, at least, if they are compared."""
 _FEW_WORDS = 4
 """Terms of a sentence, without values, of which one may be all that it has in common with another."""
 _LEAD_IN = 2
@@ -42,6 +43,8 @@ _LABELLED = 3
 """Spaces of a text after a colon, at most, that is the value of a label."""
 _MARKUP = "|<=>❯{[+$#@-"
 """Beginnings of lines that no person wrote as a sentence."""
+_FLAG, _TAG = re.compile(r"--\w"), re.compile(r"</?[a-z][\w-]*>")
+"""An option of a command at the beginning, which is no markup, and a tag."""
 _IN_VALUES = 4
 """Words of both sentences, at most, that are parts of their values."""
 _USUAL = 6
@@ -70,12 +73,13 @@ class Likeness:
 
     def may_be_about_one(self, old: Claim, new: Claim) -> bool:
         """Return whether two sentences may be about one thing. Most pairs are not, which few looks show."""
-        if self.statements[old.owner].kind == "goal":
-            return True
         if self._is_material(old) or self._is_material(new):
             return False
-        common = len(old.terms.all & new.terms.all)
-        return common > 0 and any(self._shares_enough(old.terms, terms) for terms in new.variants)
+        if self.statements[old.owner].kind == "goal":
+            return True
+        return not old.terms.all.isdisjoint(new.terms.all) and any(
+            may_be_alike(a, b) for a in old.variants for b in new.variants
+        )
 
     @staticmethod
     def _shares_enough(old: Terms, new: Terms) -> bool:
@@ -86,7 +90,7 @@ class Likeness:
         if not (len(common) > 1 or common & old.values or (common and len(old.topic) <= _FEW_WORDS)):
             return False
         others = len(old.all - old.values - common) + len(new.all - new.values - common)
-        return 2 * len(common) >= _LIKE_CUE * (2 * len(common) + others - _IN_VALUES)
+        return 2 * len(common) >= _LEAST * (2 * len(common) + others - _IN_VALUES)
 
     def is_sure(self, old: Claim, new: Claim) -> bool:
         """Return whether two sentences are so much alike that the newer one, if it corrects anything, corrects this."""
@@ -128,7 +132,7 @@ class Likeness:
 
     def _sets_value(self, old: Claim, new: Claim, terms: Terms, difference: Contrast) -> bool:
         """Return whether a sentence gives another value of the same shape for what an older one is about."""
-        if not _is_other_value(old.terms, terms, difference):
+        if not is_other_value(old.terms, terms, difference):
             return False
         if new.signs & Sign.CHANGE or old.signs & Sign.HEDGE:
             return True
@@ -138,53 +142,29 @@ class Likeness:
 
     def sameness(self, difference: Contrast) -> float:
         """Return the share of two sentences that is the same, without their values; rare terms count more."""
-        common = 2 * self._sum(difference.common)
-        return common / max(0.01, common + self._sum(difference.gone) + self._sum(difference.come))
-
-    def newness(self, old: Claim, new: Claim, is_done: bool) -> float:
-        """Return how likely a sentence is a newer version of an older one; 0.0 if it is not, above 1.0 with a value.
-
-        `is_done`: whether it replaces another sentence for sure.
-        """
-        later, earlier = self.statements[new.owner], self.statements[old.owner]
-        is_strong = bool(new.signs & Sign.CHANGE or old.signs & (Sign.HEDGE | Sign.OPEN | Sign.FAILURE))
-        is_cue = is_strong or (bool(new.signs & Sign.UPDATE) and later.is_authoritative)
-        if later.turn == earlier.turn:
-            return 0.0
-        if not is_cue and old.signs & new.signs & Sign.BINDING:
-            return 0.0  # Rules add up.
-        is_about = is_strong and not old.denies and bool(old.terms.values & new.terms.values)
-        if not later.is_authoritative and not is_about:
-            return 0.0
-        least = (_LIKE_CUE if is_cue else _LIKE) if later.is_authoritative else _SURE_OF_MODEL
-        best = 0.0
-        for terms, difference in self.differences(old, new):
-            is_value = _is_other_value(old.terms, terms, difference)
-            is_value = is_value or bool(difference.old and difference.common & old.terms.qualifying & terms.qualifying)
-            if not any(self._is_rare(one) for one in difference.common):
-                continue
-            if not (is_cue or is_value or old.denies != new.denies):
-                continue
-            if (difference.is_apart or difference.is_subject) and (is_done or not is_strong):
-                continue
-            score = self.sameness(difference)
-            best = max(best, score + is_value if score >= least else 0.0)
-        return best
+        common = 2 * self.weight_of(difference.common)
+        return common / max(0.01, common + self.weight_of(difference.gone) + self.weight_of(difference.come))
 
     def _is_material(self, claim: Claim) -> bool:
         """Return whether a sentence is markup, a row of a table, or an item below a line of a model's report."""
-        if claim.text[0] in _MARKUP:
+        if (claim.text[0] in _MARKUP and not _FLAG.match(claim.text)) or _TAG.search(claim.text):
             return True
         speaker = self.statements[claim.owner].speaker
         before, colon, rest = claim.text.partition(": ")
         if not colon or before.count(" ") < _LEAD_IN or speaker not in ("assistant", "summary"):
             return False
-        if speaker == "summary" and rest.count(" ") <= _LABELLED and ": " not in rest:
-            return False  # A value with its label.
+        if speaker == "summary" and (before.count(" ") < _OPENING or rest.count(" ") <= _LABELLED) and ": " not in rest:
+            return False  # A value with its label, or a sentence of a user.
         is_opening = before.count(" ") <= _OPENING and bool(signs_of(before) & Sign.CHANGE)
         return not is_opening  # "I was wrong: ..."
 
-    def _is_rare(self, term: str) -> bool:
+    def containment(self, difference: Contrast) -> float:
+        """Return the share of the smaller of two sentences that the other one has too, without their values."""
+        common = self.weight_of(difference.common)
+        return common / max(0.01, common + min(self.weight_of(difference.gone), self.weight_of(difference.come)))
+
+    def is_rare(self, term: str) -> bool:
+        """Return whether few sentences have a term."""
         return len(self.posted.get(term, ())) <= _USUAL
 
     def settles(self, guess: Terms, new: Terms) -> bool:
@@ -243,8 +223,8 @@ class Likeness:
             is_same = not difference.gone and not difference.come and difference.is_linked
             is_key = bool(difference.common & old.terms.qualifying & claim.terms.qualifying)  # "the colour of the logo"
             is_fit = is_same and (is_key or (is_nominal(old.text) and is_nominal(claim.text)))
-        common = self._sum(difference.common)
-        whole = 2 * common + self._sum(difference.gone) + self._sum(difference.come)
+        common = self.weight_of(difference.common)
+        whole = 2 * common + self.weight_of(difference.gone) + self.weight_of(difference.come)
         return is_fit and 2 * common >= _PLAIN_SCORE * whole
 
     def _is_dismissed(self, old: Claim, claim: Claim, difference: Contrast) -> bool:
@@ -252,12 +232,12 @@ class Likeness:
         later, earlier = self.statements[claim.owner], self.statements[old.owner]
         if not later.turn or later.turn == earlier.turn or not difference.come | {difference.new} - {""}:
             return False
-        said = self._terms_of_turn(later.turn)
+        said = self.terms_of_turn(later.turn)
         gone = difference.gone | {difference.old} - {""}
         known = old.terms.values | old.terms.assigned | {difference.old}
-        return len(said) <= _SHORT_MESSAGE and bool(gone & known & said)
+        return len(said) <= SHORT_MESSAGE and bool(gone & known & said)
 
-    def _terms_of_turn(self, turn: int) -> frozenset[str]:
+    def terms_of_turn(self, turn: int) -> frozenset[str]:
         """Return the terms of a message."""
         if turn not in self.said:
             self.said[turn] = frozenset[str]().union(*(claim.terms.all for claim in self.by_turn[turn]))
@@ -265,11 +245,11 @@ class Likeness:
 
     def share(self, old: Terms, new: Terms, difference: Contrast) -> float:
         """Return the share of the topic that two sentences have in common; rare terms count more."""
-        common = self._sum(difference.common)
+        common = self.weight_of(difference.common)
         if not common:
             return 0.0
-        extra = self._sum(difference.gone - old.values)
-        score = common / max(0.1, common + min(extra, self._sum(difference.come - new.values)))
+        extra = self.weight_of(difference.gone - old.values)
+        score = common / max(0.1, common + min(extra, self.weight_of(difference.come - new.values)))
         score *= 1.0 - 0.3 * extra / max(0.1, extra + common)  # A sentence about this alone is meant.
         if difference.gone & old.values - old.linked and difference.come & new.values - new.linked:
             score *= 0.6  # Both name a subject, and not the same one.
@@ -277,8 +257,9 @@ class Likeness:
             score *= 0.6
         return score * 0.8 if difference.gone - old.values and difference.come - new.values else score
 
-    def _sum(self, terms: Iterable[str]) -> float:
-        return math.fsum([_rarity(len(self.posted[term]) if term in self.posted else 1) for term in terms])
+    def weight_of(self, terms: Iterable[str]) -> float:
+        """Return the sum of the weights of terms; rare ones weigh more."""
+        return math.fsum([rarity(len(self.posted[term]) if term in self.posted else 1) for term in terms])
 
     def is_newer_value_of(self, old: Claim, claim: Claim) -> bool:
         is_change = bool(claim.signs & (Sign.CHANGE | Sign.UPDATE))
@@ -289,20 +270,28 @@ class Likeness:
     def repeats(self, old: Terms, new: Terms, least: float) -> bool:
         """Return whether a statement is about the same act as an older one, and about nothing narrower."""
         difference = contrast(old, new)
-        common = self._sum(difference.common)
+        common = self.weight_of(difference.common)
         if difference.old or difference.is_apart or not common:
             return False
-        gone, come = self._sum(difference.gone), self._sum(difference.come)
+        gone, come = self.weight_of(difference.gone), self.weight_of(difference.come)
         is_narrower = bool(difference.come & (new.values | new.qualifying)) or come > common
         return common >= least * (common + gone) and not is_narrower and common >= (2 * least - 0.6) * (common + come)
 
 
-def _is_other_value(old: Terms, new: Terms, difference: Contrast) -> bool:
+def is_other_value(old: Terms, new: Terms, difference: Contrast) -> bool:
     """Return whether the values in which two sentences differ have the same shape."""
     a, b = difference.old, difference.new
     return a in old.values and b in new.values and shape_of_value(a) == shape_of_value(b)
 
 
-def _rarity(times: int) -> float:
+def may_be_alike(old: Terms, new: Terms) -> bool:
+    """Return whether two clauses have a fourth of the shorter one in common."""
+    a, b = old.all, new.all
+    if len(a) > _LONG or len(b) > _LONG or a.isdisjoint(b):
+        return False
+    return 4 * len(a & b) >= min(len(a), len(b))
+
+
+def rarity(times: int) -> float:
     """Return the weight of a term that so many sentences have."""
     return 1.0 / (1.0 + math.sqrt(times))

@@ -40,7 +40,7 @@ _GREETING = re.compile(
 )
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
-_JOINED = 500
+_JOINED = 700
 """Characters of a line with older statements and a later one."""
 _ANSWER = 40
 """Characters of an answer that is shown with its question."""
@@ -140,7 +140,9 @@ class Reader:
     def _state_pair(self, line: str, kind: Kind) -> None:
         """Add the statements of a line that shows a later one behind older ones."""
         earlier, _, later = line.removesuffix(")").partition(LATER)
-        older = [self._state(one, "summary", 0.5, kind) for one in earlier.split(BETWEEN)]
+        older = [
+            self._state(one, "summary", 0.5, "open" if one.endswith("?") else kind) for one in earlier.split(BETWEEN)
+        ]
         newest = self._state(later, "summary", 0.5, kind)
         self._links += [(one, newest) for one in older]
 
@@ -339,8 +341,6 @@ class Reader:
             text = old.text.rstrip(". ")
             if len(newest.shown) + len(text) > _JOINED:
                 continue
-            if old.kind == "rule" and newest.kind != "rule":
-                continue  # A doubtful correction of a rule is a rule, too.
             newest.earlier += f"{BETWEEN if newest.earlier else ''}{text}"
             newest.weight += old.weight
             newest.speaker = old.speaker if old.is_authoritative else newest.speaker

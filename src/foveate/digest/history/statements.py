@@ -60,6 +60,8 @@ _TURNS = re.compile(
 """Words of an opening that changes the meaning of the next sentence."""
 _LONGEST_GROUP = 320
 """Characters of sentences that stay together; a longer qualification becomes a statement of its own."""
+_LONGEST_CHAT = 160
+"""The same for sentences without a capital letter, which people write in a hurry."""
 _CLOSES = ".!?:;。！？"
 _WRAPPED = 48
 """Least length of a line that may end in the middle of a sentence."""
@@ -136,7 +138,9 @@ def _sentences(text: str) -> list[str]:
     for sentence in _cut(text):
         if waiting:
             sentence, waiting = f"{waiting} {sentence}", ""
-        elif groups and _LEANS.match(sentence) and len(groups[-1]) + len(sentence) < _LONGEST_GROUP:
+        elif groups and len(groups[-1]) + len(sentence) < (
+            _LONGEST_GROUP if _LEANS.match(sentence) else _LONGEST_CHAT if sentence[:1].islower() else 0
+        ):
             groups[-1] += f" {sentence}"
             continue
         if len(sentence) <= 60 and _WAITS.match(sentence) and _TURNS.search(sentence):
@@ -151,12 +155,13 @@ def _sentences(text: str) -> list[str]:
 def _cut(text: str) -> list[str]:
     pieces: list[str] = []
     begin = 0
+    is_chat = text[:1].islower()  # Its writer begins no sentence with a capital letter.
     for match in _END.finditer(text):
         start, stop = match.span()
         mark = text[start]
         if mark in ".…":
             after = text[stop : stop + 1]
-            is_inside = bool(after) and (after.islower() or not _OPENS.match(after))
+            is_inside = bool(after) and ((after.islower() and not is_chat) or not _OPENS.match(after))
             if is_inside and not _IDENTIFIER.match(text, stop):
                 continue  # A dot before a small letter ends no sentence.
         end = start + 1

@@ -37,9 +37,10 @@ from .cues import (
     without_permission,
     without_release,
 )
-from .likeness import Likeness
+from .likeness import Likeness, rarity
 from .signs import Sign
 from .terms import Terms, kind_of_value, shape_of_value, terms_of
+from .versions import Versions
 from .weights import Statement
 
 __all__ = ["Superseded", "find_superseded"]
@@ -99,7 +100,7 @@ def find_superseded(statements: Sequence[Statement]) -> Superseded:
         frozenset(search.values),
         frozenset(search.items),
         search.heirs,
-        {old: new for old, (new, _) in search.followed.items()},
+        search.followers(),
     )
 
 
@@ -116,11 +117,12 @@ class _Search:
         self.values: set[str] = set()
         self.heirs: dict[int, int] = {}
         self.items: set[str] = set()
-        self.followed: dict[int, tuple[int, float]] = {}
-        """Statements by index, and the later ones that may replace them, with how likely that is."""
+        self.followed: dict[int, tuple[Claim, Claim, float]] = {}
+        """Statements by index: a sentence, the later one that may replace it, and how likely that is."""
         self.sizes = Counter(statement.turn for statement in statements)
         """How many statements each message has."""
         self.likeness = Likeness(statements, self.by_owner, self.posted)
+        self.versions = Versions(self.likeness, self.by_owner)
 
     def visit(self, index: int) -> None:
         """Compare the sentences of a statement with older ones, then add them."""
@@ -141,11 +143,12 @@ class _Search:
             self._update_items([old for old in older if old.key], claim)
             older = [old for old in older if not (old.key or shares_lead_in(old.text, claim.text))]
             if is_chatter:
-                self._follow_likeliest(claim, older, is_done=False)
+                self._follow_likeliest(claim, older)
             elif statement.speaker != "tool":
                 self._revise(claim, older)
         self.claims += claims
         for number, claim in enumerate(claims, begun):
+            claim.number = number
             for term in claim.terms.places:
                 self.posted[term].append(number)
         if statement.kind == "goal" or index in self.goals:
@@ -171,18 +174,31 @@ class _Search:
             left[owner] = text if note and _NO_LONGER in text else text + note
         return left
 
+    def followers(self) -> dict[int, int]:
+        """Return the statements that are followed, and the later ones.
+
+        Of two links of a chain that are about different sentences of one statement, the likelier one holds.
+        """
+        weaker = set()
+        for old, (_, new, score) in self.followed.items():
+            if (link := self.followed.get(new.owner)) and link[0] is not new:
+                weaker.add(old if score < link[2] else new.owner)
+        return {old: new.owner for old, (_, new, _) in self.followed.items() if old not in weaker}
+
     # ------------------------------------------------------------------------------------------------- comparing
 
     def _older(self, claim: Claim) -> list[Claim]:
         """Return the older sentences that have most in common and that this one may replace, the newest first."""
-        shared: Counter[int] = Counter()
+        shared: defaultdict[int, float] = defaultdict(float)
         rarest = sorted(claim.terms.places, key=lambda term: len(self.posted.get(term, ())))
         for term in rarest[:_RAREST]:
-            for number in self.posted.get(term, ())[-_POSTED:]:
-                shared[number] += 1
-        ranked = sorted(shared, key=lambda number: (-shared[number], -number))
-        older = (self.claims[number] for number in sorted(ranked[: 2 * _COMPARED], reverse=True))
-        return [one for one in older if not one.is_gone and self._may_compare(claim, one)][:_COMPARED]
+            posted = self.posted.get(term, ())
+            for number in posted[-_POSTED:]:
+                shared[number] += rarity(len(posted))
+        ranked = sorted(shared, key=lambda number: (-shared[number], -number))[: 2 * _COMPARED]
+        older = [one for one in map(self.claims.__getitem__, ranked) if not one.is_gone]
+        alike = [one for one in older if self._may_compare(claim, one)][:_COMPARED]
+        return sorted(alike, key=lambda one: -one.number)
 
     def _may_compare(self, new: Claim, old: Claim) -> bool:
         """Return whether a sentence may be a newer version of another one, by where both stand."""
@@ -229,17 +245,17 @@ class _Search:
         if is_strong and not is_done and is_withdrawal(claim.text):
             self._withdraw(claim, older)
         if not adds:
-            self._follow_likeliest(claim, older, is_done)
+            self._follow_likeliest(claim, older)
         self._correct_goal(claim, older)
 
-    def _follow_likeliest(self, claim: Claim, older: Sequence[Claim], is_done: bool) -> None:
+    def _follow_likeliest(self, claim: Claim, older: Sequence[Claim]) -> None:
         """Show a sentence behind the older one that it may be a newer version of, if there is one."""
-        likely = [(self.likeness.newness(old, claim, is_done), old) for old in older if not old.is_gone]
+        likely = [(self.versions.score(old, claim), old) for old in older if not old.is_gone]
         score, best = max(likely, key=lambda pair: pair[0], default=(0.0, None))
-        if best is not None and best.owner != claim.owner and score > 0.0:
-            _, before = self.followed.get(best.owner, (0, 0.0))
-            if score >= before:
-                self.followed[best.owner] = claim.owner, score
+        if best is None or best.owner == claim.owner or score == 0.0:
+            return
+        if best.owner not in self.followed or score >= self.followed[best.owner][2]:
+            self.followed[best.owner] = best, claim, score
 
     def _replace_best(self, claim: Claim, older: Sequence[Claim]) -> bool:
         """Replace the older sentence that the newer one most likely corrects, if there is one."""

@@ -25,7 +25,8 @@ _STOP = words("""
     as and or but so if then than too very just also we you i he she they our your my his her their us me him
     them will would shall can could should may do does did done have has had having there here what which who
     when where how why all any each some such own same other into onto over under about up down out off please
-    let's let lets we'll i'll you'll we're i'm you're that's there's again still already yet only always must
+    let's let lets we'll i'll you'll they'll we're i'm you're they're i've we've you've they've i'd we'd you'd he's
+    she's that's there's here's what's who's again still already yet only always must
     need needs want ok okay yes well der die das den dem des ein eine einen einem einer und oder aber ist
     sind war wir ihr sie er es ich du zu von im auf für mit bei als auch noch bitte soll sollen muss müssen
     immer nur wird werden le la les l un une de et ou est sont nous vous je tu il elle pour avec dans sur par au
@@ -85,6 +86,8 @@ _NUMBER_LINKS = _LINKS | words("""
     at to of by on for within than least most until after before from costs takes has have um auf am bis von
     nach vor à de le pour avant après a en hasta antes até às em alle entro в на до к по
 """)
+_VERBS = _LINKS | words("has have had costs takes hat haben kostet a ont coûte tiene cuesta tem custa ha costa")
+"""Words between what a sentence is about and what it says of it."""
 _NUMBERS = words("""
     once twice one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty sixty
     ninety hundred thousand million half zwei drei vier fünf sechs sieben acht neun zehn zwölf deux trois quatre
@@ -124,7 +127,11 @@ _STATES = words("""
 """Values after `is`, `=` and the like."""
 _CLOSED = _NUMBERS | _DAYS | _ORDINALS | _STATES
 """Words whose kind is known: they keep their ends."""
-_ENDS = re.compile(r"(?:ments?|ings?|ed|es|s|en|er|e|n)\Z")
+_DETERMINERS = words("that this the which another each every any no some last next right safe only")
+"""Words before `one`, which is no number then."""
+_CLOSES = re.compile(r"[\"')]*(?:[.,;:!?)]|\s*\Z|\s+(?:now|again|since|until|by|for|and|but|in|at)\b)")
+"""What follows a state: not `is on Monday`."""
+_ENDS = re.compile(r"(?<=\w{3})(?:ments?|ings?|ed|es|s|en|er|e|n)\Z")
 
 
 class Terms(Struct, gc=False):
@@ -149,6 +156,10 @@ class Terms(Struct, gc=False):
     """All terms."""
     chosen: frozenset[str] = frozenset()
     """The terms right behind a word such as `new` or `lower`, which may say which of several things is meant."""
+    subject: frozenset[str] = frozenset()
+    """The terms before the first word such as `is` or `has`."""
+    opening: str = ""
+    """The first term, if it has a capital letter: it may be a name."""
 
     @property
     def topic(self) -> frozenset[str]:
@@ -197,7 +208,8 @@ def terms_of(statement: str) -> Terms:
     chosen: set[str] = set()
     links: dict[str, tuple[str, str]] = {}
     shown: dict[str, str] = {}
-    before = last = between = ""
+    before = last = between = opening = ""
+    subject: frozenset[str] | None = None
     at = 0
     begins = True
     for match in _TERM.finditer(statement):
@@ -222,13 +234,17 @@ def terms_of(statement: str) -> Terms:
             around = statement[match.start() - 1 : match.start()] + statement[match.end() : match.end() + 1]
             is_value = _is_value(text, plain, begins) or around in _QUOTED
             if plain in _STATES:
-                is_value = before in _LINKS
+                is_value = before in _LINKS and _CLOSES.match(statement, match.end()) is not None
+            elif plain == "one":
+                is_value = is_value and before not in _DETERMINERS
             elif plain == "second":
                 is_value = statement[: match.start()].endswith(("the ", "The "))
             if is_value or (plain not in _STOP and plain not in _LIGHT and plain not in _TOWARDS):
                 term = _stem(plain) if plain.isalpha() and plain not in _CLOSED else plain
                 if is_value or plain not in _CHANGES:
                     if term not in places:
+                        if not places and text[0].isupper():
+                            opening = term
                         places[term] = at
                         links[term] = last, between
                     if is_value:
@@ -245,6 +261,8 @@ def terms_of(statement: str) -> Terms:
                     last, between = term, ""
             elif plain in _LINKS:
                 between = "="
+            if subject is None and plain in _VERBS:
+                subject = frozenset(places)
             elif plain in _PREPOSITIONS or plain in _TOWARDS:
                 between = _SAME.get(plain, plain)
         after = statement[match.end() : match.end() + 2]
@@ -266,6 +284,8 @@ def terms_of(statement: str) -> Terms:
         shown,
         frozenset(places),
         frozenset(chosen),
+        subject or frozenset(),
+        opening,
     )
 
 

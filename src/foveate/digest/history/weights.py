@@ -76,9 +76,12 @@ _OF_ASSISTANT: dict[Kind, float] = {
     "said": 1.0,
 }
 """The part that a statement of the model is worth."""
-_SPECIFIC = re.compile(r"\d[\w.:,/%-]*|[A-Z]\w+|(?:(?<!\w)|(?<=\A.))\w+[_./@-]\w+|[\"“«「`][^\"”»」`]{1,60}[\"”»」`]")
+_SPECIFIC = re.compile(
+    r"\d[\w.:,/%-]*|[A-Z](?<![.!?] .)\w+|(?:(?<!\w)|(?<=\A.))\w+[_./@-]\w+|[\"“«「`][^\"”»」`]{1,60}[\"”»」`]"
+)
 _SHAPED = re.compile(r"\d|\w[_/@]\w|[a-z][A-Z]")
 """A number or an identifier."""
+_DIGIT = re.compile(r"\d")
 _IS_GOAL = re.compile(
     r"(?:\W*\w+\W+){0,4}?(?:goal|aim|objective|ziel|objectif|objetivo|obiettivo|цель)\s*"
     r"(?::|=|\w{0,8} ?(?:is|ist|est|es|é|è)\b|[—-])|目标是|目标：|目標は",
@@ -203,7 +206,7 @@ def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
         return "open"
     if signs & (Sign.NEGATION | Sign.HEDGE) and _SPECIFIC.search(text, 1):
         return "value"
-    if speaker == "assistant":
-        return "said"
     has_shape = (signs & Sign.SPECIFIC or text[:1].isdigit()) and _SHAPED.search(text)
+    if speaker == "assistant":
+        return "value" if has_shape and _DIGIT.search(text) else "said"
     return "value" if has_shape else "asked"

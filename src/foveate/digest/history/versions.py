@@ -1,0 +1,218 @@
+"""Versions: how likely one sentence may be a newer version of another, without being sure.
+
+Two sentences may be versions of one thing if they say something about the same subject, or have a name or rare words in
+common and differ in one value. A difference in two values means two things. What a model says follows less easily: it
+speaks of the same things all the time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from .claims import Claim
+from .contrasts import Contrast, contrast
+from .likeness import SHORT_MESSAGE, Likeness, is_other_value, may_be_alike
+from .signs import Sign
+from .terms import Terms, kind_of_value, shape_of_value
+from .weights import Statement
+
+__all__ = ["Versions"]
+
+_EXACT, _NAMED = 0.15, 0.25
+"""Share of the smaller clause that the other one has too, at least, if a word announces a change of what an identifier,
+or a name, stands for."""
+_OTHER, _ALIKE = 0.45, 0.6
+"""The same for two words in common: with another value or a word of change, and with a name alone."""
+_ONE, _ONE_TOPIC = 0.45, 0.3
+"""Share of both clauses that is the same, at least, if they have one word in common, and if it is all that the older
+one is about."""
+_MODEL, _SUBJECT = 0.5, 0.5
+"""The same for a sentence of a model, and the share of the smaller clause if both have one subject."""
+_WITH_CUE = 0.32
+"""The same for what a user says with a word of change after a sentence of a model."""
+_SPOKEN, _WRITTEN = 12, 24
+"""Statements of a message that a person may have typed, and of one whose statements may have newer versions."""
+_TWICE = 2
+"""Sentences that begin alike, and are no formula yet."""
+_BEGINNING = 4
+"""Words of a beginning."""
+_NAME = 0.5
+"""What a name in common adds to how likely a newer version is."""
+
+
+class Versions:
+    """Finds out how likely sentences are newer versions of older ones."""
+
+    def __init__(self, likeness: Likeness, claims: Sequence[Sequence[Claim]]) -> None:
+        self._likeness = likeness
+        self._statements = likeness.statements
+        self._begins = Counter(_beginning(claim.text) for of_statement in claims for claim in of_statement)
+
+    def score(self, old: Claim, new: Claim) -> float:
+        """Return how likely a sentence is a newer version of an older one; 0.0 if it is not, above 1.0 with a value."""
+        later, earlier = self._statements[new.owner], self._statements[old.owner]
+        if later.turn == earlier.turn or (old.signs | new.signs) & Sign.SMALL_TALK:
+            return 0.0
+        common = old.terms.all & new.terms.all
+        if not any(map(self._likeness.is_rare, common)) and not new.signs & (Sign.CHANGE | Sign.UPDATE):
+            return 0.0
+        is_strong = bool(new.signs & Sign.CHANGE or old.signs & (Sign.HEDGE | Sign.OPEN | Sign.FAILURE))
+        is_cue = is_strong or (later.is_authoritative and self._announces(new))
+        is_between_users = later.is_authoritative and earlier.is_authoritative
+        if (is_between_users or (is_cue and later.speaker == "user")) and self._is_spoken(later, earlier):
+            pairs = _pairs(old, new)
+            return max((self._of_user(old, new, *pair, is_strong, is_cue) for pair in pairs), default=0.0)
+        if not is_strong and old.signs & new.signs & Sign.BINDING:
+            return 0.0
+        is_about = is_strong and not old.denies and bool(old.terms.values & new.terms.values)
+        if not (later.is_authoritative or is_about or len(common) > 1):
+            return 0.0
+        return max(
+            self._of_one_subject(old, new), self._of_model(old, new, later.is_authoritative, is_strong, is_about)
+        )
+
+    def _of_user(
+        self, old: Claim, new: Claim, a: Terms, b: Terms, difference: Contrast, is_strong: bool, is_cue: bool
+    ) -> float:
+        """Return how likely a clause that a user wrote is a newer version of an older one."""
+        common = difference.common
+        rare = [term for term in common if self._likeness.is_rare(term)]
+        topics = a.qualifying | frozenset(list(a.places)[:1])
+        is_purpose = bool(new.signs & (Sign.CHANGE | Sign.UPDATE) and common & b.qualifying & topics)
+        if not (rare or is_purpose) or (difference.is_twofold and not is_strong):
+            return 0.0
+        names = _names_among(rare, a, b)
+        is_value = _gives_other(a, b)
+        is_same = _have_one_subject(a, b) or (is_value and _begin_alike(a, b))
+        if not (is_value or is_same or new.signs & Sign.UPDATE) and self._is_formula(old, new):
+            return 0.0
+        if old.signs & new.signs & Sign.BINDING and not (is_cue or (is_value and (names or is_same))):
+            return 0.0  # Rules add up.
+        sameness, share = self._likeness.sameness(difference), self._likeness.containment(difference)
+        if is_same and (is_value or len(common) > 1):
+            is_likely = True
+        elif names and (is_strong or (is_cue and old.denies != new.denies)):
+            is_likely = share >= (_EXACT if any(shape_of_value(term) != "name" for term in names) else _NAMED)
+        elif len(common) > 1:
+            is_other = is_value or is_strong or is_purpose or _may_give_other(a, b)
+            is_likely = share >= (_OTHER if is_other or is_cue else _ALIKE) and (is_other or bool(names))
+        else:
+            is_value = is_value and difference.is_sited
+            is_all = not difference.gone and kind_of_value(difference.old or "x") != "name"
+            is_likely = sameness >= (_ONE_TOPIC if is_all or is_purpose else _ONE)
+            is_likely = is_likely and not _name_others(difference, a, b)
+            is_likely = is_likely and (is_value or is_purpose or bool(new.signs & Sign.CHANGE))
+        return sameness + _NAME * len(names) + is_value + is_same if is_likely else 0.0
+
+    def _of_one_subject(self, old: Claim, new: Claim) -> float:
+        """Return how likely a sentence says something new about the same named thing."""
+        best = 0.0
+        for a, b in _clauses(old, new) if _names_among(old.terms.all, old.terms, new.terms) else ():
+            names = [one for one in _names_among(a.subject & b.subject, a, b) if self._likeness.is_rare(one)]
+            if names and len(a.subject & b.subject) > 1 and _have_one_subject(a, b):
+                difference = contrast(a, b)
+                if self._likeness.containment(difference) >= _SUBJECT and not difference.is_twofold:
+                    best = max(best, self._likeness.sameness(difference))
+        return best
+
+    def _of_model(self, old: Claim, new: Claim, is_by_user: bool, is_strong: bool, is_about: bool) -> float:
+        """Return how likely a sentence is a newer version of an older one, if a model wrote one of them."""
+        least = (_WITH_CUE if is_strong else _OTHER) if is_by_user else _MODEL
+        best = 0.0
+        for terms, difference in self._likeness.differences(old, new):
+            common = difference.common
+            if not any(map(self._likeness.is_rare, common)) or (difference.is_twofold and not is_strong):
+                continue
+            if len(common) == 1 and (_name_others(difference, old.terms, terms) or not difference.is_sited):
+                continue
+            is_value = is_other_value(old.terms, terms, difference)
+            is_value = is_value or (len(common) > 2 and _gives_other(old.terms, terms))
+            is_likely = is_about or (is_by_user and (is_value or is_strong))
+            is_likely = is_likely and not difference.is_subject
+            is_same = is_value and (_have_one_subject(old.terms, terms) or _begin_alike(old.terms, terms))
+            score = self._likeness.sameness(difference)
+            if (is_likely or is_same) and score >= least:
+                best = max(best, score + is_value + _NAME * len(_names_among(common, old.terms, terms)))
+        return best
+
+    def _announces(self, new: Claim) -> bool:
+        """Return whether a sentence, or another one of its short message, has a word of change."""
+        if new.signs & Sign.UPDATE:
+            return True
+        turn = self._statements[new.owner].turn
+        return len(self._likeness.terms_of_turn(turn)) <= SHORT_MESSAGE and any(
+            one.signs & Sign.CHANGE for one in self._likeness.by_turn[turn]
+        )
+
+    def _is_spoken(self, later: Statement, earlier: Statement) -> bool:
+        """Return whether two statements stand in messages that people may have written."""
+        sizes = self._likeness.by_turn
+        return (not later.turn or len(sizes[later.turn]) <= _SPOKEN) and (
+            not earlier.turn or len(sizes[earlier.turn]) <= _WRITTEN
+        )
+
+    def _is_formula(self, old: Claim, new: Claim) -> bool:
+        """Return whether two sentences begin alike without a change, or like a third one: they are no versions."""
+        begin = _beginning(old.text)
+        return begin == _beginning(new.text) and (self._begins[begin] > _TWICE or not new.signs & Sign.CHANGE)
+
+
+def _clauses(old: Claim, new: Claim) -> list[tuple[Terms, Terms]]:
+    """Return the sentences and their clauses that have enough in common."""
+    return [(a, b) for a in old.variants for b in new.variants if may_be_alike(a, b)]
+
+
+def _pairs(old: Claim, new: Claim) -> list[tuple[Terms, Terms, Contrast]]:
+    """Return the sentences and their clauses that have enough in common, each with the difference."""
+    return [(a, b, contrast(a, b)) for a, b in _clauses(old, new)]
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text.casefold().split(maxsplit=_BEGINNING)[:_BEGINNING])
+
+
+def _names_among(terms: Sequence[str] | frozenset[str], old: Terms, new: Terms) -> list[str]:
+    """Return those of these terms that are names in both clauses."""
+    return [one for one in terms if one in old.values and one in new.values and kind_of_value(one) == "name"]
+
+
+def _gives_other(old: Terms, new: Terms) -> bool:
+    """Return whether a clause gives a value of the shape of one that an older clause has."""
+    shapes = {shape_of_value(one) for one in old.values - new.all}
+    repeated = old.values & new.values
+    if len(repeated) < len(old.all & new.all):  # "14 days is too short for the logs, 30"
+        shapes |= {shape for one in repeated if (shape := shape_of_value(one)) != "name"}
+    return any(shape_of_value(one) in shapes for one in new.values - old.all)
+
+
+def _may_give_other(old: Terms, new: Terms) -> bool:
+    """Return whether one clause begins with a word that may be a name, and the other one has another name."""
+    for one, other in ((old, new), (new, old)):
+        if one.opening and one.opening not in other.all:
+            return any(shape_of_value(value) == "name" for value in other.values - one.all)
+    return False
+
+
+def _name_others(difference: Contrast, old: Terms, new: Terms) -> bool:
+    """Return whether each of two clauses has a name of its own besides the value in which they differ."""
+    own = difference.gone & old.values, difference.come & new.values
+    return all(any(kind_of_value(one) == "name" for one in values) for values in own)
+
+
+def _have_one_subject(old: Terms, new: Terms) -> bool:
+    """Return whether two clauses have the same words before `is` or `has`, or one of them some of these words."""
+    a, b = old.subject, new.subject
+    if not a or not b or not (a <= b or b <= a):
+        return False
+    return len(a & b) > 1 or max(a, key=old.places.__getitem__) == max(b, key=new.places.__getitem__)
+
+
+def _begin_alike(old: Terms, new: Terms) -> bool:
+    """Return whether two clauses have their first two terms or more in common, and not all of them."""
+    begins = 0
+    for one, other in zip(old.places, new.places, strict=False):
+        if one != other:
+            break
+        begins += 1
+    return 1 < begins < min(len(old.places), len(new.places))
