@@ -143,7 +143,7 @@ class _Search:
             self._update_items([old for old in older if old.key], claim)
             older = [old for old in older if not (old.key or shares_lead_in(old.text, claim.text))]
             if is_chatter:
-                self._follow_likeliest(claim, older)
+                self._follow_likeliest(claim, older, is_done=False)
             elif statement.speaker != "tool":
                 self._revise(claim, older)
         self.claims += claims
@@ -245,12 +245,18 @@ class _Search:
         if is_strong and not is_done and is_withdrawal(claim.text):
             self._withdraw(claim, older)
         if not adds:
-            self._follow_likeliest(claim, older)
+            self._follow_likeliest(claim, older, is_done)
         self._correct_goal(claim, older)
 
-    def _follow_likeliest(self, claim: Claim, older: Sequence[Claim]) -> None:
-        """Show a sentence behind the older one that it may be a newer version of, if there is one."""
-        likely = [(self.versions.score(old, claim), old) for old in older if not old.is_gone]
+    def _follow_likeliest(self, claim: Claim, older: Sequence[Claim], is_done: bool) -> None:
+        """Show a sentence behind the older one that it may be a newer version of, if there is one.
+
+        `is_done`: whether it replaces another sentence, so that those about other things have no newer version.
+        """
+        others = [old for old in older if not old.is_gone]
+        if is_done:
+            others = [old for old in others if not contrast(old.terms, claim.terms).is_apart]
+        likely = [(self.versions.score(old, claim), old) for old in others]
         score, best = max(likely, key=lambda pair: pair[0], default=(0.0, None))
         if best is None or best.owner == claim.owner or score == 0.0:
             return

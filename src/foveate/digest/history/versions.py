@@ -87,7 +87,8 @@ class Versions:
         is_same = _have_one_subject(a, b) or (is_value and _begin_alike(a, b))
         if not (is_value or is_same or new.signs & Sign.UPDATE) and self._is_formula(old, new):
             return 0.0
-        if old.signs & new.signs & Sign.BINDING and not (is_cue or (is_value and (names or is_same))):
+        is_other_limit = is_value and bool(names or is_same) and not (old.denies and new.denies)
+        if old.signs & new.signs & Sign.BINDING and not (is_cue or is_other_limit):
             return 0.0  # Rules add up.
         sameness, share = self._likeness.sameness(difference), self._likeness.containment(difference)
         if is_same and (is_value or len(common) > 1):
