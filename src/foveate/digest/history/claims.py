@@ -33,6 +33,8 @@ __all__ = [
 REPLACED_BY = " (replaced by: "
 """Stands between a statement and the correction without a topic that changes its value."""
 _PAIR_LIST = re.compile(r"(?P<about>[^=]{1,200}?): (?P<pairs>[\w.\-/\[\]% ]{1,41}?(?:\s?=\s?|: )\S.*)")
+_KEY = 2
+"""Words of a key up to which a sentence about its value has all of them; of a longer one it may lack one."""
 _PAIR = re.compile(r"(?P<key>[\w.\-/\[\]% ]{1,41}?)(?:\s?=\s?|: )\S")
 
 
@@ -113,7 +115,8 @@ def shares_lead_in(one: str, other: str) -> bool:
 def sets_item(item: Claim, claim: Claim) -> bool:
     """Return whether a sentence gives another value for the key of an item."""
     terms = claim.terms
-    if not item.key <= terms.all:
+    missing = item.key - terms.all
+    if missing and (len(missing) > 1 or len(item.key) <= _KEY or not item.key & terms.values):
         return False
     new = {one for one in terms.places if one not in item.terms.all}
     given = {one for one in new if one in terms.assigned or one in terms.linked or _link(terms, one) in ("to", "=")}

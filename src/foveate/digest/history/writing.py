@@ -62,7 +62,7 @@ def write_digest(messages: Sequence[Message], room: int, previous: str, required
     if selection.left > _ROW:
         selection.add(lines.rest, selection.left)
         for message in reversed(messages if selection.left > room // 50 else ()):
-            selection.add(_lines_of(message), selection.left)
+            selection.add((one for one in _lines_of(message) if one.text not in reader.gone), selection.left)
             if selection.left <= room // 50:
                 break
         selection.add(lines.cut(selection.left), selection.left)
