@@ -95,8 +95,10 @@ class Likeness:
     def is_sure(self, old: Claim, new: Claim) -> bool:
         """Return whether two sentences are so much alike that the newer one, if it corrects anything, corrects this."""
         later, earlier = self.statements[new.owner], self.statements[old.owner]
-        if earlier.kind == "goal" and later.is_authoritative:
+        if earlier.kind == "goal" and later.is_authoritative and new.signs & Sign.CHANGE:
             return True
+        if later.speaker == earlier.speaker == "assistant" and not new.signs & Sign.CHANGE:
+            return False
         is_of_model = not (later.is_authoritative and earlier.is_authoritative)
         if is_of_model and earlier.is_authoritative and earlier.kind in ("rule", "goal"):
             return False  # A model corrects no rule of a user.
