@@ -92,7 +92,7 @@ def name_of(case: Case) -> str:
 def test_most_corrections_replace_what_they_correct():
     """A correction that needs knowledge of the world ("no hazelnuts, take almonds") may leave both statements."""
     missed = {name_of(case): faults for case in CHANGES if (faults := faults_of(case))}
-    assert len(missed) <= 0.1 * len(CHANGES), missed
+    assert len(missed) <= 0.05 * len(CHANGES), missed
 
 
 @pytest.mark.parametrize("case", ALIKE, ids=name_of)
@@ -139,3 +139,33 @@ def test_a_digest_fits_invents_nothing_and_is_always_the_same(said: list[Message
 def test_a_digest_that_is_carried_on_alone_stays_as_it_is(said: list[Message], room: int):
     once = digest_messages([], room, previous=digest_messages(said, room))
     assert digest_messages([], room, previous=once) == once
+
+
+def test_an_old_sentence_is_found_behind_many_that_share_a_usual_word():
+    """The newest sentences with a word in common must not crowd out the one that is about the same thing."""
+    usual = [
+        one for n in range(30) for one in (user(f"Table {n} of the report is about port traffic."), assistant("OK."))
+    ]
+    said = [user("The gateway opal-feed listens on port 4410."), assistant("OK."), *usual]
+    text = digest_messages(
+        [*OPENING, *said, user("The gateway opal-feed listens on port 4420, says the report.")], 4_000
+    )
+    assert "on port 4410 (later: The gateway opal-feed listens on port 4420" in text
+
+
+def test_a_later_sentence_follows_no_formula():
+    weather = [
+        user(f"The weather is grey, I would rather sort a {word} than go out.") for word in ("shelf", "shed", "box")
+    ]
+    text = digest_messages([*OPENING, *(one for line in weather for one in (line, assistant("Ha.")))], 2_000)
+    assert "(later: " not in text
+
+
+def test_two_links_about_different_sentences_form_no_chain():
+    said = [
+        user("The invoice of Falcon is 4,410 euros."),
+        user("The invoice of Falcon is 5,120 euros, they added freight. The garden gate has 3 hinges."),
+        user("The garden gate has 4 hinges, I looked."),
+    ]
+    text = digest_messages([*OPENING, *(one for line in said for one in (line, assistant("OK.")))], 2_000)
+    assert "euros · " not in text
