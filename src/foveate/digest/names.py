@@ -15,7 +15,8 @@ from ..core.caches import cached
 
 __all__ = ["CALLED_RUN", "RUN_CHARACTER", "distinct_names", "is_name", "names_in", "rate", "worth_of"]
 
-_WHOLE_RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,}")
+_WHOLE_RUN = re.compile(r"[\u00c0-\u024f\u0400-\u04ff][\w./\-#@]*|([A-Za-z0-9_./\-#@]{6,})")
+"""A run; "" for a word from its first letter with an accent on, which is no identifier."""
 CALLED_RUN = re.compile(r"([A-Za-z0-9_./\-#@]{6,120})(\(?)")
 """A run, and the parenthesis after it."""
 RUN_CHARACTER = re.compile(r"[A-Za-z0-9_./\-#@]")

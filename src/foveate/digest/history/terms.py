@@ -130,7 +130,7 @@ _CLOSED = _NUMBERS | _DAYS | _ORDINALS | _STATES
 _DETERMINERS = words("that this the which another each every any no some last next right safe only")
 """Words before `one`, which is no number then."""
 _CLOSES = re.compile(r"[\"')]*(?:[.,;:!?)]|\s*\Z|\s+(?:now|again|since|until|by|for|and|but|in|at)\b)")
-"""What follows a state: not `is on Monday`."""
+"""The text behind a state: `on` is none in `is on Monday`."""
 _ENDS = re.compile(r"(?<=\w{3})(?:ments?|ings?|ed|es|s|en|er|e|n)\Z")
 
 

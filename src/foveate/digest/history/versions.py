@@ -1,8 +1,8 @@
 """Versions: how likely one sentence may be a newer version of another, without being sure.
 
 Two sentences may be versions of one thing if they say something about the same subject, or have a name or rare words in
-common and differ in one value. A difference in two values means two things. What a model says follows less easily: it
-speaks of the same things all the time.
+common and differ in one value. A difference in two values means two things. Sentences of a model need more in common,
+because it repeats the same words in every message.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TWICE = 2
 _BEGINNING = 4
 """Words of a beginning."""
 _NAME = 0.5
-"""What a name in common adds to how likely a newer version is."""
+"""Score that each name in common adds."""
 
 
 class Versions:
