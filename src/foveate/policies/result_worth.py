@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping
+from itertools import chain
+from math import inf
 from posixpath import basename
 from typing import NamedTuple
 
@@ -77,73 +79,111 @@ def needed_results(view: View) -> frozenset[str]:
     room = max(_ROOM_MIN * view.budget.usable, view.budget.usable - FIXED)
     older = count_older(view, int(WINDOW * room))
     known = _KNOWN.of(view)
-    changes = known.changes
     needed = {entry.id for entry in known.renewed if view.turn - entry.renewed < EXPANDED}
-    begin = bisect_left(known.results, older, key=_place)
     now, prices = view.turn, view.call.prices
     # Fetching costs a request that reads the view and writes the result, and `STAY` calls that read it.
     request, each = prices.read * view.tokens, prices.write + STAY * prices.read
-    for _, entry, file, turn, tokens in known.results[begin:]:
-        if tokens < LEAST and now - turn > 1 and not file:
-            continue
-        age, chance = float(now - turn), CHANCE
-        if file:
-            age, chance = changes.age_and_chance(entry, file, age, now)
+    reading = prices.read * LEAST
+    age_max = max(1.0, CHANCE * (request + each * LEAST) / reading) if reading else inf  # Of the smallest result.
+    for entry, tokens, since, slower, chance in chain(
+        known.others_since(now - age_max - 1, older), known.files_since(older, now)
+    ):
+        age = (now - since) / slower
         if age <= 1 or (tokens >= LEAST and chance / age * (request + each * tokens) > prices.read * tokens):
             needed.add(entry.id)
     return frozenset(needed)
 
 
-class _Result(NamedTuple):
-    """A result that the view shows whole."""
+class _Aging(NamedTuple):
+    """A result that the view shows whole, and how it ages until further files are changed."""
 
-    place: int
-    """Its index in the view."""
     entry: Entry
-    file: str
-    """The file that it shows; "" if it shows none."""
-    turn: int
-    """The turn since which it ages."""
     tokens: int
-
-
-def _place(result: _Result) -> int:
-    return result.place
+    since: int
+    """The turn since which it ages."""
+    slower: int
+    """Calls that age it as much as one call."""
+    chance: float
 
 
 class _ResultsSoFar:
     """The results among entries that are added in order, and the changes of files."""
 
-    __slots__ = ("changes", "renewed", "results", "size")
+    __slots__ = (
+        "_aging",
+        "_aging_after",
+        "_changes",
+        "_file_places",
+        "_files",
+        "_newest",
+        "_other_places",
+        "_others",
+        "_size",
+        "renewed",
+    )
 
     def __init__(self) -> None:
-        self.size = 0
-        self.results: list[_Result] = []
         self.renewed: list[Entry] = []
         """Messages that the model expanded."""
-        self.changes = _Changes()
+        self._size = 0
+        self._others: list[_Aging] = []  # Results that show no file.
+        self._other_places: list[int] = []  # Their indices in the view.
+        self._newest: list[int] = []  # The newest turn up to each of them.
+        self._files: list[tuple[Entry, str]] = []  # Results that show a file, and that file.
+        self._file_places: list[int] = []
+        self._changes = _Changes()
+        self._aging: list[_Aging] = []  # Of the first files, after so many changes.
+        self._aging_after = 0
 
     def copy(self) -> _ResultsSoFar:
         twin = _ResultsSoFar()
-        twin.size, twin.results, twin.renewed = self.size, self.results.copy(), self.renewed.copy()
-        twin.changes = self.changes.copy()
+        twin._size, twin.renewed, twin._changes = self._size, self.renewed.copy(), self._changes.copy()
+        twin._others, twin._other_places = self._others.copy(), self._other_places.copy()
+        twin._newest, twin._files = self._newest.copy(), self._files.copy()
+        twin._file_places = self._file_places.copy()
         return twin
 
     def add(self, entry: Entry, result: ClassifiedResult | None) -> None:
         file = ""
-        self.changes.read(entry)
+        self._changes.read(entry)
         if result is not None and result[1] != "error":
             call = result[2]
             if call.kind == "write":
-                self.changes.add(entry, call.files)
+                self._changes.add(entry, call.files)
             elif call.kind == "read":
                 file = call.files[0]
         if entry.renewed:
             self.renewed.append(entry)
         if entry.is_result and not entry.shrunk:
-            turn = max(entry.stamp.turn, entry.renewed)
-            self.results.append(_Result(self.size, entry, file, turn, entry.tokens))
-        self.size += 1
+            if file:
+                self._files.append((entry, file))
+                self._file_places.append(self._size)
+            else:
+                turn = _came(entry)
+                self._others.append(_Aging(entry, entry.tokens, turn, 1, CHANCE))
+                self._other_places.append(self._size)
+                self._newest.append(max(turn, self._newest[-1]) if self._newest else turn)
+        self._size += 1
+
+    def others_since(self, turn: float, place: int) -> list[_Aging]:
+        """Return the results that show no file, from a place in the view and about a turn on."""
+        return self._others[max(bisect_left(self._newest, turn), bisect_left(self._other_places, place)) :]
+
+    def files_since(self, place: int, now: int) -> list[_Aging]:
+        """Return the results that show a file, from a place in the view on. `now`: the turn of the view."""
+        changes = self._changes
+        if changes.number != self._aging_after:
+            self._aging, self._aging_after = [], changes.number
+        first = bisect_left(self._file_places, place)
+        if changes.has_open_fold:
+            return [changes.aging(entry, file, now) for entry, file in self._files[first:]]
+        self._aging += [changes.aging(entry, file, now) for entry, file in self._files[len(self._aging) :]]
+        return self._aging[first:]
+
+
+def _came(entry: Entry) -> int:
+    """Return the turn since which a result ages: that of its call, or of its expansion."""
+    return max(entry.stamp.turn, entry.renewed)
 
 
 _KNOWN = GrowingResults(_ResultsSoFar, create_classifier())
@@ -152,9 +192,11 @@ _KNOWN = GrowingResults(_ResultsSoFar, create_classifier())
 class _Changes:
     """The changes of files among entries that are added in order, by turn."""
 
-    __slots__ = ("_files", "_folded", "_inputs", "_turns")
+    __slots__ = ("_files", "_folded", "_inputs", "_turns", "number")
 
     def __init__(self) -> None:
+        self.number = 0
+        """Number of inputs and changes."""
         self._inputs: list[int] = []
         self._turns: list[int] = []  # Ascending.
         self._files: dict[str, Mapping[str, int]] = {}  # Newest turn of each path, by the name of the file.
@@ -164,12 +206,19 @@ class _Changes:
         twin = _Changes()
         twin._inputs, twin._turns, twin._folded = self._inputs.copy(), self._turns.copy(), self._folded.copy()
         twin._files = self._files.copy()  # `_note` replaces the inner mappings, which are small.
+        twin.number = self.number
         return twin
+
+    @property
+    def has_open_fold(self) -> bool:
+        """Whether folds after the newest message changed files."""
+        return bool(self._folded)
 
     def read(self, entry: Entry) -> None:
         """Add an entry: an input, or a fold of changes."""
         if entry.is_input:
             self._inputs.append(entry.stamp.turn)
+            self.number += 1
         if entry.kind == "summary":
             self._folded += _folded_changes(entry)
         elif entry.kind == "message" and self._folded:
@@ -183,31 +232,30 @@ class _Changes:
             self._note(entry.stamp.turn, file)
 
     def _note(self, turn: int, file: str) -> None:
+        self.number += 1
         insort(self._turns, turn)
         if file:
             name = basename(file)
             turns = self._files.get(name, _NONE)
             self._files[name] = {**turns, file: max(turn, turns.get(file, 0))}
 
-    def age_and_chance(self, entry: Entry, file: str, age: float, now: int) -> tuple[float, float]:
-        """Return the calls since a read, the first change after exploring, or the last change of the file, and the
-        chance for one call.
+    def aging(self, entry: Entry, file: str, now: int) -> _Aging:
+        """Return how a read ages: from the first change after exploring, or from the last change of its file, on.
 
-        `age`: calls since the read. `now`: the turn of the view.
+        `now`: the turn of the view.
         """
-        read = entry.stamp.turn
-        same = [turn for path, turn in self._files.get(basename(file), _NONE).items() if is_same_file(path, file)]
+        read, turn, tokens = entry.stamp.turn, _came(entry), entry.tokens
+        same = [changed for path, changed in self._files.get(basename(file), _NONE).items() if is_same_file(path, file)]
         if same and (changed := max(same)) >= read:
-            return min(age, float(now - changed)), CHANCE_CHANGED
+            return _Aging(entry, tokens, max(turn, changed), 1, CHANCE_CHANGED)
         turns = [*self._turns, now] if self._folded else self._turns
         began = self._inputs[bisect_right(self._inputs, read) - 1] if self._inputs else 0
         following = bisect_right(turns, read)
-        if not following or turns[following - 1] <= began:  # The agent was exploring when it read the file.
-            if following == len(turns):
-                age /= EXPLORING
-            else:
-                age = min(age, float(now - turns[following]))
-        return age, CHANCE_READ
+        if following and turns[following - 1] > began:
+            return _Aging(entry, tokens, turn, 1, CHANCE_READ)
+        if following == len(turns):  # The agent was exploring when it read the file, and still is.
+            return _Aging(entry, tokens, turn, EXPLORING, CHANCE_READ)
+        return _Aging(entry, tokens, max(turn, turns[following]), 1, CHANCE_READ)
 
 
 _NONE: Mapping[str, int] = {}
