@@ -18,7 +18,8 @@ from foveate.core.planner import Policy
 from foveate.core.summaries import NeedsSummary, SummaryRequest
 from foveate.core.view import Budget, CallContext, Prices, View
 from foveate.errors import BadSetting
-from foveate.policies.deferral import _WaitingEdits, when_it_pays
+from foveate.policies import deferral
+from foveate.policies.deferral import _key, _WaitingEdits, _Wanted, when_it_pays
 from foveate.policies.pruning import prune_tool_outputs
 from foveate.policies.recaps import recap_batches
 from foveate.policies.tool_result_filter import filter_tool_results
@@ -300,7 +301,20 @@ def test_conversations_that_share_a_policy_keep_their_own_earlier_calls():
 def saves(built: Callable[[Story], Edit], *messages: Message) -> int:
     """Return the estimated savings of an edit."""
     story = Story(*messages, *steps(5_000, 10)[1:])
-    return _WaitingEdits(warm(story), [built(story)]).total
+    edit = built(story)
+    return _WaitingEdits.measure(warm(story), [_Wanted(_key(edit), edit)], {}).total
+
+
+def test_waiting_edits_are_measured_once_while_the_view_grows(monkeypatch: pytest.MonkeyPatch):
+    story, measured = Story(*steps(5_000, 10)), list[str]()
+    measure = deferral._measure
+    monkeypatch.setattr(deferral, "_measure", lambda view, key, edit: measured.append(key) or measure(view, key, edit))
+    edits = [Hide(Target(story.id(position)), "test") for position in (3, 5)]
+    policy, view = when_it_pays(lambda view: edits), warm(story)
+    policy(view)
+    assert len(measured) == 2
+    policy(replace(view, turn=view.turn + 1))
+    assert len(measured) == 2
 
 
 def test_the_savings_of_an_edit_are_its_effect_on_the_view():

@@ -301,11 +301,17 @@ def test_no_text_is_made_for_a_message_that_another_policy_edits(monkeypatch: py
     story, made = Story(*Run().read().read().read("/src/b.py").read("/src/b.py").said), list[str]()
     view = plan_of(story, lambda view: ()).after
     monkeypatch.setattr(superseded_results, "fill", lambda template, entry: made.append(entry.handle) or "[x]")
-    assert [edit.target.message for edit in AT_ONCE(view)] == [view.entries[2].id, view.entries[6].id]
-    made.clear()
     (edit,) = AT_ONCE.edits_besides(view, {view.entries[2].id})
     assert edit.target.message == view.entries[6].id
     assert made == [view.entries[6].handle]
+    assert [edit.target.message for edit in AT_ONCE(view)] == [view.entries[2].id, view.entries[6].id]
+    assert made == [view.entries[6].handle, view.entries[2].handle]
+
+
+def test_edits_of_superseded_results_are_made_once_for_later_calls():
+    view = plan_of(Story(*Run().read().read().said), lambda view: ()).after
+    (first,), (second,) = AT_ONCE(view), AT_ONCE(replace(view, turn=view.turn + 1))
+    assert second is first
 
 
 @given(st.sampled_from([*READS, *WRITES, *LOOKS, *ASKS, "x"]), st.text() | st.from_type(dict).map(repr))

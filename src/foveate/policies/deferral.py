@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -39,6 +40,13 @@ sum, is counted by half.
 
 EditKey = tuple[str, str | Path]
 """The part of the view that an edit changes."""
+
+
+class _Wanted(NamedTuple):
+    """An edit that a policy returned, with its key; None for an edit that never waits."""
+
+    key: EditKey | None
+    edit: Edit | NeedsSummary
 
 
 def when_it_pays(
@@ -93,18 +101,19 @@ class _WhenItPays:
         self._past = _PastEdits(policies)
 
     def __call__(self, view: View) -> list[Edit | NeedsSummary]:
-        edits = self._past.present_edits(view)
+        wanted = self._past.present_edits(view)
+        edits = [edit for _, edit in wanted]
         prices = self._prices or view.call.prices
         if is_cold(view, prices):
             return edits
-        waiting = _WaitingEdits(view, edits)
-        if not waiting.saved or measure_excess(view) or view.tokens > self._threshold * view.budget.usable:
+        waiting = _WaitingEdits.measure(view, wanted, view.marks.kept(self, view.entries))
+        if not waiting.edits or measure_excess(view) or view.tokens > self._threshold * view.budget.usable:
             return edits
         if self._pays(waiting, prices):
             return edits
         newer_parts = waiting.newer_parts() if self._partly else ()
-        paying = next((part.saved for part in newer_parts if self._pays(part, prices)), {})
-        return [edit for edit in edits if (key := _key(edit)) is None or key in paying]
+        paying = next((part.edits for part in newer_parts if self._pays(part, prices)), {})
+        return [edit for key, edit in wanted if key is None or key in paying]
 
     def _pays(self, waiting: _WaitingEdits, prices: Prices) -> bool:
         lost = waiting.lost_reasoning()
@@ -134,44 +143,53 @@ class _WhenItPays:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
+class _WaitingEdit(NamedTuple):
+    """An edit that may wait, and what it does to the view."""
+
+    edit: Edit | NeedsSummary
+    saved: int
+    """Tokens that it saves."""
+    since: int
+    """The call before the first one at which it can have been due."""
+    first: int
+    """Index of the first entry that it edits."""
+    last: int
+    """Index of the last one."""
+
+
 class _WaitingEdits:
-    """The edits of a view that may wait: the tokens that each saves, and its place."""
+    """The edits of a view that may wait."""
 
-    def __init__(self, view: View, edits: Iterable[Edit | NeedsSummary]) -> None:
-        self.view = view
-        self.saved: dict[EditKey, int] = {}
-        self.since: dict[EditKey, int] = {}
-        """The call before the first one at which the edit can have been due."""
-        soft = [(key, edit) for edit in edits if (key := _key(edit)) is not None]
-        self._first_index: dict[EditKey, int] = {}
-        self._last_index: dict[EditKey, int] = {}
-        for key, edit in soft:
-            ends = [index for id in _end_ids(edit) if (index := view.index_of(id)) is not None]
-            if not ends:
-                continue
-            entries = view.entries[min(ends) : max(ends) + 1]
-            self.saved[key] = max(0, _saved_tokens(edit, entries))
-            self.since[key] = max(max(entry.stamp.turn, entry.renewed) for entry in entries)
-            self._first_index[key], self._last_index[key] = min(ends), max(ends)
+    def __init__(self, view: View, edits: dict[EditKey, _WaitingEdit]) -> None:
+        self.view, self.edits = view, edits
+        self.total = sum([edit.saved for edit in edits.values()])
+        """Tokens that they save."""
+        self._first = min([edit.first for edit in edits.values()], default=len(view.entries))
 
-    @property
-    def total(self) -> int:
-        return sum(self.saved.values())
+    @classmethod
+    def measure(cls, view: View, wanted: Iterable[_Wanted], known: dict[EditKey, _WaitingEdit]) -> _WaitingEdits:
+        """Return those among edits that may wait. `known`: those measured at the last call, for the same entries."""
+        edits: dict[EditKey, _WaitingEdit] = {}
+        for key, edit in wanted:
+            if key is not None:
+                measured = known.get(key)
+                if measured is None or measured.edit is not edit:
+                    measured = _measure(view, key, edit)
+                if measured is not None:
+                    edits[key] = measured
+        known.clear()
+        known.update(edits)
+        return cls(view, edits)
 
     def newer_parts(self) -> Iterator[_WaitingEdits]:
         """Yield the newer half of the edits that save tokens, then the newer half of these, and so on."""
-        keys = sorted([key for key, tokens in self.saved.items() if tokens], key=self._first_index.__getitem__)
-        while keys := keys[(len(keys) + 1) // 2 :]:
-            part = _WaitingEdits(self.view, ())
-            for key in keys:
-                part.saved[key], part.since[key] = self.saved[key], self.since[key]
-                part._first_index[key], part._last_index[key] = self._first_index[key], self._last_index[key]
-            yield part
+        items = sorted([item for item in self.edits.items() if item[1].saved], key=lambda item: item[1].first)
+        while items := items[(len(items) + 1) // 2 :]:
+            yield _WaitingEdits(self.view, dict(items))
 
     def rewritten_tokens(self) -> int:
         """Return the tokens after the first edit that the cache already holds and that stay in the view."""
-        entries, last = self.view.entries, self.view.turn - 1
-        first = min(self._first_index.values(), default=len(entries))
+        entries, last, first = self.view.entries, self.view.turn - 1, self._first
         known = _SUMS.of(self.view)
         behind = known.tokens[-1] - known.tokens[first]
         index = len(entries) - 1
@@ -182,21 +200,32 @@ class _WaitingEdits:
 
     def lost_reasoning(self) -> int:
         """Return the tokens of reasoning that these edits would invalidate, in messages that they do not edit."""
-        if not self.view.call.binds_reasoning or not self._first_index:
+        if not self.view.call.binds_reasoning or not self.edits:
             return 0
-        edited = {i for key, first in self._first_index.items() for i in range(first, self._last_index[key] + 1)}
+        edited = {index for edit in self.edits.values() for index in range(edit.first, edit.last + 1)}
         sums = _SUMS.of(self.view).reasoning
-        kept = sum([sums[i + 1] - sums[i] for i in edited])
-        return sums[-1] - sums[min(self._first_index.values())] - kept
+        kept = sum([sums[index + 1] - sums[index] for index in edited])
+        return sums[-1] - sums[self._first] - kept
 
     def wasted_at_most(self) -> int:
         """Return the tokens that were read in vain if each edit was due as soon as its entries existed."""
-        return sum([tokens * (self.view.turn - self.since[key]) for key, tokens in self.saved.items()])
+        return sum([edit.saved * (self.view.turn - edit.since) for edit in self.edits.values()])
 
     def due_tokens(self, past: _PastEdits, turn: int) -> int:
         """Return the tokens that those of these edits save that were already due at an earlier call."""
         due = past.keys_at(self.view, turn)
-        return sum([tokens for key, tokens in self.saved.items() if key in due and self.since[key] < turn])
+        return sum([edit.saved for key, edit in self.edits.items() if key in due and edit.since < turn])
+
+
+def _measure(view: View, key: EditKey, edit: Edit | NeedsSummary) -> _WaitingEdit | None:
+    """Return an edit with its effect; None if the view does not show what it edits."""
+    indices = [index for id in _end_ids(key) if (index := view.index_of(id)) is not None]
+    if not indices:
+        return None
+    first, last = min(indices), max(indices)
+    entries = view.entries[first : last + 1]
+    since = max([max(entry.stamp.turn, entry.renewed) for entry in entries])
+    return _WaitingEdit(edit, max(0, _saved_tokens(edit, entries)), since, first, last)
 
 
 class _Sums:
@@ -236,11 +265,11 @@ class _PastEdits:
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
 
-    def present_edits(self, view: View) -> list[Edit | NeedsSummary]:
+    def present_edits(self, view: View) -> list[_Wanted]:
         """Return the edits for a view, and note them for later calls."""
-        edits = _collect_edits(self._policies, view)
-        self._note(view, view.turn, edits)
-        return edits
+        wanted = _collect_edits(self._policies, view)
+        self._note(view, view.turn, wanted)
+        return wanted
 
     def keys_at(self, view: View, turn: int) -> Set[EditKey]:
         """Return the keys of the edits at the call `turn`, for the present entries that existed then."""
@@ -254,8 +283,8 @@ class _PastEdits:
         past = replace(view, entries=before, turn=turn, marks=marks)
         return self._note(view, turn, _collect_edits(self._policies, past))
 
-    def _note(self, view: View, turn: int, edits: Iterable[Edit | NeedsSummary]) -> Set[EditKey]:
-        keys = frozenset([key for edit in edits if (key := _key(edit)) is not None])
+    def _note(self, view: View, turn: int, wanted: Iterable[_Wanted]) -> Set[EditKey]:
+        keys = frozenset([key for key, _ in wanted if key is not None])
         kept = view.marks.kept(self, view.entries)
         kept.pop(turn, None)
         kept[turn] = keys
@@ -289,7 +318,7 @@ def _has_wasted(waiting: _WaitingEdits, past: _PastEdits, cost: float, prices: P
     """
     if saving(waiting.wasted_at_most(), prices) < cost:
         return False
-    first, last = min(waiting.since.values()), waiting.view.turn
+    first, last = min([edit.since for edit in waiting.edits.values()]), waiting.view.turn
     known = waiting.total  # Tokens at the known calls.
     gaps: list[tuple[int, int, int, int, int]] = []  # (-spread, call before, due there, call behind, due there)
     least = most = 0
@@ -321,52 +350,44 @@ def _has_wasted(waiting: _WaitingEdits, past: _PastEdits, cost: float, prices: P
 # --------------------------------------------------------------------------------------------------------------- edits
 
 
-def _collect_edits(policies: Sequence[Policy], view: View) -> list[Edit | NeedsSummary]:
+def _collect_edits(policies: Sequence[Policy], view: View) -> list[_Wanted]:
     """Return the edits of all policies. If several edit the same message, only the first policy's edit is kept."""
-    if len(policies) == 1:
-        return list(policies[0](view))
-    edits: list[Edit | NeedsSummary] = []
+    wanted: list[_Wanted] = []
     taken: set[str] = set()
     for policy in policies:
         besides = getattr(policy, "edits_besides", None)  # A policy whose edits cost much leaves out those in vain.
-        returned = besides(view, taken) if besides else policy(view)
-        new = [edit for edit in returned if (key := _key(edit)) is None or key[0] not in taken]
-        for edit in new:
-            if _key(edit) is not None:
-                taken |= _edited_ids(edit, view)
-        edits += new
-    return edits
+        returned = besides(view, taken) if besides and len(policies) > 1 else policy(view)
+        new = [_Wanted(_key(edit), edit) for edit in returned]
+        if taken:
+            new = [item for item in new if item.key is None or item.key[0] not in taken]
+        for key, _ in new:
+            if key is not None:
+                taken.update(_edited_ids(key, view))
+        wanted += new
+    return wanted
 
 
-def _edited_ids(edit: Edit | NeedsSummary, view: View) -> set[str]:
+def _edited_ids(key: EditKey, view: View) -> Iterable[str]:
     """Return the ids of the messages that an edit changes."""
-    ends = _end_ids(edit)
+    ends = _end_ids(key)
     if len(ends) < 2:
-        return set(ends)
+        return ends
     known = sorted(index for id in ends if (index := view.index_of(id)) is not None)
-    return {entry.id for entry in view.entries[known[0] : known[-1] + 1]} if known else set(ends)
+    return [entry.id for entry in view.entries[known[0] : known[-1] + 1]] if known else ends
 
 
 def _key(edit: Edit | NeedsSummary) -> EditKey | None:
     """Return the key of a soft edit; None for an edit that never waits."""
-    match edit:
-        case Replace(target=Target(message, path)) | Hide(target=Target(message, path)):
-            return message, path
-        case Hide(target=Span(first, last)) | Summarize(span=Span(first, last)):
-            return first, last
-        case _:
-            return None
+    if isinstance(edit, Replace | Hide):
+        named = edit.target
+        return (named.first, named.last) if isinstance(named, Span) else (named.message, named.path)
+    return (edit.span.first, edit.span.last) if isinstance(edit, Summarize) else None
 
 
-def _end_ids(edit: Edit | NeedsSummary) -> tuple[str, ...]:
+def _end_ids(key: EditKey) -> tuple[str, ...]:
     """Return the id of the edited message, or those of the first and the last message of a span."""
-    match edit:
-        case Replace(target=Target(message)) | Hide(target=Target(message)):
-            return (message,)
-        case Hide(target=Span(first, last)) | Summarize(span=Span(first, last)):
-            return first, last
-        case _:
-            return ()
+    first, last = key
+    return (first, last) if isinstance(last, str) else (first,)
 
 
 def _saved_tokens(edit: Edit | NeedsSummary, entries: Sequence[Entry]) -> int:

@@ -11,7 +11,9 @@ from collections.abc import Collection, Iterator, Set
 from heapq import merge
 from operator import itemgetter
 
-from ..core.edits import Edit, Path
+from msgspec.structs import replace
+
+from ..core.edits import Edit, Path, Replace
 from ..core.growing import selecting
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import CostlyPolicy, Policy
@@ -116,10 +118,9 @@ def shrink_to_digest(
                 reason = "a later use is too unlikely"
             else:
                 reason = windows.reason(index, entry, is_read=entry.id in reads)
-            forms = shortener.short_forms(entry) if reason else ()
-            if forms and entry not in used:
-                for path, text in forms:
-                    yield replacement(entry, text, _NAME, reason, path)
+            short = shortener.edits(entry, reason) if reason else ()
+            if short and entry not in used:
+                yield from short
 
     return CostlyPolicy(edits)
 
@@ -149,17 +150,23 @@ class _Windows:
 
 
 class _Shortener:
-    """Makes short forms. Entries hold them: policies ask for those of the same entries at every call."""
+    """Makes short forms. Entries hold the edits that show them: these may wait for many calls."""
 
     def __init__(self, share: float, share_said: float, least: int, least_said: int) -> None:
         self._share, self._share_said, self._least, self._least_said = share, share_said, least, least_said
 
-    def short_forms(self, entry: Entry) -> tuple[_ShortForm, ...]:
-        """Return the short forms of the parts of an entry. Parts that may not shrink, or hardly would, are left out."""
-        forms: tuple[_ShortForm, ...] | None = entry.recall(self)
-        if forms is None:
-            entry.remember(self, forms := tuple(self._make_forms(entry)))
-        return forms
+    def edits(self, entry: Entry, reason: str) -> tuple[Replace, ...]:
+        """Return the edits that shrink parts of an entry. Parts that may not shrink, or hardly would, are left out."""
+        edits: tuple[Replace, ...] | None = entry.recall(self)
+        if edits is None:
+            forms = self._make_forms(entry)
+            edits = tuple([replacement(entry, text, _NAME, reason, path) for path, text in forms])
+        elif not edits or edits[0].reason == reason:
+            return edits
+        else:
+            edits = tuple([replace(edit, reason=reason) for edit in edits])
+        entry.remember(self, edits)
+        return edits
 
     def may_shorten(self, entry: Entry) -> bool:
         """Return whether an entry may have short forms, without making them."""

@@ -120,8 +120,7 @@ def fold(
             newest = memo.fold(newest.node, between, entries, named)
             named.add(newest.names)
             if newest.text:
-                span = Span(entries[0].id, entries[-1].id)
-                yield Summarize(span, newest.text, _NAME, f"older than the newest {window:,} tokens")
+                yield newest.edit(entries, f"older than the newest {window:,} tokens")
 
     return policy
 
@@ -153,7 +152,7 @@ class _Names:
 class _Fold:
     """The fold of a stretch."""
 
-    __slots__ = ("names", "node", "text", "writer")
+    __slots__ = ("_edit", "names", "node", "text", "writer")
 
     def __init__(self, node: int, text: str = "", names: tuple[str, ...] = (), writer: _StepWriter | None = None):
         self.node = node
@@ -163,6 +162,13 @@ class _Fold:
         """The names up to its end that are new. A set would take four times the memory."""
         self.writer = writer
         """The writer of its steps, as long as the stretch may grow."""
+        self._edit: Summarize | None = None
+
+    def edit(self, entries: Sequence[Entry], reason: str) -> Summarize:
+        """Return the edit that replaces its entries, the same one at each call: it may wait for many calls."""
+        if self._edit is None or self._edit.reason != reason:
+            self._edit = Summarize(Span(entries[0].id, entries[-1].id), self.text, _NAME, reason)
+        return self._edit
 
 
 _START: Final = _Fold(0)

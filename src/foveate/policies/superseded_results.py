@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Set
 from posixpath import basename
 from typing import NamedTuple
 
+from ..core.caches import cached_on_entry
 from ..core.edits import Edit
 from ..core.planner import CostlyPolicy, Policy
 from ..core.view import Entry, View
@@ -77,11 +78,18 @@ def supersede(
         superseded = [*known.replaceable, *outdated]
         for old, newer, reason in sorted(superseded, key=lambda item: item.old.position):
             if old.id not in taken and old.renewed < view.turn:
-                text = fill(placeholder.replace("{by}", newer.handle), old)
-                if is_longer(old, text):
-                    yield replacement(old, text, _NAME, reason)
+                edit = _edit(old, placeholder, newer.handle, reason)
+                if edit is not None:
+                    yield edit
 
     return CostlyPolicy(edits)
+
+
+@cached_on_entry  # The edits of superseded results wait for many calls.
+def _edit(old: Entry, placeholder: str, by: str, reason: str) -> Edit | None:
+    """Return the edit that replaces a result; None if the placeholder is as long."""
+    text = fill(placeholder.replace("{by}", by), old)
+    return replacement(old, text, _NAME, reason) if is_longer(old, text) else None
 
 
 def _is_replaceable(entry: Entry) -> bool:
@@ -123,17 +131,30 @@ class Superseded(NamedTuple):
 class _File:
     """The reads of one file: those since its last change, and those before."""
 
-    __slots__ = ("before_change", "change", "current")
+    __slots__ = ("_outdated", "before_change", "change", "current")
 
     def __init__(self) -> None:
         self.current: dict[tuple[int, int], Entry] = {}
         self.before_change: list[tuple[Entry, tuple[int, int]]] = []
         self.change: Entry | None = None
+        self._outdated: list[Superseded] | None = None
 
     def copy(self) -> _File:
         twin = _File()
         twin.current, twin.before_change, twin.change = self.current.copy(), self.before_change.copy(), self.change
         return twin
+
+    def begin_change(self) -> None:
+        """Forget what is worked out from the reads, which are about to change."""
+        self._outdated = None
+
+    @property
+    def outdated(self) -> list[Superseded]:
+        """The reads before the change that may be replaced."""
+        if self._outdated is None:
+            change, reads = self.change, [read for read, _ in self.before_change if _is_replaceable(read)]
+            self._outdated = [Superseded(read, change, "the file was changed") for read in reads] if change else []
+        return self._outdated
 
 
 class ResultTracker:
@@ -183,15 +204,14 @@ class ResultTracker:
         """Yield the reads of files whose last change was in this turn or earlier, if they may be replaced."""
         for file in map(self._files.__getitem__, self._changed):
             if file.change is not None and file.change.stamp.turn <= turn:
-                for old, _ in file.before_change:
-                    if not (old.shrunk or old.pins) or _is_replaceable(old):  # The first is quick.
-                        yield Superseded(old, file.change, "the file was changed")
+                yield from file.outdated
 
     def _own_file(self, path: str) -> _File:
         """Return a file that may be changed."""
         if path not in self._own:
             self._files[path] = self._files[path].copy()
             self._own.add(path)
+        self._files[path].begin_change()
         return self._files[path]
 
     def _add_read(self, entry: Entry, path: str, lines: tuple[int, int]) -> None:
