@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from ..core.profiles import Profile
 from ..core.saved_views import SavedGroup, long_texts
 from ..core.view import Entry
 from ..ports import Rendered
-from .json import copy_json, decode, encode
+from .json import decode, encode
 
 __all__ = ["Cut", "Memo", "Write", "paused_collector"]
 
@@ -73,7 +73,6 @@ class Memo:
         self._sizes = array("l")  # The number of wire messages up to the end of each group.
         self._stale: list[_Group] = []  # Groups of the views before that the newest one does not show.
         self._wires: list[dict[str, Any] | None] = []
-        self._nested: list[bool] = []  # Whether each of the first ones holds other containers.
         self._undecoded = 0  # How many of the first groups may lack wire messages.
         self._needs_wires = False  # Whether wire messages were asked for; else only their bytes are held.
         self._rendered: list[Rendered] = []
@@ -98,11 +97,10 @@ class Memo:
         Thousands of new containers would start the garbage collector again and again, and none of them is garbage, so
         it pauses.
         """
-        wires, nested = self.wires, self._nested
-        nested += [any(type(value) in _CONTAINERS for value in wire.values()) for wire in wires[len(nested) :]]
-        pairs = zip(wires[start:], nested[start:], strict=True)
+        wires = self.wires[start:]
         with paused_collector():
-            return [copy_json(wire) if is_nested else wire.copy() for wire, is_nested in pairs]
+            copies: list[dict[str, Any]] = to_builtins(wires)
+            return copies
 
     @property
     def rendered(self) -> list[Rendered]:
@@ -190,7 +188,7 @@ class Memo:
         del self._groups[kept:], self._ends[kept:], self._sizes[kept:]
         self._undecoded = min(self._undecoded, kept)
         self._rendered_groups = min(self._rendered_groups, kept)
-        del self._wires[wires:], self._nested[wires:], self._rendered[wires:], self._bodies[wires:]
+        del self._wires[wires:], self._rendered[wires:], self._bodies[wires:]
         return dropped
 
     def _group(self, known: dict[int, _Group], entries: tuple[Entry, ...], start: int, profile: Profile) -> _Group:
@@ -209,9 +207,6 @@ class Memo:
         self._sizes.append(len(self._wires))
         if None in group.wires:
             self._undecoded = len(self._groups)
-
-
-_CONTAINERS = (dict, list)
 
 
 @contextmanager
