@@ -269,21 +269,28 @@ def test_a_reused_checker_agrees_with_a_fresh_one(result, profile, data):
 
 def test_an_edit_reads_at_most_twice_what_follows_it(monkeypatch: pytest.MonkeyPatch):
     """Marks of the rules lie along the whole view, and few of them."""
-    read = list[int]()
+    read, read_alone = list[int](), list[int]()
 
-    class Counting(rules._Alone):
+    class Counting(rules._Inside):
         def read(self, entry: Entry, profile: object) -> list[str]:
             read.append(entry.position)
             return []
 
-    monkeypatch.setattr(rules, "RULES", (*RULES, Counting))
+    class CountingAlone(rules._Alone):
+        def read(self, entry: Entry, profile: object) -> list[str]:
+            read_alone.append(entry.position)
+            return []
+
+    monkeypatch.setattr(rules, "RULES", (*RULES, Counting, CountingAlone))
     checker, view = Checker(ANTHROPIC), list(entries(*[GO] * 2_000))
     checker.check(view)
     for at in (1_990, 1_900, 1_700, 1_400, 1_100):
         read.clear()
+        read_alone.clear()
         view = [*view[:at], replace(view[at], pins=()), *view[at + 1 :]]
         checker.check(view)
         assert len(view) - at <= len(read) <= 2 * (len(view) - at) + 32
+        assert read_alone == [view[at].position]
     assert len(checker._marks) <= 14
 
 

@@ -14,10 +14,10 @@ from foveate.core.messages import Message, ToolCall, assistant
 from foveate.core.planner import make_plan
 from foveate.core.rules import check
 from foveate.core.view import Budget
-from foveate.digest import digest
+from foveate.digest import digest, distinct_names
 from foveate.errors import BadSetting
 from foveate.policies import shrink_to_digest, supersede, when_it_pays
-from foveate.policies.names import keep_naming_lines, unique_names
+from foveate.policies.names import keep_naming_lines
 from foveate.testing import answer, call, say, system, text_of, user
 from foveate.testing.strategies import histories
 
@@ -125,7 +125,7 @@ def test_keep_naming_lines_keeps_lines_with_new_names():
         keep_naming_lines(text, 400, "m9")
         == f'[{len(text)} characters; expand("m9") shows all]\n\timport os.path\nsha_256f'
     )
-    assert unique_names("see src/a_b.py, src/a_b.py and HTTPServer, not this") == ["src/a_b.py", "HTTPServer"]
+    assert distinct_names("see src/a_b.py, src/a_b.py and HTTPServer, not this") == ("src/a_b.py", "HTTPServer")
 
 
 # -------------------------------------------------------------------------------------------------- with other policies

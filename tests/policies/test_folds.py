@@ -11,17 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import Options, open_conversation
+from foveate.core.caches import clear_caches
 from foveate.core.edits import CALLER, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Message, Text, ToolCall
 from foveate.core.planner import Plan, Policy, make_plan
 from foveate.core.rules import check
-from foveate.digest import describe, select_names, selection
+from foveate.digest import describe, distinct_names, select_names, selection
 from foveate.errors import BadSetting
 from foveate.policies import folds
 from foveate.policies.deferral import when_it_pays
 from foveate.policies.digests import shrink_to_digest
 from foveate.policies.folds import fold, fold_steps
-from foveate.policies.names import names_of, unique_names
+from foveate.policies.names import names_of
 from foveate.testing import answer, call, calls, say, text_of, user
 from foveate.testing.strategies import histories
 
@@ -104,7 +105,8 @@ def test_a_fold_is_the_same_with_and_without_earlier_calls():
 def test_a_stretch_that_grows_is_continued(monkeypatch: pytest.MonkeyPatch):
     """The newest result is worth its place, so the stretch before it grows by a step with each call."""
     read: list[str] = []
-    monkeypatch.setattr(folds, "describe", lambda text, most: read.append(text) or describe(text, most))
+    describe_result = folds._describe_result
+    monkeypatch.setattr(folds, "_describe_result", lambda text: read.append(text) or describe_result(text))
     options = {"protect": 0, "stretch": 100_000, "by_worth": True}
     policy, story = fold(**options), Story(user("Go."))
     for n in range(10):
@@ -113,6 +115,19 @@ def test_a_stretch_that_grows_is_continued(monkeypatch: pytest.MonkeyPatch):
     assert len(fold_edits(plan)) == 1
     assert len(read) == len(set(read)) == 9
     assert fold_edits(plan) == fold_edits(plan_of(story, fold(**options)))
+
+
+def test_a_result_is_read_once_for_folds_that_are_made_again(monkeypatch: pytest.MonkeyPatch):
+    """A change of the first fold changes the known names, so the folds after it are made again."""
+    clear_caches()
+    read: list[str] = []
+    monkeypatch.setattr(folds, "describe", lambda text, most: read.append(text) or describe(text, most))
+    story = Story(user("Go."))
+    for n in range(6):
+        story.say(call(f"c{n}", "sh"), answer(f"c{n}", text_of(300, n)))
+    first = fold_edits(plan_of(story, fold(protect=0, stretch=600)))
+    assert len(first) == len(fold_edits(plan_of(story, fold(protect=0, stretch=600)))) > 1
+    assert len(read) == len(set(read)) == 6
 
 
 @given(histories(), st.booleans())
@@ -227,7 +242,7 @@ def test_a_fold_lists_the_new_names_of_results():
         f"def part_{n}(reader):\n    return load_part_{n}(reader.field_{n}, keep_{n}=old_{n}_value)\n"
         for n in range(40)
     )
-    assert {"load_part_2", "part_9"} <= set(select_names(unique_names(code), 2_000))
+    assert {"load_part_2", "part_9"} <= set(select_names(distinct_names(code), 2_000))
     short = text_of_fold(
         entries_of(call("a", "Read"), answer("a", code)), named=names_of(code) - {"load_part_2", "part_9"}
     )

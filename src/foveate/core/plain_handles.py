@@ -24,10 +24,13 @@ __all__ = ["plain_edits", "plain_entries", "plain_message", "plain_text"]
 _HANDLE = r"m\d{1,12}(?:\.\d{1,6}){0,2}(?:-m\d{1,12})?|\{handle\}|\{last\}"
 _QUOTE = r"""(?:\\*["'`])?"""
 _CALL = (
-    rf"(?<![\w.])expand\(\s*(?:\{{?\s*{_QUOTE}handle{_QUOTE}\s*[=:]\s*)?"
+    rf"expand(?<![\w.]expand)\(\s*(?:\{{?\s*{_QUOTE}handle{_QUOTE}\s*[=:]\s*)?"
     rf"{_QUOTE}(?:{_HANDLE}){_QUOTE}(?:,[^()\n]{{0,80}})?\s*\}}?\s*\)"
 )
-"""A call of the tool as foveate writes it, and as models copy it: with other quotes, or with further arguments."""
+"""A call of the tool as foveate writes it, and as models copy it: with other quotes, or with further arguments.
+
+It begins with a word, not with a look behind, so that the search skips all other characters.
+"""
 _SENTENCE = re.compile(rf"[;.] {_CALL} [a-z][^.;\[\]\n]{{0,120}}\.(?=\])")
 """A sentence, or the end of one, about what the call shows. It closes a note that names the handle before."""
 _CALL_IN_TEXT = re.compile(rf'{_CALL}(?: or \(\\?"m[^()\n]{{1,80}}\))?(?: shows all\b)?')
@@ -40,7 +43,9 @@ def plain_text(text: str) -> str:
     """Return a text with each call of `expand` replaced by its handle, such as `m12`."""
     if "expand(" not in text:
         return text
-    return _CALL_IN_TEXT.sub(_handle_in, _SENTENCE.sub(".", text))
+    if "; expand(" in text or ". expand(" in text:
+        text = _SENTENCE.sub(".", text)
+    return _CALL_IN_TEXT.sub(_handle_in, text)
 
 
 def plain_message(message: Message, source: Message | None) -> Message:

@@ -66,6 +66,9 @@ from .wire import encode_message
 
 __all__ = ["Projection"]
 
+_SUMMARIES_MAX = 64
+"""Summaries whose sizes are kept. A plan may try more; the rest are counted again when they are committed."""
+
 
 class Projection:
     """The state of a conversation's history and journal under one profile and one text counter."""
@@ -85,6 +88,7 @@ class Projection:
         self._covers: list[Cover] = []
         self._gone: list[ForgottenRange] = []  # ranges that only forgotten covers hide
         self._forgotten = 0  # number of the newest forgotten cover
+        self._summaries: dict[str, tuple[Message, int, int]] = {}  # newest ones by text; copies share them
         self._legalizer = Legalizer(profile, count)
         self._dirty = 0  # index of the first slot that changed since the last call of `entries`
         self._entries: tuple[Entry, ...] = ()
@@ -104,6 +108,7 @@ class Projection:
     def copy(self) -> Projection:
         """Return an independent copy, to try edits without changing this projection."""
         twin = Projection(self._profile, self._count, self._read)
+        twin._summaries = self._summaries
         twin._slots, twin._shrunk = list(self._slots), dict(self._shrunk)
         twin._by_id, twin._retained = dict(self._by_id), dict(self._retained)
         twin._has_leases = self._has_leases
@@ -129,7 +134,7 @@ class Projection:
         for slot in self._slots:
             slot.is_recounted |= is_recounted
         self._by_id = {slot.id: slot for slot in self._slots if slot.span is None}
-        self._legalizer = Legalizer(profile, count)
+        self._legalizer, self._summaries = Legalizer(profile, count), {}
         self._dirty, self._current = 0, False
 
     # ------------------------------------------------------------------------------------------------------- reading
@@ -533,20 +538,22 @@ class Projection:
     def _show_summary(self, cover: Cover) -> None:
         if not isinstance(cover.edit, Summarize):
             return
-        message = Message("user", (Text(cover.edit.text),))
-        stamp = Stamp(cover.turn, cover.time, tokens_of(message, self._count), "summary", cover.edit.policy)
-        slot = Slot(
-            cover.first,
-            cover.edit.span.first,
-            message,
-            stamp,
-            len(encode_message(message)),
-            span=cover.edit.span,
-            last=cover.last,
-        )
+        message, tokens, size = self._summary(cover.edit.text)
+        stamp = Stamp(cover.turn, cover.time, tokens, "summary", cover.edit.policy)
+        slot = Slot(cover.first, cover.edit.span.first, message, stamp, size, span=cover.edit.span, last=cover.last)
         slot.seen = cover.seen
         slot.edits = ((cover.number, cover.edit),)
         self._place(slot)
+
+    def _summary(self, text: str) -> tuple[Message, int, int]:
+        """Return a summary as a message, with its tokens and bytes. A plan tries the text that a commit then shows."""
+        known = self._summaries.get(text)
+        if known is None:
+            if len(self._summaries) >= _SUMMARIES_MAX:
+                self._summaries.clear()
+            message = Message("user", (Text(text),))
+            known = self._summaries[text] = message, tokens_of(message, self._count), len(encode_message(message))
+        return known
 
     # ------------------------------------------------------------------------------------------------------ restoring
 

@@ -61,11 +61,15 @@ class Rule(Protocol):
         ...
 
 
-class _Alone:
-    """A rule about each entry alone."""
+class _Inside:
+    """A rule that no end of a view breaks."""
 
     def end(self, newest_input: int) -> Iterator[str]:
         yield from ()
+
+
+class _Alone(_Inside):
+    """A rule about each entry alone, whatever comes before it. It keeps no state."""
 
 
 class CallsAreAnswered:
@@ -97,7 +101,7 @@ class CallsAreAnswered:
             yield f"leaves calls unanswered before it: {', '.join(sorted(self._open))}"
 
 
-class CallIdsAreOwn(_Alone):
+class CallIdsAreOwn(_Inside):
     """No call id is empty or too long, and none is used twice."""
 
     provider = "anthropic (twice), anthropic and openai (empty, twice in one message), openai (too long)"
@@ -228,7 +232,7 @@ class UserSpeaksFirst:
             yield "is the end of a view with only system prompts"
 
 
-class SystemsHavePlaces(_Alone):
+class SystemsHavePlaces(_Inside):
     """A system message after the beginning is where the provider takes one.
 
     Consecutive ones count as one. Those without content, which only change settings, may be anywhere.
@@ -298,7 +302,7 @@ class ForeignBlocksStayAway(_Alone):
                 yield f"holds a block of kind {part.kind!r} that {profile.format} does not know"
 
 
-class CompactionsComeFirst(_Alone):
+class CompactionsComeFirst(_Inside):
     """A compaction by the provider comes before everything but system prompts at the beginning."""
 
     provider = "anthropic, openai"
@@ -389,16 +393,21 @@ class Checker:
     def check(self, entries: Sequence[Entry], newest_input: int = 0) -> list[Violation]:
         """Return all violations in these entries, in order. `newest_input`: as for `Rule.end`."""
         view = tuple(entries)
+        before, is_legal = self._read, not self._violations
         known = self._return_to(view)
+        # After an edit, most entries after it were checked before. Alone they are as legal as they were.
+        legal = set(map(id, before)) if is_legal and known < len(before) else set()
+        placed = [rule for rule in self._rules if not isinstance(rule, _Alone)]
         places = mark_places(len(view))
         self._marks = [mark for mark in self._marks if mark.read in places]
         marked = self._marks[-1].read if self._marks else 0
         for index in range(known, len(view)):
             if index > marked and index in places:
                 self._marks.append(_Mark(index, _copies(self._rules), list(self._violations)))
-            for rule in self._rules:
-                for problem in rule.read(view[index], self.profile):
-                    self._violations.append(Violation(type(rule).__name__, view[index].position, problem))
+            entry = view[index]
+            for rule in placed if id(entry) in legal else self._rules:
+                for problem in rule.read(entry, self.profile):
+                    self._violations.append(Violation(type(rule).__name__, entry.position, problem))
         self._read = view
         last = view[-1].position if view else 0
         at_end = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..core.caches import cached_by_text
 from .description import LOOKED_AT, describe_text
 from .listings import unfold_paths
-from .names import names_in
+from .names import distinct_names, names_in
 from .readers import read_lines
 from .selection import floor_for, room_for, room_for_musts, room_for_pairs, room_for_texts, select_lines, select_names
 from .source import Source, path_of_whole_output, read_source
@@ -21,6 +21,7 @@ __all__ = [
     "counted",
     "describe",
     "digest",
+    "distinct_names",
     "floor_for",
     "names_in",
     "path_of_whole_output",

@@ -10,6 +10,8 @@ import re
 
 from msgspec import Struct
 
+from .values import has_one
+
 __all__ = ["Source", "path_of_whole_output", "read_source", "remove_numbers", "wrapper_end"]
 
 MOST_READ = 400_000
@@ -32,6 +34,8 @@ _SAVED = re.compile(
     re.IGNORECASE,
 )
 """The file with the whole output, as Claude Code, OpenCode and Pi name it in a result that they cut."""
+_SAVED_SIGNS = ("full", "complete", "whole")
+"""A text in which `_SAVED` finds a file has one of these, and `output`."""
 _SAVED_NEAR = 600
 """Characters at the beginning and at the end of a result that are searched for this file."""
 _BREAK = re.compile(r"[,;{}\[\]()>|&\s]")
@@ -130,8 +134,12 @@ def wrapper_end(text: str) -> int:
 
 def path_of_whole_output(text: str) -> str:
     """Return the file in which a tool stored the whole output of a result that it cut; "" if it names none."""
-    saved = _SAVED.search(text, 0, _SAVED_NEAR) or _SAVED.search(text, max(0, len(text) - _SAVED_NEAR))
-    return saved[1].rstrip(".,;:)") if saved else ""
+    tail = max(0, len(text) - _SAVED_NEAR)
+    for start, end in ((0, _SAVED_NEAR), (tail, len(text))):
+        near = text[start:end].lower()
+        if "output" in near and has_one(near, _SAVED_SIGNS) and (saved := _SAVED.search(text, start, end)):
+            return saved[1].rstrip(".,;:)")
+    return ""
 
 
 def _unwrap(source: Source, text: str) -> None:

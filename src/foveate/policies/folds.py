@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ..core.caches import known_form, newest_forms
+from ..core.caches import cached_by_text, known_form, newest_forms
 from ..core.edits import CALLER, Edit, Span, Summarize
 from ..core.growing import Growing
 from ..core.messages import Message, Text, ToolCall, ToolResult
@@ -27,9 +27,9 @@ from ..core.results import is_loose_result, is_step_note, native_steps
 from ..core.rules import Units
 from ..core.sizes import estimate, tokens_of
 from ..core.view import Entry, View
-from ..digest import describe, floor_for, names_in, path_of_whole_output, room_for, select_names
+from ..digest import describe, distinct_names, floor_for, names_in, path_of_whole_output, room_for, select_names
 from ..errors import BadSetting
-from .names import names_of, unique_names
+from .names import names_of
 from .result_worth import needed_results
 from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
 
@@ -405,29 +405,56 @@ class _StepWriter:
 
     def _result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
         """Yield the lines of a result, or of a note."""
-        text = result.text
-        flat = _flat(text, _RESULT_MAX)
+        about = _describe_result(result.text)
         mark = " failed" if result.state == "error" else ""
-        if len(flat) <= _RESULT_MAX:
-            yield self._write(f"  → {entry.handle}{mark} {flat}".rstrip())
+        if about.is_whole:
+            yield self._write(f"  → {entry.handle}{mark} {about.line}".rstrip())
             return
-        about = describe(text, _LOOKED_AT)
-        path = path_of_whole_output(text)
-        whole = f" (whole output in {path})" if path else ""
-        yield self._write(f"  → {entry.handle}{mark} {about.kind}, {about.counted_items}: {about.gist}{whole}")
-        room = room_for(len(text))
-        if names := self._list_names(text, room, _FLOOR * floor_for(about.kind, len(text), room)):
+        yield self._write(f"  → {entry.handle}{mark} {about.line}")
+        if names := self._list_new(about.names, room_for(len(result.text)), about.floor):
             yield f"    {names}"
 
-    def _list_names(self, text: str, room: int, floor: float = 0.0) -> str:
-        """Return a list of the new names of a text that are worth most; "" if there are none.
+    def _list_names(self, text: str, room: int) -> str:
+        """Return a list of the new names of a text that are worth most; "" if there are none. `room`: characters."""
+        return self._list_new(_long_names(text), room)
 
-        `room`: characters. `floor`: the least worth of a name per character.
-        """
-        new = [name for name in unique_names(text[:_NAMES_MAX]) if not (name in self._named or name in self.written)]
-        names = select_names(new, room, floor=floor)
-        self.written.update(names)
-        return f"… {' '.join(names)}" if names else ""
+    def _list_new(self, names: Iterable[str], room: int, floor: float = 0.0) -> str:
+        """Return a list of those of these names that are new. `floor`: the least worth of a name per character."""
+        new = [name for name in names if not (name in self._named or name in self.written)]
+        listed = select_names(new, room, floor=floor)
+        self.written.update(listed)
+        return f"… {' '.join(listed)}" if listed else ""
+
+
+class _AboutResult(NamedTuple):
+    """The text of a result as far as a fold shows it."""
+
+    line: str
+    """The text in one line, or its description."""
+    is_whole: bool
+    """Whether the line is all of it."""
+    names: tuple[str, ...] = ()
+    floor: float = 0.0
+    """The least worth of a name per character."""
+
+
+@cached_by_text(512)  # A change before a stretch makes the folds after it again, with other new names.
+def _describe_result(text: str) -> _AboutResult:
+    flat = _flat(text, _RESULT_MAX)
+    if len(flat) <= _RESULT_MAX:
+        return _AboutResult(flat, True)
+    about = describe(text, _LOOKED_AT)
+    path = path_of_whole_output(text)
+    whole = f" (whole output in {path})" if path else ""
+    floor = _FLOOR * floor_for(about.kind, len(text), room_for(len(text)))
+    line = f"{about.kind}, {about.counted_items}: {about.gist}{whole}"
+    return _AboutResult(line, False, distinct_names(text[:_NAMES_MAX]), floor)
+
+
+@cached_by_text(128)
+def _long_names(text: str) -> tuple[str, ...]:
+    """Return the names of a long text of the model."""
+    return distinct_names(text[:_NAMES_MAX])
 
 
 def _as_edited(entry: Entry) -> Entry:

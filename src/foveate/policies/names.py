@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 from ..core.caches import cached, cached_on_entry
 from ..core.messages import Message
 from ..core.view import Entry, View
-from ..digest import names_in
+from ..digest import distinct_names
 
-__all__ = ["RecentlyUsed", "keep_naming_lines", "names_needed_later", "names_of", "unique_names"]
+__all__ = ["RecentlyUsed", "keep_naming_lines", "names_needed_later", "names_of"]
 
 _LINE_MAX = 160
 """Characters. A longer line is replaced by its names."""
@@ -24,15 +24,10 @@ _NEEDED_SHARE = 8
 """The names take at most one part in so many of the length of a summary."""
 
 
-def unique_names(text: str) -> list[str]:
-    """Return the paths, ids and identifiers of a text, each once, in order."""
-    return list(dict.fromkeys(names_in(text)))
-
-
 @cached(4_096)
 def names_of(text: str) -> frozenset[str]:
     """Return the names of a text as a set."""
-    return frozenset(unique_names(text))
+    return frozenset(distinct_names(text))
 
 
 def keep_naming_lines(text: str, room: int, handle: str, *, beginning: int = 0) -> str:
@@ -44,9 +39,9 @@ def keep_naming_lines(text: str, room: int, handle: str, *, beginning: int = 0) 
     begin = " ".join(text[:beginning].split()).rsplit(" ", 1)[0] + " …" if beginning else ""
     lines = [f'{begin} [{len(text):,} characters; expand("{handle}") shows all]'.lstrip()]
     room -= len(lines[0])
-    seen = set(unique_names(begin))
+    seen = set(distinct_names(begin))
     for line in text[:_TEXT_MAX].split("\n"):
-        new = [name for name in unique_names(line) if name not in seen]
+        new = [name for name in distinct_names(line) if name not in seen]
         if not new:
             continue
         shown = line.rstrip()
@@ -95,7 +90,7 @@ class RecentlyUsed:
 @cached_on_entry
 def _names_of_entry(entry: Entry) -> tuple[str, ...]:
     """Return the names in the text and the calls that an entry shows, each once."""
-    return tuple(_message_names(entry.message))
+    return _message_names(entry.message)
 
 
 def names_needed_later(covered: Sequence[Entry], entries: Sequence[Entry], target: int) -> tuple[str, ...]:
@@ -129,5 +124,5 @@ def _names_among(entries: Sequence[Entry], wanted: Collection[str]) -> set[str]:
     return names
 
 
-def _message_names(message: Message) -> list[str]:
-    return unique_names("\n".join([message.text, *(call.arguments for call in message.calls)]))
+def _message_names(message: Message) -> tuple[str, ...]:
+    return distinct_names("\n".join([message.text, *(call.arguments for call in message.calls)]))
