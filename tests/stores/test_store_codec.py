@@ -64,6 +64,15 @@ def test_body_is_packed_and_unpacked(size: int) -> None:
 
 
 @pytest.mark.usefixtures("each_zstd")
+@pytest.mark.parametrize("size", [0, 199, 16_384, 16_385, 100_000])
+def test_quickly_packed_body_is_unpacked(size: int) -> None:
+    body = TEXT[:size]
+    packed = codec.pack_quickly(body)
+    assert codec.unpack(packed) == body
+    assert len(packed) <= size
+
+
+@pytest.mark.usefixtures("each_zstd")
 def test_noise_is_kept_as_it_is() -> None:
     body = os.urandom(500)
     assert codec.pack(body) == b"\0" + body

@@ -14,7 +14,7 @@ from ...core.edits import Record
 from ...errors import MissingExtra
 from ...ports import Head
 from ..checks import check_not_behind, check_point, check_record, commit_conflict
-from ..codec import DamagedBody, pack, pack_pieces, unpack
+from ..codec import DamagedBody, pack, pack_pieces, pack_quickly, unpack
 from . import statements as sql
 from .driver import Driver, Session
 from .rows import are_bytes, changes_query, check_changes, current, key, read_branch, read_records
@@ -104,7 +104,7 @@ class Journal:
 
     def save_snapshot(self, head: Head, position: int, number: int, body: bytes, view: Sequence[bytes] = ()) -> None:
         check_point(head, position, number)
-        stored = bytes.fromhex(ids.body_hash(body)), pack(body)
+        stored = bytes.fromhex(ids.body_hash(body)), pack_quickly(body)
         packed = pack_pieces(view) if view else None
         shown = (bytes.fromhex(ids.body_hash(packed)), packed) if packed else (None, None)
 
