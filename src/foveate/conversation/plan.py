@@ -16,7 +16,7 @@ from ..core.budget import occupied_tokens
 from ..core.edits import INTERRUPTED, NOT_OFFERED, Record, Task
 from ..core.legalize import ANSWER_ERASED
 from ..core.planner import OpenRequest, Plan, Policy, Stage, make_plan
-from ..core.summaries import Answer
+from ..core.summaries import Answer, SummaryRequest
 from ..core.view import Entry, View
 from ..errors import BadInput, CompactionFailed, ConflictError, IllegalView, StoreError
 from ..ports import CompactionRequest, RemoteBackground
@@ -73,9 +73,10 @@ class Planner:
         policies: Sequence[Policy],
         floor: Sequence[Stage] = (),
         answers: Mapping[str, Answer] = {},
+        is_draft: Callable[[Plan], bool] = lambda plan: False,
     ) -> Plan:
         state = self._state
-        return make_plan(state.projection, frame, policies, floor, answers, marked=state.marked)
+        return make_plan(state.projection, frame, policies, floor, answers, marked=state.marked, is_draft=is_draft)
 
     def prepare(self) -> View:
         """Plan, commit and check; return the view for the next model call, which begins with it."""
@@ -255,27 +256,38 @@ class Planner:
         state, prefetch = self._state, self._prefetch
         prefetched: list[PendingSummary] = []
         round = 0
+
+        def further(plan: Plan) -> tuple[list[PendingSummary], list[PendingSummary], list[SummaryRequest]]:
+            """Return the answers that a plan can use, and the requests to wait for and to ask, if any come first."""
+            is_forced = sends and plan.is_tight
+            if ready := [one for one in prefetch.ready(plan, is_forced=is_forced) if one not in prefetched]:
+                return ready, [], []
+            if running := prefetch.running(plan) if is_forced else []:
+                return [], running, []
+            return [], [], prefetch.urgent(plan, is_forced=is_forced) if round < ROUNDS else []
+
         while True:
             frame = partial(state.framed, tasks=self._fetcher.tasks_before(attempts))
             try:
                 first = [pending.apply for pending in prefetched]
-                plan = self._make_plan(frame, [*first, *policies], floor, answers)
+                plan = self._make_plan(
+                    frame, [*first, *policies], floor, answers, is_draft=lambda plan: any(further(plan))
+                )
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     self._fetcher.record_tasks([failed.task])  # The attempt counts although there is no plan.
                 raise
-            is_forced = sends and plan.is_tight
-            if ready := [one for one in prefetch.ready(plan, is_forced=is_forced) if one not in prefetched]:
+            ready, running, requests = further(plan)
+            if ready:
                 prefetched += ready
-            elif running := prefetch.running(plan) if is_forced else ():
+            elif running:
                 self._wait_for(running, plan, answers)
-            elif round < ROUNDS and (requests := prefetch.urgent(plan, is_forced=is_forced)):
+            elif requests:
                 round += 1
                 self._fetcher.ask(requests, answers, attempts)
-                del requests
             else:
                 return _Draft(plan, prefetched)
-            del plan  # It may be large, and the next plan makes its own views.
+            del plan, requests  # They may be large, and the next plan makes its own views.
 
     # ------------------------------------------------------------------------------------------------ the background
 

@@ -134,12 +134,14 @@ def make_plan(
     answers: Mapping[str, Answer] = {},
     *,
     marked: Callable[[Sequence[Edit]], Sequence[Edit]] = list,
+    is_draft: Callable[[Plan], bool] = lambda plan: False,
 ) -> Plan:
     """Return the plan for the current view of `projection`.
 
     `frame` makes a view of entries, with turn, budget and call context. `answers`: answers to earlier requests, by key.
-    `marked`: returns edits as they are committed. Raises DoesNotFit if no stage of a non-empty floor brings the view
-    within its budget. Raises BadSetting if a policy returns anything but edits.
+    `marked`: returns edits as they are committed. `is_draft`: returns whether the plan of the policies will be made
+    again with further answers; the floor, whose edits would be in vain, is then left out. Raises DoesNotFit if no stage
+    of a non-empty floor brings the view within its budget. Raises BadSetting if a policy returns anything but edits.
     """
 
     def seen(shown: Projection) -> View:
@@ -179,7 +181,10 @@ def make_plan(
         open_requests += [OpenRequest(needs, view) for needs in requests]
     over = measure_excess(view)
     is_tight = bool(over)
-    for stage in floor if over else ():
+    plan = Plan(tuple(edits), before, view, tuple(open_requests), is_tight)
+    if not over or not floor or is_draft(plan):
+        return plan
+    for stage in floor:
         if not measure_excess(view if stage.is_last_resort else aim_at(view, over, NEAR)):
             continue
         goal = view if stage.is_last_resort else aim_at(view, over)
@@ -187,9 +192,9 @@ def make_plan(
         if effective and _is_smaller(after, goal):
             draft, view = trial, after
             edits += effective
-    if floor and (over := measure_excess(view)):
+    if over := measure_excess(view):
         raise _does_not_fit(view, "tokens" if over.tokens else "bytes" if over.bytes else "images")
-    return Plan(tuple(edits), before, view, tuple(open_requests), is_tight)
+    return replace(plan, edits=tuple(edits), after=view)
 
 
 def answer_edits(request: NeedsSummary, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
