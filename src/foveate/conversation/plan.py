@@ -284,6 +284,7 @@ class Planner:
                 self._wait_for(running, plan, answers)
             elif requests:
                 round += 1
+                plan.before.marks.release_huge()
                 self._fetcher.ask(requests, answers, attempts)
             else:
                 return _Draft(plan, prefetched)

@@ -75,6 +75,11 @@ class Marks:
             self._past = Marks()
         return self._past
 
+    def release_huge(self) -> None:
+        """Forget the facts about a huge view, before a task that takes memory itself."""
+        if len(self._entries) > _MARKED_MAX:
+            self._known, self._past = {}, None
+
     def known(self, fact: object) -> _Known:
         """Return what is known of a fact."""
         known = self._known.get(fact)
