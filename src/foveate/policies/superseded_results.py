@@ -135,13 +135,13 @@ class _File:
 
     def __init__(self) -> None:
         self.current: dict[tuple[int, int], Entry] = {}
-        self.before_change: list[tuple[Entry, tuple[int, int]]] = []
+        self.before_change: tuple[tuple[Entry, tuple[int, int]], ...] = ()
         self.change: Entry | None = None
         self._outdated: list[Superseded] | None = None
 
     def copy(self) -> _File:
         twin = _File()
-        twin.current, twin.before_change, twin.change = self.current.copy(), self.before_change.copy(), self.change
+        twin.current, twin.before_change, twin.change = self.current.copy(), self.before_change, self.change
         return twin
 
     def begin_change(self) -> None:
@@ -168,8 +168,9 @@ class ResultTracker:
         self._files: dict[str, _File] = {}  # By path.
         self._own: set[str] = set()  # Paths of the files that no copy of this tracker shares.
         self._changed: dict[str, None] = {}  # Paths of files with reads before their last change.
-        # Paths by file name, and whether they are absolute. All copies share it, so it may have files of others.
-        self._namesakes: dict[tuple[str, bool], dict[str, None]] = {}
+        # Paths by file name, and whether they are absolute: one, or several. All copies share it, so it may have files
+        # of others.
+        self._namesakes: dict[tuple[str, bool], str | dict[str, None]] = {}
         self._answers: dict[str, Entry] = {}
         self._looks: dict[bool, list[Entry]] = {}  # With an image, and without.
 
@@ -218,16 +219,17 @@ class ResultTracker:
         if path not in self._files:
             self._files[path] = _File()
             self._own.add(path)
-            self._namesakes.setdefault((basename(path), is_absolute(path)), {})[path] = None
+            self._note_name(path)
         file = self._own_file(path)
         if file.before_change:
             first_compared = len(file.before_change) - _COMPARED_MAX
-            before, file.before_change = file.before_change, []
-            for index, (old, shown) in enumerate(before):
+            kept = []
+            for index, (old, shown) in enumerate(file.before_change):
                 if index < first_compared or (shown[0] <= lines[1] and lines[0] <= shown[1]):
                     self._mark(old, entry, "read again after a change")
                 else:
-                    file.before_change.append((old, shown))
+                    kept.append((old, shown))
+            file.before_change = tuple(kept)
             if not file.before_change:
                 del self._changed[path]
         older = file.current.get(lines)
@@ -240,17 +242,31 @@ class ResultTracker:
         """Record a change. A patch may name the file from another folder than the read, so similar paths count too."""
         name = basename(path)
         changed = [path] if path in self._files else []
-        namesakes = [*self._namesakes.get((name, False), ())]
+        namesakes = self._paths(name, False)
         if not is_absolute(path):
-            changed, namesakes = [], [*namesakes, *self._namesakes.get((name, True), ())]
+            changed, namesakes = [], [*namesakes, *self._paths(name, True)]
         changed += [known for known in namesakes if known in self._files and is_same_file(known, path)]
         for known in changed:
             file = self._own_file(known)
-            file.before_change += [(read, lines) for lines, read in file.current.items()]
+            file.before_change += tuple([(read, lines) for lines, read in file.current.items()])
             file.current = {}
             file.change = entry
             if file.before_change:
                 self._changed[known] = None
+
+    def _note_name(self, path: str) -> None:
+        """Note the name of a file. Most names belong to one path, which takes less memory than a set of one."""
+        key = basename(path), is_absolute(path)
+        known = self._namesakes.setdefault(key, path)
+        if isinstance(known, dict):
+            known[path] = None
+        elif known != path:
+            self._namesakes[key] = {known: None, path: None}
+
+    def _paths(self, name: str, absolute: bool) -> list[str]:
+        """Return the known paths of files with this name."""
+        known = self._namesakes.get((name, absolute))
+        return [known] if isinstance(known, str) else [*(known or ())]
 
     def _add_look(self, entry: Entry) -> None:
         looks = self._looks.setdefault(entry.outline is not None and any(entry.outline.media()), [])
