@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from .values import has_one
-
 __all__ = ["LANGUAGES", "Language", "detect_language"]
 
 _MODIFIERS = (
@@ -263,13 +261,14 @@ def detect_language(rows: Sequence[str]) -> Language | None:
     best, most = None, max(1, len(some) // 8)
     for language in LANGUAGES:
         marks = [mark for mark in language.marks if mark in whole]
+        marked = {row for mark in marks for row in some if mark in row}
         begins, finds = language.signs.match, language.inside.search
         spare = len(some) - most
         for row in some:
-            if spare <= 0:  # Another language is at least as usual.
-                break
-            if not begins(row) and not (has_one(row, marks) and finds(row)):
+            if not begins(row) and not (row in marked and finds(row)):
                 spare -= 1
+                if spare <= 0:  # Another language is at least as usual.
+                    break
         if spare > 0:
             best, most = language, most + spare
     return best

@@ -21,6 +21,7 @@ _LONG_LINE = 400
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_UNSEEN_BYTES = bytes(byte for byte in range(128) if _UNSEEN.match(chr(byte)))
 _VIEWED = re.compile(r"[ ]*(\d+)(?:→|\t|: |:|-|\| ?)")
 _CODEX = re.compile(
     r"(?:Command: [^\n]*\n)?(?:Script (?:completed|running)[^\n]*\n)?(?:Chunk ID: [^\n]*\n)?(?:Wall time:? [^\n]*\n)?"
@@ -72,7 +73,7 @@ def read_source(text: str) -> Source:
         piece = text[start:end]
         if "\x1b" in piece:
             piece = _ANSI.sub("", piece)
-        if _UNSEEN.search(piece):
+        if not piece.isascii() or len(piece.encode().translate(None, _UNSEEN_BYTES)) < len(piece):
             piece = _UNSEEN.sub(" ", piece)
         here = number
         if piece.count("\\n") > 4 * piece.count("\n") + 4:
@@ -169,13 +170,13 @@ def remove_numbers(source: Source) -> None:
     if len(begin) < 3 or len(list(filter(None, begin))) < 0.6 * len(begin):
         return
     matches = [_VIEWED.match(line) for _, line in rows]
+    numbers = [int(match[1][:12]) if match else -1 for match in matches]
     first = last = 0
     expected = -1
     steady = 0
-    for index, match in enumerate(matches):
-        if not match:
+    for index, shown in enumerate(numbers):
+        if shown < 0:
             continue
-        shown = int(match[1][:12])
         if shown == expected:
             steady += 1
         elif index < 60 and steady < index // 2 - 6:
@@ -186,9 +187,9 @@ def remove_numbers(source: Source) -> None:
         return
     begins = rows[0][0]
     shown = first
-    for index, (match, (_, line)) in enumerate(zip(matches, rows, strict=True)):
+    for index, (match, number, (_, line)) in enumerate(zip(matches, numbers, rows, strict=True)):
         if match:
-            shown = int(match[1][:12])
+            shown = number
             line = line[match.end() :]
         rows[index] = (shown, line)
     if first > 1 and first != begins:
