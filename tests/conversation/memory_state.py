@@ -12,7 +12,7 @@ from msgspec import structs
 
 from foveate import BadInput, Conversation, FoveateError
 from foveate.core.projection import Projection
-from foveate.core.rendering import Slot
+from foveate.core.slots import Slot
 from foveate.core.view import Entry, View
 from foveate.ports import Head
 

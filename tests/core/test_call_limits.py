@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from foveate import open_conversation
 from foveate.core.edits import Hide, Replace, Target
 from foveate.core.messages import Message, Text, ToolCall
-from foveate.core.rules import check, cut_points
+from foveate.core.rules import check
+from foveate.core.units import cut_points
 from foveate.testing import answer, calls, user
 from foveate.testing.bodies import check_body
 from foveate.testing.strategies import edits, histories

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foveate import Conversation
 from foveate.core.messages import Media, Message, Text, ToolCall, ToolResult, assistant, user
 from foveate.core.results import action_result, headline, merged_headline, native_steps, read_actions, with_headline
-from foveate.core.rules import cut_points
+from foveate.core.units import cut_points
 from foveate.core.view import Entry
 from foveate.edits import Hide, Target
 from foveate.testing import answer, call, say

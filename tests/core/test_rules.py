@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from foveate.core import rules
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
-from foveate.core.rules import RULES, Checker, Violation, check, cut_points
+from foveate.core.rules import RULES, Checker, Violation, check
 from foveate.core.stamps import Stamp
+from foveate.core.units import cut_points
 from foveate.core.view import Budget, Entry, View
 from foveate.testing import answer, call, calls, say, system, thought, user
 from foveate.testing.strategies import edits, histories, messages

@@ -10,7 +10,8 @@ import pytest
 from foveate import Options, open_conversation
 from foveate.core.edits import Hide, Replace, Target
 from foveate.core.messages import Text
-from foveate.core.rules import check, cut_points
+from foveate.core.rules import check
+from foveate.core.units import cut_points
 from foveate.testing.bodies import check_body
 
 SEARCH = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["rain"]}}}

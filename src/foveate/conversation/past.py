@@ -14,7 +14,7 @@ from ..core.edits import Record
 from ..core.plain_handles import plain_entries
 from ..core.profiles import Profile
 from ..core.projection import Projection
-from ..core.rendering import Counter
+from ..core.slots import Counter
 from ..core.snapshots import Cover, Row, Snapshot
 from ..core.totals import Tally, Totals
 from ..core.view import Entry, View

@@ -20,7 +20,8 @@ import msgspec
 
 from .edits import Span, Summarize
 from .messages import Message, Opaque
-from .rendering import Slot, apply_edits
+from .rendering import apply_edits
+from .slots import Slot
 
 __all__ = ["PROVIDER", "begins_compacted", "compaction_edit", "compaction_of", "is_active"]
 

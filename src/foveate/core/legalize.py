@@ -25,9 +25,9 @@ from typing import NamedTuple
 from .ids import ERASED
 from .messages import Message, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
-from .rendering import Counter, Slot, reshape
 from .saved_views import Refer, SavedLegality, SavedMark
 from .server_tools import ServerBlock, closing_result, pair_key, server_blocks
+from .slots import Counter, Slot, reshape
 from .system_messages import OPENING, SystemMessages, last_prompt
 from .view import Entry
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from .caches import newest_forms
 from .edits import CALLER, Edit, Replace, Summarize
 from .messages import Message, Part, Text, ToolCall, ToolResult
-from .rendering import Counter, reshape
+from .slots import Counter, reshape
 from .view import Entry
 
 __all__ = ["plain_edits", "plain_entries", "plain_message", "plain_text"]

@@ -41,9 +41,10 @@ from .legalize import Legalizer
 from .messages import Message, Text, ToolCall
 from .originals import ReadOriginal
 from .profiles import Profile
-from .rendering import Counter, Slot, apply_edits
+from .rendering import apply_edits
 from .saved_views import SavedView, plain_entry, restore_entries, saved_message, saved_order
 from .sizes import tokens_of
+from .slots import Counter, Slot
 from .snapshots import (
     VERSION,
     Cover,

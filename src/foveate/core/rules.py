@@ -1,8 +1,7 @@
 """Rules that make a view legal: one small class a rule, with the provider that needs it.
 
 `legalize.py` makes views legal; this module checks them independently. A rule reads entries in order and keeps its own
-state, so `Checker` checks a view that only grew at the cost of its new entries. `cut_points` returns the places at
-which a view may be cut without splitting a unit.
+state, so `Checker` checks a view that only grew at the cost of its new entries.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from typing import Protocol
 import msgspec
 
 from .edits import CALLER, Path
-from .growing import STEP, Growing, mark_places, shared_length
+from .growing import STEP, mark_places, shared_length
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried, is_directive
 from .saved_views import SavedRules
-from .server_tools import ServerBlock, follow_uses, pair_key, server_blocks
+from .server_tools import ServerBlock, pair_key, server_blocks
 from .system_messages import ends_in_server_result
 from .view import Entry, View
 
-__all__ = ["RULES", "Checker", "Rule", "Violation", "check", "cut_points"]
+__all__ = ["RULES", "Checker", "Rule", "Violation", "check"]
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -69,7 +68,7 @@ class _Inside:
 
 
 class _Alone(_Inside):
-    """A rule about each entry alone, whatever comes before it. It keeps no state."""
+    """A rule about each entry alone, which keeps no state of the entries before it."""
 
 
 class CallsAreAnswered:
@@ -469,68 +468,3 @@ def check(view: View | Sequence[Entry], profile: Profile) -> list[Violation]:
     if isinstance(view, View):
         return Checker(profile).check(view.entries, view.newest_input)
     return Checker(profile).check(view)
-
-
-def cut_points(view: View | Sequence[Entry]) -> list[int]:
-    """Return the indices of entries before which a view may be cut: never inside a unit or directly after its call.
-
-    Messages between a server tool's use and its result belong to one unit, and so do a step of actions and its results.
-    Both ends (0 and the number of entries) are included.
-    """
-    if isinstance(view, View):
-        return [*_UNITS.of(view).cuts, len(view.entries)]
-    units = Units()
-    for entry in view:
-        units.add(entry)
-    return [*units.cuts, len(view)]
-
-
-class Units:
-    """The units among entries that are added in order."""
-
-    __slots__ = ("_is_step", "_uses", "_waiting", "cuts", "size")
-
-    def __init__(self) -> None:
-        self.cuts: list[int] = []
-        """The indices at which units begin."""
-        self.size = 0
-        """Number of entries."""
-        self._waiting: set[str] = set()
-        self._uses: dict[str, ServerBlock] = {}
-        self._is_step = False
-
-    def copy(self) -> Units:
-        """Return an independent copy."""
-        twin = Units()
-        twin.cuts, twin.size, twin._is_step = self.cuts.copy(), self.size, self._is_step
-        twin._waiting, twin._uses = self._waiting.copy(), self._uses.copy()
-        return twin
-
-    def add(self, entry: Entry) -> bool:
-        """Add an entry; return whether a unit begins with it."""
-        index, message = self.size, entry.message
-        self.size += 1
-        result = message.result
-        if result is not None:
-            self._waiting.discard(result.call_id)
-            return False
-        if self._is_step and entry.is_result:
-            return False
-        calls = message.calls
-        self._is_step = message.role == "assistant" and not calls
-        is_cut = not self._waiting and not self._uses and entry.kind != "continuation"
-        if is_cut:
-            self.cuts.append(index)
-        self._waiting = {call.call_id for call in calls}
-        if message.role == "assistant":
-            follow_uses(message, str(index), self._uses)
-        else:
-            self._uses.clear()
-        return is_cut
-
-
-def _add_to_units(units: Units, entry: Entry) -> None:
-    units.add(entry)
-
-
-_UNITS = Growing[Units](Units, _add_to_units, Units.copy)

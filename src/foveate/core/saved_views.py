@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from .edits import Path, Span
 from .messages import Message, Text, ToolCall, ToolResult
 from .profiles import Profile
-from .rendering import Slot
 from .scalars import plain_scalar
 from .server_tools import ServerBlock
+from .slots import Slot
 from .snapshots import Row
 from .stamps import Stamp
 from .view import Entry, Kind, PinnedPart

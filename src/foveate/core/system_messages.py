@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from .compactions import begins_compacted
 from .messages import Message, Opaque, Text
 from .profiles import Profile
-from .rendering import Counter, Slot, is_directive, reshape
+from .rendering import is_directive
+from .slots import Counter, Slot, reshape
 from .view import Entry
 
 __all__ = ["NO_REPLY", "OPENING", "SYSTEM_NOTE", "SystemMessages", "ends_in_server_result", "last_prompt"]

@@ -17,9 +17,9 @@ from ..core.edits import Edit, Replace, Summarize, SummaryRole, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
 from ..core.results import native_message
-from ..core.rules import cut_points
 from ..core.sizes import tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
+from ..core.units import cut_points
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting, CompactionFailed

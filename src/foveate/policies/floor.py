@@ -25,8 +25,8 @@ from ..core.edits import Edit, Path, Replace, Span, Summarize, Target
 from ..core.messages import Media, Text, ToolCall, ToolResult, user
 from ..core.planner import Stage
 from ..core.results import native_message, read_actions
-from ..core.rules import cut_points
 from ..core.sizes import tokens_of
+from ..core.units import cut_points
 from ..core.view import Entry, View
 from ..digest import digest, room_for
 from ..digest.history import digest_messages

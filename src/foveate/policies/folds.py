@@ -24,8 +24,8 @@ from ..core.growing import Growing
 from ..core.messages import Message, Text, ToolCall, ToolResult
 from ..core.planner import Policy
 from ..core.results import is_loose_result, is_step_note, native_steps
-from ..core.rules import Units
 from ..core.sizes import estimate, tokens_of
+from ..core.units import Units
 from ..core.view import Entry, View
 from ..digest import describe, distinct_names, floor_for, names_in, path_of_whole_output, room_for, select_names
 from ..errors import BadSetting

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from ..core.edits import Span
 from ..core.growing import Growing
-from ..core.rules import cut_points
 from ..core.server_tools import pair_key, server_blocks
+from ..core.units import cut_points
 from ..core.view import Entry, View
 from ..errors import BadSetting
 

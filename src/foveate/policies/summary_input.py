@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from ..core.edits import SummaryRole
 from ..core.messages import Content, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, user
 from ..core.results import native_steps
-from ..core.rules import cut_points
 from ..core.sizes import tokens_of
 from ..core.summaries import SummaryRequest
+from ..core.units import cut_points
 from ..core.view import Entry
 from ..digest.history import digest_messages
 from ..errors import BadSetting

@@ -23,8 +23,8 @@ from ...conversation.loading import row_of
 from ...core.edits import Edit, Hide, Replace, Summarize
 from ...core.ids import erased_edit
 from ...core.messages import Message
-from ...core.rendering import Slot
 from ...core.saved_views import decode_view
+from ...core.slots import Slot
 from ...core.snapshots import Snapshot
 from ...errors import BadSetting, Damaged, NoSuchConversation, StoreError
 from ...ports import Database, Erasure, Finding, Head

@@ -1,0 +1,76 @@
+"""Units of a view: calls and their results, which are kept or cut together, and the places between units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .growing import Growing
+from .server_tools import ServerBlock, follow_uses
+from .view import Entry, View
+
+__all__ = ["Units", "cut_points"]
+
+
+def cut_points(view: View | Sequence[Entry]) -> list[int]:
+    """Return the indices of entries before which a view may be cut: never inside a unit or directly after its call.
+
+    Messages between a server tool's use and its result belong to one unit, and so do a step of actions and its results.
+    Both ends (0 and the number of entries) are included.
+    """
+    if isinstance(view, View):
+        return [*_UNITS.of(view).cuts, len(view.entries)]
+    units = Units()
+    for entry in view:
+        units.add(entry)
+    return [*units.cuts, len(view)]
+
+
+class Units:
+    """The units among entries that are added in order."""
+
+    __slots__ = ("_is_step", "_uses", "_waiting", "cuts", "size")
+
+    def __init__(self) -> None:
+        self.cuts: list[int] = []
+        """The indices at which units begin."""
+        self.size = 0
+        """Number of entries."""
+        self._waiting: set[str] = set()
+        self._uses: dict[str, ServerBlock] = {}
+        self._is_step = False
+
+    def copy(self) -> Units:
+        """Return an independent copy."""
+        twin = Units()
+        twin.cuts, twin.size, twin._is_step = self.cuts.copy(), self.size, self._is_step
+        twin._waiting, twin._uses = self._waiting.copy(), self._uses.copy()
+        return twin
+
+    def add(self, entry: Entry) -> bool:
+        """Add an entry; return whether a unit begins with it."""
+        index, message = self.size, entry.message
+        self.size += 1
+        result = message.result
+        if result is not None:
+            self._waiting.discard(result.call_id)
+            return False
+        if self._is_step and entry.is_result:
+            return False
+        calls = message.calls
+        self._is_step = message.role == "assistant" and not calls
+        is_cut = not self._waiting and not self._uses and entry.kind != "continuation"
+        if is_cut:
+            self.cuts.append(index)
+        self._waiting = {call.call_id for call in calls}
+        if message.role == "assistant":
+            follow_uses(message, str(index), self._uses)
+        else:
+            self._uses.clear()
+        return is_cut
+
+
+def _add_to_units(units: Units, entry: Entry) -> None:
+    units.add(entry)
+
+
+_UNITS = Growing[Units](Units, _add_to_units, Units.copy)
