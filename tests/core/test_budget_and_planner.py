@@ -16,6 +16,7 @@ from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolC
 from foveate.core.planner import Plan, Stage, make_plan
 from foveate.core.rules import check
 from foveate.core.sizes import IMAGE_TOKENS, estimate, images_of, tokens_of
+from foveate.core.summaries import NeedsSummary, SummaryRequest
 from foveate.core.view import Budget, View
 from foveate.errors import DoesNotFit
 from foveate.policies import FLOOR
@@ -295,6 +296,26 @@ def test_the_floor_does_not_run_without_excess():
         yield
 
     assert not plan_of(results(3), floor=[Stage(never)], budget=Budget(10_000, 0, 10**9, 9))
+
+
+def test_the_floor_does_not_run_in_a_draft():
+    """The plan is made again with the answer to the request, which may make the view fit."""
+    request = NeedsSummary(SummaryRequest("test", (user("u"),), 100), lambda answer: ())
+    climbed: list[View] = []
+
+    def watches(view: View) -> tuple[Edit, ...]:
+        climbed.append(view)
+        return ()
+
+    story, floor = results(4), [Stage(watches)]
+    arguments = (story.projection, story.frame(Budget(1_100, 100, 10**6, 8)), [says(request)], floor)
+    plan = make_plan(*arguments, is_draft=lambda plan: bool(plan.requests))
+    assert plan.is_tight
+    assert plan.requests == (request.request,)
+    assert not climbed
+    with pytest.raises(DoesNotFit):
+        make_plan(*arguments)
+    assert climbed
 
 
 def test_a_stage_sees_the_target_and_a_last_resort_the_budget():

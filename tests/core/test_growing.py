@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from foveate.core import growing
 from foveate.core.growing import Growing, Marks
 from foveate.core.messages import Message, Text
 from foveate.core.stamps import Stamp
@@ -117,6 +118,17 @@ def test_an_edit_costs_at_most_what_follows_a_mark_before_it():
         positions.of(View(tuple(edited), 1, BUDGET, marks=marks))
         assert len(added) <= 2 * (len(entries) - at) + 32
         entries = edited
+
+
+def test_facts_about_a_huge_view_are_released(monkeypatch: pytest.MonkeyPatch):
+    added: list[int] = []
+    known, marks, entries = fact(added), Marks(), tuple(map(entry, range(100)))
+    for most, count in ((100, 100), (99, 200)):
+        monkeypatch.setattr(growing, "_MARKED_MAX", most)
+        known.after(entries, marks)
+        marks.release_huge()
+        known.after(entries, marks)
+        assert len(added) == count
 
 
 def test_the_beginning_of_a_view_leaves_the_view_as_it_is():

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from foveate import Message, Text, ToolCall, open_conversation
-from foveate.policies import PRESET_NAMES, fold
+from foveate.policies import PRESET_NAMES, floor, fold
 from foveate.testing import answer, call, say, user
 
 from .mechanisms import MECHANISMS, opened
@@ -94,6 +94,17 @@ def test_folds_copy_no_names_of_earlier_folds():
         sizes.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert sizes[1] < 2.6 * sizes[0]
+
+
+def test_first_prompt_digests_the_history_once(monkeypatch: pytest.MonkeyPatch):
+    """The floor of a plan that waits for a summary would digest what it hides, in vain."""
+    counts: list[int] = []
+    monkeypatch.setattr(floor, "digest_messages", lambda messages, *rest, **options: counts.append(len(messages)))
+    chat = open_conversation("c", window=12_000, policy="balanced")
+    chat.append(steps(2_000))
+    chat.prepare()
+    assert any(entry.kind == "summary" for entry in chat.view)
+    assert counts == []
 
 
 SCRIPT = """
