@@ -7,12 +7,11 @@ and unknown ids are skipped, so any journal over any history gives a view.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from .compactions import PROVIDER, compaction_edit, compaction_of, is_active
+from .compactions import PROVIDER, compaction_edit, is_active
 from .edits import (
     CALLER,
     INTERRUPTED,
@@ -44,6 +43,7 @@ from .profiles import Profile
 from .rendering import apply_edits
 from .saved_views import SavedView, plain_entry, restore_entries, saved_message, saved_order
 from .sizes import tokens_of
+from .slot_list import SlotList, order_of
 from .slots import Counter, Slot
 from .snapshots import (
     VERSION,
@@ -80,20 +80,14 @@ class Projection:
         self._count = count
         self._read = read
         self._shrunk: dict[str, None] = {}  # ids of messages that edits changed since the last `release_originals`
-        self._slots: list[Slot] = []
-        self._by_id: dict[str, Slot] = {}
-        self._compactions: list[int] = []  # positions of messages with a compaction by the provider, ascending
+        self._slots = SlotList()
         self._compacted: tuple[int, int] | None = None  # position of the active one, and slots before it that are sent
-        self._retained: dict[str, None] = {}  # ids of the visible messages with retention
-        self._has_leases = False  # whether a message that is or was visible has a lease
         self._covers: list[Cover] = []
         self._gone: list[ForgottenRange] = []  # ranges that only forgotten covers hide
         self._forgotten = 0  # number of the newest forgotten cover
         self._summaries: dict[str, tuple[Message, int, int]] = {}  # newest ones by text; copies share them
         self._legalizer = Legalizer(profile, count)
-        self._dirty = 0  # index of the first slot that changed since the last call of `entries`
         self._entries: tuple[Entry, ...] = ()
-        self._current = True  # whether _entries shows all slots
         self._edited = 0  # newest turn whose view an edit changed: replies of earlier turns followed another past
         self._void: tuple[int, int] | None = None  # order of the earliest change that is not yet applied to reasoning
         self.facts = Facts()
@@ -110,13 +104,10 @@ class Projection:
         """Return an independent copy, to try edits without changing this projection."""
         twin = Projection(self._profile, self._count, self._read)
         twin._summaries = self._summaries
-        twin._slots, twin._shrunk = list(self._slots), dict(self._shrunk)
-        twin._by_id, twin._retained = dict(self._by_id), dict(self._retained)
-        twin._has_leases = self._has_leases
-        twin._compactions, twin._compacted = list(self._compactions), self._compacted
+        twin._slots, twin._shrunk, twin._compacted = self._slots.copy(), dict(self._shrunk), self._compacted
         twin._covers, twin._gone, twin._forgotten = list(self._covers), list(self._gone), self._forgotten
         twin._legalizer = self._legalizer.copy()
-        twin._dirty, twin._entries, twin._current = self._dirty, self._entries, self._current
+        twin._entries = self._entries
         twin.facts, twin._edited, twin.tasks = self.facts, self._edited, dict(self.tasks)
         twin._interrupted_at, twin._hidden_late = self._interrupted_at, set(self._hidden_late)
         twin.position, twin.number = self.position, self.number
@@ -131,12 +122,12 @@ class Projection:
             return
         is_recounted = count is not self._count
         self._profile, self._count = profile, count
-        self._slots = [slot.copy() for slot in self._slots]
-        for slot in self._slots:
-            slot.is_recounted |= is_recounted
-        self._by_id = {slot.id: slot for slot in self._slots if slot.span is None}
+        for index, slot in enumerate(self._slots):
+            twin = slot.copy()
+            twin.is_recounted |= is_recounted
+            self._slots.replace(index, twin)
         self._legalizer, self._summaries = Legalizer(profile, count), {}
-        self._dirty, self._current = 0, False
+        self._slots.mark(0)
 
     # ------------------------------------------------------------------------------------------------------- reading
 
@@ -154,9 +145,9 @@ class Projection:
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the visible entries in legal order. Unchanged entries are the same objects as before."""
-        if not self._current:
+        if not self._slots.is_current:
             self._entries = self._legalizer.entries(*self._sent_slots())
-            self._dirty, self._current = len(self._slots), True
+            self._slots.settle()
         return self._entries
 
     def _sent_slots(self) -> tuple[list[Slot], int]:
@@ -164,49 +155,49 @@ class Projection:
 
         An active compaction by the provider leaves out everything before it, except system prompts at the beginning.
         """
-        if not self._compactions:
-            return self._slots, self._dirty
+        if not self._slots.compactions:
+            return self._slots, self._slots.first_changed
         before, index = self._compacted, self._active_compaction()
         prompts = last_prompt(self._slots)
         self._compacted = None if index is None else (self._slots[index].position, prompts)
         for position in {key[0] for key in (before, self._compacted) if key}:
-            at = self._index(position)
+            at = self._slots.index_at(position)
             if at is not None and self._slots[at].compacts != (at == index):
-                self._slots[at] = self._by_id[self._slots[at].id] = twin = self._slots[at].copy()
+                twin = self._slots[at].copy()
                 twin.compacts = at == index
-                self._dirty = min(self._dirty, at)
+                self._slots.replace(at, twin)
         if index is None:
-            return self._slots, 0 if before else self._dirty
-        is_same = before == self._compacted and self._dirty > index
+            return self._slots, 0 if before else self._slots.first_changed
+        is_same = before == self._compacted and self._slots.first_changed > index
         sent = [*self._slots[:prompts], *self._slots[index:]]
-        return sent, self._dirty - index + prompts if is_same else 0
+        return sent, self._slots.first_changed - index + prompts if is_same else 0
 
     def _active_compaction(self) -> int | None:
         """Return the index of the newest message whose compaction stands for what is before it."""
         prompts = last_prompt(self._slots)
-        for position in reversed(self._compactions):
-            index = self._index(position)
+        for position in reversed(self._slots.compactions):
+            index = self._slots.index_at(position)
             if index is not None and is_active(self._slots, index, prompts, self._profile.format):
                 return index
         return None
 
     def compaction_edit(self) -> Summarize | None:
         """Return the edit that records the provider's newest compaction; None if there is none to record."""
-        for position in reversed(self._compactions):
-            index = self._index(position)
+        for position in reversed(self._slots.compactions):
+            index = self._slots.index_at(position)
             if index is not None:
                 return compaction_edit(self._slots, index, last_prompt(self._slots), self._profile.format)
         return None
 
     def withheld(self) -> tuple[Entry, ...]:
         """Return empty entries for the messages with retention that show nothing now."""
-        held = (self._by_id[id].withheld(self._profile, self._count) for id in self._retained)
+        held = (self._slots.by_id[id].withheld(self._profile, self._count) for id in self._slots.retained)
         return tuple(entry for entry in held if entry)
 
     @property
     def has_terms(self) -> bool:
         """Whether a visible message may have a lease, or a retention of its parts."""
-        return self._has_leases or bool(self._retained)
+        return self._slots.has_leases or bool(self._slots.retained)
 
     def covers(self) -> list[Cover]:
         """Return the hidden and summarized ranges, oldest first, without those inside a newer one."""
@@ -230,20 +221,17 @@ class Projection:
         newest = (slot for slot in reversed(self._slots) if slot.message.role == "assistant" and slot.span is None)
         return next((slot.message.calls for slot in newest), ())
 
-    def _mark_dirty(self, index: int) -> None:
-        self._dirty, self._current = min(self._dirty, index), False
-
     def __len__(self) -> int:
         """Return the number of visible places, including summaries."""
         return len(self._slots)
 
     def holds(self, id: str) -> bool:
         """Return whether the message with this id is visible (whole or shrunk)."""
-        return id in self._by_id
+        return id in self._slots.by_id
 
     def is_pinned(self, id: str) -> bool:
         """Return whether the message with this id is visible and has a pin."""
-        return id in self._by_id and bool(self._by_id[id].pins)
+        return id in self._slots.by_id and bool(self._slots.by_id[id].pins)
 
     def tool_of(self, call_id: str) -> str:
         """Return the tool name of the newest visible call with this id, or ""."""
@@ -259,7 +247,7 @@ class Projection:
         Edits may still remove parts that plugins added to the input. `tip`: the position of the newest message when the
         edit was made, if newer messages exist.
         """
-        index = self._index(position)
+        index = self._slots.index_at(position)
         return self._protects(position, None if index is None else self._slots[index], path, tip)
 
     def _protects(self, position: int, slot: Slot | None, path: Path, tip: int | None) -> bool:
@@ -274,9 +262,9 @@ class Projection:
         """Return whether this edit of one message is forbidden: its place is protected, or the last user input would
         have no content after it, because all its content was added by plugins. `tip`: as for `is_protected`.
         """
-        if not isinstance(edit.target, Target) or edit.target.message not in self._by_id or edit.policy == CALLER:
+        if not isinstance(edit.target, Target) or edit.target.message not in self._slots.by_id or edit.policy == CALLER:
             return False
-        slot, path = self._by_id[edit.target.message], edit.target.path
+        slot, path = self._slots.by_id[edit.target.message], edit.target.path
         if self._protects(slot.position, slot, path, tip):
             return True
         if not path or slot.position != self._last_input(self.position if tip is None else tip):
@@ -291,8 +279,7 @@ class Projection:
 
     def holds_all(self, first: int, last: int) -> bool:
         """Return whether no message in this range of positions is hidden."""
-        low, high = bisect_left(self._slots, (first, 1), key=_order), bisect_right(self._slots, (last, 1), key=_order)
-        return sum(slot.span is None for slot in self._slots[low:high]) == last - first + 1
+        return sum(slot.span is None for slot in self._slots.within(first, last)) == last - first + 1
 
     def range_of(self, named: Target | Span, positions: Mapping[str, int] | None = None) -> tuple[int, int] | None:
         """Return the first and last position of the target, or None if an end is unknown or the range is empty.
@@ -311,7 +298,7 @@ class Projection:
         # An edit changed the view before this reply to it arrived.
         slot.stale = row.stamp.turn < self._edited and slot.has_reasoning
         slot.is_late = self._is_late(row.stamp)
-        self._place(slot)
+        self._slots.place(slot)
         self.position = row.position
         self.facts = self.facts.after(row.position, row.message, row.stamp, is_erased=not row.size)
 
@@ -324,23 +311,6 @@ class Projection:
             return False
         openings = (slot.position for slot in reversed(self._slots) if slot.message.role == "assistant")
         return next(openings, 0) <= self._interrupted_at
-
-    def _place(self, slot: Slot) -> None:
-        at = len(self._slots)
-        if at and self._slots[-1].order > slot.order:
-            at = bisect_left(self._slots, slot.order, key=lambda placed: placed.order)
-        self._slots.insert(at, slot)
-        if slot.span is None:
-            self._hold(slot)
-        self._mark_dirty(at)
-
-    def _hold(self, slot: Slot) -> None:
-        self._by_id[slot.id] = slot
-        if compaction_of(slot.message) and slot.position not in self._compactions:
-            insort(self._compactions, slot.position)
-        if slot.stamp.retention:
-            self._retained[slot.id] = None
-        self._has_leases |= slot.stamp.lease is not None
 
     # -------------------------------------------------------------------------------------------------------- editing
 
@@ -372,7 +342,7 @@ class Projection:
 
     def apply(self, record: Record, positions: Mapping[str, int] | None = None) -> None:
         """Apply one record. `positions`: positions of the hidden messages that its edits name."""
-        shown = {id: slot.position for id in named_messages(record.edits) if (slot := self._by_id.get(id))}
+        shown = {id: slot.position for id in named_messages(record.edits) if (slot := self._slots.by_id.get(id))}
         where = {**(positions or {}), **shown}  # An edit may hide a message that the next edit names.
         for number, edit in record.numbered():
             self._fold(number, edit, record, where)
@@ -382,7 +352,7 @@ class Projection:
     def _fold(self, number: int, edit: Edit, record: Record, where: Mapping[str, int]) -> None:
         match edit:
             case Replace(target=target) | Hide(target=Target(path=(_, *_)) as target):
-                slot = self._by_id.get(target.message)
+                slot = self._slots.by_id.get(target.message)
                 if slot and not self.refuses(edit, tip=record.position):
                     edits = (*slot.edits, (number, edit))
                     twin = self._replace_slot(slot, voids=self._changes(slot, edits))
@@ -400,7 +370,7 @@ class Projection:
                 for named in edit.targets:
                     self._restore(named, record.turn, where)
             case Pin(target=target) | Unpin(target=target):
-                slot = self._by_id.get(target.message)
+                slot = self._slots.by_id.get(target.message)
                 if slot:
                     self._replace_slot(slot, voids=False).pins = _repinned(slot.pins, edit)
             case Task():
@@ -422,11 +392,8 @@ class Projection:
 
     def _replace_slot(self, slot: Slot, *, voids: bool) -> Slot:
         """Replace the slot by a copy and return the copy. `voids`: the change voids reasoning bound to this slot."""
-        index = self._index_of(slot)
         twin = slot.copy()
-        self._slots[index] = twin
-        self._by_id[slot.id] = twin
-        self._mark_dirty(index)
+        self._slots.replace(self._slots.index_of(slot), twin)
         if voids:
             self._void_after(slot.order)
         return twin
@@ -441,7 +408,7 @@ class Projection:
         """
         if self._void is None:
             return
-        for i in range(bisect_right(self._slots, self._void, key=_order), len(self._slots)):
+        for i in range(self._slots.after(self._void), len(self._slots)):
             if self._slots[i].stamp.turn < turn:
                 self._void_at(i)
         self._void, self._edited = None, max(self._edited, turn)
@@ -463,29 +430,12 @@ class Projection:
         slot = self._slots[index]
         if slot.has_reasoning and not slot.stale:
             binds = self._profile.binds_reasoning
-            self._slots[index] = self._by_id[slot.id] = twin = slot.copy(changes=binds)
+            twin = slot.copy(changes=binds)
             twin.stale = True
-            if binds:
-                self._mark_dirty(index)
-
-    def _index(self, position: int) -> int | None:
-        """Return the index of the message at this position, or None if it is hidden."""
-        slots = self._slots
-        if slots:  # Most messages come without a gap after the first one shown, or before the last one.
-            for index in (position - slots[0].position, len(slots) - 1 - (slots[-1].position - position)):
-                if 0 <= index < len(slots) and slots[index].position == position and slots[index].span is None:
-                    return index
-        index = bisect_left(slots, (position, 1), key=_order)
-        is_shown = index < len(slots) and slots[index].position == position and slots[index].span is None
-        return index if is_shown else None
-
-    def _index_of(self, slot: Slot) -> int:
-        """Return the index of a slot that is shown."""
-        index = self._index(slot.position) if slot.span is None else None
-        return bisect_left(self._slots, slot.order, key=_order) if index is None else index
+            self._slots.replace(index, twin, is_same=not binds)
 
     def _position_of(self, id: str, where: Mapping[str, int]) -> int | None:
-        slot = self._by_id.get(id)
+        slot = self._slots.by_id.get(id)
         if slot:
             return slot.position
         if id in where:
@@ -503,8 +453,7 @@ class Projection:
         if run is None:
             return
         first, last = run
-        low = bisect_right(self._slots, (first - 1, 1), key=_order)
-        high = bisect_right(self._slots, (last, 1), key=_order)
+        low, high = self._slots.after((first - 1, 1)), self._slots.after((last, 1))
         kept: list[Slot] = []
         spared = edit.keep if isinstance(edit, Summarize) else ()
         for slot in self._slots[low:high]:
@@ -518,15 +467,14 @@ class Projection:
             if stays:
                 kept.append(slot)
             elif slot.span is None:
-                del self._by_id[slot.id]
-                self._retained.pop(slot.id, None)
+                self._slots.release(slot)
                 if slot.is_late:
                     self._hidden_late.add(slot.position)
         holes = tuple(slot.position for slot in kept if slot.span is None)
         cover = Cover(number, first, last, edit, record.turn, record.time, holes, record.position)
         self._slots[low:high] = kept
         self._covers.append(cover)
-        self._mark_dirty(low)
+        self._slots.mark(low)
         self._show_summary(cover)
         if not self._is_compacted(cover):
             self._void_after((first - 1, 1))
@@ -544,7 +492,7 @@ class Projection:
         slot = Slot(cover.first, cover.edit.span.first, message, stamp, size, span=cover.edit.span, last=cover.last)
         slot.seen = cover.seen
         slot.edits = ((cover.number, cover.edit),)
-        self._place(slot)
+        self._slots.place(slot)
 
     def _summary(self, text: str) -> tuple[Message, int, int]:
         """Return a summary as a message, with its tokens and bytes. A plan tries the text that a commit then shows."""
@@ -581,7 +529,7 @@ class Projection:
                     self._covers[i] = msgspec.structs.replace(other, lost=enclosing_range(other.lost, cover.lost))
         for index in [i for i, slot in enumerate(self._slots) if slot.span and slot.edits[0][0] == cover.number]:
             del self._slots[index]
-            self._mark_dirty(index)
+            self._slots.mark(index)
         self._void_after((cover.first - 1, 1))
         for older in self._covers:
             if older.number < cover.number and older.lies_in(cover.first, cover.last) and self._is_topmost(older):
@@ -602,9 +550,7 @@ class Projection:
             return
         self._open_holes(*run)
         path = named.path if isinstance(named, Target) else ()
-        low = bisect_left(self._slots, (run[0], 1), key=_order)
-        high = bisect_right(self._slots, (run[1], 1), key=_order)
-        for slot in self._slots[low:high]:
+        for slot in self._slots.within(*run):
             if slot.span is None:
                 self._renew(slot, path, turn)
 
@@ -661,12 +607,12 @@ class Projection:
         where = {**(positions or {}), **{slot.id: slot.position for slot in revealed.values()}}
         standing = EffectiveEdits(about, where)
         turn = records[-1].turn
-        for slot in sorted(revealed.values(), key=_order):
+        for slot in sorted(revealed.values(), key=order_of):
             slot.edits = tuple(standing.parts.get(slot.id, {}).items())
             pins = sorted((path, who) for (id, path), who in standing.pins.items() if id == slot.id)
             slot.pins, slot.renewed, slot.stale = tuple(PinnedPart(*pin) for pin in pins), turn, slot.has_reasoning
             slot.is_late = slot.position in self._hidden_late
-            self._place(slot)
+            self._slots.place(slot)
             self._shrunk[slot.id] = None
             self._void_after(slot.order)
         self._void_reasoning(turn)
@@ -675,11 +621,9 @@ class Projection:
         """Hold only the outlines of messages whose content edits replaced or hid. The view stays the same."""
         shrunk, self._shrunk = self._shrunk, {}
         for id in shrunk if self._read else ():
-            slot = self._by_id.get(id)
+            slot = self._slots.by_id.get(id)
             if slot and self._read and slot.original is None and (twin := slot.released(self._read)):
-                index = self._index_of(slot)
-                self._slots[index] = self._by_id[id] = twin
-                self._mark_dirty(index)
+                self._slots.replace(self._slots.index_of(slot), twin)
 
     def take(self, other: Projection) -> None:
         """Take over the state of another projection of the same conversation."""
@@ -731,7 +675,7 @@ class Projection:
         entries = self.entries()
         messages = [saved_message(slot) for slot in self._slots if slot.span is None]
         # With a compaction by the provider, the entries do not follow from the slots alone.
-        if not key or not entries or self._compactions or any(slot.is_recounted for slot in self._slots):
+        if not key or not entries or self._slots.compactions or any(slot.is_recounted for slot in self._slots):
             return SavedView("", messages)
         shown = [slot.entry(self._profile, self._count) for slot in self._slots]
         order = saved_order(self._slots, shown, self._legalizer.saved)
@@ -767,7 +711,7 @@ class Projection:
             if view and view.key:
                 slot.hold_entry(plain_entry(slot, saved[index].images, saved[index].is_result))
             projection._slots.append(slot)
-            projection._hold(slot)
+            projection._slots.hold(slot)
         projection._covers = list(snapshot.covers)
         projection._gone, projection._forgotten = list(snapshot.gone), snapshot.forgotten
         for cover in topmost(projection._covers):
@@ -776,7 +720,7 @@ class Projection:
         projection.tasks = {task.policy: task for task in snapshot.tasks}
         projection._interrupted_at, projection._hidden_late = snapshot.interrupted, set(snapshot.hidden_late)
         projection.position, projection.number = snapshot.position, snapshot.number
-        projection._current = False
+        projection._slots.mark(0)
         if view and view.key:
             projection._restore_entries(view)
         return projection
@@ -789,7 +733,7 @@ class Projection:
         own = [slot.own_entry for slot in self._slots]
         order = (own[ref] if ref >= 0 else restored[-1 - ref] for ref in legality.order)
         self._legalizer.restore(legality, self._slots, [entry for entry in order if entry])
-        self._dirty = len(self._slots)
+        self._slots.first_changed = len(self._slots)
 
 
 def _repinned(pins: Iterable[PinnedPart], edit: Pin | Unpin) -> tuple[PinnedPart, ...]:
@@ -799,10 +743,6 @@ def _repinned(pins: Iterable[PinnedPart], edit: Pin | Unpin) -> tuple[PinnedPart
         return tuple(sorted((*others, PinnedPart(path, edit.policy)), key=lambda pin: pin.path))
     left = remaining_pins((pin.path for pin in pins), path)
     return tuple(pin for pin in pins if pin.path in left)
-
-
-def _order(slot: Slot) -> tuple[int, int]:
-    return slot.order
 
 
 def _message_of(edit: Edit) -> str | None:
