@@ -149,7 +149,7 @@ def test_results_of_other_tools_are_appended_at_the_same_speed():
     for number in range(300):
         chat.append([call(f"c{number}", "look")])
         chat.append(result_of("openai", f"c{number}", "ok"))
-    assert chat._session.state.projection._current is False  # No append made the entries of the view.
+    assert chat._session.state.projection._slots.is_current is False  # No append made the entries of the view.
 
 
 @pytest.mark.parametrize("has_regex", [True, False])

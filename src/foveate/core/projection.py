@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import msgspec
-
 from .compactions import PROVIDER, compaction_edit, is_active
 from .edits import (
     CALLER,
@@ -35,7 +33,7 @@ from .edits import (
     released_by,
 )
 from .effective_edits import EffectiveEdits, remaining_pins
-from .ids import is_erased
+from .hidden_ranges import HiddenRanges
 from .legalize import Legalizer
 from .messages import Message, Text, ToolCall
 from .originals import ReadOriginal
@@ -49,16 +47,9 @@ from .snapshots import (
     VERSION,
     Cover,
     Facts,
-    ForgottenRange,
     Row,
     SlotState,
     Snapshot,
-    enclosing_range,
-    forget_covers,
-    hidden_pieces,
-    is_covered,
-    subtract_range,
-    topmost,
 )
 from .stamps import Stamp
 from .system_messages import last_prompt
@@ -82,9 +73,7 @@ class Projection:
         self._shrunk: dict[str, None] = {}  # ids of messages that edits changed since the last `release_originals`
         self._slots = SlotList()
         self._compacted: tuple[int, int] | None = None  # position of the active one, and slots before it that are sent
-        self._covers: list[Cover] = []
-        self._gone: list[ForgottenRange] = []  # ranges that only forgotten covers hide
-        self._forgotten = 0  # number of the newest forgotten cover
+        self._hidden = HiddenRanges()
         self._summaries: dict[str, tuple[Message, int, int]] = {}  # newest ones by text; copies share them
         self._legalizer = Legalizer(profile, count)
         self._entries: tuple[Entry, ...] = ()
@@ -105,7 +94,7 @@ class Projection:
         twin = Projection(self._profile, self._count, self._read)
         twin._summaries = self._summaries
         twin._slots, twin._shrunk, twin._compacted = self._slots.copy(), dict(self._shrunk), self._compacted
-        twin._covers, twin._gone, twin._forgotten = list(self._covers), list(self._gone), self._forgotten
+        twin._hidden = self._hidden.copy()
         twin._legalizer = self._legalizer.copy()
         twin._entries = self._entries
         twin.facts, twin._edited, twin.tasks = self.facts, self._edited, dict(self.tasks)
@@ -201,13 +190,11 @@ class Projection:
 
     def covers(self) -> list[Cover]:
         """Return the hidden and summarized ranges, oldest first, without those inside a newer one."""
-        return topmost(self._covers)
+        return self._hidden.topmost()
 
     def erased_summaries(self) -> list[Cover]:
         """Return the erased summaries that are visible, or would be without other erased ones, oldest first."""
-        tops = [cover for cover in topmost(self._covers) if is_erased(cover.edit)]
-        inside = (cover for cover in self._covers if is_erased(cover.edit))
-        return [cover for cover in inside if any(cover.lies_in(top.first, top.last) for top in tops)]
+        return self._hidden.erased_summaries()
 
     def since_reply(self) -> Iterator[tuple[Message, Stamp]]:
         """Yield the visible messages after the newest reply, newest first."""
@@ -322,7 +309,7 @@ class Projection:
         runs: list[tuple[int, int]] = []
         for edit in record.edits:
             if isinstance(edit, Restore):
-                runs.extend((cover.first, cover.last) for cover in self._covers if cover.number in edit.edits)
+                runs.extend((cover.first, cover.last) for cover in self._hidden.numbered({*edit.edits}))
                 runs.extend(run for named in edit.targets if (run := self.range_of(named, where)))
         return runs
 
@@ -333,12 +320,12 @@ class Projection:
         whole messages. Empty if no cover was forgotten.
         """
         numbers = {number for edit in record.edits if isinstance(edit, Restore) for number in edit.edits}
-        left = [cover for cover in self._covers if cover.number not in numbers]
-        taken = [cover for cover in self._covers if cover.number in numbers]
-        if any(cover.lost and not is_covered(cover.lost, left) for cover in taken):
+        if self._hidden.needs_forgotten(numbers):
             return None
-        known = {cover.number for cover in taken} | {n for slot in self._slots for n, _ in slot.edits}
-        return sorted(number for number in numbers - known if number <= self._forgotten) if self._forgotten else []
+        newest = self._hidden.newest_forgotten
+        known = {cover.number for cover in self._hidden.numbered(numbers)}
+        known.update(number for slot in self._slots for number, _ in slot.edits)
+        return sorted(number for number in numbers - known if number <= newest) if newest else []
 
     def apply(self, record: Record, positions: Mapping[str, int] | None = None) -> None:
         """Apply one record. `positions`: positions of the hidden messages that its edits name."""
@@ -440,11 +427,7 @@ class Projection:
             return slot.position
         if id in where:
             return where[id]
-        for cover in reversed(self._covers):  # An edit can still name the ends of a hidden span.
-            span = cover.edit.span if isinstance(cover.edit, Summarize) else cover.edit.target
-            if isinstance(span, Span) and id in (span.first, span.last):
-                return cover.first if id == span.first else cover.last
-        return None
+        return self._hidden.position_of(id)
 
     def _cover(
         self, number: int, named: Target | Span, edit: Hide | Summarize, record: Record, where: Mapping[str, int]
@@ -473,7 +456,7 @@ class Projection:
         holes = tuple(slot.position for slot in kept if slot.span is None)
         cover = Cover(number, first, last, edit, record.turn, record.time, holes, record.position)
         self._slots[low:high] = kept
-        self._covers.append(cover)
+        self._hidden.covers.append(cover)
         self._slots.mark(low)
         self._show_summary(cover)
         if not self._is_compacted(cover):
@@ -515,57 +498,33 @@ class Projection:
                 self._shrunk[slot.id] = None
                 twin.edits = tuple((n, edit) for n, edit in twin.edits if n not in numbers or released_by(edit))
                 twin.renewed = turn
-        for cover in [cover for cover in self._covers if cover.number in numbers and not released_by(cover.edit)]:
+        for cover in self._hidden.numbered(numbers):
+            if released_by(cover.edit):
+                continue
             if cover.edit.policy == PROVIDER:  # The messages in it that stayed are now shown without the compaction.
                 for slot in [slot for slot in self._slots if slot.position in cover.holes and slot.span is None]:
                     self._replace_slot(slot, voids=False).renewed = turn
             self._uncover(cover)
 
     def _uncover(self, cover: Cover) -> None:
-        self._covers.remove(cover)
-        if cover.lost:  # Another cover still hides the forgotten covers inside this one, so it inherits them.
-            for i, other in enumerate(self._covers):
-                if is_covered(cover.lost, (other,)):
-                    self._covers[i] = msgspec.structs.replace(other, lost=enclosing_range(other.lost, cover.lost))
+        uncovered = self._hidden.remove(cover)
         for index in [i for i, slot in enumerate(self._slots) if slot.span and slot.edits[0][0] == cover.number]:
             del self._slots[index]
             self._slots.mark(index)
         self._void_after((cover.first - 1, 1))
-        for older in self._covers:
-            if older.number < cover.number and older.lies_in(cover.first, cover.last) and self._is_topmost(older):
-                self._show_summary(older)
-
-    def _is_topmost(self, cover: Cover) -> bool:
-        """Return whether no newer range hides all of this one, including its summary."""
-        for newer in reversed(self._covers):  # Newest first: a moving window covers all earlier ranges.
-            if newer.number <= cover.number:
-                return True
-            if cover.lies_in(newer.first, newer.last):
-                return False
-        return True
+        for older in uncovered:
+            self._show_summary(older)
 
     def _restore(self, named: Target | Span, turn: int, where: Mapping[str, int]) -> None:
         run = self.range_of(named, where)
         if run is None:
             return
-        self._open_holes(*run)
+        for cover in self._hidden.open(*run):
+            self._uncover(cover)
         path = named.path if isinstance(named, Target) else ()
         for slot in self._slots.within(*run):
             if slot.span is None:
                 self._renew(slot, path, turn)
-
-    def _open_holes(self, first: int, last: int) -> None:
-        if self._gone:
-            self._gone = subtract_range(self._gone, first, last)
-        for cover in list(self._covers):
-            if released_by(cover.edit):
-                continue
-            if cover.lies_in(first, last):
-                self._uncover(cover)
-            elif cover.first <= last and first <= cover.last:
-                inside = range(max(first, cover.first), min(last, cover.last) + 1)
-                holes = tuple(dict.fromkeys((*cover.holes, *inside)))
-                self._covers[self._covers.index(cover)] = msgspec.structs.replace(cover, holes=holes)
 
     def _renew(self, slot: Slot, path: Path, turn: int) -> None:
         if not slot.edits and slot.renewed == turn:
@@ -582,12 +541,7 @@ class Projection:
         """Return the positions in this range that the journal shows but the projection does not hold. `reveal` needs
         them.
         """
-        left: list[ForgottenRange] = [(first, min(last, self.position), 0)]
-        for cover in reversed(self._covers):  # Newest first: a moving window leaves little for the other ranges.
-            for piece in hidden_pieces(cover, first, last) if left else ():
-                left = subtract_range(left, *piece)
-        for start, end, _ in self._gone:
-            left = subtract_range(left, start, end)
+        left = self._hidden.visible(first, min(last, self.position))
         held = {slot.position for slot in self._slots if slot.span is None and first <= slot.position <= last}
         return [p for start, end, _ in left for p in range(start, end + 1) if p not in held]
 
@@ -633,9 +587,7 @@ class Projection:
 
     def forget(self) -> None:
         """Drop hidden ranges that are unlikely to come back. The visible entries stay the same."""
-        if result := forget_covers(self._covers, self._gone):
-            self._covers, self._gone, newest = result
-            self._forgotten = max(self._forgotten, newest)
+        self._hidden.forget()
 
     def snapshot(self) -> Snapshot:
         """Return the state that a resume needs without the past."""
@@ -652,20 +604,19 @@ class Projection:
                 kept.append(
                     SlotState(slot.position, list(slot.edits), slot.pins, slot.renewed, slot.stale, slot.is_late)
                 )
-        covers, tasks = list(self._covers), list(self.tasks.values())
-        facts, gone = self.facts, list(self._gone)
+        hidden, facts, tasks = self._hidden.copy(), self.facts, list(self.tasks.values())
         return Snapshot(
             VERSION,
             self.position,
             self.number,
             runs,
             kept,
-            covers,
+            hidden.covers,
             facts,
             self._edited,
             tasks,
-            gone,
-            self._forgotten,
+            hidden.gone,
+            hidden.newest_forgotten,
             self._interrupted_at,
             sorted(self._hidden_late),
         )
@@ -712,9 +663,8 @@ class Projection:
                 slot.hold_entry(plain_entry(slot, saved[index].images, saved[index].is_result))
             projection._slots.append(slot)
             projection._slots.hold(slot)
-        projection._covers = list(snapshot.covers)
-        projection._gone, projection._forgotten = list(snapshot.gone), snapshot.forgotten
-        for cover in topmost(projection._covers):
+        projection._hidden = HiddenRanges(snapshot.covers, snapshot.gone, snapshot.forgotten)
+        for cover in projection._hidden.topmost():
             projection._show_summary(cover)
         projection.facts, projection._edited = snapshot.facts, snapshot.edited
         projection.tasks = {task.policy: task for task in snapshot.tasks}
