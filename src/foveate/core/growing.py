@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from .view import Entry, View
 
-__all__ = ["STEP", "Growing", "Marks", "Selected", "mark_places", "selecting", "shared_length"]
+__all__ = ["STEP", "Growing", "Marks", "Selected", "mark_places", "notes", "selecting", "shared_length"]
 
 S = TypeVar("S")
 
@@ -89,17 +89,6 @@ class Marks:
             known = self._known[fact] = _Known()
         return known
 
-    def kept(self, owner: object, entries: tuple[Entry, ...]) -> dict[Any, Any]:
-        """Return what a policy keeps for a view and for those that continue it. An edit of the view empties it."""
-        if not self.show(entries):
-            return {}
-        known = self.known(owner)
-        if known.state is None:
-            known.state = {}
-        known.size = len(entries)
-        values: dict[Any, Any] = known.state
-        return values
-
     def show(self, entries: tuple[Entry, ...]) -> bool:
         """Move on to a view with these entries; return False if they are only the beginning of those before.
 
@@ -177,6 +166,14 @@ class Growing(Generic[S]):
         if nearest is None or nearest.size < known.size <= size:
             return (known.size, self._copy(known.state)) if 0 < known.size <= size else (0, self._begin())
         return nearest.size, self._copy(nearest.state)
+
+
+def notes() -> Growing[dict[Any, Any]]:
+    """Return a fact for what a policy notes about a view and those that continue it, as a dict that it may change.
+
+    An edit of the view empties it.
+    """
+    return Growing(dict, lambda notes, entry: None, lambda notes: {})
 
 
 class Selected:

@@ -21,7 +21,7 @@ from ..core.budget import measure_excess
 from ..core.caches import cached_on_entry
 from ..core.economy import flush_cost, is_cold, reasoning_cost, saving
 from ..core.edits import Edit, Hide, Path, Replace, Span, Summarize, Target
-from ..core.growing import Growing
+from ..core.growing import Growing, notes
 from ..core.messages import Message, Part, Reasoning, ToolResult
 from ..core.planner import Policy
 from ..core.sizes import MESSAGE_TOKENS, tokens_of
@@ -98,7 +98,7 @@ class _WhenItPays:
     ) -> None:
         self._policies, self._prices, self._threshold = policies, prices, threshold
         self._patience, self._partly = patience, partly
-        self._past = _PastEdits(policies)
+        self._past, self._measured = _PastEdits(policies), notes()
 
     def __call__(self, view: View) -> list[Edit | NeedsSummary]:
         wanted = self._past.present_edits(view)
@@ -106,7 +106,7 @@ class _WhenItPays:
         prices = self._prices or view.call.prices
         if is_cold(view, prices):
             return edits
-        waiting = _WaitingEdits.measure(view, wanted, view.marks.kept(self, view.entries))
+        waiting = _WaitingEdits.measure(view, wanted, self._measured.of(view))
         if not waiting.edits or measure_excess(view) or view.tokens > self._threshold * view.budget.usable:
             return edits
         if self._pays(waiting, prices):
@@ -263,7 +263,7 @@ class _PastEdits:
     """
 
     def __init__(self, policies: Sequence[Policy]) -> None:
-        self._policies = policies
+        self._policies, self._keys = policies, notes()
 
     def present_edits(self, view: View) -> list[_Wanted]:
         """Return the edits for a view, and note them for later calls."""
@@ -273,7 +273,7 @@ class _PastEdits:
 
     def keys_at(self, view: View, turn: int) -> Set[EditKey]:
         """Return the keys of the edits at the call `turn`, for the present entries that existed then."""
-        kept: dict[int, Set[EditKey]] = view.marks.kept(self, view.entries)
+        kept: dict[int, Set[EditKey]] = self._keys.of(view)
         if turn in kept:
             kept[turn] = kept.pop(turn)  # The calls that are asked about are kept longest.
             return kept[turn]
@@ -285,7 +285,7 @@ class _PastEdits:
 
     def _note(self, view: View, turn: int, wanted: Iterable[_Wanted]) -> Set[EditKey]:
         keys = frozenset([key for key, _ in wanted if key is not None])
-        kept = view.marks.kept(self, view.entries)
+        kept = self._keys.of(view)
         kept.pop(turn, None)
         kept[turn] = keys
         if len(kept) > _KEPT_MAX:
