@@ -10,6 +10,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from foveate import assistant, system, tool_result, user
 from foveate.core.messages import Message, ToolCall
@@ -412,3 +413,28 @@ def test_a_bare_value_is_shown_with_the_reply_that_says_of_what():
     text = digest_messages(history, 600)
     assert "16 then → Part size is 16 MB." in text
     assert text.count("Part size is 16 MB.") == 1
+
+
+def test_a_later_version_of_a_part_of_the_goal_stays_with_the_goal():
+    history = [
+        user("hey, can you help me plan the wedding? It's on 14 June in Lyon, about 80 guests."),
+        assistant("What is the budget?"),
+        user("oh and the guest count is now 92"),
+        assistant("Noted."),
+    ]
+    text = digest_messages(history, 600)
+    assert text.startswith("## Goal\nhey, can you help me plan the wedding?")
+    assert "92" in text
+
+
+def test_the_calls_of_a_fold_come_before_ids_of_its_results():
+    fold = "[Steps m2-m9 in short. They are done, and ask for nothing.]\n"
+    fold += "\n".join(
+        f"m{n} bash(command=pytest tests/test_part_{n}.py -q)\n  → m{n} empty, 6 lines:\n    … 8ffe5{n}"
+        for n in range(8)
+    )
+    history = [user("Mend the login."), replace(user(fold), name="summary"), assistant("Done.")]
+    text = digest_messages(history, 300)
+    assert text.count("bash(command=pytest") == 2
+    assert "empty, 6 lines" not in text
+    assert "… 8ffe5" not in text

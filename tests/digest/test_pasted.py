@@ -78,7 +78,12 @@ def test_text_that_a_person_wrote_stays(text: str):
     assert own.split() == [word for word in text.split() if word not in ("<task>", "</task>")]
 
 
-def test_two_lines_of_code_are_not_enough():
+def test_a_message_of_two_lines_may_be_pasted_as_a_whole():
+    text = "Sending to replicas: 307.2 MiB, done.\nFAIL    example.io/sync/internal       209.982s"
+    assert split_pasted(text) == ("", text)
+
+
+def test_two_lines_of_code_among_words_are_not_enough():
     text = "Rename it:\nload(path);\nto read(path);"
     assert split_pasted(text) == (text, "")
 

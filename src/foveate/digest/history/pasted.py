@@ -62,6 +62,8 @@ _LEAST_LINES = 3
 def split_pasted(text: str) -> tuple[str, str]:
     """Return a text without what was pasted, and what was pasted; "" for none of it."""
     lines = text.splitlines()
+    if 1 < len(lines) < _LEAST_LINES and all(map(_worth, lines)):
+        return "", text
     pasted = _pasted_lines(lines) if len(lines) >= _LEAST_LINES else set[int]()
     if not pasted and not any(map(_is_markup, lines)):
         return text, ""

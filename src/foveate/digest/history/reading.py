@@ -46,6 +46,10 @@ _ANSWER = 40
 """Characters of an answer that is shown with its question."""
 _ANSWER_WORDS = 3
 _QUESTION = 160
+_EMPTY = re.compile(r"→ m\d+(?: empty\b|\Z)")
+"""The line of a fold about a result without content."""
+_RESULT_SHARE = 0.2
+"""The worth of a line about a result, as a part of that of its call."""
 _REPLIES, _REPLY = 2, 120
 """Sentences of a reply, and their characters, that may complete a value."""
 _ASKS_FOR_VALUE = re.compile(
@@ -196,8 +200,12 @@ class Reader:
             self._carry_on(text[text.index("## ") :])
             return
         for line in text.splitlines()[1:]:  # The first line describes the kind of message.
-            if plain := line.strip():
-                self._copy(DONE, cut_at_clause(plain, 200), age)
+            plain = line.strip()
+            if plain.startswith("… "):  # Names of a result.
+                self.names += plain.split()[1:]
+            elif plain and not _EMPTY.match(plain):
+                part = _RESULT_SHARE if plain[0] == "→" else 1.0
+                self._copy(DONE, cut_at_clause(plain, 200), part * age)
 
     def _read_texts(self, text: str, speaker: Speaker, age: float) -> None:
         if not self._least:
@@ -344,7 +352,7 @@ class Reader:
             newest.earlier += f"{BETWEEN if newest.earlier else ''}{text}"
             newest.weight += old.weight
             newest.speaker = old.speaker if old.is_authoritative else newest.speaker
-            if newest.kind in ("asked", "said") or old.kind == "rule":
+            if newest.kind in ("asked", "said") or old.kind in ("rule", "goal"):
                 newest.kind = old.kind
             self.gone.add(old.text)
             old.text = ""
