@@ -264,7 +264,11 @@ PHRASES: dict[int, str] = {
     Sign.DECISION: r"""
         go going: go(?:ing)? with
         we'll will: we(?:'ll| will) (?:use|go|keep|take|do)
-        let's: let's (?:use|go|keep|take)
+        let's: let's (?:use|go|keep|take|do|book)
+        lets: lets (?:use|go|keep|take|do|book)
+        sounds: sounds (?:good|great|fine|perfect)
+        works: works for (?:me|us)
+        fine: fine (?:with|by|for) (?:me|us)
         ruled: ruled out
         favor favour: in favou?r of
         so: so that
