@@ -77,7 +77,7 @@ def test_the_tools_of_a_server_are_tools_of_an_agent(log: Path):
         tools[0](a=1, b=2)
 
 
-@pytest.mark.parametrize("format", ["anthropic", "openai"])
+@pytest.mark.parametrize("format", [pytest.param("anthropic", marks=pytest.mark.slow), "openai"])
 def test_a_server_that_dies_in_a_call_is_started_again(log: Path, format: str):
     """The call is not repeated; later calls work; every request is legal."""
     script = [call("c1", "pay", amount=7), call("c2", "add", a=1, b=2), "Done."]
@@ -95,6 +95,7 @@ def test_a_server_that_dies_in_a_call_is_started_again(log: Path, format: str):
     assert [check_body(format, request) for request in model.requests] == [[], [], []]
 
 
+@pytest.mark.slow
 def test_a_call_that_gets_no_answer_fails_after_the_timeout(log: Path):
     server = mcp(command(log))
     with server as tools:
@@ -232,7 +233,7 @@ def test_a_loop_agent_calls_tools_of_a_server(log: Path):
         assert "Find Town, which failed:\nThere is no town Oz." in texts(model.requests[1])[2]
 
 
-@pytest.mark.parametrize("is_step", [True, False])
+@pytest.mark.parametrize("is_step", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_sub_agents_at_once_go_on_when_their_server_dies(log: Path, is_step: bool):
     """Each pays, and the server dies each time, perhaps while another one sends. Nothing is repeated."""
     tasks = ["ada", "bob", "cid"]
@@ -405,6 +406,7 @@ with mcp([sys.executable, server, log]) as tools:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_does_not_repeat_its_call(log: Path, tmp_path: Path):
     url = f"sqlite:///{tmp_path}/chat.db"
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(SERVER), str(log), url])

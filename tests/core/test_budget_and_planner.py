@@ -402,7 +402,9 @@ def test_without_a_floor_the_excess_stays():
     assert measure_excess(plan.after).tokens > 1_000
 
 
-@pytest.mark.parametrize("shape", ["results", "talk", "mixed", "tiny"])
+@pytest.mark.parametrize(
+    "shape", ["results", *(pytest.param(shape, marks=pytest.mark.slow) for shape in ("talk", "mixed", "tiny"))]
+)
 def test_the_floor_leaves_room_for_further_messages(shape):
     """Trigger and target differ. Otherwise the floor frees just enough once older results are placeholders, and
     rewrites the prefix on almost every turn.

@@ -141,6 +141,7 @@ def check_every_cut(url: str, step: int) -> None:
     assert (done, n > 50, told > 0) == (len(along) - 1, True, True)
 
 
+@pytest.mark.slow
 def test_cut_connection_leaves_nothing_half_written(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
     check_every_cut(postgres_url, step=11)

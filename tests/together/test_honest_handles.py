@@ -73,7 +73,13 @@ CASES = [*PRESETS, *((make(),) for make in MECHANISMS.values())]
 IDS = [*PRESETS, *(f"mechanism {name}" for name in MECHANISMS)]
 
 
-@pytest.mark.parametrize("policy", CASES, ids=IDS)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(policy, id=name, marks=[pytest.mark.slow] * (policy in PRESETS and policy != "balanced"))
+        for policy, name in zip(CASES, IDS, strict=True)
+    ],
+)
 def test_texts_name_the_tool_only_in_requests_that_offer_it(policy: Any):
     switches: dict[str, Callable[[int], Any]] = {
         "never": lambda number: (),
