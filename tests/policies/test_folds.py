@@ -18,10 +18,11 @@ from foveate.core.planner import Plan, Policy, make_plan
 from foveate.core.rules import check
 from foveate.digest import describe, distinct_names, select_names, selection
 from foveate.errors import BadSetting
-from foveate.policies import folds
+from foveate.policies import fold_text
 from foveate.policies.deferral import when_it_pays
 from foveate.policies.digests import shrink_to_digest
-from foveate.policies.folds import fold, fold_steps
+from foveate.policies.fold_text import fold_steps
+from foveate.policies.folds import fold
 from foveate.policies.names import names_of
 from foveate.testing import answer, call, calls, say, text_of, user
 from foveate.testing.strategies import histories
@@ -105,8 +106,8 @@ def test_a_fold_is_the_same_with_and_without_earlier_calls():
 def test_a_stretch_that_grows_is_continued(monkeypatch: pytest.MonkeyPatch):
     """The newest result is worth its place, so the stretch before it grows by a step with each call."""
     read: list[str] = []
-    describe_result = folds._describe_result
-    monkeypatch.setattr(folds, "_describe_result", lambda text: read.append(text) or describe_result(text))
+    describe_result = fold_text._describe_result
+    monkeypatch.setattr(fold_text, "_describe_result", lambda text: read.append(text) or describe_result(text))
     options = {"protect": 0, "stretch": 100_000, "by_worth": True}
     policy, story = fold(**options), Story(user("Go."))
     for n in range(10):
@@ -121,7 +122,7 @@ def test_a_result_is_read_once_for_folds_that_are_made_again(monkeypatch: pytest
     """A change of the first fold changes the known names, so the folds after it are made again."""
     clear_caches()
     read: list[str] = []
-    monkeypatch.setattr(folds, "describe", lambda text, most: read.append(text) or describe(text, most))
+    monkeypatch.setattr(fold_text, "describe", lambda text, most: read.append(text) or describe(text, most))
     story = Story(user("Go."))
     for n in range(6):
         story.say(call(f"c{n}", "sh"), answer(f"c{n}", text_of(300, n)))

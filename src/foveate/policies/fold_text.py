@@ -1,0 +1,218 @@
+"""The text of a fold: steps in a few lines, with the calls, the results and each name once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from ..core.caches import cached_by_text
+from ..core.edits import CALLER
+from ..core.messages import Message, Text, ToolCall, ToolResult
+from ..core.results import native_steps
+from ..core.sizes import tokens_of
+from ..core.view import Entry
+from ..digest import describe, distinct_names, floor_for, names_in, path_of_whole_output, room_for, select_names
+
+__all__ = ["StepWriter", "fold_steps"]
+
+_TEXT_MAX = 240
+"""Characters of a text of the model that is kept whole."""
+_TEXT_SHARE = 0.3
+_ARGUMENT_MAX = 100
+"""Characters of an argument that is kept whole."""
+_ARGUMENT_SHARE = 0.3
+_RESULT_MAX = 120
+"""Characters of a result that is kept whole."""
+_LOOKED_AT = 1_000
+"""Characters of a result that decide its kind: enough for a line about it."""
+_NAMES_MAX = 400_000
+"""Characters of a text that are searched for names."""
+_FLOOR = 0.7
+"""The least worth of a name of a result, as a share of that of a line in its digest."""
+_READ_FIRST = 4
+"""How many times the characters of a text that is kept whole are read before the rest of a text."""
+_WHITE_SPACE = re.compile(r"\s(?:\s+|(?<! ))")
+"""A run of white space, but for a single space."""
+_ESCAPES = {"\n": "\\n", "\t": "\\t"}
+
+
+def fold_steps(
+    entries: Sequence[Entry], named: Set[str] = frozenset(), further: Iterable[str] = ()
+) -> tuple[str, frozenset[str]]:
+    """Return the text for the messages of whole units, one paragraph for each message of the model, and its names.
+
+    Made from the appended messages, with the caller's edits, so the same steps give the same text. Each name (a path,
+    an id, an identifier) is listed once only. `named`, `further`: names that are not listed, since earlier messages
+    hold them. `named` may be large: it is neither copied nor iterated over. The returned names include `further`.
+    """
+    writer = StepWriter(further)
+    writer.add(entries, named)
+    return writer.text, frozenset(writer.written)
+
+
+class StepWriter:
+    """Writes the lines of steps."""
+
+    def __init__(self, further: Iterable[str]) -> None:
+        """`further`: names that are not listed."""
+        self.written = set(further)
+        """These names, and those in the lines."""
+        self.tokens = 0
+        """Tokens that the steps take in the view."""
+        self._named: Set[str] = frozenset()
+        self._lines: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The lines of all steps."""
+        return "\n".join(self._lines)
+
+    def add(self, entries: Sequence[Entry], named: Set[str]) -> None:
+        """Write the lines of whole units. `named`: names that are not listed."""
+        self._named = named
+        self.tokens += sum([tokens_of(entry.message) for entry in entries])
+        entries = native_steps([_as_edited(entry) for entry in entries])
+        for index, entry in enumerate(entries):
+            if entry.outline is None or entry.outline.result is not None:
+                continue
+            source = entry.source
+            if source is None:
+                continue
+            if source.role == "user":  # A note, or the result of an action whose call is unknown.
+                self._lines += self._result_lines(entry, entry.result or ToolResult("", (Text(source.text),)))
+            else:
+                self._lines += self._step_lines(entry, source, entries[index + 1 :])
+        self._named = frozenset()
+
+    def _step_lines(self, entry: Entry, message: Message, behind: Sequence[Entry]) -> Iterator[str]:
+        """Yield the lines of one message of the model, and of the results of its calls, which are in `behind`."""
+        text = list(self._text_lines(message.text))
+        calls = message.calls
+        if text or not calls:
+            yield " ".join([entry.handle, *text[:1]])
+            yield from (f"    {line}" for line in text[1:])
+        for number, call in enumerate(calls):
+            begin = " " if text or number else entry.handle
+            yield self._write(f"{begin} {call.name}({self._arguments(call)})")
+            answer = _answer_to(call, behind)
+            result = answer.result if answer is not None else None
+            if answer is not None and result is not None:
+                yield from self._result_lines(answer, result)
+
+    def _write(self, line: str) -> str:
+        self.written.update(names_in(line))
+        return line
+
+    def _text_lines(self, text: str) -> Iterator[str]:
+        """Yield the beginning of a text of the model, then its new names."""
+        flat = _flat(text, _TEXT_MAX)
+        if len(flat) <= _TEXT_MAX:
+            if flat:
+                yield self._write(flat)
+            return
+        yield self._write(f"{flat[:_TEXT_MAX].rsplit(' ', 1)[0]} …")
+        if names := self._list_names(text, max(_TEXT_MAX, int(len(text) * _TEXT_SHARE))):
+            yield names
+
+    def _arguments(self, call: ToolCall) -> str:
+        try:
+            values = msgspec.json.decode(call.arguments)
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+            values = None
+        if not isinstance(values, dict):
+            return self._argument(call.arguments)
+        return ", ".join(f"{key}={self._argument(value)}" for key, value in values.items())
+
+    def _argument(self, value: Any) -> str:
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        flat = _on_one_line(text[: _READ_FIRST * _ARGUMENT_MAX])
+        if len(text) > _READ_FIRST * _ARGUMENT_MAX and len(flat) <= _ARGUMENT_MAX + 2:  # The cut may be in white space.
+            flat = _on_one_line(text)
+        if len(flat) <= _ARGUMENT_MAX:
+            return flat
+        names = self._list_names(text, max(_ARGUMENT_MAX, int(len(text) * _ARGUMENT_SHARE)))
+        return f"{flat[: _ARGUMENT_MAX // 2]}{names or '…'}"
+
+    def _result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
+        """Yield the lines of a result, or of a note."""
+        about = _describe_result(result.text)
+        mark = " failed" if result.state == "error" else ""
+        if about.is_whole:
+            yield self._write(f"  → {entry.handle}{mark} {about.line}".rstrip())
+            return
+        yield self._write(f"  → {entry.handle}{mark} {about.line}")
+        if names := self._list_new(about.names, room_for(len(result.text)), about.floor):
+            yield f"    {names}"
+
+    def _list_names(self, text: str, room: int) -> str:
+        """Return a list of the new names of a text that are worth most; "" if there are none. `room`: characters."""
+        return self._list_new(_long_names(text), room)
+
+    def _list_new(self, names: Iterable[str], room: int, floor: float = 0.0) -> str:
+        """Return a list of those of these names that are new. `floor`: the least worth of a name per character."""
+        new = [name for name in names if not (name in self._named or name in self.written)]
+        listed = select_names(new, room, floor=floor)
+        self.written.update(listed)
+        return f"… {' '.join(listed)}" if listed else ""
+
+
+class _AboutResult(NamedTuple):
+    """The text of a result as far as a fold shows it."""
+
+    line: str
+    """The text in one line, or its description."""
+    is_whole: bool
+    """Whether the line is all of it."""
+    names: tuple[str, ...] = ()
+    floor: float = 0.0
+    """The least worth of a name per character."""
+
+
+@cached_by_text(512)  # A change before a stretch makes the folds after it again, with other new names.
+def _describe_result(text: str) -> _AboutResult:
+    flat = _flat(text, _RESULT_MAX)
+    if len(flat) <= _RESULT_MAX:
+        return _AboutResult(flat, True)
+    about = describe(text, _LOOKED_AT)
+    path = path_of_whole_output(text)
+    whole = f" (whole output in {path})" if path else ""
+    floor = _FLOOR * floor_for(about.kind, len(text), room_for(len(text)))
+    line = f"{about.kind}, {about.counted_items}: {about.gist}{whole}"
+    return _AboutResult(line, False, distinct_names(text[:_NAMES_MAX]), floor)
+
+
+@cached_by_text(128)
+def _long_names(text: str) -> tuple[str, ...]:
+    """Return the names of a long text of the model."""
+    return distinct_names(text[:_NAMES_MAX])
+
+
+def _as_edited(entry: Entry) -> Entry:
+    """Return an entry whose content is that of the caller's list, if the caller edited it: the old content may have
+    been removed for a reason.
+    """
+    return replace(entry, appended=entry.message) if CALLER in entry.shrunk_by else entry
+
+
+def _answer_to(call: ToolCall, behind: Sequence[Entry]) -> Entry | None:
+    """Return the entry of the result of a call. Some servers use an id for several calls, so it is the first one."""
+    results = ((entry, entry.outlined_result) for entry in behind)
+    return next((entry for entry, result in results if result is not None and result.call_id == call.call_id), None)
+
+
+def _flat(text: str, most: int) -> str:
+    """Return a text with single spaces; of a text that has more than `most` characters so, perhaps the beginning."""
+    if len(text) > _READ_FIRST * most:
+        begin = " ".join(text[: _READ_FIRST * most].split())
+        if len(begin) > most:
+            return begin
+    return " ".join(text.split())
+
+
+def _on_one_line(text: str) -> str:
+    """Return a text with each run of white space as one space, or as the escape of its last character."""
+    return _WHITE_SPACE.sub(lambda run: _ESCAPES.get(run[0][-1], " "), text)
