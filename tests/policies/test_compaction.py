@@ -25,7 +25,7 @@ from foveate.core.edits import Pin, Span, Summarize
 from foveate.core.messages import Media, Message, Text
 from foveate.core.rules import check
 from foveate.core.sizes import tokens_of
-from foveate.core.summaries import Answer, NeedsSummary
+from foveate.core.summaries import Answer, NeedsSummary, SummaryRequest
 from foveate.core.view import Budget, View
 from foveate.edits import Hide, Target, Task
 from foveate.errors import BadSetting, CompactionFailed
@@ -457,6 +457,18 @@ def test_a_model_reads_a_digest_of_the_messages_that_it_cannot_read():
     assert sum(map(tokens_of, by_model.messages)) <= by_model.task.input_tokens <= 4_000
     assert re.fullmatch(r"\[\d+ earlier messages left out\]", by_code.messages[0].text)
     assert by_code.everything[0].text.startswith("Port the parser")
+
+
+def test_what_only_a_model_reads_is_not_written_for_a_digest(monkeypatch: pytest.MonkeyPatch):
+    """A digest reads all messages itself, so statements that bind and a digest of the oldest would be for nobody."""
+
+    def fail(request: SummaryRequest) -> SummaryRequest:
+        raise AssertionError("nobody reads it")
+
+    monkeypatch.setattr("foveate.conversation.summary_fetcher.with_statements", fail)
+    conversation = foveate.open_conversation("c", window=12_000, policy="balanced")
+    conversation.append([*talk(400, 1_500), user("Well?")])  # Not even the newest unit fits what a model may read.
+    assert next(iter(conversation.prepare())).stamp.source == "compact"
 
 
 def test_a_further_attempt_reads_no_more_than_the_failed_one():

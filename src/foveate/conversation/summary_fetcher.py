@@ -111,7 +111,7 @@ class SummaryFetcher:
 
 def _call_summarizer(summarizer: Summarizer, request: SummaryRequest) -> object:
     """Call a summarizer. One without a model reads all messages itself."""
-    if getattr(summarizer, "needs_no_model", False) is True:
+    if request.by_code or getattr(summarizer, "needs_no_model", False) is True:
         return summarizer(request)
     return summarizer(with_statements(with_digest_of_left_out(request)))
 

@@ -59,6 +59,7 @@ class _Chain:
 
     def __init__(self, summarizers: tuple[Summarizer, ...], timeout: float | None, *, measures: bool) -> None:
         self.summarizers = summarizers
+        self.needs_no_model = all(map(_needs_no_model, summarizers))
         self.name = " -> ".join(map(name_of, summarizers))
         self._timeout, self._measures = timeout, measures
 
