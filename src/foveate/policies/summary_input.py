@@ -20,7 +20,7 @@ from ..core.sizes import tokens_of
 from ..core.summaries import SummaryRequest
 from ..core.units import cut_points
 from ..core.view import Entry
-from ..digest.history import digest_messages
+from ..digest.history import digest_messages, note_left_out
 from ..errors import BadSetting
 from .placeholders import cut_text, shrink_arguments
 
@@ -41,7 +41,6 @@ _CUTS = (
 """Characters that are kept of long results, and whether this applies to other texts too. Tried in this order."""
 _FIRST_CUTS = (0, 5, 8)
 """Index of the first cut to try, by level."""
-_LEFT_OUT = "[{count} earlier messages left out]"
 _DIGEST_SHARE = 4
 """The digest of the oldest messages, if they are left out, takes at most one part in so many of the room."""
 
@@ -154,8 +153,7 @@ def _newest_units(
 
 
 def _left_out_note(count: int, digest: str = "") -> Message:
-    note = _LEFT_OUT.format(count=count)
-    return replace(user(f"{note}\n{digest}" if digest else note), name="derived")
+    return replace(user(note_left_out(count, digest)), name="derived")
 
 
 def _cut_message(entry: Entry, keep: int, cuts_all: bool) -> Message:

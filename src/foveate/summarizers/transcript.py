@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..core.messages import Media, Message, Text, ToolCall, ToolResult
 from ..digest import digest
-from ..digest.history import digest_messages
+from ..digest.history import digest_messages, note_left_out
 from ..digest.history.speakers import is_from_user, is_summary
 
 __all__ = ["MOST_PARTS", "label_of", "split_messages"]
@@ -39,7 +39,6 @@ _IN_PARTS = ((4_000, _WHOLE), *((keep, 8 * keep) for keep in (2_000, 1_000, 500,
 """The same for several requests: parts lose less than shorter results do."""
 _RULE = "--- "
 """Text before each message."""
-_LEFT_OUT = "[{count} earlier messages left out]"
 
 
 def split_messages(messages: Sequence[Message], room: int) -> list[str]:
@@ -60,8 +59,8 @@ def split_messages(messages: Sequence[Message], room: int) -> list[str]:
             break
         kept.append(block)
     oldest = [message for message, _ in written[: len(written) - len(kept)]]
-    note = _LEFT_OUT.format(count=len(oldest))
-    note = f"{note}\n{digest_messages(oldest, max(0, digest_room - len(note) - 1))}".rstrip()
+    digest = digest_messages(oldest, max(0, digest_room - len(note_left_out(len(oldest))) - 1))
+    note = note_left_out(len(oldest), digest)
     return _packed([note, *reversed(kept)], room)
 
 

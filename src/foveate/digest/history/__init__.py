@@ -10,7 +10,7 @@ from ...core.messages import Message
 if TYPE_CHECKING:
     from .holding import Holding
 
-__all__ = ["digest_messages", "holding_statements"]
+__all__ = ["digest_messages", "holding_statements", "note_left_out"]
 
 
 def digest_messages(
@@ -25,6 +25,11 @@ def digest_messages(
     from .writing import write_digest  # Its patterns take time to compile, and many programs need none.
 
     return write_digest(messages, room, previous, required, focus)
+
+
+def note_left_out(count: int, digest: str = "") -> str:
+    """Return the note that stands for the oldest messages of a history of which only the newest are read."""
+    return f"[{count} earlier messages left out]\n{digest}".rstrip()
 
 
 def holding_statements(messages: Sequence[Message], previous: str = "") -> Holding:
