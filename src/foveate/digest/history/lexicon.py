@@ -90,7 +90,7 @@ WORDS: dict[int, frozenset[str]] = {
         cancele mudamos trocar invece correzione dimentica sostituisci sostituire annulla annullato cambiamo
         вместо исправление забудь забудьте отмена отменяется заменили замените поправка
     """)
-    | {"nobody"},  # Alone: the test of the project's own prose refuses this word in a longer text.
+    | {"nobody"},  # Not in the text above: tests/test_prose.py refuses the word in texts.
     Sign.UPDATE: words("""
         reset slips slipped grew grown rose went dropped reportée reporté passons repoussé avancé aplazado adelantado
         pospuesto adiado rinviato перенесли again raises increase increases lowers move moves moving already since

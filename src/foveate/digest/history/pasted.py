@@ -43,6 +43,7 @@ _OWN = re.compile(
 _TAG = re.compile(r"\s*</?[a-zA-Z][\w:.-]*(?:\s[^<>]*)?/?>\s*\Z")
 """A line with one tag. Lines between two of them may be a person's words."""
 _ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+\S")
+"""An item of a list."""
 _FORMATTED = re.compile(r"\s*(?:#{1,6}\s|\*\*|```|~~~|<)")
 """A title, a line in bold print, a fence of code or a tag: the form of a written text."""
 _NOTE = re.compile(r"\s*\[.*(?:\bexpand\(\"|\b[\d,]+ of [\d,]+ characters).*\]\s*\Z")
@@ -51,6 +52,7 @@ _NOTICE = re.compile(
     r"\s*<((?:[a-z]+[-_])+(?:notification|context|stdout|stderr|output|results?|aborted|caveat|status))>.*</\1>\s*",
     re.DOTALL,
 )
+"""A text in one tag whose name says that a program writes it."""
 _BETWEEN = 4
 """Lines between two that programs write, at most, that count as output as well."""
 _LOOKED_AT = 400

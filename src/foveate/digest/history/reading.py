@@ -38,6 +38,7 @@ _GREETING = re.compile(
     r"|здравствуйте|thanks|thank)\b\W*|你好|您好|こんにちは|안녕하세요)+",
     re.IGNORECASE,
 )
+"""A text of nothing but words that greet or thank."""
 _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 """A text in markup comes from a program in the user's name: it is not the goal."""
 _JOINED = 700
@@ -252,7 +253,8 @@ class Reader:
             return
         left = min(_GOAL, int(self._room * 0.15))
         for statement in self.statements[begun:]:
-            if not (_may_be_goal(statement) if not self._has_goal else _belongs_to_goal(statement)):
+            fits = _belongs_to_goal if self._has_goal else _may_be_goal
+            if not fits(statement):
                 continue
             if self._has_goal and len(statement.text) > left:
                 break
@@ -264,6 +266,7 @@ class Reader:
 
     def _hold_heaviest(self) -> None:
         """Forget the lightest statements of a history that has many times more than a digest can show."""
+        self._short = None  # It may be forgotten, and then completes nothing.
         statements = self._without_copies()
         shares = _shares_of_formulas(statements)
         # Of those that alone exceed the room, one may be shown in part.
@@ -369,6 +372,7 @@ def _may_be_goal(statement: Statement) -> bool:
 
 
 def _belongs_to_goal(statement: Statement) -> bool:
+    """Return whether a statement behind the first one of the goal is a part of the goal."""
     return statement.kind not in ("rule", "said") and statement.weight >= 0.5
 
 
