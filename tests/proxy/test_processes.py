@@ -84,6 +84,14 @@ def is_healthy(port: int) -> bool:
     return False
 
 
+def is_refused(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=30).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="this system has no ps")
 def test_killed_workers_lose_nothing(tmp_path: Path):
     url = f"sqlite:///{tmp_path}/chats.db"
@@ -174,7 +182,9 @@ def question(messages: list[Any]) -> bytes:
     return post("/v1/messages", json.dumps({**REQUEST, "messages": messages}).encode())
 
 
-def test_a_stopped_proxy_lets_a_stream_end(tmp_path: Path):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stopped_proxy_lets_a_stream_end(tmp_path: Path, workers: int):
+    """It refuses new connections. If the system accepted them, clients would wait for answers in vain."""
     may_end = threading.Event()
 
     def answer(exchange: Exchange) -> None:
@@ -183,7 +193,8 @@ def test_a_stopped_proxy_lets_a_stream_end(tmp_path: Path):
         exchange.connection.sendall(chunked(*EVENTS[4:]) + b"0\r\n\r\n")
 
     url = f"sqlite:///{tmp_path}/chats.db"
-    with RawProvider(answer) as provider, command("--upstream", provider.url, "--store", url) as proxy:
+    arguments = ("--store", url, "--workers", str(workers))
+    with RawProvider(answer) as provider, command("--upstream", provider.url, *arguments) as proxy:
         with socket.create_connection(("127.0.0.1", proxy.port), timeout=30) as client:
             client.sendall(post("/v1/messages", json.dumps(REQUEST).encode()))
             received = b""
@@ -191,6 +202,7 @@ def test_a_stopped_proxy_lets_a_stream_end(tmp_path: Path):
                 received += client.recv(65_536)
             proxy.child.terminate()
             until(lambda: any("Shutting down" in line for line in proxy.lines))
+            until(lambda: is_refused(proxy.port))
             may_end.set()
             while piece := client.recv(65_536):
                 received += piece

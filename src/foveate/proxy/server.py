@@ -11,6 +11,7 @@ import msgspec
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.supervisors import Multiprocess
 
 from ..errors import BadSetting
 from ..open import open_store
@@ -55,7 +56,8 @@ def serve(settings: ProxySettings, *, workers: int = 1) -> None:
     with tempfile.TemporaryDirectory(prefix="foveate-proxy-") as counters:
         msgspec.structs.replace(settings, counters=counters).to_environment()
         write_log(is_json=settings.is_log_json)
-        uvicorn.run(**_options(settings), app="foveate.proxy.app:worker_app", factory=True, workers=workers)
+        config = uvicorn.Config("foveate.proxy.app:worker_app", factory=True, workers=workers, **_options(settings))
+        Workers(config, [config.bind_socket()]).run()
 
 
 def config_of(settings: ProxySettings) -> uvicorn.Config:
@@ -79,6 +81,15 @@ def _options(settings: ProxySettings) -> dict[str, Any]:
         "timeout_keep_alive": _KEEP_ALIVE_SECONDS,
         "timeout_graceful_shutdown": _SHUTDOWN_SECONDS,
     }
+
+
+class Workers(Multiprocess):
+    """Refuses connections while the workers stop, as a server with one process does."""
+
+    def terminate_all(self) -> None:
+        super().terminate_all()
+        for listener in self.sockets:  # Until all are closed, connections are accepted that no worker serves.
+            listener.close()
 
 
 class LimitedProtocol(HttpToolsProtocol):
