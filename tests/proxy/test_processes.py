@@ -230,6 +230,7 @@ def test_the_log_has_one_line_a_request_and_no_secret(tmp_path: Path):
     ]
     assert {"id", "method", "status", "ms_foveate", "ms_first_byte", "conversation"} <= facts[0].keys()
     assert "sk-secret" not in "".join(proxy.lines)
+    assert all(json.loads(line) for line in proxy.lines)
 
 
 def test_a_locked_store_costs_no_answer(tmp_path: Path):

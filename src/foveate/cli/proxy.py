@@ -131,9 +131,10 @@ def proxy(
     check_start(made)
     if wrap:
         return run_wrapped(made, [wrap, *arguments], os.environ, data_folder() / "proxy.log")
-    local = _url(host, made.port)
-    print(f"Serving {local}. Set ANTHROPIC_BASE_URL={local} or OPENAI_BASE_URL={local}/v1.", file=sys.stderr)
-    print(f"{local}/foveate/ shows the conversations.", file=sys.stderr)
+    if not json_logs:  # Programs read that log, and expect JSON in every line.
+        local = _url(host, made.port)
+        print(f"Serving {local}. Set ANTHROPIC_BASE_URL={local} or OPENAI_BASE_URL={local}/v1.", file=sys.stderr)
+        print(f"{local}/foveate/ shows the conversations.", file=sys.stderr)
     serve(made, workers=workers)
     return 0
 
