@@ -21,14 +21,14 @@ from .records import write_log
 from .settings import ProxySettings
 from .web_socket import RESTART
 
-__all__ = ["check_start", "config_of", "serve"]
+__all__ = ["SHUTDOWN_SECONDS", "check_start", "config_of", "serve"]
 
 _HEAD_SECONDS: Final = 30
 """Time for the line and the headers of a request."""
 _HEAD_BYTES: Final = 64_000
 """Size of the headers of a request."""
 _KEEP_ALIVE_SECONDS: Final = 75
-_SHUTDOWN_SECONDS: Final = 300
+SHUTDOWN_SECONDS: Final = 300
 """Time for answers to end when the server stops."""
 
 
@@ -79,7 +79,7 @@ def _options(settings: ProxySettings) -> dict[str, Any]:
         "server_header": False,
         "date_header": False,
         "timeout_keep_alive": _KEEP_ALIVE_SECONDS,
-        "timeout_graceful_shutdown": _SHUTDOWN_SECONDS,
+        "timeout_graceful_shutdown": SHUTDOWN_SECONDS,
     }
 
 
