@@ -277,6 +277,44 @@ def test_a_fold_makes_no_digest(monkeypatch: pytest.MonkeyPatch):
     assert made == []
 
 
+def lines_of_calls(*asked: dict[str, object]) -> list[str]:
+    """Return the lines of calls of one tool."""
+    steps = [part for n, arguments in enumerate(asked) for part in (call(f"c{n}", "read", **arguments), answer(f"c{n}"))]
+    return [line for line in text_of_fold(entries_of(*steps)).split("\n") if "(" in line]
+
+
+def test_arguments_of_the_call_before_are_not_repeated():
+    first = {"path": "src/reader.py", "folder": "/srv/app", "limit": 40}
+    assert lines_of_calls(first, first, first | {"limit": 20}, {"path": "src/writer.py", "folder": "/srv/app"}) == [
+        "m1 read(path=src/reader.py, folder=/srv/app, limit=40)",
+        "m3 read(as before, limit=40)",  # Shorter than the words that would stand for it.
+        "m5 read(as before, limit=20)",
+        "m7 read(path=src/writer.py, as before)",
+    ]
+
+
+def test_long_arguments_are_repeated():
+    """They are not compared, and an empty one is not taken for one of them."""
+    text = "all of this is new " * 40
+    lines = lines_of_calls({"description": text}, {"description": text}, {"description": ""})
+    assert "as before" not in "".join(lines)
+    assert lines[2] == "m5 read(description=)"
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        (f"The file /srv/app/{'part/' * 30}main.py has been updated successfully.", "edited"),
+        (f"Your proposed edit has introduced new errors: {'E999, ' * 20}", "edit: Your proposed edit has introduced"),
+        ("".join(f"src/part_{n}.py:{n}: def read_part_{n}\n" for n in range(9)), "9 matches in part_0.py, part_1.py"),
+        ("".join(f"src/part_{n}.py\n" for n in range(9)), "9 entries: src/part_0.py … src/part_8.py"),
+        (f"All is well here.\n{'Nothing else was found in it, and it ends. ' * 9}", "All is well here. …"),
+    ],
+)  # fmt: skip
+def test_a_long_result_becomes_a_few_words(result, line):
+    assert text_of_fold(entries_of(call("a"), answer("a", result))).split("\n")[1].startswith(f"  → m2 {line}")
+
+
 def test_short_texts_are_whole_and_failures_are_marked():
     text = [
         Message("assistant", (Text("I look."), *calls("a", "b").parts)),

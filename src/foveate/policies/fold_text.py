@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -15,23 +15,40 @@ from ..core.messages import Message, Text, ToolCall, ToolResult
 from ..core.results import native_steps
 from ..core.sizes import tokens_of
 from ..core.view import Entry
-from ..digest import describe, distinct_names, floor_for, names_in, path_of_whole_output, room_for, select_names
+from ..digest import (
+    Description,
+    describe,
+    distinct_names,
+    floor_for,
+    names_in,
+    path_of_whole_output,
+    room_for,
+    select_names,
+)
 
 __all__ = ["StepWriter", "fold_steps"]
 
 _TEXT_MAX = 240
 """Characters of a text of the model that is kept whole."""
 _TEXT_SHARE = 0.3
-_ARGUMENT_MAX = 100
+_ARGUMENT_MAX = 80
 """Characters of an argument that is kept whole."""
 _ARGUMENT_SHARE = 0.3
+_AS_BEFORE = "as before"
+"""Stands for arguments that are equal to those of the call of this tool before, in the same stretch."""
+_COMPARED = 400
+"""Characters of a value that may be equal to one before."""
 _RESULT_MAX = 120
 """Characters of a result that is kept whole."""
+_PLAIN = ("output", "prose")
+"""Kinds of results whose first words say as much as the name of the kind."""
+_REFUSED_EDIT = "Your proposed edit "
+"""The beginning of SWE-agent's answer to an edit that it did not make."""
 _LOOKED_AT = 1_000
 """Characters of a result that decide its kind: enough for a line about it."""
 _NAMES_MAX = 400_000
 """Characters of a text that are searched for names."""
-_FLOOR = 0.7
+_FLOOR = 0.55
 """The least worth of a name of a result, as a share of that of a line in its digest."""
 _READ_FIRST = 4
 """How many times the characters of a text that is kept whole are read before the rest of a text."""
@@ -65,6 +82,7 @@ class StepWriter:
         """Tokens that the steps take in the view."""
         self._named: Set[str] = frozenset()
         self._lines: list[str] = []
+        self._shown: dict[tuple[str, str], str | None] = {}  # (tool, argument) -> its newest value, unless it is long
 
     @property
     def text(self) -> str:
@@ -125,10 +143,17 @@ class StepWriter:
             values = None
         if not isinstance(values, dict):
             return self._argument(call.arguments)
-        return ", ".join(f"{key}={self._argument(value)}" for key, value in values.items())
+        parts: list[str] = []
+        for key, value in values.items():
+            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            if len(f"{key}={text}") > len(_AS_BEFORE) and self._shown.get((call.name, key)) == text:
+                parts += [_AS_BEFORE] if parts[-1:] != [_AS_BEFORE] else []
+            else:
+                parts.append(f"{key}={self._argument(text)}")
+                self._shown[call.name, key] = text if len(text) <= _COMPARED else None
+        return ", ".join(parts)
 
-    def _argument(self, value: Any) -> str:
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    def _argument(self, text: str) -> str:
         flat = _on_one_line(text[: _READ_FIRST * _ARGUMENT_MAX])
         if len(text) > _READ_FIRST * _ARGUMENT_MAX and len(flat) <= _ARGUMENT_MAX + 2:  # The cut may be in white space.
             flat = _on_one_line(text)
@@ -181,8 +206,16 @@ def _describe_result(text: str) -> _AboutResult:
     path = path_of_whole_output(text)
     whole = f" (whole output in {path})" if path else ""
     floor = _FLOOR * floor_for(about.kind, len(text), room_for(len(text)))
-    line = f"{about.kind}, {about.counted_items}: {about.gist}{whole}"
+    is_edited = about.kind == "edit" and not text.startswith(_REFUSED_EDIT)
+    line = f"{'edited' if is_edited else _summarize(about)}{whole}"
     return _AboutResult(line, False, distinct_names(text[:_NAMES_MAX]), floor)
+
+
+def _summarize(about: Description) -> str:
+    """Return a few words about a result: its items, or its kind, and what it begins with."""
+    if about.items:
+        return f"{about.counted_items}{' ' if about.kind == 'matches' else ': '}{about.gist}"
+    return f"{about.gist} …" if about.kind in _PLAIN else f"{about.kind}: {about.gist}"
 
 
 @cached_by_text(128)
