@@ -215,7 +215,9 @@ def _summarize(about: Description) -> str:
     """Return a few words about a result: its items, or its kind, and what it begins with."""
     if about.items:
         return f"{about.counted_items}{' ' if about.kind == 'matches' else ': '}{about.gist}"
-    return f"{about.gist} …" if about.kind in _PLAIN else f"{about.kind}: {about.gist}"
+    if about.kind in _PLAIN:
+        return about.gist if about.gist.endswith("…") else f"{about.gist} …"
+    return f"{about.kind}: {about.gist}"
 
 
 @cached_by_text(128)
