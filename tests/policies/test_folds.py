@@ -279,7 +279,9 @@ def test_a_fold_makes_no_digest(monkeypatch: pytest.MonkeyPatch):
 
 def lines_of_calls(*asked: dict[str, object]) -> list[str]:
     """Return the lines of calls of one tool."""
-    steps = [part for n, arguments in enumerate(asked) for part in (call(f"c{n}", "read", **arguments), answer(f"c{n}"))]
+    steps = [
+        part for n, arguments in enumerate(asked) for part in (call(f"c{n}", "read", **arguments), answer(f"c{n}"))
+    ]
     return [line for line in text_of_fold(entries_of(*steps)).split("\n") if "(" in line]
 
 

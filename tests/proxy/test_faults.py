@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from waiting import until
 import foveate
 from foveate.errors import StoreError
 from foveate.open import open_store
+from foveate.proxy.outage import Outage
 from foveate.testing import ScriptedModel, say
 from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.server import StubServer
@@ -43,6 +45,71 @@ def test_a_request_goes_on_unchanged_if_the_store_fails(monkeypatch, caplog):
     assert [sent.body for sent in provider.received] == [body] * 3
     warnings = [record.getMessage() for record in caplog.records if record.name == "foveate.proxy"]
     assert warnings == ["A request is sent without a view. StoreError: The disk is full."]
+
+
+def test_requests_do_not_wait_one_after_the_other_for_a_store_that_is_down(monkeypatch):
+    """A database that is down answers after ten seconds."""
+    tried: list[str] = []
+
+    def fail(pool: object, name: str, *arguments: Any, **options: Any) -> Any:
+        tried.append(name)
+        raise StoreError("The server cannot be reached.")
+
+    monkeypatch.setattr("foveate.open.pool.Conversations.get", fail)
+    monkeypatch.setattr("foveate.proxy.outage._SLOW_SECONDS", 0)
+    body = json.dumps(WHOLE).encode()
+    with RawProvider(ANSWERED) as provider, running_proxy(provider.url) as proxy:
+        answers = [split(ask(proxy.port, post("/v1/messages", body))) for _ in range(3)]
+    assert [(status, content) for status, _, content in answers] == [(200, b"{}")] * 3
+    reasons = {headers["x-foveate-unchanged"] for _, headers, _ in answers}
+    assert (reasons, len(tried)) == ({"StoreError: The server cannot be reached."}, 1)
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def try_store(outage: Outage, clock: Clock, seconds: float, error: Exception | None) -> str:
+    """Use the store for so many seconds. Return `refused` if that was not allowed, else `tried`."""
+    result = "refused"
+    with suppress(StoreError, ValueError), outage.watch():
+        result = "tried"
+        clock.now += seconds
+        if error:
+            raise error
+    return result
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error", "then"),
+    [
+        (9.0, StoreError("The server cannot be reached."), "refused"),
+        (0.1, StoreError("The disk is full."), "tried"),
+        (9.0, ValueError("This list is wrong."), "tried"),
+        (9.0, None, "tried"),
+    ],
+)
+def test_a_slow_failure_of_the_store_is_an_outage(seconds: float, error: Exception | None, then: str):
+    clock = Clock()
+    outage = Outage(clock)
+    assert [try_store(outage, clock, seconds, error), try_store(outage, clock, 0, None)] == ["tried", then]
+
+
+def test_one_request_tries_the_store_again_after_a_pause():
+    clock = Clock()
+    outage = Outage(clock)
+    try_store(outage, clock, 9, StoreError("The server cannot be reached."))
+    clock.now += 5
+    with outage.watch():  # Meanwhile:
+        assert try_store(outage, clock, 0, None) == "refused"
+    outage.end()
+    assert try_store(outage, clock, 0, None) == "tried"
 
 
 def test_a_request_goes_out_again_if_the_provider_closed_the_unused_connection():

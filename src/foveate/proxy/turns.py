@@ -23,6 +23,7 @@ from ..ports import Store
 from ..requests import Api, ListMemory, RequestBody, WireRequest, beta_header
 from .client import ClientRequest, Header
 from .client_ids import session_in
+from .outage import Outage
 from .recognition import Recognized, Recognizer
 from .records import RequestRecord
 from .savings import Savings
@@ -64,6 +65,7 @@ class Turns:
         self._threads.submit(self._savings.load)
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str], Conversations] = {}
+        self._outage = Outage()
         self._warned: set[str] = set()
 
     def close(self) -> None:
@@ -95,12 +97,16 @@ class Turns:
         """Return the request with its view, and its conversation; None for one that is sent as it came."""
         record.bytes_before = record.bytes_after = len(raw)
         try:
-            return await self._in_thread(self._with_view, client, api, tenant, raw, record)
+            with self._outage.watch():
+                turn, recognized = await self._in_thread(self._with_view, client, api, tenant, raw, record)
         except Exception as error:  # Any fault of ours: the client gets its answer all the same.
             self._warn(error, record)
             if self._settings.is_strict:
                 raise Refused(record.reason) from error
             return None, None
+        if turn is not None:
+            self._outage.end()
+        return turn, recognized
 
     def _with_view(
         self, client: ClientRequest, api: Api, tenant: str, raw: bytes, record: RequestRecord
