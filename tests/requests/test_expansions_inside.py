@@ -191,8 +191,9 @@ def test_answers_without_expansions_pass_byte_by_byte(format: str):
     assert client.request().received(b"[ 1 ]") == b"[ 1 ]"
 
 
+@pytest.mark.parametrize("is_joined", [False, True])
 @pytest.mark.parametrize("format", ["anthropic", "openai"])
-def test_pieces_of_a_text_are_not_split(format: str, monkeypatch: pytest.MonkeyPatch):
+def test_pieces_of_a_text_are_not_split(format: str, is_joined: bool, monkeypatch: pytest.MonkeyPatch):
     client = begun(format, say("All is well, and the log has no error at all."))
     client.say("And?")
     request = client.request(stream=True)
@@ -200,10 +201,24 @@ def test_pieces_of_a_text_are_not_split(format: str, monkeypatch: pytest.MonkeyP
     split: list[bytes] = []
     feed = EventSplitter.feed
     monkeypatch.setattr(EventSplitter, "feed", lambda self, piece: split.append(piece) or feed(self, piece))
-    assert [request.feed(piece) for piece in sent] == sent
-    assert len(split) < len(sent) / 2
+    pieces = [b"".join(sent)] if is_joined else sent
+    assert [request.feed(piece) for piece in pieces] == pieces
+    assert b"".join(split).count(b"\n\n") < len(sent) / 2
     request.ended()
     assert client.chat.history()[-1].message.text == "All is well, and the log has no error at all."
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\r"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_call_is_held_back_in_a_stream_with_carriage_returns(format: str, end: bytes):
+    client = begun(format, expansion("e1", text="Let me look at the log."), say("Well."))
+    request = client.request(stream=True)
+    response = client.model.answer(json.loads(request.content)).response
+    out = request.feed(b"".join(events(response, usage=True)).replace(b"\n", end))
+    assert b"Let" in out
+    assert b"expand" not in out
+    request.ended()
+    assert request.follow_up is not None
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -20,8 +20,11 @@ __all__ = ["BytesReader", "EventGatherer", "EventReader", "StreamGatherer"]
 
 
 _JSON = msgspec.json.Decoder()
-_USUAL = re.compile(rb"(?:event: ([^\r\n]*)\n)?data: ([^\r\n]*)\n\n")
-"""An event with at most a name and one line of data, as providers write it."""
+_USUAL = re.compile(rb"(?:event: ([^\n]*)\n)?data: ([^\n]*)\n\n")
+"""An event with at most a name and one line of data, as providers write it, in bytes without a carriage return.
+
+A pattern that excludes two characters takes four times as long.
+"""
 
 
 class EventGatherer(Protocol):
@@ -63,7 +66,7 @@ class EventReader:
         if self._after_return and piece:
             piece, self._after_return = piece.removeprefix(b"\n"), False
         at = 0
-        if not (self._line or self._data or self._name):
+        if not (self._line or self._data or self._name) and b"\r" not in piece:
             while (usual := _USUAL.match(piece, at)) is not None:
                 name, data = usual.groups()
                 at, self._is_first = usual.end(), False

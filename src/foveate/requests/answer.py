@@ -34,8 +34,11 @@ class Splice(Protocol):
     is_changed: bool
     """Whether the client gets something else than the newest answer of the provider."""
 
-    def passes(self, piece: bytes) -> bool:
-        """Return whether these bytes are whole events that the client gets as they are, and that are not read."""
+    def passing(self, piece: bytes, start: int) -> int:
+        """Return where the whole events end that begin at `start`, pass as they are, and are not read.
+
+        `piece`: has no carriage return. Returns `start` if there are no such events.
+        """
         ...
 
     def add(self, event: StreamEvent) -> bytes:
@@ -123,9 +126,19 @@ class Answer:
             return piece
         if self._splitter is None:
             self._splitter = EventSplitter()
-        if self._splitter.is_between and self._splice.passes(piece):
+        size, is_plain = len(piece), b"\r" not in piece
+        end = self._splice.passing(piece, 0) if is_plain and self._splitter.is_between else 0
+        if end == size:
             return piece  # As most pieces: splitting them takes longer.
-        return b"".join([self._passed(self._splice, event) for event in self._splitter.feed(piece)])
+        shown = [piece[:end]]
+        while end < size:
+            start, end = end, piece.find(b"\n\n", end) + 2
+            end = end if end > 1 else size
+            shown += [self._passed(self._splice, event) for event in self._splitter.feed(piece[start:end])]
+            if end < size and is_plain and self._splitter.is_between:
+                start, end = end, self._splice.passing(piece, end)
+                shown.append(piece[start:end])
+        return b"".join(shown)
 
     def _gather(self) -> None:
         """Read the pieces that arrived since the last time, at once: each piece alone takes longer."""

@@ -15,7 +15,7 @@ from .usage import continued
 
 __all__ = ["AnthropicSplice"]
 
-_DELTAS = re.compile(rb"(?:event: content_block_delta\ndata: [^\r\n]*\n\n)+")
+_DELTAS = re.compile(rb"(?:event: content_block_delta\ndata: [^\n]*\n\n)+")
 """Events of which most streams consist, as Anthropic writes them."""
 
 
@@ -48,9 +48,10 @@ class AnthropicSplice:
 
     # --------------------------------------------------------------------------------------------------------- streams
 
-    def passes(self, piece: bytes) -> bool:
+    def passing(self, piece: bytes, start: int) -> int:
         """See `Splice`."""
-        return not (self.is_changed or self._is_renumbered) and _DELTAS.fullmatch(piece) is not None
+        deltas = None if self.is_changed or self._is_renumbered else _DELTAS.match(piece, start)
+        return deltas.end() if deltas is not None else start
 
     def add(self, event: StreamEvent) -> bytes:
         """See `Splice`."""

@@ -24,9 +24,9 @@ _ENDS = ("tool_calls", "stop", "function_call")
 """Reasons of a completion with whole calls. Some servers name `stop` although there are calls."""
 
 
-_OBJECTS = re.compile(rb"(?:data: \{[^\r\n]*\n\n)+")
+_OBJECTS = re.compile(rb"(?:data: \{[^\n]*\n\n)+")
 """Pieces of completions, as most servers write them."""
-_READ = (b'"tool_calls"', b'"usage"')
+_READ = re.compile(rb'"(?:tool_calls|usage)"')
 """Keys of the pieces that are read before a call of ours begins."""
 
 
@@ -59,18 +59,20 @@ class ChatSplice:
 
     # --------------------------------------------------------------------------------------------------------- streams
 
-    def passes(self, piece: bytes) -> bool:
+    def passing(self, piece: bytes, start: int) -> int:
         """See `Splice`."""
-        if not self._head or self.is_changed or any(key in piece for key in _READ):
-            return False
-        return _OBJECTS.fullmatch(piece) is not None
+        if not self._head or self.is_changed:
+            return start
+        read = _READ.search(piece, start)
+        objects = _OBJECTS.match(piece, start, read.start() if read is not None else len(piece))
+        return objects.end() if objects is not None else start
 
     def add(self, event: StreamEvent) -> bytes:
         """See `Splice`."""
         if event.is_done:
             self._has_done = True
             return b"" if self.asks_only_us else self._ending() + event.raw
-        if self._head and not self.is_changed and not any(key in event.content for key in _READ):
+        if self._head and not self.is_changed and _READ.search(event.content) is None:
             return event.raw  # Most events are such.
         data = event.data
         if data is None or "choices" not in data:

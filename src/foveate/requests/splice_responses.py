@@ -48,9 +48,9 @@ class ResponsesSplice:
 
     # --------------------------------------------------------------------------------------------------------- streams
 
-    def passes(self, piece: bytes) -> bool:
+    def passing(self, piece: bytes, start: int) -> int:
         """See `Splice`."""
-        return False  # All events are read for their numbers.
+        return start  # All events are read for their numbers.
 
     def add(self, event: StreamEvent) -> bytes:
         """See `Splice`."""
