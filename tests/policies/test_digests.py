@@ -8,6 +8,7 @@ import pytest
 from conversation.shells import opened, texts
 from core.story import ANTHROPIC, Story
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Message, ToolCall, assistant
@@ -126,6 +127,11 @@ def test_keep_naming_lines_keeps_lines_with_new_names():
         == f'[{len(text)} characters; expand("m9") shows all]\n\timport os.path\nsha_256f'
     )
     assert distinct_names("see src/a_b.py, src/a_b.py and HTTPServer, not this") == ("src/a_b.py", "HTTPServer")
+
+
+@given(st.text(st.sampled_from("aB0_./-#@ (:\n")))
+def test_a_text_has_the_same_names_if_a_word_with_an_accent_follows(text: str):
+    assert distinct_names(text) == distinct_names(f"{text} été")
 
 
 # -------------------------------------------------------------------------------------------------- with other policies

@@ -17,6 +17,8 @@ __all__ = ["CALLED_RUN", "RUN_CHARACTER", "distinct_names", "is_name", "names_in
 
 _WHOLE_RUN = re.compile(r"[\u00c0-\u024f\u0400-\u04ff][\w./\-#@]*|([A-Za-z0-9_./\-#@]{6,})")
 """A run; "" for a word from its first letter with an accent on, which is no identifier."""
+_ASCII_RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,}")
+"""A run in a text without accents, found in half of the time."""
 CALLED_RUN = re.compile(r"([A-Za-z0-9_./\-#@]{6,120})(\(?)")
 """A run, and the parenthesis after it."""
 RUN_CHARACTER = re.compile(r"[A-Za-z0-9_./\-#@]")
@@ -38,12 +40,16 @@ _EVERYWHERE = re.compile(
 
 def names_in(text: str) -> Iterator[str]:
     """Return the identifiers in a text in their order, with repetitions; a run of more than 120 characters is none."""
-    return filter(None, map(_name_in, _WHOLE_RUN.findall(text)))
+    return filter(None, map(_name_in, _runs(text)))
 
 
 def distinct_names(text: str) -> tuple[str, ...]:
     """Return the identifiers in a text, each once, in their order."""
-    return tuple(dict.fromkeys(filter(None, map(_name_in, dict.fromkeys(_WHOLE_RUN.findall(text))))))
+    return tuple(dict.fromkeys(filter(None, map(_name_in, dict.fromkeys(_runs(text))))))
+
+
+def _runs(text: str) -> list[str]:
+    return (_ASCII_RUN if text.isascii() else _WHOLE_RUN).findall(text)
 
 
 @cached(16_384)
