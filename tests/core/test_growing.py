@@ -82,6 +82,12 @@ def test_a_long_view_is_worked_out_with_few_marks():
     assert 1 <= len(copies) <= 12
 
 
+def test_marks_have_the_same_places_until_the_view_grew_by_a_step():
+    for size in range(growing.STEP * 20 + 1, growing.STEP * 21 + 1):
+        assert growing.mark_places(size) is growing.mark_places(growing.STEP * 21)
+    assert growing.mark_places(growing.STEP * 21 + 1) != growing.mark_places(growing.STEP * 21)
+
+
 def test_a_view_that_only_grows_costs_what_is_new():
     """The state moves on with the views: it is neither made anew nor copied, but for a mark now and then."""
     added, copies, marks = list[int](), list[int](), Marks()

@@ -36,10 +36,12 @@ class _Mark(NamedTuple):
 class _Known:
     """One fact: its state after the first `size` entries of the view, and marks before them."""
 
-    __slots__ = ("beginning", "marks", "size", "state")
+    __slots__ = ("beginning", "marks", "places", "size", "state")
 
     def __init__(self) -> None:
         self.marks: list[_Mark] = []
+        self.places: Set[int] = frozenset()
+        """The places that the marks had when they were chosen last."""
         self.size = -1
         self.state: Any = None
         self.beginning: tuple[tuple[Entry, ...], Any] | None = None
@@ -146,7 +148,9 @@ class Growing(Generic[S]):
             size, state = self._nearest(known, len(entries))
         known.size, known.state = -1, None  # If an entry cannot be added, the state is of no use.
         places = mark_places(len(entries))
-        known.marks = [mark for mark in known.marks if mark.size in places]
+        if places is not known.places:  # They move on after several entries.
+            known.places = places
+            known.marks = [mark for mark in known.marks if mark.size in places]
         marked = known.marks[-1].size if known.marks else 0
         for index in range(size, len(entries)):
             if index > marked and index in places:
@@ -216,9 +220,16 @@ def selecting(condition: Callable[[Entry], bool]) -> Growing[Selected]:
     return Growing(Selected, lambda known, entry: known.add(entry, is_selected=condition(entry)), Selected.copy)
 
 
-@lru_cache(256)
 def mark_places(size: int) -> Set[int]:
-    """Return the places of marks in a view of so many entries: the newest two of each distance, none in a huge view."""
+    """Return the places of marks in a view of so many entries: the newest two of each distance, none in a huge view.
+
+    They are the same set until the view has `STEP` entries more, or less.
+    """
+    return _mark_places((size - 1) // STEP * STEP + 1)
+
+
+@lru_cache(256)
+def _mark_places(size: int) -> Set[int]:
     places: set[int] = set()
     step = STEP
     while step < size <= _MARKED_MAX:
