@@ -116,9 +116,13 @@ class StreamGatherer:
             piece = piece.encode(errors="replace")
         if isinstance(piece, bytes | bytearray | memoryview):
             deltas: list[Delta] = []
-            for name, data in self._reader.feed(bytes(piece)):
+            for name, data in self._reader.feed(bytes(piece)):  # Few calls for each event: there are many.
                 if data.strip() != b"[DONE]":
-                    deltas += self._add(_decoded(name, data))
+                    try:
+                        event = _JSON.decode(data)
+                    except (ValueError, RecursionError):
+                        event = None
+                    deltas += self._add(event if type(event) is dict and name != "error" else _decoded(name, data))
             return deltas
         return self._add(_fields(piece))
 

@@ -33,7 +33,11 @@ class AnthropicGatherer:
         """Add an event, which this gatherer may keep and change, and return the pieces in it."""
         kind = event.get("type")
         if kind == "content_block_delta":  # As most events: reading a stream costs a part of each request.
-            return self._extend(event["index"], event["delta"])
+            block, delta = self._blocks[event["index"]], event["delta"]
+            if delta.get("type") == "text_delta" and isinstance(text := delta.get("text"), str):
+                block["text"] = block.get("text", "") + text
+                return [Delta("text", text)]
+            return self._extend(event["index"], block, delta)
         match kind:
             case "message_start":
                 self._message = dict(event["message"])
@@ -82,11 +86,7 @@ class AnthropicGatherer:
         ]
         return {**self._message, "content": blocks}
 
-    def _extend(self, index: int, delta: dict[str, Any]) -> list[Delta]:
-        block = self._blocks[index]
-        if delta.get("type") == "text_delta" and isinstance(text := delta.get("text"), str):
-            block["text"] = block.get("text", "") + text
-            return [Delta("text", text)]
+    def _extend(self, index: int, block: dict[str, Any], delta: dict[str, Any]) -> list[Delta]:
         match delta:
             case {"type": "thinking_delta", "thinking": str(text)}:
                 block["thinking"] = block.get("thinking", "") + text
