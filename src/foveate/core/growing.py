@@ -58,10 +58,13 @@ class _Known:
 class Marks:
     """The facts that `Growing` keeps about the views of one conversation. All its views share them."""
 
-    __slots__ = ("_beginning", "_entries", "_known", "_past")
+    __slots__ = ("_beginning", "_known", "_past", "entries", "places")
 
     def __init__(self) -> None:
-        self._entries: tuple[Entry, ...] = ()
+        self.entries: tuple[Entry, ...] = ()
+        """The entries of the newest view."""
+        self.places: Set[int] = frozenset()
+        """The places of marks in it."""
         self._beginning: tuple[Entry, ...] | None = None
         self._known: dict[object, _Known] = {}
         self._past: Marks | None = None
@@ -79,7 +82,7 @@ class Marks:
 
     def release_huge(self) -> None:
         """Forget the facts about a huge view, before a task that takes memory itself."""
-        if len(self._entries) > _MARKED_MAX:
+        if len(self.entries) > _MARKED_MAX:
             self._known, self._past = {}, None
 
     def known(self, fact: object) -> _Known:
@@ -96,7 +99,7 @@ class Marks:
 
         Views are compared once, not for each fact, and at the cost of a comparison of pointers.
         """
-        before = self._entries
+        before = self.entries
         if entries is before:
             return True
         if entries is self._beginning:
@@ -108,7 +111,7 @@ class Marks:
             same = shared_length(before, entries)
             for known in self._known.values():
                 known.keep(same)
-        self._entries, self._beginning = entries, None
+        self.entries, self.places, self._beginning = entries, mark_places(len(entries)), None
         return True
 
 
@@ -130,7 +133,7 @@ class Growing(Generic[S]):
 
     def after(self, entries: tuple[Entry, ...], marks: Marks) -> S:
         """Return the same for the entries of a view, and the marks of its conversation."""
-        is_newest = marks.show(entries)
+        is_newest = entries is marks.entries or marks.show(entries)
         known = marks.known(self)
         if not is_newest:
             if known.beginning is None or known.beginning[0] is not entries:
@@ -138,16 +141,15 @@ class Growing(Generic[S]):
             first: S = known.beginning[1]
             return first
         if known.size < len(entries):
-            self._grow(known, entries)
+            self._grow(known, entries, marks.places)
         state: S = known.state
         return state
 
-    def _grow(self, known: _Known, entries: tuple[Entry, ...]) -> None:
+    def _grow(self, known: _Known, entries: tuple[Entry, ...], places: Set[int]) -> None:
         size, state = known.size, known.state
         if size < 0:
             size, state = self._nearest(known, len(entries))
         known.size, known.state = -1, None  # If an entry cannot be added, the state is of no use.
-        places = mark_places(len(entries))
         if places is not known.places:  # They move on after several entries.
             known.places = places
             known.marks = [mark for mark in known.marks if mark.size in places]
