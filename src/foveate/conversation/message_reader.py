@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from ..core.messages import Message, ToolResult
 from ..core.metadata import is_metadata
 from ..core.wire import plain_message
@@ -16,6 +18,7 @@ from .list_items import ReadMessage
 
 __all__ = ["MessageReader", "check_results"]
 
+_JSON = msgspec.json.Decoder()
 _DEPTH = 2
 """Lists in lists that are read as messages: tools often return a list each."""
 
@@ -50,6 +53,10 @@ class MessageReader:
 
 def _decoded_json(value: bytes) -> object:
     """Return the value of a message that is JSON."""
+    try:
+        return _JSON.decode(value)  # In a third of the time.
+    except msgspec.MsgspecError:  # It refuses half of a surrogate pair, and numbers that are not finite.
+        pass
     try:
         return json.loads(value)
     except (ValueError, RecursionError) as error:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..core.growing import shared_length
 from ..core.profiles import Profile
 from ..core.view import Entry, ListPlace, View
 from ..ports import Format
@@ -131,12 +132,12 @@ class ItemWriter:
 
 def _same_entries(known: _Known, view: View) -> int:
     """Return how many entries at the beginning are the same, and have the same places in the caller's list."""
-    pairs = enumerate(zip(known.entries, view.entries, strict=False))
-    same = next((at for at, (old, new) in pairs if old is not new), min(len(known.entries), len(view.entries)))
+    same = shared_length(known.entries, view.entries)
     before, places = known.places, view.list_places
     if places is not before:
-        changed = [position for position, place in places.items() if before.get(position) is not place]
-        changed += before.keys() - places.keys()
+        changed = places.keys() - before.keys()
+        if not before.items() <= places.items():  # Most lists only grow.
+            changed |= {position for position, place in before.items() if places.get(position) != place}
         first = min(changed, default=0)
         while changed and same and max(view.entries[same - 1].last, view.entries[same - 1].position) >= first:
             same -= 1

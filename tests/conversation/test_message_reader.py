@@ -1,0 +1,41 @@
+"""Messages in bytes are read as the same messages in dicts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from foveate.conversation.message_reader import MessageReader
+from foveate.errors import BadMessage
+from foveate.formats import get_format
+
+
+def outcome(value: object) -> object:
+    """Return the messages in a value, or the error that it raises."""
+    try:
+        return MessageReader(get_format("anthropic")).read(value)
+    except BadMessage as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        '"extra": 123456789012345678901234567890',
+        '"extra": [1e400, NaN]',
+        '"extra": {"a": 1, "a": 2.50, "b": -0.0}',
+        '"extra": "\\ud83d"',
+        '"extra": "\\ud83d\\ude00 \\u0000"',
+    ],
+)
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_a_message_in_bytes_equals_the_one_in_a_dict(start: str, field: str):
+    text = f'{{"role": "user", "content": "Go on.", {field}}}'
+    assert outcome((start + text).encode()) == outcome(json.loads(text))
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'"a\tb"', b'{"a": 1}}', b"\xff"])
+def test_bytes_that_are_no_json_are_refused(body: bytes):
+    with pytest.raises(BadMessage, match=r"A message in bytes is no JSON: .*It begins with"):
+        MessageReader(get_format("anthropic")).read(body)
