@@ -16,7 +16,7 @@ from foveate.core.edits import CALLER, Pin, Replace, Restore, Span, Summarize, T
 from foveate.core.messages import Message, Text, ToolCall
 from foveate.core.planner import Plan, Policy, make_plan
 from foveate.core.rules import check
-from foveate.digest import describe, distinct_names, select_names, selection
+from foveate.digest import distinct_names, select_names, selection
 from foveate.errors import BadSetting
 from foveate.policies import fold_text
 from foveate.policies.deferral import when_it_pays
@@ -122,7 +122,8 @@ def test_a_result_is_read_once_for_folds_that_are_made_again(monkeypatch: pytest
     """A change of the first fold changes the known names, so the folds after it are made again."""
     clear_caches()
     read: list[str] = []
-    monkeypatch.setattr(fold_text, "describe", lambda text, most: read.append(text) or describe(text, most))
+    describe_text = fold_text.describe_text
+    monkeypatch.setattr(fold_text, "describe_text", lambda text, most: read.append(text) or describe_text(text, most))
     story = Story(user("Go."))
     for n in range(6):
         story.say(call(f"c{n}", "sh"), answer(f"c{n}", text_of(300, n)))

@@ -222,7 +222,7 @@ def _items(kind: str, text: str, lines: int) -> tuple[int, str]:
         case "table":
             return max(0, lines - 1), "rows"
         case "prose":
-            return len(_HEADINGS.findall(counted)), "headings"
+            return len(_HEADINGS.findall(counted)) if "#" in counted else 0, "headings"
         case _:
             return 0, ""
 

@@ -17,7 +17,6 @@ from ..core.sizes import tokens_of
 from ..core.view import Entry
 from ..digest import (
     Description,
-    describe,
     distinct_names,
     floor_for,
     names_in,
@@ -25,6 +24,7 @@ from ..digest import (
     room_for,
     select_names,
 )
+from ..digest.description import describe_text
 
 __all__ = ["StepWriter", "fold_steps"]
 
@@ -202,7 +202,7 @@ def _describe_result(text: str) -> _AboutResult:
     flat = _flat(text, _RESULT_MAX)
     if len(flat) <= _RESULT_MAX:
         return _AboutResult(flat, True)
-    about = describe(text, _LOOKED_AT)
+    about, _ = describe_text(text, _LOOKED_AT)
     path = path_of_whole_output(text)
     whole = f" (whole output in {path})" if path else ""
     floor = _FLOOR * floor_for(about.kind, len(text), room_for(len(text)))
