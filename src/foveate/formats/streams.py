@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -114,17 +114,28 @@ class StreamGatherer:
         """Take the next piece of the stream: an event, or bytes. See `Gatherer.feed`."""
         if isinstance(piece, str):
             piece = piece.encode(errors="replace")
-        if isinstance(piece, bytes | bytearray | memoryview):
-            deltas: list[Delta] = []
-            for name, data in self._reader.feed(bytes(piece)):  # Few calls for each event: there are many.
-                if data.strip() != b"[DONE]":
-                    try:
-                        event = _JSON.decode(data)
-                    except (ValueError, RecursionError):
-                        event = None
-                    deltas += self._add(event if type(event) is dict and name != "error" else _decoded(name, data))
-            return deltas
-        return self._add(_fields(piece))
+        events: Iterable[dict[str, Any]]
+        events = self._decoded(bytes(piece)) if isinstance(piece, bytes | bytearray | memoryview) else [_fields(piece)]
+        deltas: list[Delta] = []
+        for event in events:
+            if event.get("type") == "error" or event.get("error"):
+                raise _error_in_stream(event.get("error") or event)
+            try:
+                deltas += self._events.add(event)
+            except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+                raise _malformed(f"{event!r:.200}") from error
+        return deltas
+
+    def _decoded(self, piece: bytes) -> Iterator[dict[str, Any]]:
+        """Yield the events that these bytes complete, with few calls for each: there are many."""
+        for name, data in self._reader.feed(piece):
+            if data.strip() == b"[DONE]":
+                continue
+            try:
+                event = _JSON.decode(data)
+            except (ValueError, RecursionError):
+                event = None
+            yield event if type(event) is dict and name != "error" else _decoded(name, data)
 
     def whole(self) -> dict[str, Any] | None:
         """Return the whole response; None while it is incomplete."""
@@ -133,14 +144,6 @@ class StreamGatherer:
     def partial(self) -> dict[str, Any] | None:
         """Return the response as far as it has arrived; None if nothing has. See `Gatherer.partial`."""
         return self._events.partial()
-
-    def _add(self, event: dict[str, Any]) -> list[Delta]:
-        if event.get("type") == "error" or event.get("error"):
-            raise _error_in_stream(event.get("error") or event)
-        try:
-            return self._events.add(event)
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise _malformed(f"{event!r:.200}") from error
 
 
 def _fields(event: object) -> dict[str, Any]:
