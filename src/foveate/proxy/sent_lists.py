@@ -7,7 +7,7 @@ certain: no other conversation has it, but for a copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from ..core import wire
 from ..core.message_keys import message_key
 from ..core.messages import Message, Text
 from ..formats import get_format
-from ..ports import StoredMessage
+from ..ports import Format, StoredMessage
 from ..requests import Api, RequestBody
 
 __all__ = ["Key", "KeyMemory", "Match", "SentList", "StoredKey", "key_of", "match", "pair_key", "stored_keys"]
@@ -98,7 +98,7 @@ class SentList:
 
     def __init__(self, api: Api, body: RequestBody) -> None:
         """Raises MsgspecError if the messages are neither a list nor a text."""
-        self._format, self._body = get_format(api.format), body
+        self._format, self._body = _reader_of(api.format), body
         self._items: Sequence[bytes | Raw] = [body.fields[api.messages]] if body.items is None else body.items
 
     def __len__(self) -> int:
@@ -145,6 +145,12 @@ class SentList:
     def _messages(self, items: Sequence[bytes | Raw]) -> list[Message]:
         values = self._format.group([msgspec.json.decode(item) for item in items])
         return [message for value in values for message in self._format.parse(value)]
+
+
+@cache
+def _reader_of(format: str) -> Format:
+    """Return a format that reads the items of all lists. It learns nothing from them."""
+    return get_format(format)
 
 
 def stored_keys(rows: Sequence[StoredMessage], memory: KeyMemory) -> list[StoredKey]:

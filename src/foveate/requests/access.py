@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 __all__ = ["is_local_name", "is_loopback", "token_key"]
 
 
+@lru_cache(64)  # Each request asks for two names, and reading an address takes time.
 def is_loopback(host: str) -> bool:
     """Return whether only programs on this computer reach a server at this address."""
     try:
