@@ -208,6 +208,18 @@ def test_pieces_of_a_text_are_not_split(format: str, is_joined: bool, monkeypatc
     assert client.chat.history()[-1].message.text == "All is well, and the log has no error at all."
 
 
+def test_only_events_that_may_change_are_decoded(monkeypatch: pytest.MonkeyPatch):
+    client = begun("anthropic", say("All is well."))
+    client.say("And?")
+    request = client.request(stream=True)
+    sent = list(events(client.model.answer(json.loads(request.content)).response, usage=True))
+    added: list[str] = []
+    add = AnthropicSplice.add
+    monkeypatch.setattr(AnthropicSplice, "add", lambda self, event: added.append(event.name) or add(self, event))
+    assert [request.feed(piece) for piece in sent] == sent
+    assert added == ["message_start", "content_block_start", "message_delta"]
+
+
 @pytest.mark.parametrize("end", [b"\r\n", b"\r"])
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_call_is_held_back_in_a_stream_with_carriage_returns(format: str, end: bytes):

@@ -15,8 +15,8 @@ from .usage import continued
 
 __all__ = ["AnthropicSplice"]
 
-_DELTAS = re.compile(rb"(?:event: content_block_delta\ndata: [^\n]*\n\n)+")
-"""Events of which most streams consist, as Anthropic writes them."""
+_PASSING = re.compile(rb"(?:event: (?:content_block_delta|content_block_stop|message_stop|ping)\ndata: [^\n]*\n\n)+")
+"""Events, as Anthropic writes them, that change nothing while the client gets all blocks with their own numbers."""
 
 
 class AnthropicSplice:
@@ -50,8 +50,8 @@ class AnthropicSplice:
 
     def passing(self, piece: bytes, start: int) -> int:
         """See `Splice`."""
-        deltas = None if self.is_changed or self._is_renumbered else _DELTAS.match(piece, start)
-        return deltas.end() if deltas is not None else start
+        passing = None if self.is_changed or self._is_renumbered else _PASSING.match(piece, start)
+        return passing.end() if passing is not None else start
 
     def add(self, event: StreamEvent) -> bytes:
         """See `Splice`."""
