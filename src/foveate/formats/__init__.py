@@ -6,11 +6,14 @@ one answer. Both import no SDK.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ..errors import UnknownFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..ports import Format, Gatherer
 
 __all__ = ["gather", "get_format"]
@@ -51,26 +54,29 @@ def gather(format: str) -> Gatherer:
     Pass its `feed` the stream, as events (dicts, SDK objects) or as bytes of the server-sent events, and then pass
     `whole()` to `Conversation.record`.
     """
-    from .streams import EventGatherer, StreamGatherer
+    return _gatherers_of(format)()
 
-    events: EventGatherer
+
+@cache  # Each import statement takes a microsecond, also of a module that is loaded.
+def _gatherers_of(format: str) -> Callable[[], Gatherer]:
+    from .streams import StreamGatherer
+
     match format:
         case "openai" | "openai_chat":
             from .openai.gather import OpenAIGatherer
 
-            events = OpenAIGatherer()
+            return lambda: StreamGatherer(OpenAIGatherer())
         case "openai_responses":
             from .responses.gather import ResponsesGatherer
 
-            events = ResponsesGatherer()
+            return lambda: StreamGatherer(ResponsesGatherer())
         case "anthropic":
             from .anthropic.gather import AnthropicGatherer
 
-            events = AnthropicGatherer()
+            return lambda: StreamGatherer(AnthropicGatherer())
         case "gemini":
             from .gemini.gather import GeminiGatherer, PieceReader
 
-            return StreamGatherer(GeminiGatherer(), PieceReader())
+            return lambda: StreamGatherer(GeminiGatherer(), PieceReader())
         case _:
             raise UnknownFormat("format", f"the name {format!r}", _NAMES)
-    return StreamGatherer(events)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol
 
 import msgspec
@@ -73,7 +74,7 @@ class Answer:
     def __init__(self, format: str, is_ours: IsOurs | None) -> None:
         """`is_ours`: None if the request does not offer the tool `expand`. The answer then passes as it is."""
         self._format = format
-        self._splice = _splice(format, is_ours) if is_ours is not None else None
+        self._splice = _splices_of(format)(is_ours) if is_ours is not None else None
         self._gatherer: Gatherer | None = None
         self._pieces: list[bytes] = []  # of a stream, not gathered yet
         self._splitter: EventSplitter | None = None
@@ -187,17 +188,18 @@ class Answer:
         return self._splice.failure(error) if self._splice is not None else b""
 
 
-def _splice(format: str, is_ours: IsOurs) -> Splice:
+@cache  # Each import statement takes a microsecond, also of a module that is loaded.
+def _splices_of(format: str) -> Callable[[IsOurs], Splice]:
     match format:
         case "anthropic":
             from .splice_anthropic import AnthropicSplice
 
-            return AnthropicSplice(is_ours)
+            return AnthropicSplice
         case "openai":
             from .splice_chat import ChatSplice
 
-            return ChatSplice(is_ours)
+            return ChatSplice
         case _:
             from .splice_responses import ResponsesSplice
 
-            return ResponsesSplice(is_ours)
+            return ResponsesSplice
