@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate.core.edits import Hide, Restore, Span, Summarize, Target
+from foveate.core.growing import Marks
 from foveate.core.messages import Extra, Message, Opaque, Text
 from foveate.core.needs import needs_of
 from foveate.core.profiles import Profile, profile_for
@@ -186,12 +187,12 @@ def test_beta_features_that_a_request_uses_are_named():
     clear = Message("system", (Text("soon"),), "", Extra("anthropic", '{"clear_at":"next_user_message"}'))
     change = Message("system", (Opaque("anthropic", "tool_removal", '{"type":"tool_removal","tool":{}}'),))
     entries = Story(user("go"), clear, change, LOW, profile=ANTHROPIC).projection.entries()
-    assert needs_of(entries, ANTHROPIC).betas == (
+    assert needs_of(entries, ANTHROPIC, Marks()).betas == (
         "mid-conversation-system-clear-at-2026-08-21",
         "mid-conversation-tool-changes-2026-07-01",
         "mid-conversation-output-config-2026-07-01",
     )
-    assert not needs_of(Story(user("go"), system("one"), profile=ANTHROPIC).projection.entries(), ANTHROPIC)
+    assert not needs_of(Story(user("go"), system("one"), profile=ANTHROPIC).projection.entries(), ANTHROPIC, Marks())
 
 
 MESSAGES = st.sampled_from(

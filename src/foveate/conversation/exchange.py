@@ -240,7 +240,7 @@ class Exchange:
 
     def needs(self) -> Needs:
         """Return the needs of the newest request beyond its messages."""
-        return needs_of(self._state.prepared, self._state.profile)
+        return needs_of(self._state.prepared, self._state.profile, self._state.marks)
 
     def _planned(self) -> View:
         if not self._reporter.is_active:

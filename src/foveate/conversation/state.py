@@ -83,7 +83,8 @@ class State:
         """Places of messages in the list that the caller passed last, by position."""
         self.last_view: View | None = None
         """The view that was made last."""
-        self._marks = Marks()
+        self.marks = Marks()
+        """The facts about its views that are kept while they grow."""
         self.checker = Checker(model.profile)
         """The checker of the provider's rules."""
         self._plain: tuple[tuple[Entry, ...], tuple[Entry, ...], TokenCounter] = (), (), model.counter
@@ -272,7 +273,7 @@ class State:
         if self._erased != self.head.erased:  # The projection may hold erased content.
             self._check_seen()
             self._prepared = self.last_view = None
-            self._marks, self._plain = Marks(), ((), (), self.counter)
+            self.marks, self._plain = Marks(), ((), (), self.counter)
             self._load()
             clear_caches()
         elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
@@ -358,7 +359,7 @@ class State:
             preparing,
             newest_input=facts.last_input,
             list_places=self.list_places,
-            marks=self._marks,
+            marks=self.marks,
         )
 
     def _shown(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
 
+from .growing import Marks, selecting
 from .messages import Message, Opaque, Reasoning
 from .profiles import Profile
 from .view import Entry
@@ -45,17 +46,26 @@ prompt or tool list changes the prefix too. Source: Anthropic's page on preserve
 """
 
 
-def needs_of(entries: Iterable[Entry], profile: Profile) -> Needs:
-    """Return the needs of a request with these entries."""
-    messages = [entry.message for entry in entries if entry.kind != "note"]
+def needs_of(entries: tuple[Entry, ...], profile: Profile, marks: Marks) -> Needs:
+    """Return the needs of a request with these entries. `marks`: those of their conversation."""
+    messages = [entry.message for _, entry in _SPECIAL.after(entries, marks).entries]
     shown = (part for message in messages for part in message.parts)
     has_bound = profile.binds_reasoning and any(isinstance(part, Reasoning) for part in shown)
     needs = DROP_STALE_REASONING if has_bound else Needs()
     if profile.format != "anthropic" or profile.strict:
         return needs
-    some = [message for message in messages if message.extra is not None or Opaque in map(type, message.parts)]
-    betas = dict.fromkeys(beta for message in some for beta in _betas_of(message))
+    betas = dict.fromkeys(beta for message in messages for beta in _betas_of(message))
     return Needs((*needs.betas, *betas), needs.options)
+
+
+def _is_special(entry: Entry) -> bool:
+    """Return whether the message of an entry may need something, as few messages do."""
+    message = entry.message
+    kinds = {*map(type, message.parts)}
+    return entry.kind != "note" and (message.extra is not None or Opaque in kinds or Reasoning in kinds)
+
+
+_SPECIAL = selecting(_is_special)
 
 
 def _betas_of(message: Message) -> Iterator[str]:
