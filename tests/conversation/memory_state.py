@@ -18,8 +18,8 @@ from foveate.ports import Head
 
 __all__ = ["Unsaved", "differences", "fields_in_memory", "known", "projected"]
 
-_MEMOS = ("_base", "_forms")
-"""What a place shows, kept once it was worked out."""
+_MEMOS = ("_base", "_forms", "packed")
+"""What a place shows, kept once it was worked out, and a form of its message."""
 
 
 class Unsaved:
@@ -131,8 +131,8 @@ def _seen(view: View) -> dict[str, Any]:
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    return {name: value for name, value in structs.asdict(entry).items() if name != "_memo"}
+    return {name: getattr(entry, name) for name in Entry.__struct_fields__ if name != "_memo"}
 
 
 def _slot(slot: Slot) -> dict[str, Any]:
-    return {name: getattr(slot, name) for name in Slot.__slots__ if name not in _MEMOS}
+    return {name: getattr(slot, name) for name in (*Slot.__struct_fields__, "message") if name not in _MEMOS}

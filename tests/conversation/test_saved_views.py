@@ -14,12 +14,14 @@ import msgspec
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from together.mechanisms import MECHANISMS, summarizer
 
 from foveate import BadInput, Conversation, FoveateError, Message, Options, Text, open_conversation
 from foveate.core import saved_views
 from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Media, Reasoning, ToolCall
+from foveate.core.packed_messages import PackedMessage
 from foveate.core.rules import Checker
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
@@ -165,6 +167,41 @@ def test_saved_states_are_used(provider: str, monkeypatch: pytest.MonkeyPatch) -
     assert store.read <= 1  # The newest message links the chain.
     assert max(checked) <= 32
     assert sum(written) <= 4
+
+
+def decoded_messages(monkeypatch: pytest.MonkeyPatch) -> list[PackedMessage]:
+    """Return a list that grows with each message of a saved view that is decoded."""
+    messages: list[PackedMessage] = []
+    decode = PackedMessage._decoded
+    monkeypatch.setattr(PackedMessage, "_decoded", lambda packed: messages.append(packed) or decode(packed))
+    return messages
+
+
+def test_first_request_decodes_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    chat = opened(store)
+    talk(chat, 100)
+    chat.append("And now?")
+    before = chat.body()
+    chat._agent.save_snapshot()
+    decoded = decoded_messages(monkeypatch)
+    again = opened(store)
+    assert again.body() == before
+    again.append("And then?")
+    again.body()
+    assert len(decoded) <= 50
+    assert [entry.message for entry in again.view] == [entry.message for entry in opened(Rowwise(store)).view]
+
+
+def test_entry_whose_message_is_not_decoded_can_be_copied() -> None:
+    store = MemoryStore()
+    chat = opened(store)
+    talk(chat, 40)
+    chat._agent.save_snapshot()
+    entry = opened(store).view.entries[3]
+    twin = structs.replace(entry, renewed=7)
+    assert (twin.renewed, twin.message, twin.appended) == (7, chat.view.entries[3].message, entry.message)
+    assert twin.message is entry.message
 
 
 def test_edit_near_the_end_works_out_only_the_end_again() -> None:
@@ -338,7 +375,7 @@ def test_erased_text_is_in_no_saved_view(tmp_path: Path, way: str, monkeypatch: 
         assert opened(store).body() == before
 
 
-GOLDEN = {1: "ed5efecbde3921c7"}
+GOLDEN = {1: "ed5efecbde3921c7", 2: "ed5efecbde3921c7"}
 """For each version of the blob: a hash of what it shows of one history. An earlier version never changes."""
 
 

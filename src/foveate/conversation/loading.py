@@ -42,6 +42,11 @@ class Loader:
             self._check_complete(rows, wanted)
             yield from map(row_of, rows)
 
+    def check_tip(self) -> None:
+        """Raise Damaged unless the store has the newest message."""
+        wanted = [self._head.position]
+        self._check_complete(self._store().get_many(self._head, wanted), wanted)
+
     def _check_complete(self, rows: Sequence[StoredMessage], positions: Sequence[int]) -> None:
         """Raise Damaged unless these are the rows at these positions."""
         missing = sorted(set(positions) - {row.position for row in rows}) if len(rows) != len(positions) else []

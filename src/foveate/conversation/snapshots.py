@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from ..core.projection import Projection
-from ..core.saved_views import SavedView, decode_view, encode_view, key_of, saved_rows
-from ..core.snapshots import Row, Snapshot
+from ..core.saved_views import SavedView, decode_view, encode_view, key_of
+from ..core.snapshots import Snapshot
 from ..errors import StoreError
 from ..ports import Database, RenderedCache
 
@@ -47,15 +46,13 @@ class SnapshotKeeper:
 
     def _resume(self, state: State, snapshot: Snapshot, view: SavedView | None) -> Projection:
         visible = snapshot.positions()
-        is_tip_hidden = 0 < snapshot.position == state.head.position and visible[-1:] != [snapshot.position]
-        known = saved_rows(view, visible) if view else {}
-        wanted = [position for position in visible if position not in known]
-        rows = state.loader.rows_at([*wanted, snapshot.position] if is_tip_hidden else wanted)
-        shown: Iterable[Row] = (row for row in rows if not is_tip_hidden or row.position != snapshot.position)
-        if known:
-            known.update((row.position, row) for row in shown)
-            shown = [known[position] for position in visible]
-        projection = Projection.resume(snapshot, shown, state.profile, state.counter, state.originals, view)
+        if 0 < snapshot.position == state.head.position and visible[-1:] != [snapshot.position]:
+            state.loader.check_tip()
+        wanted = visible
+        if view is not None:
+            wanted = [at for at, saved in zip(visible, view.messages, strict=True) if saved.packed is None]
+        rows = state.loader.rows_at(wanted)
+        projection = Projection.resume(snapshot, rows, state.profile, state.counter, state.originals, view)
         self._saved = snapshot.position + snapshot.number
         if view and view.key:
             entries = projection.entries()
@@ -127,12 +124,9 @@ def _view_key(state: State) -> str:
 
 def _encoded_view(state: State, projection: Projection) -> list[bytes]:
     """Return what a projection shows, to be saved with its snapshot."""
-    view = projection.saved_view(_view_key(state))
-    if view.key:
-        entries, memo = projection.entries(), _memo(state)
-        groups = memo.saved(entries, state.profile) if memo else ()
-        view = structs.replace(view, rules=state.checker.saved(entries), groups=groups)
-    return encode_view(view)
+    entries, memo = projection.entries(), _memo(state)
+    view = projection.saved_view(_view_key(state), memo.saved(entries, state.profile) if memo else ())
+    return encode_view(structs.replace(view, rules=state.checker.saved(entries)) if view.key else view)
 
 
 def _memo(state: State) -> RenderedCache | None:

@@ -39,7 +39,8 @@ from .messages import Message, Text, ToolCall
 from .originals import ReadOriginal
 from .profiles import Profile
 from .rendering import apply_edits
-from .saved_views import SavedView, plain_entry, restore_entries, saved_message, saved_order
+from .saved_slots import Order, Packer, restore_entries, restored_slots, saved_message, saved_order
+from .saved_views import SavedGroup, SavedView
 from .sizes import tokens_of
 from .slot_list import SlotList, order_of
 from .slots import Counter, Slot
@@ -621,16 +622,22 @@ class Projection:
             sorted(self._hidden_late),
         )
 
-    def saved_view(self, key: str) -> SavedView:
-        """Return what the snapshot of this moment shows. `key`: that of the profile and counter (`key_of`)."""
+    def saved_view(self, key: str, groups: Sequence[SavedGroup] = ()) -> SavedView:
+        """Return what the snapshot of this moment shows.
+
+        `key`: that of the profile and counter (`key_of`). `groups`: the rendered messages at the beginning of the view.
+        """
         entries = self.entries()
-        messages = [saved_message(slot) for slot in self._slots if slot.span is None]
+        packer = Packer(entries, groups)
+        order = None
         # With a compaction by the provider, the entries do not follow from the slots alone.
-        if not key or not entries or self._slots.compactions or any(slot.is_recounted for slot in self._slots):
-            return SavedView("", messages)
-        shown = [slot.entry(self._profile, self._count) for slot in self._slots]
-        order = saved_order(self._slots, shown, self._legalizer.saved)
-        return SavedView(key, messages, *order) if order else SavedView("", messages)
+        if key and entries and not self._slots.compactions and not any(slot.is_recounted for slot in self._slots):
+            shown = [slot.entry(self._profile, self._count) for slot in self._slots]
+            order = saved_order(self._slots, shown, self._legalizer.saved, packer)
+        if order is None:
+            key, groups, packer, order = "", (), Packer(), Order()
+        messages = [saved_message(slot, packer) for slot in self._slots if slot.span is None]
+        return SavedView(key, messages, *order, groups=groups)
 
     @classmethod
     def resume(
@@ -642,27 +649,16 @@ class Projection:
         read: ReadOriginal | None = None,
         view: SavedView | None = None,
     ) -> Projection:
-        """Return the projection of this snapshot. `rows`: the messages at `snapshot.positions()`, each used only once.
-        `read`: reads messages of which only the outline is held; None: all stay in memory. `view`: the saved view, with
-        rows that have its messages; its entries are used if it has any.
+        """Return the projection of this snapshot.
+
+        `rows`: the messages at `snapshot.positions()`, without those that the view has, each used only once. `read`:
+        reads messages of which only the outline is held; None: all stay in memory. `view`: the saved view; its entries
+        are used if it has any.
         """
         projection = cls(profile, count, read)
-        kept = {keep.position: keep for keep in snapshot.kept}
-        saved = view.messages if view else ()
-        for index, row in enumerate(rows):
-            slot = Slot(row.position, row.id, row.message, row.stamp, row.size)
-            if row.position in kept:
-                keep = kept[row.position]
-                slot.edits, slot.pins = tuple((n, edit) for n, edit in keep.edits), keep.pins
-                slot.renewed, slot.stale, slot.is_late = keep.renewed, keep.stale, keep.is_late
-                if not saved or saved[index].message is None:
-                    slot = (slot.released(read) if read else None) or slot
-                elif saved[index].is_outline and read:
-                    slot.hold_outline(row.message, read)
-            if view and view.key:
-                slot.hold_entry(plain_entry(slot, saved[index].images, saved[index].is_result))
-            projection._slots.append(slot)
-            projection._slots.hold(slot)
+        slots = restored_slots(snapshot, rows, read, view)
+        # A view with a compaction by the provider is saved without its entries.
+        projection._slots.fill(slots, may_compact=view is None or not view.key)
         projection._hidden = HiddenRanges(snapshot.covers, snapshot.gone, snapshot.forgotten)
         for cover in projection._hidden.topmost():
             projection._show_summary(cover)

@@ -5,25 +5,23 @@ since. The blob is a cache next to a snapshot: it may be missing at any time. Tw
 blob of another `VERSION` is ignored. Its messages fit every model, but the entries, the state of the rules and the
 rendered messages only fit the format, model, counter and profile under which they were made (`key_of`).
 
-Large messages are left out, and read from the store: they are mostly media, which compress badly.
+Large messages are left out, and read from the store: they are mostly media, which compress badly. The others are
+packed: they refer to the rendered messages for their texts (`packed_messages.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from .edits import Path, Span
-from .messages import Message, Text, ToolCall, ToolResult
+from .packed_messages import PackedMessage
 from .profiles import Profile
 from .scalars import plain_scalar
 from .server_tools import ServerBlock
-from .slots import Slot
-from .snapshots import Row
 from .stamps import Stamp
 from .view import Entry, Kind, PinnedPart
 
@@ -41,16 +39,11 @@ __all__ = [
     "decode_view",
     "encode_view",
     "key_of",
-    "long_texts",
-    "plain_entry",
-    "restore_entries",
-    "saved_message",
-    "saved_order",
-    "saved_rows",
 ]
 
-VERSION = 1
+VERSION = 2
 """Version of the blob. Raise it whenever the same history gives other entries, violations or rendered bytes."""
+_Form = bytes  # `SavedEntry` has a field of that name.
 LARGE = 65_536
 """Bytes of a message from which it is left out."""
 
@@ -60,8 +53,8 @@ class SavedMessage(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     id: str
     """Id of the message."""
-    message: Message | None
-    """The message, or its outline; None: it is large, and the store has it."""
+    packed: bytes | None
+    """The message, or its outline, as `packed_form` returns it; None: it is large, and the store has it."""
     stamp: Stamp
     """Its stamp."""
     size: int
@@ -72,6 +65,8 @@ class SavedMessage(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Number of images that the plain entry shows."""
     is_result: bool = False
     """Whether the plain entry shows a result."""
+    group: int = -1
+    """Index of the group whose bodies `packed` refers to; -1: it refers to none."""
 
 
 class SavedEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -84,8 +79,10 @@ class SavedEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     position: int
     id: str | None
     """Its id; None: that of the slot. Ids do not compress."""
-    message: Message | None
-    """The visible message; None: that of the slot."""
+    packed: _Form | None
+    """The visible message as `packed_form` returns it; None: that of the slot."""
+    group: int
+    """Index of the group whose bodies `packed` refers to; -1: it refers to none."""
     is_appended: bool
     """Whether it shows the appended message."""
     kind: Kind
@@ -142,8 +139,8 @@ class SavedGroup(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     size: int
     """Number of entries."""
-    bodies: tuple[tuple[bytes | int, ...], ...]
-    """For each wire message its JSON bytes, with numbers of `long_texts` in place of these texts."""
+    bodies: tuple[bytes, ...]
+    """The JSON bytes of the wire messages; empty: they show a large message, and are written again."""
     shown: tuple[tuple[int, ...], ...] = ()
     """For each wire message: the indices of its entries in the group; empty: one message shows all of them."""
 
@@ -163,6 +160,10 @@ class SavedView(msgspec.Struct, frozen=True, array_like=True):
     rules: SavedRules | None = None
     groups: Sequence[SavedGroup] = ()
 
+    def packed(self, form: bytes, group: int) -> PackedMessage:
+        """Return the message with this form."""
+        return PackedMessage(form, self.groups[group].bodies if group >= 0 else ())
+
 
 class _Head(msgspec.Struct, array_like=True):
     version: int
@@ -176,8 +177,6 @@ class _Piece(msgspec.Struct, array_like=True):
 
 _PIECE = 250
 """Messages of a piece. Only one piece is in memory while a view is read."""
-_LONG = 32
-"""Characters of a text from which a wire message refers to it."""
 
 _encode = msgspec.msgpack.Encoder(enc_hook=plain_scalar).encode
 _decode_head = msgspec.msgpack.Decoder(_Head).decode
@@ -214,10 +213,12 @@ def decode_view(pieces: Iterable[bytes], key: str) -> SavedView | None:
         for body in rest:
             piece = _decode_piece(body)
             messages += piece.messages
-            groups += piece.groups if view.key == key else ()
+            groups += piece.groups
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    return replace(view, messages=messages, groups=groups) if view.key == key else SavedView("", messages)
+    return (
+        replace(view, messages=messages, groups=groups) if view.key == key else SavedView("", messages, groups=groups)
+    )
 
 
 def key_of(format: str, model: str, counter: str, profile: Profile) -> str:
@@ -228,182 +229,5 @@ def key_of(format: str, model: str, counter: str, profile: Profile) -> str:
     return blake2b(facts, digest_size=16).hexdigest()
 
 
-def saved_message(slot: Slot) -> SavedMessage:
-    """Return the message of a slot to be saved."""
-    base = slot.own_entry
-    images, is_result = (base.images, base.is_result) if base else (0, False)
-    is_outline = slot.original is not None
-    message = slot.message if is_outline or slot.size < LARGE else None
-    return SavedMessage(slot.id, message, slot.stamp, slot.size, is_outline, images, is_result)
-
-
-def plain_entry(slot: Slot, images: int, is_result: bool) -> Entry:
-    """Return the entry of a message that is shown as it was appended."""
-    stamp, message = slot.stamp, slot.message
-    return Entry(
-        slot.position,
-        slot.id,
-        message,
-        slot.original or message,
-        stamp,
-        tool=stamp.tool if is_result else "",
-        last=slot.last,
-        renewed=slot.renewed,
-        tokens=stamp.tokens,
-        bytes=slot.size,
-        images=images,
-        is_result=is_result,
-    )
-
-
-def long_texts(entries: Sequence[Entry]) -> list[str]:
-    """Return the long texts of entries, which their wire messages repeat."""
-    texts: list[str] = []
-    for entry in entries:
-        for part in entry.message.parts:
-            if type(part) is Text:  # Faster than `isinstance`, and a resume looks at every part.
-                texts.append(part.text)
-            elif type(part) is ToolResult:
-                texts += [inner.text for inner in part.content if type(inner) is Text]
-            elif type(part) is ToolCall:
-                texts.append(part.arguments)
-    return [text for text in texts if len(text) >= _LONG]
-
-
-def _is_plain(entry: Entry, slot: Slot) -> bool:
-    """Return whether `plain_entry` returns an equal entry."""
-    return (
-        slot.span is None
-        and entry.message is slot.message
-        and not (entry.edits or entry.shrunk or entry.pins or entry.legalized)
-        and entry.kind == "message"
-        and (entry.tokens, entry.bytes) == (slot.stamp.tokens, slot.size)
-    )
-
-
-def _saved_entry(entry: Entry, place: int, slot: Slot, form: tuple[str, ...] = ()) -> SavedEntry:
-    """Return an entry of the slot at index `place`, to be saved."""
-    return SavedEntry(
-        place,
-        form,
-        entry.position,
-        None if entry.id == slot.id else entry.id,
-        None if entry.message is slot.message else entry.message,
-        entry.appended is not None,
-        entry.kind,
-        entry.tool,
-        entry.edits,
-        entry.shrunk,
-        entry.shrunk_by,
-        entry.expandable,
-        entry.span,
-        entry.last,
-        entry.seen,
-        entry.pins,
-        entry.renewed,
-        entry.legalized,
-        entry.tokens,
-        entry.bytes,
-        entry.images,
-        entry.is_result,
-    )
-
-
-def _restored_entry(saved: SavedEntry, slot: Slot) -> Entry:
-    """Return the entry that was saved."""
-    return Entry(
-        saved.position,
-        slot.id if saved.id is None else saved.id,
-        slot.message if saved.message is None else saved.message,
-        (slot.original or slot.message) if saved.is_appended else None,
-        slot.stamp,
-        saved.kind,
-        saved.tool,
-        saved.edits,
-        saved.shrunk,
-        saved.shrunk_by,
-        saved.expandable,
-        saved.span,
-        saved.last,
-        saved.seen,
-        saved.pins,
-        saved.renewed,
-        saved.legalized,
-        saved.tokens,
-        saved.bytes,
-        saved.images,
-        saved.is_result,
-    )
-
-
 Refer = Callable[[Entry], int]
 """Returns the reference to an entry: the index of its slot, or `-1 - index` of one of the saved entries."""
-
-
-def saved_rows(view: SavedView, positions: Sequence[int]) -> dict[int, Row]:
-    """Return the messages of a saved view by position, without the large ones. `positions`: those of the snapshot."""
-    return {
-        position: Row(position, saved.id, saved.message, saved.stamp, saved.size)
-        for position, saved in zip(positions, view.messages, strict=True)
-        if saved.message is not None
-    }
-
-
-class Order(NamedTuple):
-    """The entries of some slots, to be saved."""
-
-    hidden: tuple[int, ...]
-    entries: tuple[SavedEntry, ...]
-    legality: SavedLegality | None
-
-
-def saved_order(
-    slots: Sequence[Slot],
-    shown: Sequence[Entry | None],
-    legality: Callable[[Refer, Mapping[int, int]], SavedLegality | None],
-) -> Order | None:
-    """Return the entries of slots, and their legal order; None if an entry cannot be saved.
-
-    `shown`: the own entry of each slot. `legality`: returns the legal order, for a function that refers to an
-    entry, and the index of each slot by its identity.
-    """
-    entries: list[SavedEntry] = []
-    refs: dict[int, int] = {}
-    hidden: list[int] = []
-    for place, (slot, entry) in enumerate(zip(slots, shown, strict=True)):
-        if entry is None:
-            hidden.append(place)
-        elif _is_plain(entry, slot):
-            refs[id(entry)] = place
-        else:
-            entries.append(_saved_entry(entry, place, slot))
-            refs[id(entry)] = -len(entries)
-    forms: dict[int, tuple[int, tuple[str, ...], Entry]] = {}
-
-    def refer(entry: Entry) -> int:
-        """Return the reference to an entry. Raises KeyError for an entry that no slot holds."""
-        if id(entry) in refs:
-            return refs[id(entry)]
-        if not forms:
-            for place, slot in enumerate(slots):
-                forms.update({id(entry): (place, form, entry) for form, entry in slot.forms.items()})
-        place, form, _ = forms[id(entry)]
-        entries.append(_saved_entry(entry, place, slots[place], form))
-        refs[id(entry)] = -len(entries)
-        return -len(entries)
-
-    try:
-        saved = legality(refer, {id(slot): place for place, slot in enumerate(slots)})
-    except KeyError:
-        return None
-    return Order(tuple(hidden), tuple(entries), saved)
-
-
-def restore_entries(view: SavedView, slots: Sequence[Slot]) -> list[Entry]:
-    """Give each slot its own entry and its other forms as they were saved. Return the entries of `view.entries`."""
-    restored = [_restored_entry(saved, slots[saved.place]) for saved in view.entries]
-    for saved, entry in zip(view.entries, restored, strict=True):
-        slots[saved.place].hold_entry(entry, saved.form)
-    for place in view.hidden:
-        slots[place].hold_entry(None)
-    return restored

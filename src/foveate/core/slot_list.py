@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
 
 from .compactions import compaction_of
 from .slots import Slot
@@ -61,9 +62,21 @@ class SlotList(list[Slot]):
 
     def hold(self, slot: Slot) -> None:
         """Note the message of a slot that was inserted."""
-        self.by_id[slot.id] = slot
         if compaction_of(slot.message) and slot.position not in self.compactions:
             insort(self.compactions, slot.position)
+        self._note(slot)
+
+    def fill(self, slots: Sequence[Slot], *, may_compact: bool) -> None:
+        """Add the slots of messages in order to an empty list. `may_compact`: whether one may have a compaction."""
+        self.extend(slots)
+        for slot in slots:
+            if may_compact:
+                self.hold(slot)
+            else:
+                self._note(slot)
+
+    def _note(self, slot: Slot) -> None:
+        self.by_id[slot.id] = slot
         if slot.stamp.retention:
             self.retained[slot.id] = None
         self.has_leases |= slot.stamp.lease is not None

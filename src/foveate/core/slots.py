@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .edits import Edit, Span, Summarize, path_of, released_by
 from .messages import Message, Reasoning
 from .originals import Original, ReadOriginal, outline_of, released_form
+from .packed_messages import PackedMessage
 from .profiles import Profile
 from .rendering import EditedMessage, apply_edits, legalized
 from .results import is_action_result
@@ -31,57 +33,50 @@ _BY_PROVIDER = PinnedPart((), "provider")
 """The pin that an active compaction has in a view: without it, everything that it stands for would come back."""
 
 
-class Slot:
+class Slot(Struct, eq=False):
     """The place of a message or a summary in a projection. `span` and `last` are set for a summary."""
 
-    __slots__ = (
-        "_base",
-        "_forms",
-        "compacts",
-        "edits",
-        "id",
-        "is_late",
-        "is_recounted",
-        "last",
-        "message",
-        "original",
-        "pins",
-        "position",
-        "renewed",
-        "seen",
-        "size",
-        "span",
-        "stale",
-        "stamp",
-    )
+    position: int
+    id: str
+    packed: Message | PackedMessage
+    """The message, perhaps in a form that is decoded at its first use."""
+    stamp: Stamp
+    size: int
+    span: Span | None = None
+    last: int = 0
+    seen: int = 0
+    original: Original | None = None
+    """A way to read the message, if `message` is only its outline."""
+    edits: tuple[tuple[int, Edit], ...] = ()
+    pins: tuple[PinnedPart, ...] = ()
+    renewed: int = 0
+    stale: bool = False
+    compacts: bool = False
+    """Whether its compaction stands for everything before it."""
+    is_late: bool = False
+    """Whether this is an answer that was appended after a request had shown a stand-in for it."""
+    is_recounted: bool = False
+    """Whether the stamp holds the count of another counter."""
+    _base: Entry | bool | None = False  # False: not computed yet
+    _forms: dict[tuple[str, ...], Entry] | None = None
 
-    def __init__(
-        self,
-        position: int,
-        id: str,
-        message: Message,
-        stamp: Stamp,
-        size: int,
-        *,
-        span: Span | None = None,
-        last: int = 0,
-    ) -> None:
-        self.position, self.id, self.message, self.stamp, self.size = position, id, message, stamp, size
-        self.span, self.last, self.seen = span, last or position, 0
-        self.original: Original | None = None
-        """A way to read the message, if `message` is only its outline."""
-        self.edits: tuple[tuple[int, Edit], ...] = ()
-        self.pins: tuple[PinnedPart, ...] = ()
+    def __post_init__(self) -> None:
+        self.last = self.last or self.position
         # An expansion is new to the coming call. Policies spare it until then, like restored content.
-        self.renewed = stamp.turn + 1 if stamp.expanded else 0
-        self.stale = False
-        self.compacts = False  # whether its compaction stands for everything before it
-        self.is_late = False
-        """Whether this is an answer that was appended after a request had shown a stand-in for it."""
-        self.is_recounted = False
-        """Whether the stamp holds the count of another counter."""
-        self._base: Entry | bool | None = False  # False: not computed yet
-        self._forms: dict[tuple[str, ...], Entry] | None = None
+        if self.stamp.expanded:
+            self.renewed = self.stamp.turn + 1
+
+    @property
+    def message(self) -> Message:
+        """The message, or its outline."""
+        message = self.packed
+        if isinstance(message, PackedMessage):
+            self.packed = message = message.message()
+        return message
+
+    @message.setter
+    def message(self, message: Message) -> None:
+        self.packed = message
 
     @property
     def order(self) -> tuple[int, int]:
@@ -107,7 +102,7 @@ class Slot:
 
     def copy(self, *, changes: bool = True) -> Slot:
         """Return an independent copy. `changes`: whether the copy may show something else."""
-        twin = Slot(self.position, self.id, self.message, self.stamp, self.size, span=self.span, last=self.last)
+        twin = Slot(self.position, self.id, self.packed, self.stamp, self.size, span=self.span, last=self.last)
         twin.edits, twin.pins, twin.renewed, twin.stale = self.edits, self.pins, self.renewed, self.stale
         twin.seen, twin.compacts, twin.is_recounted = self.seen, self.compacts, self.is_recounted
         twin.original = self.original

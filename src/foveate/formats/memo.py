@@ -17,7 +17,7 @@ from typing import Any, cast
 from msgspec import Struct, to_builtins
 
 from ..core.profiles import Profile
-from ..core.saved_views import SavedGroup, long_texts
+from ..core.saved_views import LARGE, SavedGroup
 from ..core.view import Entry
 from ..ports import Rendered
 from .json import decode, encode
@@ -142,8 +142,11 @@ class Memo:
         end = 0
         for saved in groups:
             start, end = end, end + saved.size
-            self._groups.append(group := _restored(saved, entries[start:end], start))
-            self._rendered += group.rendered or ()
+            own = entries[start:end]
+            group = _restored(saved, own, start) if saved.bodies else self._group({}, own, start, profile)
+            group.rendered = rendered = _rendered(group)
+            self._groups.append(group)
+            self._rendered += rendered
             self._ends.append(end)
             self._sizes.append(len(self._rendered))
         self._entries = entries[:end]
@@ -223,8 +226,9 @@ def paused_collector() -> Iterator[None]:
 
 def _saved(group: _Group) -> SavedGroup:
     """Return a group to be saved."""
-    texts = [encode(text) for text in long_texts(group.entries)]
-    bodies = tuple([_without(each.body, texts) for each in _rendered(group)])
+    if any(entry.bytes >= LARGE for entry in group.entries):
+        return SavedGroup(len(group.entries), ())
+    bodies = tuple([each.body for each in _rendered(group)])
     if len(bodies) == 1 and group.shown[0] == group.entries:
         return SavedGroup(len(group.entries), bodies)
     places = {id(entry): place for place, entry in enumerate(group.entries)}
@@ -232,32 +236,10 @@ def _saved(group: _Group) -> SavedGroup:
     return SavedGroup(len(group.entries), bodies, shown)
 
 
-def _without(body: bytes, texts: Sequence[bytes]) -> tuple[bytes | int, ...]:
-    """Return a wire message with the numbers of these texts in their places, where they follow one another."""
-    pieces: list[bytes | int] = []
-    start = 0
-    for number, text in enumerate(texts):
-        at = body.find(text, start)
-        if at >= 0:
-            pieces += [body[start:at], number]
-            start = at + len(text)
-    return (*pieces, body[start:])
-
-
-def _encoded(text: str) -> bytes:
-    """Return the JSON bytes of a text. If it is not ASCII, a copy is encoded: it keeps its UTF-8 form."""
-    return encode(text) if text.isascii() else encode(text[:1] + text[1:])
-
-
 def _restored(saved: SavedGroup, entries: tuple[Entry, ...], start: int) -> _Group:
     """Return the group of these entries that was saved."""
-    texts = long_texts(entries)
-    bodies = [
-        b"".join([piece if isinstance(piece, bytes) else _encoded(texts[piece]) for piece in body])
-        for body in saved.bodies
-    ]
-    if len(bodies) == 1 and not saved.shown:
-        return _Group(entries, start == 0, (entries,), _NOT_DECODED, (Rendered(bodies[0], entries),))
+    if len(saved.bodies) == 1 and not saved.shown:
+        return _Group(entries, start == 0, (entries,), _NOT_DECODED, (Rendered(saved.bodies[0], entries),))
     shown = tuple([tuple([entries[place] for place in places]) for places in saved.shown])
-    rendered = tuple([Rendered(body, own) for body, own in zip(bodies, shown, strict=True)])
+    rendered = tuple([Rendered(body, own) for body, own in zip(saved.bodies, shown, strict=True)])
     return _Group(entries, start == 0, shown, _NOT_DECODED * len(rendered), rendered)

@@ -316,11 +316,11 @@ def _messages_of_view(store: Database, head: Head, snapshot: Snapshot) -> Iterat
             message = saved[row.position]
             if (message.id, message.stamp) != (row.id, row.stamp):
                 yield Finding("saved view", f"its message {row.position} is not the stored one")
-            elif message.message is not None and not row.is_released:
+            elif message.packed is not None and not row.is_released:
                 slot = Slot(row.position, row.id, row_of(row).message, row.stamp, len(row.body))
                 slot.edits = tuple(edits.get(row.position, ()))
                 outline = slot.released(_unread) if message.is_outline else None
-                if message.message != (outline or slot).message:
+                if view.packed(message.packed, message.group).message() != (outline or slot).message:
                     yield Finding("saved view", f"its message {row.position} differs from the stored one")
 
 

@@ -1,0 +1,257 @@
+"""Conversion between the slots of a projection and the messages and entries of a saved view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from .messages import Message
+from .originals import Original, ReadOriginal
+from .packed_messages import PackedMessage, packed_form
+from .saved_views import LARGE, Refer, SavedEntry, SavedGroup, SavedLegality, SavedMessage, SavedView
+from .slots import Slot
+from .snapshots import Row, Snapshot
+from .view import Entry
+
+__all__ = ["Order", "Packer", "restore_entries", "restored_slots", "saved_message", "saved_order"]
+
+
+class Packer:
+    """Packs the messages of one view, which refer to its rendered messages."""
+
+    def __init__(self, entries: Sequence[Entry] = (), groups: Sequence[SavedGroup] = ()) -> None:
+        """`groups`: the rendered messages at the beginning of the view."""
+        self._groups = groups
+        self._numbers: dict[int, int] = {}
+        at = 0
+        for number, group in enumerate(groups):
+            self._numbers.update(dict.fromkeys(map(id, entries[at : at + group.size]), number))
+            at += group.size
+
+    def packed(self, message: Message, entry: Entry | None) -> tuple[bytes, int]:
+        """Return the form of a message that an entry shows, and the index of the group that it refers to."""
+        number = self._numbers.get(id(entry), -1)
+        return packed_form(message, self._groups[number].bodies if number >= 0 else ()), number
+
+
+def saved_message(slot: Slot, packer: Packer) -> SavedMessage:
+    """Return the message of a slot to be saved."""
+    base = slot.own_entry
+    images, is_result = (base.images, base.is_result) if base else (0, False)
+    is_outline = slot.original is not None
+    is_left_out = not is_outline and slot.size >= LARGE
+    form, group = (None, -1) if is_left_out else packer.packed(slot.message, base)
+    return SavedMessage(slot.id, form, slot.stamp, slot.size, is_outline, images, is_result, group)
+
+
+class _PackedEntry(Entry, frozen=True, eq=False, gc=False):
+    """The entry of a packed message."""
+
+
+def _message(entry: _PackedEntry) -> Message:
+    message: Message | PackedMessage = _MESSAGE.__get__(entry)
+    if isinstance(message, PackedMessage):
+        message = message.message()
+        _MESSAGE.__set__(entry, message)
+    return message
+
+
+def _appended(entry: _PackedEntry) -> Message | Original | None:
+    appended: Message | PackedMessage | Original | None = _APPENDED.__get__(entry)
+    return appended.message() if isinstance(appended, PackedMessage) else appended
+
+
+# The fields of a frozen Struct, which its properties of the same names cover.
+_MESSAGE: Any = vars(Entry)["message"]
+_APPENDED: Any = vars(Entry)["appended"]
+_PackedEntry.message = property(_message)  # type: ignore[assignment]
+_PackedEntry.appended = property(_appended)  # type: ignore[assignment]
+
+
+def restored_slots(
+    snapshot: Snapshot, rows: Iterable[Row], read: ReadOriginal | None, view: SavedView | None
+) -> list[Slot]:
+    """Return the slots of the visible messages of a snapshot, with their own entries if the view has any.
+
+    `rows`: the messages that the view does not have, in order.
+    """
+    kept = {keep.position: keep for keep in snapshot.kept}
+    others = iter(rows)
+    saved_messages: Iterable[SavedMessage | None] = view.messages if view else repeat(None)
+    slots: list[Slot] = []
+    for position, saved in zip(snapshot.positions(), saved_messages, strict=False):
+        if view is None or saved is None or saved.packed is None:
+            row = next(others)
+            slot = Slot(position, row.id, row.message, row.stamp, row.size)
+        else:
+            slot = Slot(position, saved.id, view.packed(saved.packed, saved.group), saved.stamp, saved.size)
+        if position in kept:
+            keep = kept[position]
+            slot.edits, slot.pins = tuple((n, edit) for n, edit in keep.edits), keep.pins
+            slot.renewed, slot.stale, slot.is_late = keep.renewed, keep.stale, keep.is_late
+            if saved is None or saved.packed is None:
+                slot = (slot.released(read) if read else None) or slot
+            elif saved.is_outline and read:
+                slot.hold_outline(slot.message, read)
+        if view and saved and view.key:
+            slot.hold_entry(_plain_entry(slot, saved.images, saved.is_result))
+        slots.append(slot)
+    return slots
+
+
+def _is_plain(entry: Entry, slot: Slot) -> bool:
+    """Return whether `plain_entry` returns an equal entry."""
+    return (
+        slot.span is None
+        and entry.message is slot.message
+        and not (entry.edits or entry.shrunk or entry.pins or entry.legalized)
+        and entry.kind == "message"
+        and (entry.tokens, entry.bytes) == (slot.stamp.tokens, slot.size)
+    )
+
+
+def _saved_entry(entry: Entry, place: int, slot: Slot, packer: Packer, form: tuple[str, ...] = ()) -> SavedEntry:
+    """Return an entry of the slot at index `place`, to be saved."""
+    packed, group = (None, -1) if entry.message is slot.message else packer.packed(entry.message, entry)
+    return SavedEntry(
+        place,
+        form,
+        entry.position,
+        None if entry.id == slot.id else entry.id,
+        packed,
+        group,
+        entry.appended is not None,
+        entry.kind,
+        entry.tool,
+        entry.edits,
+        entry.shrunk,
+        entry.shrunk_by,
+        entry.expandable,
+        entry.span,
+        entry.last,
+        entry.seen,
+        entry.pins,
+        entry.renewed,
+        entry.legalized,
+        entry.tokens,
+        entry.bytes,
+        entry.images,
+        entry.is_result,
+    )
+
+
+def _restored_entry(view: SavedView, saved: SavedEntry, slot: Slot) -> Entry:
+    """Return the entry that was saved."""
+    return _PackedEntry(
+        saved.position,
+        slot.id if saved.id is None else saved.id,
+        slot.packed if saved.packed is None else view.packed(saved.packed, saved.group),  # type: ignore[arg-type]
+        (slot.original or slot.packed) if saved.is_appended else None,  # type: ignore[arg-type]
+        slot.stamp,
+        saved.kind,
+        saved.tool,
+        saved.edits,
+        saved.shrunk,
+        saved.shrunk_by,
+        saved.expandable,
+        saved.span,
+        saved.last,
+        saved.seen,
+        saved.pins,
+        saved.renewed,
+        saved.legalized,
+        saved.tokens,
+        saved.bytes,
+        saved.images,
+        saved.is_result,
+    )
+
+
+class Order(NamedTuple):
+    """The entries of some slots, to be saved."""
+
+    hidden: tuple[int, ...] = ()
+    entries: tuple[SavedEntry, ...] = ()
+    legality: SavedLegality | None = None
+
+
+def saved_order(
+    slots: Sequence[Slot],
+    shown: Sequence[Entry | None],
+    legality: Callable[[Refer, Mapping[int, int]], SavedLegality | None],
+    packer: Packer,
+) -> Order | None:
+    """Return the entries of slots, and their legal order; None if an entry cannot be saved.
+
+    `shown`: the own entry of each slot. `legality`: returns the legal order, for a function that refers to an
+    entry, and the index of each slot by its identity.
+    """
+    entries: list[SavedEntry] = []
+    refs: dict[int, int] = {}
+    hidden: list[int] = []
+    for place, (slot, entry) in enumerate(zip(slots, shown, strict=True)):
+        if entry is None:
+            hidden.append(place)
+        elif _is_plain(entry, slot):
+            refs[id(entry)] = place
+        else:
+            entries.append(_saved_entry(entry, place, slot, packer))
+            refs[id(entry)] = -len(entries)
+    forms: dict[int, tuple[int, tuple[str, ...], Entry]] = {}
+
+    def refer(entry: Entry) -> int:
+        """Return the reference to an entry. Raises KeyError for an entry that no slot holds."""
+        if id(entry) in refs:
+            return refs[id(entry)]
+        if not forms:
+            for place, slot in enumerate(slots):
+                forms.update({id(entry): (place, form, entry) for form, entry in slot.forms.items()})
+        place, form, _ = forms[id(entry)]
+        entries.append(_saved_entry(entry, place, slots[place], packer, form))
+        refs[id(entry)] = -len(entries)
+        return -len(entries)
+
+    try:
+        saved = legality(refer, {id(slot): place for place, slot in enumerate(slots)})
+    except KeyError:
+        return None
+    return Order(tuple(hidden), tuple(entries), saved)
+
+
+def restore_entries(view: SavedView, slots: Sequence[Slot]) -> list[Entry]:
+    """Give each slot its own entry and its other forms as they were saved. Return the entries of `view.entries`."""
+    restored = [_restored_entry(view, saved, slots[saved.place]) for saved in view.entries]
+    for saved, entry in zip(view.entries, restored, strict=True):
+        slots[saved.place].hold_entry(entry, saved.form)
+    for place in view.hidden:
+        slots[place].hold_entry(None)
+    return restored
+
+
+def _plain_entry(slot: Slot, images: int, is_result: bool) -> Entry:
+    """Return the entry of a message that is shown as it was appended."""
+    stamp, message = slot.stamp, slot.packed
+    return _PackedEntry(
+        slot.position,
+        slot.id,
+        message,  # type: ignore[arg-type]
+        slot.original or message,  # type: ignore[arg-type]
+        stamp,
+        "message",
+        stamp.tool if is_result else "",
+        (),
+        (),
+        (),
+        True,
+        None,
+        slot.last,
+        0,
+        (),
+        slot.renewed,
+        "",
+        stamp.tokens,
+        slot.size,
+        images,
+        is_result,
+    )
