@@ -234,21 +234,23 @@ def blob(chat: Conversation) -> list[bytes]:
     return list(chat._session.state.store.saved_view(head, position, number))
 
 
-@pytest.mark.parametrize("damage", ["version", "cut", "noise", "fewer", "none"])
+@pytest.mark.parametrize("damage", ["version", "cut", "noise", "no messages", "no texts", "none"])
 def test_blob_that_does_not_fit_is_ignored(damage: str) -> None:
     store = MemoryStore()
     chat = opened(store)
     talk(chat)
+    chat.body()
     chat._agent.save_snapshot()
     pieces = blob(chat)
-    assert len(pieces) == 2
+    assert len(pieces) == 3
     head = msgspec.msgpack.decode(pieces[0])
     head[0] = saved_views.VERSION + 1
     broken = {
         "version": [msgspec.msgpack.encode(head), *pieces[1:]],
-        "cut": [pieces[0], pieces[1][:-9]],
-        "noise": [pieces[0], b"\xc1" * 40],
-        "fewer": pieces[:1],
+        "cut": [*pieces[:2], pieces[2][:-9]],
+        "noise": [*pieces[:2], b"\xc1" * 40],
+        "no messages": pieces[:2],
+        "no texts": pieces[:1],
         "none": [],
     }[damage]
     found = store.snapshot(chat._agent.head)
@@ -285,6 +287,44 @@ def test_large_message_is_left_to_the_store() -> None:
     again = opened(store)
     assert store.read == 1
     assert again.body() == chat.body()
+
+
+@pytest.mark.parametrize("provider", FORMATS)
+def test_large_message_between_others_is_written_again(provider: str) -> None:
+    store = MemoryStore()
+    chat = opened(store, provider)
+    talk(chat, 3)
+    chat.append([Message("user", (Text("See."), Media("image/png", "base64", "A" * 100_000))), user("Well?")])
+    chat.record(calls("z"))
+    chat.append(answer("z", "a line\n" * 20))
+    before = chat.body()
+    chat._agent.save_snapshot()
+    assert sum(map(len, blob(chat))) < 30_000
+    again = opened(store, provider)
+    assert again.body() == before
+    for index in (-1, 2):  # Behind the large message, and before it.
+        again.edit(Replace(Target(again.history()[index].id, (0, 0)), (Text("[done]"),)))
+        assert rendered(again) == rendered(opened(Rowwise(store), provider))
+        assert again.body() == opened(Rowwise(store), provider).body()
+
+
+def test_request_sends_the_saved_pieces_until_an_edit_changes_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    chat = opened(store)
+    talk(chat, 40)
+    chat.body()
+    chat._agent.save_snapshot()
+    again = opened(store)
+    before = again.format.body_parts(again.view, profile=again._agent.profile)
+    assert len(before) < 10
+    again.append("And now?")
+    after = again.format.body_parts(again.view, profile=again._agent.profile)
+    assert after[1] is before[1]
+    assert b"".join(after) == opened(Rowwise(store)).body()
+    again.edit(Replace(Target(again.history()[2].id, (0, 0)), (Text("[done]"),)))
+    parts = again.format.body_parts(again.view, profile=again._agent.profile)
+    assert len(parts) > 200
+    assert b"".join(parts) == opened(Rowwise(store)).body()
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -21,21 +21,21 @@ LONG = 'A "long" text\nwith \\ escapes, é and \u2028, of more than 32 character
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "openai_responses", "gemini"])
 @given(history=histories(max_size=6))
 def test_packed_message_equals_the_stored_one(provider: str, history: list[Message]) -> None:
-    """Also if the bodies show other messages, other texts, or nothing."""
-    bodies = [msgspec.json.encode(wire) for wire in get_format(provider).render(history)]
+    """Also if the place in the rendered messages shows others, a part of them, or nothing."""
+    rendered = b",".join(msgspec.json.encode(wire) for wire in get_format(provider).render(history))
     for message in history:
         stored = decode_message(encode_message(message))
-        for known in (bodies, bodies[:1], []):
-            assert PackedMessage(packed_form(message, known), known).message() == stored
+        for place in (range(len(rendered)), range(len(rendered) // 2), range(0)):
+            assert PackedMessage(packed_form(message, rendered, place), rendered).message() == stored
 
 
 @given(st.lists(st.text(min_size=32), min_size=1, max_size=4))
 def test_long_texts_are_references(texts: Sequence[str]) -> None:
     message = Message("user", tuple(Text(text) for text in texts))
-    bodies = [encode_message(Message("tool", (ToolResult("a", message.parts), ToolCall("b", "look", LONG))))]
-    form = packed_form(message, bodies)
+    shown = encode_message(Message("tool", (ToolResult("a", message.parts), ToolCall("b", "look", LONG))))
+    form = packed_form(message, b"[" + shown, range(1, 1 + len(shown)))
     assert len(form) < 60 + 60 * len(texts)
-    assert PackedMessage(form, bodies).message() == message
+    assert PackedMessage(form, b"[" + shown).message() == message
 
 
 def test_message_is_decoded_once() -> None:

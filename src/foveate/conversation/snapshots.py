@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from ..core.projection import Projection
+from ..core.saved_bodies import SavedBodies
 from ..core.saved_views import SavedView, decode_view, encode_view, key_of
 from ..core.snapshots import Snapshot
 from ..errors import StoreError
@@ -58,8 +59,8 @@ class SnapshotKeeper:
             entries = projection.entries()
             if view.rules:
                 state.checker.restore(view.rules, entries)
-            if view.groups and (memo := _memo(state)):
-                memo.restore(view.groups, entries, state.profile)
+            if view.bodies.pieces and (memo := _memo(state)):
+                memo.restore(view.bodies, entries, state.profile)
         return projection
 
     # ----------------------------------------------------------------------------------------------------- saving
@@ -125,7 +126,8 @@ def _view_key(state: State) -> str:
 def _encoded_view(state: State, projection: Projection) -> list[bytes]:
     """Return what a projection shows, to be saved with its snapshot."""
     entries, memo = projection.entries(), _memo(state)
-    view = projection.saved_view(_view_key(state), memo.saved(entries, state.profile) if memo else ())
+    bodies = memo.saved(entries, state.profile) if memo else SavedBodies()
+    view = projection.saved_view(_view_key(state), bodies)
     return encode_view(structs.replace(view, rules=state.checker.saved(entries)) if view.key else view)
 
 

@@ -7,7 +7,7 @@ references to the rendered ones in place of the texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,49 +20,57 @@ __all__ = ["PackedMessage", "packed_form"]
 _LONG = 32
 """Characters of a text from which it is a reference."""
 
-_encode = msgspec.msgpack.encode
+_encode = msgspec.msgpack.Encoder().encode
+_encode_text = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], list[Any]] = msgspec.msgpack.decode
 
 
-def packed_form(message: Message, bodies: Sequence[bytes] = ()) -> bytes:
-    """Return a message as bytes that refer to texts in `bodies`, the JSON of the wire messages that show it."""
-    rest, whole = encode_message(message), b"".join(bodies)
+def packed_form(message: Message, rendered: bytes = b"", place: range = range(0)) -> bytes:
+    """Return a message as bytes that refer to the texts at a place of rendered messages."""
+    rest = encode_message(message)
     items: list[bytes | int] = []
     end = 0
-    for text in _long_texts(message) if whole else ():
-        literal = msgspec.json.encode(text)
-        at, found = rest.find(literal), whole.find(literal, end)
-        if at < 0 or (found < 0 and (found := whole.find(literal)) < 0):
-            continue
-        items += [rest[:at], found - end, len(literal)]  # Distances are alike in many messages, so they compress well.
-        rest, end = rest[at + len(literal) :], found + len(literal)
+    for text in _long_texts(message) if place else ():
+        literal = _encode_text(text)
+        at = _find(rest, literal, 0, len(rest))
+        found = -1 if at < 0 else _find(rendered, literal, max(place.start, end), place.stop)
+        if found >= 0:
+            items += [rest[:at], found - end, len(literal)]
+            rest, end = rest[at + len(literal) :], found + len(literal)
     return _encode([*items, rest])
 
 
+def _find(body: bytes, literal: bytes, start: int, stop: int) -> int:
+    """Return the place of a literal; -1 if it is not found. A search for its beginning is much faster."""
+    at = body.find(literal[:_LONG], start, stop)
+    while at >= 0 and not body.startswith(literal, at, stop):
+        at = body.find(literal[:_LONG], at + 1, stop)
+    return at
+
+
 class PackedMessage(msgspec.Struct, eq=False, gc=False):
-    """A message in the form that `packed_form` returned, with the bodies that it refers to."""
+    """A message in the form that `packed_form` returned, with the rendered messages that it refers to."""
 
     _form: bytes
-    _bodies: Sequence[bytes] = ()
+    _rendered: bytes = b""
     _message: Message | None = None
 
     def message(self) -> Message:
         """Return the message, always the same object."""
         if self._message is None:
             self._message = self._decoded()
-            self._form, self._bodies = b"", ()
+            self._form = self._rendered = b""
         return self._message
 
     def _decoded(self) -> Message:
         items = _decode(self._form)
         if len(items) == 1:
             return decode_message(items[0])
-        whole = self._bodies[0] if len(self._bodies) == 1 else b"".join(self._bodies)
         pieces, end = [], 0
         for index in range(0, len(items) - 1, 3):
             start = end + items[index + 1]
             end = start + items[index + 2]
-            pieces += [items[index], whole[start:end]]
+            pieces += [items[index], self._rendered[start:end]]
         return decode_message(b"".join([*pieces, items[-1]]))
 
 
@@ -70,9 +78,10 @@ def _long_texts(message: Message) -> list[str]:
     """Return the long texts of a message that its rendered form may repeat, in order."""
     texts: list[str] = []
     for part in message.parts:
-        match part:
-            case Text(text=text) | ToolCall(arguments=text):
-                texts.append(text)
-            case ToolResult(content=content):
-                texts += [inner.text for inner in content if isinstance(inner, Text)]
+        if type(part) is Text:  # Faster than `isinstance`, and a save looks at every part.
+            texts.append(part.text)
+        elif type(part) is ToolResult:
+            texts += [inner.text for inner in part.content if type(inner) is Text]
+        elif type(part) is ToolCall:
+            texts.append(part.arguments)
     return [text for text in texts if len(text) >= _LONG]

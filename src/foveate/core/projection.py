@@ -39,8 +39,9 @@ from .messages import Message, Text, ToolCall
 from .originals import ReadOriginal
 from .profiles import Profile
 from .rendering import apply_edits
+from .saved_bodies import SavedBodies
 from .saved_slots import Order, Packer, restore_entries, restored_slots, saved_message, saved_order
-from .saved_views import SavedGroup, SavedView
+from .saved_views import SavedView
 from .sizes import tokens_of
 from .slot_list import SlotList, order_of
 from .slots import Counter, Slot
@@ -622,22 +623,23 @@ class Projection:
             sorted(self._hidden_late),
         )
 
-    def saved_view(self, key: str, groups: Sequence[SavedGroup] = ()) -> SavedView:
+    def saved_view(self, key: str, bodies: SavedBodies) -> SavedView:
         """Return what the snapshot of this moment shows.
 
-        `key`: that of the profile and counter (`key_of`). `groups`: the rendered messages at the beginning of the view.
+        `key`: that of the profile and counter (`key_of`). `bodies`: the rendered messages at the beginning of the view.
         """
         entries = self.entries()
-        packer = Packer(entries, groups)
+        packer = Packer(entries, bodies)
         order = None
         # With a compaction by the provider, the entries do not follow from the slots alone.
         if key and entries and not self._slots.compactions and not any(slot.is_recounted for slot in self._slots):
             shown = [slot.entry(self._profile, self._count) for slot in self._slots]
             order = saved_order(self._slots, shown, self._legalizer.saved, packer)
         if order is None:
-            key, groups, packer, order = "", (), Packer(), Order()
+            key, bodies, order = "", SavedBodies(), Order()
+            packer = Packer((), bodies)
         messages = [saved_message(slot, packer) for slot in self._slots if slot.span is None]
-        return SavedView(key, messages, *order, groups=groups)
+        return SavedView(key, messages, *order, bodies=bodies)
 
     @classmethod
     def resume(

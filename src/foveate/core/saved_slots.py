@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from .messages import Message
 from .originals import Original, ReadOriginal
 from .packed_messages import PackedMessage, packed_form
-from .saved_views import LARGE, Refer, SavedEntry, SavedGroup, SavedLegality, SavedMessage, SavedView
+from .saved_bodies import GroupPlace, SavedBodies
+from .saved_views import LARGE, Refer, SavedEntry, SavedLegality, SavedMessage, SavedView
 from .slots import Slot
 from .snapshots import Row, Snapshot
 from .view import Entry
@@ -20,19 +21,22 @@ __all__ = ["Order", "Packer", "restore_entries", "restored_slots", "saved_messag
 class Packer:
     """Packs the messages of one view, which refer to its rendered messages."""
 
-    def __init__(self, entries: Sequence[Entry] = (), groups: Sequence[SavedGroup] = ()) -> None:
-        """`groups`: the rendered messages at the beginning of the view."""
-        self._groups = groups
-        self._numbers: dict[int, int] = {}
+    def __init__(self, entries: Sequence[Entry], bodies: SavedBodies) -> None:
+        """`bodies`: the rendered messages at the beginning of the view."""
+        self._texts = bodies.texts
+        self._places: dict[int, GroupPlace] = {}
         at = 0
-        for number, group in enumerate(groups):
-            self._numbers.update(dict.fromkeys(map(id, entries[at : at + group.size]), number))
-            at += group.size
+        for place in bodies.places():
+            for entry in entries[at : at + place.group.size]:
+                self._places[id(entry)] = place
+            at += place.group.size
 
     def packed(self, message: Message, entry: Entry | None) -> tuple[bytes, int]:
-        """Return the form of a message that an entry shows, and the index of the group that it refers to."""
-        number = self._numbers.get(id(entry), -1)
-        return packed_form(message, self._groups[number].bodies if number >= 0 else ()), number
+        """Return the form of a message that an entry shows, and the index of the piece that it refers to."""
+        place = self._places.get(id(entry))
+        if place is None:
+            return packed_form(message), -1
+        return packed_form(message, self._texts[place.piece], range(place.start, place.stop)), place.piece
 
 
 def saved_message(slot: Slot, packer: Packer) -> SavedMessage:
@@ -41,8 +45,8 @@ def saved_message(slot: Slot, packer: Packer) -> SavedMessage:
     images, is_result = (base.images, base.is_result) if base else (0, False)
     is_outline = slot.original is not None
     is_left_out = not is_outline and slot.size >= LARGE
-    form, group = (None, -1) if is_left_out else packer.packed(slot.message, base)
-    return SavedMessage(slot.id, form, slot.stamp, slot.size, is_outline, images, is_result, group)
+    form, piece = (None, -1) if is_left_out else packer.packed(slot.message, base)
+    return SavedMessage(slot.id, form, slot.stamp, slot.size, is_outline, images, is_result, piece)
 
 
 class _PackedEntry(Entry, frozen=True, eq=False, gc=False):
@@ -85,7 +89,7 @@ def restored_slots(
             row = next(others)
             slot = Slot(position, row.id, row.message, row.stamp, row.size)
         else:
-            slot = Slot(position, saved.id, view.packed(saved.packed, saved.group), saved.stamp, saved.size)
+            slot = Slot(position, saved.id, view.packed(saved.packed, saved.piece), saved.stamp, saved.size)
         if position in kept:
             keep = kept[position]
             slot.edits, slot.pins = tuple((n, edit) for n, edit in keep.edits), keep.pins
@@ -113,14 +117,14 @@ def _is_plain(entry: Entry, slot: Slot) -> bool:
 
 def _saved_entry(entry: Entry, place: int, slot: Slot, packer: Packer, form: tuple[str, ...] = ()) -> SavedEntry:
     """Return an entry of the slot at index `place`, to be saved."""
-    packed, group = (None, -1) if entry.message is slot.message else packer.packed(entry.message, entry)
+    packed, piece = (None, -1) if entry.message is slot.message else packer.packed(entry.message, entry)
     return SavedEntry(
         place,
         form,
         entry.position,
         None if entry.id == slot.id else entry.id,
         packed,
-        group,
+        piece,
         entry.appended is not None,
         entry.kind,
         entry.tool,
@@ -146,7 +150,7 @@ def _restored_entry(view: SavedView, saved: SavedEntry, slot: Slot) -> Entry:
     return _PackedEntry(
         saved.position,
         slot.id if saved.id is None else saved.id,
-        slot.packed if saved.packed is None else view.packed(saved.packed, saved.group),  # type: ignore[arg-type]
+        slot.packed if saved.packed is None else view.packed(saved.packed, saved.piece),  # type: ignore[arg-type]
         (slot.original or slot.packed) if saved.is_appended else None,  # type: ignore[arg-type]
         slot.stamp,
         saved.kind,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
+from itertools import islice
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 from .edits import Path, Span
 from .packed_messages import PackedMessage
 from .profiles import Profile
+from .saved_bodies import SavedBodies
 from .scalars import plain_scalar
 from .server_tools import ServerBlock
 from .stamps import Stamp
@@ -30,7 +32,6 @@ __all__ = [
     "VERSION",
     "Refer",
     "SavedEntry",
-    "SavedGroup",
     "SavedLegality",
     "SavedMark",
     "SavedMessage",
@@ -65,8 +66,8 @@ class SavedMessage(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Number of images that the plain entry shows."""
     is_result: bool = False
     """Whether the plain entry shows a result."""
-    group: int = -1
-    """Index of the group whose bodies `packed` refers to; -1: it refers to none."""
+    piece: int = -1
+    """Index of the piece of rendered messages that `packed` refers to; -1: it refers to none."""
 
 
 class SavedEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -81,8 +82,8 @@ class SavedEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Its id; None: that of the slot. Ids do not compress."""
     packed: _Form | None
     """The visible message as `packed_form` returns it; None: that of the slot."""
-    group: int
-    """Index of the group whose bodies `packed` refers to; -1: it refers to none."""
+    piece: int
+    """Index of the piece of rendered messages that `packed` refers to; -1: it refers to none."""
     is_appended: bool
     """Whether it shows the appended message."""
     kind: Kind
@@ -134,17 +135,6 @@ class SavedRules(msgspec.Struct, frozen=True, array_like=True):
     states: tuple[dict[str, bool | int | str | list[str] | dict[str, ServerBlock]], ...]
 
 
-class SavedGroup(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The wire messages of consecutive entries (`formats/memo.py`)."""
-
-    size: int
-    """Number of entries."""
-    bodies: tuple[bytes, ...]
-    """The JSON bytes of the wire messages; empty: they show a large message, and are written again."""
-    shown: tuple[tuple[int, ...], ...] = ()
-    """For each wire message: the indices of its entries in the group; empty: one message shows all of them."""
-
-
 class SavedView(msgspec.Struct, frozen=True, array_like=True):
     """The messages of one view, and facts that were worked out to show them."""
 
@@ -158,21 +148,17 @@ class SavedView(msgspec.Struct, frozen=True, array_like=True):
     """All entries but the plain ones."""
     legality: SavedLegality | None = None
     rules: SavedRules | None = None
-    groups: Sequence[SavedGroup] = ()
+    bodies: SavedBodies = SavedBodies()
+    """The rendered messages at the beginning of the view."""
 
-    def packed(self, form: bytes, group: int) -> PackedMessage:
-        """Return the message with this form."""
-        return PackedMessage(form, self.groups[group].bodies if group >= 0 else ())
+    def packed(self, form: bytes, piece: int) -> PackedMessage:
+        """Return the message with this form, which refers to this piece of rendered messages."""
+        return PackedMessage(form, self.bodies.texts[piece] if piece >= 0 else b"")
 
 
 class _Head(msgspec.Struct, array_like=True):
     version: int
     view: msgspec.Raw
-
-
-class _Piece(msgspec.Struct, array_like=True):
-    messages: Sequence[SavedMessage]
-    groups: Sequence[SavedGroup]
 
 
 _PIECE = 250
@@ -181,26 +167,26 @@ _PIECE = 250
 _encode = msgspec.msgpack.Encoder(enc_hook=plain_scalar).encode
 _decode_head = msgspec.msgpack.Decoder(_Head).decode
 _decode_view = msgspec.msgpack.Decoder(SavedView).decode
-_decode_piece = msgspec.msgpack.Decoder(_Piece).decode
+_decode_messages = msgspec.msgpack.Decoder(list[SavedMessage]).decode
 
 
 def encode_view(view: SavedView) -> list[bytes]:
-    """Return a saved view in pieces, in MessagePack: what was worked out first, then the messages."""
-    messages, groups = view.messages, view.groups
-    count = max(1, -(-len(messages) // _PIECE))
-    head = _Head(VERSION, msgspec.Raw(_encode(replace(view, messages=(), groups=()))))
-    pieces = [_encode(head)]
-    for number in range(count):
-        first, last = number * _PIECE, (number + 1) * _PIECE
-        begin, end = len(groups) * number // count, len(groups) * (number + 1) // count
-        pieces.append(_encode(_Piece(messages[first:last], groups[begin:end])))
-    return pieces
+    """Return a saved view in pieces: what was worked out first, then the rendered messages, then the messages."""
+    bare = replace(view, messages=(), bodies=replace(view.bodies, texts=()))
+    head = _Head(VERSION, msgspec.Raw(_encode(bare)))
+    starts = range(0, len(view.messages), _PIECE)
+    return [
+        _encode(head),
+        *view.bodies.texts,
+        *[_encode(view.messages[start : start + _PIECE]) for start in starts],
+    ]
 
 
 def decode_view(pieces: Iterable[bytes], key: str) -> SavedView | None:
     """Return the saved view; without what was worked out under another key.
 
-    Returns None if another version wrote it, or the bytes are damaged. Only one of the pieces is in memory at a time.
+    Returns None if another version wrote it, or the bytes are damaged. Only one piece of messages is in memory at a
+    time.
     """
     rest = iter(pieces)
     try:
@@ -208,17 +194,14 @@ def decode_view(pieces: Iterable[bytes], key: str) -> SavedView | None:
         if head.version != VERSION:
             return None
         view = _decode_view(head.view)
-        messages: list[SavedMessage] = []
-        groups: list[SavedGroup] = []
-        for body in rest:
-            piece = _decode_piece(body)
-            messages += piece.messages
-            groups += piece.groups
+        texts = [*islice(rest, len(view.bodies.pieces))]
+        messages = [message for piece in rest for message in _decode_messages(piece)]
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    return (
-        replace(view, messages=messages, groups=groups) if view.key == key else SavedView("", messages, groups=groups)
-    )
+    if len(texts) < len(view.bodies.pieces):
+        return None
+    known = view if view.key == key else SavedView("", ())
+    return replace(known, messages=messages, bodies=replace(view.bodies, texts=texts))
 
 
 def key_of(format: str, model: str, counter: str, profile: Profile) -> str:

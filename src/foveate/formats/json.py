@@ -156,6 +156,10 @@ def _items(value: object) -> Any:
     return value if isinstance(value, list | tuple) else ()
 
 
+_LONG = 16_384
+"""Bytes that cost more to copy than a join with commas saves."""
+
+
 def join_body(head: bytes, bodies: list[bytes]) -> bytes:
     """Return a request body: `head`, which ends with the bracket of the list of messages, then the messages.
 
@@ -163,6 +167,8 @@ def join_body(head: bytes, bodies: list[bytes]) -> bytes:
     """
     if not bodies:
         return head + b"]}"
+    if len(bodies[0]) + len(bodies[-1]) > _LONG:
+        return b"".join(body_parts(head, bodies))
     bodies[0] = head + bodies[0]
     bodies[-1] += b"]}"
     return b",".join(bodies)

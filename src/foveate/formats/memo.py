@@ -17,7 +17,8 @@ from typing import Any, cast
 from msgspec import Struct, to_builtins
 
 from ..core.profiles import Profile
-from ..core.saved_views import LARGE, SavedGroup
+from ..core.saved_bodies import GroupPlace, SavedBodies, SavedGroup, join_bodies
+from ..core.saved_views import LARGE
 from ..core.view import Entry
 from ..ports import Rendered
 from .json import decode, encode
@@ -78,11 +79,14 @@ class Memo:
         self._rendered: list[Rendered] = []
         self._bodies: list[bytes] = []
         self._rendered_groups = 0  # Groups that are in the two lists.
+        self._saved: SavedBodies | None = None  # The first group stands for all of these, until they are unpacked.
+        self._packed_wires = self._packed_pieces = 0  # Their wire messages, and their pieces among the bodies.
 
     @property
     def wires(self) -> list[dict[str, Any]]:
         """Return the wire messages. They are templates: copy them before handing them out to be changed."""
         self._needs_wires = True
+        self._unpack()
         for number in range(self._undecoded):
             group, end = self._groups[number], self._sizes[number]
             if None in group.wires:
@@ -105,12 +109,20 @@ class Memo:
     @property
     def rendered(self) -> list[Rendered]:
         """Return the wire messages as bytes, with their entries. Do not change the list."""
+        self._unpack()
         self._render()
         return self._rendered
 
     @property
     def bodies(self) -> list[bytes]:
         """Return the wire messages as bytes. Do not change the list."""
+        self._unpack()
+        self._render()
+        return self._bodies
+
+    @property
+    def pieces(self) -> list[bytes]:
+        """Return the same, but those of a saved view in pieces of many, with commas. Do not change the list."""
         self._render()
         return self._bodies
 
@@ -130,29 +142,72 @@ class Memo:
         self._wires[end - len(group.wires) : end] = group.wires
         self._undecoded = number + 1
 
-    def saved(self, entries: tuple[Entry, ...], profile: Profile) -> tuple[SavedGroup, ...]:
-        """Return the groups at the beginning of a view that are known and cannot change, to be saved."""
+    def saved(self, entries: tuple[Entry, ...], profile: Profile) -> SavedBodies:
+        """Return the wire messages at the beginning of a view that are known and cannot change, to be saved."""
         if profile != self._profile:
-            return ()
-        return tuple([_saved(group) for group in self._groups[: bisect_left(self._ends, self._same(entries))]])
+            return SavedBodies()
+        self._unpack()
+        return join_bodies(map(_saved, self._groups[: bisect_left(self._ends, self._same(entries))]))
 
-    def restore(self, groups: Sequence[SavedGroup], entries: tuple[Entry, ...], profile: Profile) -> None:
-        """Continue with the groups that were saved. `entries`: a view that begins with their entries."""
+    def restore(self, saved: SavedBodies, entries: tuple[Entry, ...], profile: Profile) -> None:
+        """Continue with the wire messages that were saved. `entries`: a view that begins with their entries."""
         self._forget(profile)
+        end = wires = 0
+        for piece, text in zip(saved.pieces, saved.texts, strict=True):
+            start, end = end, end + piece.entries
+            wires += piece.wires
+            if piece.wires:
+                self._bodies.append(text)
+            else:
+                rendered = _rendered(self._group({}, entries[start:end], start, profile))
+                self._bodies += [each.body for each in rendered]
+                wires += len(rendered)
+        packed = entries[:end]
+        self._groups, self._ends, self._sizes = [_Group(packed, True, (), ())], array("l", [end]), array("l", [wires])
+        # With the next entry, on which the last group depends. A new tuple, because there may be no other entry.
+        self._entries = (*packed, *entries[end : end + 1])
+        self._wires = [None] * wires
+        self._undecoded = self._rendered_groups = 1
+        self._saved, self._packed_wires, self._packed_pieces = saved, wires, len(self._bodies)
+
+    def _unpack(self) -> None:
+        """Cut the wire messages that were saved into those of each group."""
+        if self._saved is None:
+            return
+        packed = self._groups[0].entries
+        groups: list[_Group] = []
+        rendered: list[Rendered] = []
+        ends, sizes = array("l"), array("l")
         end = 0
-        for saved in groups:
-            start, end = end, end + saved.size
-            own = entries[start:end]
-            group = _restored(saved, own, start) if saved.bodies else self._group({}, own, start, profile)
-            group.rendered = rendered = _rendered(group)
-            self._groups.append(group)
-            self._rendered += rendered
-            self._ends.append(end)
-            self._sizes.append(len(self._rendered))
-        self._entries = entries[:end]
-        self._undecoded = self._rendered_groups = len(groups)
-        self._wires = [None] * len(self._rendered)
-        self._bodies = [each.body for each in self._rendered]
+        for place in self._saved.places():
+            start, end = end, end + place.group.size
+            group = self._unpacked(place, self._saved.texts[place.piece], packed[start:end], start)
+            groups.append(group)
+            rendered += group.rendered or ()
+            ends.append(end)
+            sizes.append(len(rendered))
+        self._groups[:1], self._ends[:1], self._sizes[:1] = groups, ends, sizes
+        self._wires[: self._packed_wires] = [wire for group in groups for wire in group.wires]
+        self._rendered[:0] = rendered
+        self._bodies[: self._packed_pieces] = [each.body for each in rendered]
+        self._undecoded += len(groups) - 1
+        self._rendered_groups += len(groups) - 1
+        self._saved, self._packed_wires, self._packed_pieces = None, 0, 0
+
+    def _unpacked(self, place: GroupPlace, text: bytes, entries: tuple[Entry, ...], start: int) -> _Group:
+        """Return the group at a place of the wire messages that were saved."""
+        saved = place.group
+        if not saved.lengths and self._profile is not None:
+            group = self._group({}, entries, start, self._profile)
+            group.rendered = _rendered(group)
+            return group
+        at = place.start
+        shown = tuple([tuple([entries[index] for index in each]) for each in saved.shown]) or (entries,)
+        rendered = []
+        for length, own in zip(saved.lengths, shown, strict=True):
+            rendered.append(Rendered(text[at : at + length], own))
+            at += length + 1
+        return _Group(entries, start == 0, shown, _NOT_DECODED * len(rendered), tuple(rendered))
 
     def update(self, entries: tuple[Entry, ...], profile: Profile) -> None:
         """Move on to these entries."""
@@ -160,7 +215,10 @@ class Memo:
             self._forget(profile)
         if entries is self._entries:
             return
-        dropped = self._keep(self._same(entries))
+        same = self._same(entries)
+        if self._saved is not None and same <= self._ends[0]:
+            self._unpack()
+        dropped = self._keep(same)
         known = {id(group.entries[0]): group for group in (*self._stale, *dropped)}
         size = len(entries)
         start = self._ends[-1] if self._ends else 0
@@ -191,7 +249,8 @@ class Memo:
         del self._groups[kept:], self._ends[kept:], self._sizes[kept:]
         self._undecoded = min(self._undecoded, kept)
         self._rendered_groups = min(self._rendered_groups, kept)
-        del self._wires[wires:], self._rendered[wires:], self._bodies[wires:]
+        del self._wires[wires:], self._rendered[wires - self._packed_wires :]
+        del self._bodies[wires - self._packed_wires + self._packed_pieces :]
         return dropped
 
     def _group(self, known: dict[int, _Group], entries: tuple[Entry, ...], start: int, profile: Profile) -> _Group:
@@ -224,22 +283,16 @@ def paused_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _saved(group: _Group) -> SavedGroup:
-    """Return a group to be saved."""
+def _saved(group: _Group) -> tuple[SavedGroup, tuple[bytes, ...]]:
+    """Return a group to be saved, with its bodies."""
+    size = len(group.entries)
     if any(entry.bytes >= LARGE for entry in group.entries):
-        return SavedGroup(len(group.entries), ())
+        return SavedGroup(size, ()), ()
     bodies = tuple([each.body for each in _rendered(group)])
+    lengths = tuple(map(len, bodies))
     if len(bodies) == 1 and group.shown[0] == group.entries:
-        return SavedGroup(len(group.entries), bodies)
+        return SavedGroup(size, lengths), bodies
     places = {id(entry): place for place, entry in enumerate(group.entries)}
-    shown = tuple([tuple([places[id(entry)] for entry in each]) for each in group.shown])
-    return SavedGroup(len(group.entries), bodies, shown)
-
-
-def _restored(saved: SavedGroup, entries: tuple[Entry, ...], start: int) -> _Group:
-    """Return the group of these entries that was saved."""
-    if len(saved.bodies) == 1 and not saved.shown:
-        return _Group(entries, start == 0, (entries,), _NOT_DECODED, (Rendered(saved.bodies[0], entries),))
-    shown = tuple([tuple([entries[place] for place in places]) for places in saved.shown])
-    rendered = tuple([Rendered(body, own) for body, own in zip(saved.bodies, shown, strict=True)])
-    return _Group(entries, start == 0, shown, _NOT_DECODED * len(rendered), rendered)
+    return SavedGroup(
+        size, lengths, tuple([tuple([places[id(entry)] for entry in each]) for each in group.shown])
+    ), bodies

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..core.messages import Message
 from ..core.profiles import Profile
-from ..core.saved_views import SavedGroup
+from ..core.saved_bodies import SavedBodies
 from ..core.stamps import Stop, Usage
 from ..core.view import Entry, View
 
@@ -90,10 +90,10 @@ class Rendered(Struct, frozen=True):
 class RenderedCache(Protocol):
     """The wire messages of the newest view, which a format may keep as its attribute `memo`."""
 
-    def saved(self, entries: tuple[Entry, ...], profile: Profile) -> tuple[SavedGroup, ...]:
+    def saved(self, entries: tuple[Entry, ...], profile: Profile) -> SavedBodies:
         """Return the wire messages at the beginning of a view that are known and cannot change, to be saved."""
         ...
 
-    def restore(self, groups: Sequence[SavedGroup], entries: tuple[Entry, ...], profile: Profile) -> None:
+    def restore(self, saved: SavedBodies, entries: tuple[Entry, ...], profile: Profile) -> None:
         """Continue with the wire messages that were saved. `entries`: a view that begins with their entries."""
         ...

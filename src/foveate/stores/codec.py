@@ -113,18 +113,18 @@ def is_outline(stored: object) -> bool:
     return isinstance(stored, bytes) and stored[:1] == _OUTLINE
 
 
-def unpack(stored: bytes) -> bytes:
+def unpack(stored: bytes | memoryview) -> bytes:
     """Return the body with this stored form.
 
     Raises DamagedBody, and MissingExtra if it was packed with zstd and zstd is not installed.
     """
-    tag, rest = stored[:1], stored[1:]
+    tag, rest = bytes(stored[:1]), stored[1:]
     try:
         match tag:
             case b"":
                 return b""
             case b"\x00":
-                return rest
+                return bytes(rest)
             case b"\x01":
                 return zlib.decompress(rest)
             case b"\x02":
@@ -139,7 +139,7 @@ def unpack(stored: bytes) -> bytes:
                     return zstd.unpack(rest) if tag == _ZSTD else zstd.decompress(rest)
                 except Exception as error:  # Modules have different error classes.
                     raise DamagedBody(f"it cannot be decompressed ({error})") from error
-            case b"\x04" if not is_outline(rest):
+            case b"\x04" if rest[:1] != _OUTLINE:
                 return unpack(rest)
             case _:
                 raise DamagedBody(f"it is packed in a way this foveate does not know (tag {tag.hex()})")

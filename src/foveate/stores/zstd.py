@@ -32,7 +32,7 @@ cold caches, and then they halve the time.
 """
 _PLAIN = {"checksum_flag": 0, "dict_id_flag": 0}
 
-Code = Callable[[bytes], bytes]
+Code = Callable[[bytes | memoryview], bytes]
 
 
 class _Contexts:
@@ -70,7 +70,7 @@ class Zstd:
         """Return a frame without its first four bytes."""
         return (self._small if len(body) <= _SMALL_MAX else self._large)(body)[len(_MAGIC) :]
 
-    def unpack(self, packed: bytes) -> bytes:
+    def unpack(self, packed: bytes | memoryview) -> bytes:
         """Return the body. Raises an error of the module if it is damaged."""
         return self._unpack(_MAGIC + packed)
 
@@ -122,7 +122,7 @@ def _of_standard_library(module: Any, dictionary: bytes) -> Zstd:
         compressor = module.ZstdCompressor(options=options, zstd_dict=shared)
         return lambda data: bytes(compressor.compress(data, compressor.FLUSH_FRAME))
 
-    def unpack(data: bytes) -> bytes:
+    def unpack(data: bytes | memoryview) -> bytes:
         return bytes(module.decompress(data, shared))
 
     return Zstd(lambda: packer(_SMALL), lambda: packer(_LARGE), lambda: unpack, (module.compress, module.decompress))

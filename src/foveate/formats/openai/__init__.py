@@ -117,7 +117,7 @@ class OpenAIChat:
         self._memo.update(view.entries, profile)
         defined = for_openai(tools)
         head = b'{"tools":' + encode(defined) + b',"messages":[' if defined else b'{"messages":['
-        return head, [*[encode(message) for message in _system(system)], *self._memo.bodies]
+        return head, [*[encode(message) for message in _system(system)], *self._memo.pieces]
 
 
 def _system(system: object) -> list[dict[str, Any]]:

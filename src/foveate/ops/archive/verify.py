@@ -320,7 +320,7 @@ def _messages_of_view(store: Database, head: Head, snapshot: Snapshot) -> Iterat
                 slot = Slot(row.position, row.id, row_of(row).message, row.stamp, len(row.body))
                 slot.edits = tuple(edits.get(row.position, ()))
                 outline = slot.released(_unread) if message.is_outline else None
-                if view.packed(message.packed, message.group).message() != (outline or slot).message:
+                if view.packed(message.packed, message.piece).message() != (outline or slot).message:
                     yield Finding("saved view", f"its message {row.position} differs from the stored one")
 
 

@@ -137,5 +137,5 @@ def unpack_pieces(digest: Any, stored: Any) -> Iterator[bytes]:
     if not are_bytes(digest, stored) or ids.body_hash(stored) != digest.hex():
         return
     with suppress(DamagedBody, MissingExtra, msgspec.MsgspecError):
-        for piece in msgspec.msgpack.decode(stored, type=list[bytes]):
+        for piece in msgspec.msgpack.decode(stored, type=list[memoryview]):  # Bytes would be copies.
             yield unpack(piece)
