@@ -12,10 +12,10 @@ from .packed_messages import PackedMessage, packed_form
 from .saved_bodies import GroupPlace, SavedBodies
 from .saved_views import LARGE, Refer, SavedEntry, SavedLegality, SavedMessage, SavedView
 from .slots import Slot
-from .snapshots import Row, Snapshot
+from .snapshots import Row, SlotState, Snapshot
 from .view import Entry
 
-__all__ = ["Order", "Packer", "restore_entries", "restored_slots", "saved_message", "saved_order"]
+__all__ = ["Order", "Packer", "restore_entries", "restored_slots", "saved_message", "saved_order", "slot_states"]
 
 
 class Packer:
@@ -71,6 +71,22 @@ _MESSAGE: Any = vars(Entry)["message"]
 _APPENDED: Any = vars(Entry)["appended"]
 _PackedEntry.message = property(_message)  # type: ignore[assignment]
 _PackedEntry.appended = property(_appended)  # type: ignore[assignment]
+
+
+def slot_states(slots: Iterable[Slot]) -> tuple[list[tuple[int, int]], list[SlotState]]:
+    """Return the ranges of visible positions, and the messages that are not as they were appended."""
+    ranges: list[tuple[int, int]] = []
+    kept: list[SlotState] = []
+    for slot in slots:
+        if slot.span is not None:
+            continue
+        if ranges and ranges[-1][1] == slot.position - 1:
+            ranges[-1] = (ranges[-1][0], slot.position)
+        else:
+            ranges.append((slot.position, slot.position))
+        if slot.edits or slot.pins or slot.renewed or slot.stale or slot.is_late:
+            kept.append(SlotState(slot.position, list(slot.edits), slot.pins, slot.renewed, slot.stale, slot.is_late))
+    return ranges, kept
 
 
 def restored_slots(
