@@ -18,11 +18,11 @@ from msgspec import structs
 from together.mechanisms import MECHANISMS, summarizer
 
 from foveate import BadInput, Conversation, FoveateError, Message, Options, Text, open_conversation
-from foveate.core import saved_views
+from foveate.core import packed_messages, saved_views
 from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Media, Reasoning, ToolCall
-from foveate.core.packed_messages import PackedMessage
 from foveate.core.rules import Checker
+from foveate.core.view import Entry
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -169,12 +169,14 @@ def test_saved_states_are_used(provider: str, monkeypatch: pytest.MonkeyPatch) -
     assert sum(written) <= 4
 
 
-def decoded_messages(monkeypatch: pytest.MonkeyPatch) -> list[PackedMessage]:
+def decoded_forms(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Return a list that grows with each message of a saved view that is decoded."""
-    messages: list[PackedMessage] = []
-    decode = PackedMessage._decoded
-    monkeypatch.setattr(PackedMessage, "_decoded", lambda packed: messages.append(packed) or decode(packed))
-    return messages
+    forms: list[bytes] = []
+    decode = packed_messages._decoded
+    monkeypatch.setattr(
+        packed_messages, "_decoded", lambda form, rendered: forms.append(form) or decode(form, rendered)
+    )
+    return forms
 
 
 def test_first_request_decodes_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +186,7 @@ def test_first_request_decodes_few_messages(monkeypatch: pytest.MonkeyPatch) -> 
     chat.append("And now?")
     before = chat.body()
     chat._agent.save_snapshot()
-    decoded = decoded_messages(monkeypatch)
+    decoded = decoded_forms(monkeypatch)
     again = opened(store)
     assert again.body() == before
     again.append("And then?")
@@ -199,9 +201,22 @@ def test_entry_whose_message_is_not_decoded_can_be_copied() -> None:
     talk(chat, 40)
     chat._agent.save_snapshot()
     entry = opened(store).view.entries[3]
+    assert type(entry) is not Entry
     twin = structs.replace(entry, renewed=7)
     assert (twin.renewed, twin.message, twin.appended) == (7, chat.view.entries[3].message, entry.message)
     assert twin.message is entry.message
+    assert type(twin) is type(entry) is Entry
+
+
+def test_entry_whose_message_is_not_decoded_prints_as_a_plain_one() -> None:
+    store = MemoryStore()
+    chat = opened(store)
+    talk(chat, 40)
+    chat.body()
+    chat._agent.save_snapshot()
+    entry, packed = opened(store).view.entries[3:5]
+    assert repr(entry) == repr(chat.view.entries[3])
+    assert repr(packed).startswith("Entry(")
 
 
 def test_edit_near_the_end_works_out_only_the_end_again() -> None:

@@ -55,23 +55,28 @@ class PackedMessage(msgspec.Struct, eq=False, gc=False):
     _rendered: bytes = b""
     _message: Message | None = None
 
+    def __repr__(self) -> str:
+        return repr(self.message())  # The rendered messages would fill the screen.
+
     def message(self) -> Message:
         """Return the message, always the same object."""
+        form, rendered = self._form, self._rendered  # Read first: another thread may forget them.
         if self._message is None:
-            self._message = self._decoded()
+            self._message = _decoded(form, rendered)
             self._form = self._rendered = b""
         return self._message
 
-    def _decoded(self) -> Message:
-        items = _decode(self._form)
-        if len(items) == 1:
-            return decode_message(items[0])
-        pieces, end = [], 0
-        for index in range(0, len(items) - 1, 3):
-            start = end + items[index + 1]
-            end = start + items[index + 2]
-            pieces += [items[index], self._rendered[start:end]]
-        return decode_message(b"".join([*pieces, items[-1]]))
+
+def _decoded(form: bytes, rendered: bytes) -> Message:
+    items = _decode(form)
+    if len(items) == 1:
+        return decode_message(items[0])
+    pieces, end = [], 0
+    for index in range(0, len(items) - 1, 3):
+        start = end + items[index + 1]
+        end = start + items[index + 2]
+        pieces += [items[index], rendered[start:end]]
+    return decode_message(b"".join([*pieces, items[-1]]))
 
 
 def _long_texts(message: Message) -> list[str]:

@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from .messages import Message
-from .originals import Original, ReadOriginal
+from .originals import ReadOriginal
 from .packed_messages import PackedMessage, packed_form
 from .saved_bodies import GroupPlace, SavedBodies
 from .saved_views import LARGE, Refer, SavedEntry, SavedLegality, SavedMessage, SavedView
@@ -50,27 +50,29 @@ def saved_message(slot: Slot, packer: Packer) -> SavedMessage:
 
 
 class _PackedEntry(Entry, frozen=True, eq=False, gc=False):
-    """The entry of a packed message."""
+    """The entry of a packed message. It becomes a plain one when its message is looked at."""
+
+    def __repr__(self) -> str:
+        return repr(_unpacked(self))
 
 
-def _message(entry: _PackedEntry) -> Message:
-    message: Message | PackedMessage = _MESSAGE.__get__(entry)
+def _unpacked(entry: _PackedEntry) -> Entry:
+    """Return the same object as a plain entry, whose fields are as fast as those of any other."""
+    message, appended = _MESSAGE.__get__(entry), _APPENDED.__get__(entry)
     if isinstance(message, PackedMessage):
-        message = message.message()
-        _MESSAGE.__set__(entry, message)
-    return message
+        _MESSAGE.__set__(entry, message.message())
+    if isinstance(appended, PackedMessage):
+        _APPENDED.__set__(entry, appended.message())
+    _CLASS.__set__(entry, Entry)
+    return entry
 
 
-def _appended(entry: _PackedEntry) -> Message | Original | None:
-    appended: Message | PackedMessage | Original | None = _APPENDED.__get__(entry)
-    return appended.message() if isinstance(appended, PackedMessage) else appended
-
-
-# The fields of a frozen Struct, which its properties of the same names cover.
+# The fields of a frozen Struct and its class can be set only in this way.
 _MESSAGE: Any = vars(Entry)["message"]
 _APPENDED: Any = vars(Entry)["appended"]
-_PackedEntry.message = property(_message)  # type: ignore[assignment]
-_PackedEntry.appended = property(_appended)  # type: ignore[assignment]
+_CLASS: Any = vars(object)["__class__"]
+_PackedEntry.message = property(lambda entry: _unpacked(entry).message)  # type: ignore[assignment]
+_PackedEntry.appended = property(lambda entry: _unpacked(entry).appended)  # type: ignore[assignment]
 
 
 def slot_states(slots: Iterable[Slot]) -> tuple[list[tuple[int, int]], list[SlotState]]:
