@@ -34,10 +34,17 @@ class HiddenRanges:
         """Ranges that only forgotten covers hide."""
         self.newest_forgotten = newest_forgotten
         """Number of the newest forgotten cover."""
+        self._ends: dict[str, int] | None = None  # Positions of the messages at the ends of the ranges, by id.
 
     def copy(self) -> HiddenRanges:
         """Return an independent copy."""
         return HiddenRanges(self.covers, self.gone, self.newest_forgotten)
+
+    def add(self, cover: Cover) -> None:
+        """Add the range of the newest edit."""
+        self.covers.append(cover)
+        if self._ends is not None:
+            self._ends.update(_ends_of(cover))
 
     def topmost(self) -> list[Cover]:
         """Return the ranges that no newer one hides, oldest first."""
@@ -55,11 +62,9 @@ class HiddenRanges:
 
     def position_of(self, id: str) -> int | None:
         """Return the position of the message with which a range begins or ends: an edit can still name it."""
-        for cover in reversed(self.covers):
-            span = cover.edit.span if isinstance(cover.edit, Summarize) else cover.edit.target
-            if isinstance(span, Span) and id in (span.first, span.last):
-                return cover.first if id == span.first else cover.last
-        return None
+        if self._ends is None:  # A plan of a long history asks for thousands.
+            self._ends = {id: position for cover in self.covers for id, position in _ends_of(cover)}
+        return self._ends.get(id)
 
     def needs_forgotten(self, numbers: Set[int]) -> bool:
         """Return whether cancelling these edits shows messages that only forgotten covers inside of them hide."""
@@ -79,6 +84,7 @@ class HiddenRanges:
     def remove(self, cover: Cover) -> Iterator[Cover]:
         """Remove a range; return the older ones inside it that it hid, and that nothing else hides."""
         self.covers.remove(cover)
+        self._ends = None
         if cover.lost:  # Another cover still hides the forgotten covers inside this one, so it inherits them.
             for index, other in enumerate(self.covers):
                 if is_covered(cover.lost, (other,)):
@@ -114,4 +120,11 @@ class HiddenRanges:
         """Drop ranges that are unlikely to come back. The visible entries stay the same."""
         if result := forget_covers(self.covers, self.gone):
             self.covers, self.gone, newest = result
+            self._ends = None
             self.newest_forgotten = max(self.newest_forgotten, newest)
+
+
+def _ends_of(cover: Cover) -> tuple[tuple[str, int], ...]:
+    """Return the ids and positions of the messages with which a range of messages begins and ends."""
+    span = cover.edit.span if isinstance(cover.edit, Summarize) else cover.edit.target
+    return ((span.last, cover.last), (span.first, cover.first)) if isinstance(span, Span) else ()

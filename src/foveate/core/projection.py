@@ -220,7 +220,7 @@ class Projection(VisibleMessages):
         holes = tuple(slot.position for slot in kept if slot.span is None)
         cover = Cover(number, first, last, edit, record.turn, record.time, holes, record.position)
         self._slots[low:high] = kept
-        self._hidden.covers.append(cover)
+        self._hidden.add(cover)
         self._slots.mark(low)
         self._show_summary(cover)
         if not self._is_compacted(cover):
