@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from foveate import Message, Text, ToolCall, open_conversation
-from foveate.policies import PRESET_NAMES, floor, fold
+from foveate import Message, Text, ToolCall, View, open_conversation
+from foveate.policies import PRESET_NAMES, compact_on_overflow, floor, fold
 from foveate.testing import answer, call, say, user
 
 from .mechanisms import MECHANISMS, opened
@@ -94,6 +94,21 @@ def test_folds_copy_no_names_of_earlier_folds():
         sizes.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert sizes[1] < 2.6 * sizes[0]
+
+
+def test_first_prompt_calls_no_policy_again_once_the_summary_is_there():
+    """A plan with the answers continues the plan that asked for them."""
+    calls: list[int] = []
+
+    def watch(view: View) -> tuple[()]:
+        calls.append(len(view))
+        return ()
+
+    chat = open_conversation("c", window=12_000, policy=(watch, compact_on_overflow()), summarizer="digest")
+    chat.append(steps(1_000))
+    chat.prepare()
+    assert any(entry.kind == "summary" for entry in chat.view)
+    assert calls == [1_001]
 
 
 def test_first_prompt_digests_the_history_once(monkeypatch: pytest.MonkeyPatch):

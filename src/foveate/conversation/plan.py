@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..core.budget import occupied_tokens
 from ..core.edits import INTERRUPTED, NOT_OFFERED, Record, Task
 from ..core.legalize import ANSWER_ERASED
-from ..core.planner import OpenRequest, Plan, Policy, Stage, make_plan
+from ..core.planner import Begun, OpenRequest, Plan, Policy, Stage, make_plan
 from ..core.summaries import Answer, SummaryRequest
 from ..core.view import Entry, View
 from ..errors import BadInput, CompactionFailed, ConflictError, IllegalView, StoreError
@@ -74,9 +74,12 @@ class Planner:
         floor: Sequence[Stage] = (),
         answers: Mapping[str, Answer] = {},
         is_draft: Callable[[Plan], bool] = lambda plan: False,
+        begun: Begun | None = None,
     ) -> Plan:
         state = self._state
-        return make_plan(state.projection, frame, policies, floor, answers, marked=state.marked, is_draft=is_draft)
+        return make_plan(
+            state.projection, frame, policies, floor, answers, marked=state.marked, is_draft=is_draft, begun=begun
+        )
 
     def prepare(self) -> View:
         """Plan, commit and check; return the view for the next model call, which begins with it."""
@@ -256,6 +259,7 @@ class Planner:
         state, prefetch = self._state, self._prefetch
         prefetched: list[PendingSummary] = []
         round = 0
+        begun: Begun | None = None
 
         def further(plan: Plan) -> tuple[list[PendingSummary], list[PendingSummary], list[SummaryRequest]]:
             """Return the answers that a plan can use, and the requests to wait for and to ask, if any come first."""
@@ -271,13 +275,14 @@ class Planner:
             try:
                 first = [pending.apply for pending in prefetched]
                 plan = self._make_plan(
-                    frame, [*first, *policies], floor, answers, is_draft=lambda plan: any(further(plan))
+                    frame, [*first, *policies], floor, answers, lambda plan: any(further(plan)), begun
                 )
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     self._fetcher.record_tasks([failed.task])  # The attempt counts although there is no plan.
                 raise
             ready, running, requests = further(plan)
+            begun = plan.begun if requests else None
             if ready:
                 prefetched += ready
             elif running:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ..errors import BadSetting, DoesNotFit
 from .budget import NEAR, aim_at, measure_excess
+from .economy import is_cold
 from .edits import (
     SAVED,
     Bill,
@@ -38,7 +39,7 @@ from .rendering import can_apply
 from .summaries import Answer, NeedsSummary, SummaryRequest
 from .view import Entry, View
 
-__all__ = ["CostlyPolicy", "OpenRequest", "Plan", "Policy", "Stage", "answer_edits", "make_plan"]
+__all__ = ["Begun", "CostlyPolicy", "OpenRequest", "Plan", "Policy", "Stage", "answer_edits", "make_plan"]
 
 Policy = Callable[[View], Iterable[Edit | NeedsSummary]]
 """A function that reads a view and returns edits with reasons. Equal views must give equal edits."""
@@ -79,6 +80,39 @@ class OpenRequest(Struct, frozen=True, eq=False):
         return self.needs.when != "ahead"
 
 
+class Begun(Struct, frozen=True, eq=False):
+    """A plan up to the first policy with an open request, from which the plan with the answer is continued."""
+
+    before: View
+    """The view of the plan."""
+    policies: tuple[Policy, ...]
+    """The policies up to that one."""
+    draft: Projection
+    """The projection with the edits of the policies before it."""
+    view: View
+    """The view for which it was called."""
+    edits: tuple[Edit, ...]
+    """The edits before it."""
+    items: list[Edit | NeedsSummary]
+    """The edits and requests that it returned."""
+
+    def fits(self, before: View, policies: Sequence[Policy]) -> bool:
+        """Return whether a plan of these policies for this view begins in the same way.
+
+        Only the clock may go on, unless the cache has become cold meanwhile.
+        """
+        known, call = self.before, before.call
+        return (
+            tuple(policies[: len(self.policies)]) == self.policies
+            and replace(call, now=known.call.now, idle=known.call.idle) == known.call
+            and is_cold(before, call.prices) == is_cold(known, call.prices)
+            and all(getattr(before, fact) == getattr(known, fact) for fact in _FACTS)
+        )
+
+
+_FACTS = [fact for fact in View.__struct_fields__ if fact not in ("call", "marks", "_memo")]
+
+
 class Plan(Struct, frozen=True, eq=False):
     """The edits to commit, and the views before and after. A plan that is not applied is a dry run."""
 
@@ -92,6 +126,8 @@ class Plan(Struct, frozen=True, eq=False):
     """Requests without an answer. `edits` do not depend on them."""
     is_tight: bool = False
     """Whether the view did not fit after the policies, so that the floor had to act."""
+    begun: Begun | None = None
+    """The plan up to the first open request."""
 
     def __str__(self) -> str:
         """Return one short line, such as `turn 7: 3 edits by prune, 12,400 -> 8,210 tokens, 1 summary needed`."""
@@ -135,13 +171,15 @@ def make_plan(
     *,
     marked: Callable[[Sequence[Edit]], Sequence[Edit]] = list,
     is_draft: Callable[[Plan], bool] = lambda plan: False,
+    begun: Begun | None = None,
 ) -> Plan:
     """Return the plan for the current view of `projection`.
 
     `frame` makes a view of entries, with turn, budget and call context. `answers`: answers to earlier requests, by key.
     `marked`: returns edits as they are committed. `is_draft`: returns whether the plan of the policies will be made
-    again with further answers; the floor, whose edits would be in vain, is then left out. Raises DoesNotFit if no stage
-    of a non-empty floor brings the view within its budget. Raises BadSetting if a policy returns anything but edits.
+    again with further answers; the floor, whose edits would be in vain, is then left out. `begun`: of the same plan
+    without these answers, to call no policy twice. Raises DoesNotFit if no stage of a non-empty floor brings the view
+    within its budget. Raises BadSetting if a policy returns anything but edits.
     """
 
     def seen(shown: Projection) -> View:
@@ -174,14 +212,23 @@ def make_plan(
             wanted = effective  # Try again without the ineffective edits: numbers of edits have no gaps.
         return draft, view, []
 
-    for policy in policies:
-        wanted, requests = _call_policy(policy, view, answers)
+    done, known = 0, None
+    if begun is not None and begun.fits(before, policies):
+        done, known = len(begun.policies) - 1, begun.items
+        draft, view, edits = begun.draft, begun.view, [*begun.edits]
+    begun = None
+    for number, policy in enumerate(policies[done:], done + 1):
+        items = _checked(policy, policy(view)) if known is None else known
+        known = None
+        wanted, requests = _resolve(policy, items, answers)
+        if requests and begun is None:
+            begun = Begun(before, tuple(policies[:number]), draft, view, tuple(edits), items)
         draft, view, effective = try_edits(wanted)
         edits += effective
         open_requests += [OpenRequest(needs, view) for needs in requests]
     over = measure_excess(view)
     is_tight = bool(over)
-    plan = Plan(tuple(edits), before, view, tuple(open_requests), is_tight)
+    plan = Plan(tuple(edits), before, view, tuple(open_requests), is_tight, begun)
     if not over or not floor or is_draft(plan):
         return plan
     for stage in floor:
