@@ -337,7 +337,11 @@ def _decoded(arguments: str) -> Mapping[str, Any]:
 
 def _first_text(values: Mapping[str, Any], keys: Collection[str]) -> str:
     """Return the first of these arguments that is a text and not blank."""
-    return next((value for key in keys if isinstance(value := values.get(key), str) and value.strip()), "")
+    for key in keys:
+        value = values.get(key)
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
 
 
 def _normal_path(file: str, folder: str = "") -> str:
