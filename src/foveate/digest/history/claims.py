@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .contrasts import completed, contrast
-from .cues import clauses_of, introduces, is_negative
+from .cues import clauses_of, introduces, is_negative, without_permission
 from .signs import Sign, signs_of
 from .statements import ANSWERED, split_sentences
 from .terms import Terms, kind_of_value, terms_of
@@ -56,6 +56,8 @@ class Claim(Struct, gc=False):
     """Its rank among all sentences by age: larger is later."""
     key: frozenset[str] = frozenset()
     """For an item of a list of values with their keys, the terms of its key."""
+    without_permits: Terms | None = None
+    """Its terms without the words that permit; None until they are asked for."""
 
     @property
     def clauses(self) -> tuple[Terms, ...]:
@@ -63,6 +65,14 @@ class Claim(Struct, gc=False):
         if self.cut is None:
             self.cut = tuple(map(terms_of, clauses_of(self.text)))
         return self.cut
+
+    @property
+    def plain(self) -> Terms:
+        """Return its terms without the words that permit."""
+        if self.without_permits is None:
+            text = without_permission(self.text)
+            self.without_permits = self.terms if text is None else terms_of(text)
+        return self.without_permits
 
     @property
     def variants(self) -> tuple[Terms, ...]:

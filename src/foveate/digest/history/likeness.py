@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from .claims import Claim, gives_other_value, is_newer_value, is_nominal, is_quantity
-from .contrasts import Contrast, contrast
+from .contrasts import DENIALS, Contrast, contrast
 from .signs import Sign, signs_of
 from .terms import Terms, kind_of_value, shape_of_value
 from .weights import Statement
@@ -271,13 +271,14 @@ class Likeness:
 
     def repeats(self, old: Terms, new: Terms, least: float) -> bool:
         """Return whether a statement is about the same act as an older one, and about nothing narrower."""
-        difference = contrast(old, new)
-        common = self.weight_of(difference.common)
-        if difference.old or difference.is_apart or not common:
+        common, further = self.weight_of((old.all & new.all) - DENIALS), new.all - old.all - DENIALS
+        if not common or not further.isdisjoint(new.values | new.qualifying):
             return False
-        gone, come = self.weight_of(difference.gone), self.weight_of(difference.come)
-        is_narrower = bool(difference.come & (new.values | new.qualifying)) or come > common
-        return common >= least * (common + gone) and not is_narrower and common >= (2 * least - 0.6) * (common + come)
+        gone, come = self.weight_of(old.all - new.all - DENIALS), self.weight_of(further)
+        if come > common or common < least * (common + gone) or common < (2 * least - 0.6) * (common + come):
+            return False
+        difference = contrast(old, new)  # Last, since most pairs have too little in common.
+        return not (difference.old or difference.is_apart)
 
 
 def is_other_value(old: Terms, new: Terms, difference: Contrast) -> bool:

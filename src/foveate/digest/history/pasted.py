@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .lexicon import words
+
 __all__ = ["is_notice", "split_pasted"]
 
 _PROMPT = re.compile(r"\s*(?:[$❯➜▶]\s+\S|>>>\s|PS [A-Z]:\S*>|[\w.-]+@[\w.-]+[:~\s]\S*\s?[$%#]\s)")
@@ -30,6 +32,11 @@ _BEGINS = re.compile(
     re.VERBOSE,
 )
 """The beginnings of lines that programs print or read."""
+_WORDS_OF_PROGRAMS = words("""
+    PS TRACE DEBUG INFO WARN WARNING ERROR FATAL exit FAIL PASS ok E diff index at File Traceback Caused goroutine npm
+    error
+""")
+"""The words of letters alone with which these lines begin."""
 _HOLDS = re.compile(r"\d\s?[KMGT]i?B\b|\s\d{1,3}%(?:\s|$|[|(])|^\s{2,}\S+(?:\s[\w-]+)?\s{2,}\S")
 """The progress of a transfer, or the columns of a table."""
 _CODE = ("{", "}", ";", "\\", "=>", "),", "],", '",', "',", "},")
@@ -99,16 +106,29 @@ def _pasted_lines(lines: Sequence[str]) -> set[int]:
 
 
 def _is_markup(line: str) -> bool:
-    return len(line) <= _LOOKED_AT and bool(_TAG.match(line) or _NOTE.match(line))
+    return len(line) <= _LOOKED_AT and line.lstrip()[:1] in ("<", "[") and bool(_TAG.match(line) or _NOTE.match(line))
 
 
 def _worth(line: str) -> int:
     """Return how much a line speaks for pasted text: 2 for a command, 1 for another line of a program, else 0."""
     begin = line[:_LOOKED_AT]
-    if _PROMPT.match(begin):
+    is_plain = _begins_plainly(begin)
+    if not is_plain and _PROMPT.match(begin):
         return 2
-    is_of_program = _BEGINS.match(begin) or line.rstrip().endswith(_CODE) or _HOLDS.search(begin)
+    is_of_program = (
+        (not is_plain and _BEGINS.match(begin))
+        or line.rstrip().endswith(_CODE)
+        or (("B" in begin or "%" in begin or begin[:2].isspace()) and _HOLDS.search(begin))
+    )
     return 1 if is_of_program and not _ITEM.match(begin) else 0
+
+
+def _begins_plainly(line: str) -> bool:
+    """Return whether a line begins with a word that begins no line of `_PROMPT` and `_BEGINS`."""
+    word = next(iter(line.split(None, 1)), "")
+    if not word.isalpha() or word in _WORDS_OF_PROGRAMS or word.endswith(("Error", "Exception")):
+        return False
+    return len(word) != 10 or word[0] not in "dl"  # Else it may be `drwxrwxrwx`.
 
 
 def _is_own(line: str) -> bool:

@@ -105,19 +105,20 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
     parts: list[str] = []
     is_item = in_fence = False
     for line in text.splitlines():
-        if _FENCE.match(line):
+        begins_plainly = line[:1].isalpha() and line[1:2] != ")"  # As most lines, which are no fence, item or title.
+        if not begins_plainly and _FENCE.match(line):
             in_fence = not in_fence
             line = ""
         elif in_fence:
             continue
         plain = " ".join(line.split())
-        match = _ITEM.match(line) if plain else None
+        match = _ITEM.match(line) if plain and not begins_plainly else None
         is_open = bool(parts) and len(parts[-1]) >= _WRAPPED and parts[-1][-1] not in _CLOSES
         goes_on = is_open and bool(plain) and match is None
         if not goes_on and parts:
             yield " ".join(parts), is_item
             parts = []
-        if not plain or _TITLE.match(line):
+        if not plain or (not begins_plainly and _TITLE.match(line)):
             continue
         if match is not None:
             plain, is_item = " ".join(line[match.end() :].split()), True

@@ -293,9 +293,7 @@ class _Search:
                 variants, least = [claim.text, *clauses_of(claim.text)], _SAME_SCORE
             else:
                 continue
-            plain = without_permission(old.text)
-            terms = old.terms if plain is None else terms_of(plain)
-            is_same = any(self.likeness.repeats(terms, terms_of(text), least) for text in variants)
+            is_same = any(self.likeness.repeats(old.plain, terms_of(text), least) for text in variants)
             if is_same and self.likeness.is_sure(old, claim):
                 self._replace(old, claim)
                 return True
@@ -361,6 +359,7 @@ class _Search:
             self._forget(frozenset((difference.old,)), old.terms, claim, _BACK)
         if len(text) <= _LONGEST:
             claim.text, claim.terms, claim.cut, claim.is_changed = text, completed(old.terms, new), (), True
+            claim.without_permits = None
             self.heirs[claim.owner] = old.owner
 
     def _withdraw(self, claim: Claim, older: Sequence[Claim]) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .claims import Claim
-from .contrasts import Contrast, contrast
+from .contrasts import DENIALS, Contrast, contrast
 from .likeness import SHORT_MESSAGE, Likeness, is_other_value, may_be_alike
 from .signs import Sign
 from .terms import Terms, kind_of_value, shape_of_value
@@ -61,7 +61,7 @@ class Versions:
         is_cue = is_strong or (later.is_authoritative and self._announces(new))
         is_between_users = later.is_authoritative and earlier.is_authoritative
         if (is_between_users or (is_cue and later.speaker == "user")) and self._is_spoken(later, earlier):
-            pairs = _pairs(old, new)
+            pairs = _clauses(old, new)
             return max((self._of_user(old, new, *pair, is_strong, is_cue) for pair in pairs), default=0.0)
         if not is_strong and old.signs & new.signs & Sign.BINDING:
             return 0.0
@@ -72,15 +72,16 @@ class Versions:
             self._of_one_subject(old, new), self._of_model(old, new, later.is_authoritative, is_strong, is_about)
         )
 
-    def _of_user(
-        self, old: Claim, new: Claim, a: Terms, b: Terms, difference: Contrast, is_strong: bool, is_cue: bool
-    ) -> float:
+    def _of_user(self, old: Claim, new: Claim, a: Terms, b: Terms, is_strong: bool, is_cue: bool) -> float:
         """Return how likely a clause that a user wrote is a newer version of an older one."""
-        common = difference.common
+        common = (a.all & b.all) - DENIALS
         rare = [term for term in common if self._likeness.is_rare(term)]
         topics = a.qualifying | frozenset(list(a.places)[:1])
         is_purpose = bool(new.signs & (Sign.CHANGE | Sign.UPDATE) and common & b.qualifying & topics)
-        if not (rare or is_purpose) or (difference.is_twofold and not is_strong):
+        if not (rare or is_purpose):
+            return 0.0
+        difference = contrast(a, b)
+        if difference.is_twofold and not is_strong:
             return 0.0
         names = _names_among(rare, a, b)
         is_value = _gives_other(a, b)
@@ -162,11 +163,6 @@ class Versions:
 def _clauses(old: Claim, new: Claim) -> list[tuple[Terms, Terms]]:
     """Return the sentences and their clauses that have enough in common."""
     return [(a, b) for a in old.variants for b in new.variants if may_be_alike(a, b)]
-
-
-def _pairs(old: Claim, new: Claim) -> list[tuple[Terms, Terms, Contrast]]:
-    """Return the sentences and their clauses that have enough in common, each with the difference."""
-    return [(a, b, contrast(a, b)) for a, b in _clauses(old, new)]
 
 
 def _beginning(text: str) -> str:
