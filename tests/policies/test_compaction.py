@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import foveate
 from foveate import DoesNotFit, StoreError, Usage
+from foveate.core import summaries
 from foveate.core.budget import occupied_tokens, overflows, usable_tokens
 from foveate.core.edits import Pin, Span, Summarize
 from foveate.core.messages import Media, Message, Text
@@ -880,6 +881,19 @@ def test_the_same_view_gives_the_same_request():
     (conversation,), (other,) = requests_of(policy, story.view(OVER)), requests_of(policy, story.view(OVER))
     assert conversation.request.key == other.request.key
     assert list(conversation.then(Answer("S."))) == list(other.then(Answer("S.")))
+
+
+def test_requests_for_other_messages_have_other_keys(monkeypatch: pytest.MonkeyPatch):
+    """Messages are encoded in groups, since a long history would be encoded as one large text."""
+    messages = [user(f"{number}.") for number in range(5)]
+    requests = [
+        SummaryRequest("compact", tuple(messages[:n]), 100, covered=tuple(messages[n:end]))
+        for n in range(6)
+        for end in range(n, 6)
+    ]
+    assert len({request.key for request in requests}) == len(requests)
+    monkeypatch.setattr(summaries, "_ENCODED", 2)
+    assert len({request.key for request in requests}) == len(requests)
 
 
 def test_a_summary_by_hand_and_the_floor_note_are_no_inputs():

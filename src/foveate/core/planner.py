@@ -275,7 +275,11 @@ def _with_answers(
 ) -> Iterator[Edit | NeedsSummary]:
     """Yield the same items, with what follows from its answer in place of each request that is answered."""
     for item in _checked(policy, returned):
-        if not isinstance(item, NeedsSummary) or (answer := answers.get(key := item.request.key)) is None:
+        if (
+            not isinstance(item, NeedsSummary)
+            or not answers
+            or (answer := answers.get(key := item.request.key)) is None
+        ):
             yield item
         elif key not in answered:  # A policy that repeats an answered request would repeat it forever.
             follows = _with_author(item.then(answer), answer)

@@ -28,6 +28,10 @@ A conversation without background work treats `soon` like `now` and ignores `ahe
 """
 
 
+_ENCODED = 1_000
+"""Messages that are encoded at once for a key: those of a long history take as much memory as their texts."""
+
+
 class SummaryRequest(Struct, frozen=True):
     """A request for one summary."""
 
@@ -80,8 +84,13 @@ class SummaryRequest(Struct, frozen=True):
     @property
     def key(self) -> str:
         """Return a key of the request: equal for every attempt at the same request."""
-        question = msgspec.json.encode(msgspec.structs.replace(self, task=None))
-        return blake2b(question, digest_size=20, person=b"foveate ask 1").hexdigest()
+        question = msgspec.json.encode(msgspec.structs.replace(self, task=None, messages=(), covered=()))
+        key = blake2b(question, digest_size=20, person=b"foveate ask 2")
+        for messages in (self.messages, self.covered):
+            key.update(b"%d" % len(messages))
+            for begin in range(0, len(messages), _ENCODED):
+                key.update(msgspec.json.encode(messages[begin : begin + _ENCODED]))
+        return key.hexdigest()
 
 
 class Summary(Struct, frozen=True):
