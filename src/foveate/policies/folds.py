@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import chain, pairwise
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from ..core.caches import known_form, newest_forms
 from ..core.edits import Edit, Span, Summarize
@@ -193,7 +195,7 @@ class _Memo:
         return None, 0
 
 
-class _Unit(NamedTuple):
+class _Unit(Struct, frozen=True, gc=False):
     """A unit of entries that may be folded, if none of them is needed or was expanded for the coming call."""
 
     start: int

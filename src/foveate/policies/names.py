@@ -22,6 +22,8 @@ _NEEDED_MAX = 20
 """Names."""
 _NEEDED_SHARE = 8
 """The names take at most one part in so many of the length of a summary."""
+_JOINED = 100
+"""Messages whose names are searched at once."""
 
 
 @cached(4_096)
@@ -117,12 +119,18 @@ def names_needed_later(covered: Sequence[Entry], entries: Sequence[Entry], targe
 
 
 def _names_among(entries: Sequence[Entry], wanted: Collection[str]) -> set[str]:
+    """Return those of these names that occur in messages. Joined messages are searched faster than each alone."""
     names: set[str] = set()
-    for entry in entries:
-        if wanted:
-            names.update(name for name in _message_names(entry.message) if name in wanted)
+    for begin in range(0, len(entries) if wanted else 0, _JOINED):
+        text = "\n".join([_text_of(entry.message) for entry in entries[begin : begin + _JOINED]])
+        names.update([name for name in distinct_names(text) if name in wanted])
     return names
 
 
 def _message_names(message: Message) -> tuple[str, ...]:
-    return distinct_names("\n".join([message.text, *(call.arguments for call in message.calls)]))
+    return distinct_names(_text_of(message))
+
+
+def _text_of(message: Message) -> str:
+    """Return the text and the arguments of a message."""
+    return "\n".join([message.text, *[call.arguments for call in message.calls]])

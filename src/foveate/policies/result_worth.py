@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from itertools import chain
 from math import inf
 from posixpath import basename
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from ..core.caches import cached, cached_on_entry
 from ..core.view import Entry, View
@@ -85,16 +86,14 @@ def needed_results(view: View) -> frozenset[str]:
     request, each = prices.read * view.tokens, prices.write + STAY * prices.read
     reading = prices.read * LEAST
     age_max = max(1.0, CHANCE * (request + each * LEAST) / reading) if reading else inf  # Of the smallest result.
-    for entry, tokens, since, slower, chance in chain(
-        known.others_since(now - age_max - 1, older), known.files_since(older, now)
-    ):
-        age = (now - since) / slower
-        if age <= 1 or (tokens >= LEAST and chance / age * (request + each * tokens) > prices.read * tokens):
-            needed.add(entry.id)
+    for result in chain(known.others_since(now - age_max - 1, older), known.files_since(older, now)):
+        age, tokens = (now - result.since) / result.slower, result.tokens
+        if age <= 1 or (tokens >= LEAST and result.chance / age * (request + each * tokens) > prices.read * tokens):
+            needed.add(result.entry.id)
     return frozenset(needed)
 
 
-class _Aging(NamedTuple):
+class _Aging(Struct, frozen=True, gc=False):
     """A result that the view shows whole, and how it ages until further files are changed."""
 
     entry: Entry

@@ -39,6 +39,7 @@ _CUTS = (
     *((keep, True) for keep in (8_000, 4_000, 2_000, 1_000, 500)),
 )
 """Characters that are kept of long results, and whether this applies to other texts too. Tried in this order."""
+_KEPT_LEAST = min(keep for keep, _ in _CUTS if keep)
 _FIRST_CUTS = (0, 5, 8)
 """Index of the first cut to try, by level."""
 _DIGEST_SHARE = 4
@@ -67,7 +68,9 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
     sizes = [tokens_of(entry.message) for entry in entries]
     scale = sum([entry.tokens for entry in entries]) / max(1, sum(sizes))
     longest = [_longest_text(entry.message) for entry in entries]
-    with_media = frozenset(index for index, entry in enumerate(entries) if any(entry.message.media()))
+    with_media = frozenset([index for index, entry in enumerate(entries) if _has_media(entry.message)])
+    # Others do not change by any cut.
+    may_change = [index for index, length in enumerate(longest) if length > _KEPT_LEAST or index in with_media]
     messages = [_cut_message(entry, 0, False) for entry in entries]
     sizes = [
         size if message is entry.message else tokens_of(message)
@@ -75,9 +78,9 @@ def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) 
     ]
     whole = tuple([message for message in messages if message.parts])
     for keep, cuts_all in _CUTS[_FIRST_CUTS[min(level, len(_FIRST_CUTS) - 1)] :]:
-        for index, entry in enumerate(entries if keep else ()):
-            if longest[index] > keep or index in with_media:  # Others do not change.
-                messages[index] = _cut_message(entry, keep, cuts_all)
+        for index in may_change if keep else ():
+            if longest[index] > keep or index in with_media:
+                messages[index] = _cut_message(entries[index], keep, cuts_all)
                 sizes[index] = tokens_of(messages[index])
         with_media = frozenset() if keep else with_media
         size = scale * sum(sizes)
@@ -123,6 +126,18 @@ def check_role(mechanism: str, role: object) -> None:
     """Raise BadSetting if no summary can have this role."""
     if role not in get_args(SummaryRole):
         raise BadSetting(f"role of {mechanism} is {role!r:.40}. Set it to one of {', '.join(get_args(SummaryRole))}.")
+
+
+def _has_media(message: Message) -> bool:
+    """Return whether a message has media. This runs for each message of a long history: a generator takes twice as
+    long.
+    """
+    for part in message.parts:
+        if isinstance(part, Media):
+            return True
+        if isinstance(part, ToolResult) and [nested for nested in part.content if isinstance(nested, Media)]:
+            return True
+    return False
 
 
 def _longest_text(message: Message) -> int:

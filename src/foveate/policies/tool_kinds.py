@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from posixpath import normpath
-from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -303,7 +303,7 @@ def _result_or_calls(entry: Entry, classifier: CallClassifier) -> _Finished | tu
     return _Finished(result.call_id, result.state) if result and result.state != "interrupted" else ()
 
 
-class _Finished(NamedTuple):
+class _Finished(Struct, frozen=True, gc=False):
     """A finished result."""
 
     call_id: str
@@ -355,7 +355,11 @@ def _line_range(values: Mapping[str, Any]) -> tuple[int, int]:
             return first, last if last > 0 else _LAST_LINE
         case _:
             pass
-    first = next((value for key in _FIRST_LINE_ARGUMENTS if isinstance(value := values.get(key), int)), 1)
+    first = 1
+    for key in _FIRST_LINE_ARGUMENTS:
+        if isinstance(value := values.get(key), int):
+            first = value
+            break
     match values:
         case {"limit": int(limit)}:
             return first, first + limit - 1
