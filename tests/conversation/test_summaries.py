@@ -265,6 +265,33 @@ def test_summary_requests_are_bounded():
     assert len(asked) == 3
 
 
+@pytest.mark.parametrize(("hours", "count"), [(0, 1), (5, 2)])
+def test_policies_act_again_if_the_cache_became_cold_meanwhile(hours: int, count: int):
+    """A plan with the summary continues the plan that asked for it, unless the circumstances changed."""
+    now, pause, turns = [1_000], [0], list[int]()
+
+    def watch(view: View) -> tuple[()]:
+        turns.append(view.turn)
+        return ()
+
+    def ask(view: View) -> Iterator[NeedsSummary]:
+        yield NeedsSummary(SummaryRequest("ask", (), 100), lambda answer: ())
+
+    def summarizer(request: SummaryRequest) -> str:
+        now[0] += pause[0]
+        return "so"
+
+    chat = opened(policy=(watch, ask), summarizer=summarizer, clock=lambda: now[0])
+    chat.append("Hi.")
+    chat.prepare()
+    chat.record(say("Hello."))
+    chat.append("And?")
+    turns.clear()
+    pause[0] = hours * 3_600_000
+    chat.prepare()
+    assert turns == [2] * count
+
+
 @pytest.mark.parametrize("returned", [None, "edit", [3], 7])
 def test_policy_that_returns_something_else_is_named(returned: object):
     def broken(view: View) -> object:
