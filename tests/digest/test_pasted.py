@@ -6,6 +6,7 @@ import pytest
 
 from foveate import Message, Text
 from foveate.digest.history import digest_messages
+from foveate.digest.history import pasted as pasted_lines
 from foveate.digest.history.pasted import is_notice, split_pasted
 from foveate.testing import say, user
 
@@ -128,3 +129,23 @@ def test_a_notice_of_a_client_sets_no_rule_and_no_goal():
 @pytest.mark.parametrize("name", ["task", "rules", "user_instructions", "user-query", "context"])
 def test_tags_of_a_persons_prompt_are_no_notice(name: str):
     assert not is_notice(f"<{name}>\nNever push to main.\n</{name}>")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exit status 1", "FAIL", "ok  \ta/b 0.2s", "E     assert 1 == 2", "diff --git a/x b/x", "index 0abc123",
+        "at async load (a.js:3)", 'File "app.py", line 3', "Traceback (most recent call last):", "Caused by: x",
+        "goroutine 1 [running]", "npm WARN: old", "npm ERR!: old", "error TS2322: x", "ValueError", "IOException",
+        "drwxrwxrwx 2 root", "lrwxrwxrwx 1 root", "INFO [x]", "WARNING: x", "PS C:\\work> dir", "  exit code 2",
+    ],
+)  # fmt: skip
+def test_no_line_of_a_program_counts_as_plain(line: str):
+    """Plain lines are not compared with the patterns of programs."""
+    is_of_program = pasted_lines._PROMPT.match(line) or pasted_lines._BEGINS.match(line)
+    assert is_of_program or line.startswith(("INFO", "npm ERR"))
+    assert not pasted_lines._begins_plainly(line)
+
+
+def test_a_line_that_begins_with_a_usual_word_is_plain():
+    assert all(map(pasted_lines._begins_plainly, ("Then we deploy.", "  drop the table", "lightweight is it", "été")))

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from ...core.caches import cached
 from ...core.messages import Message
 from .pasted import is_notice, split_pasted
 from .sections import BETWEEN, BULLET, COPIED, DONE, KIND_OF, LAST, NAMES, OF_MODEL, REFERRED, read_sections
@@ -180,8 +181,9 @@ class Reader:
                 if self._steps:
                     for call in message.calls:
                         self._steps.add_call(call, age)
-                self._read_reply(message.text, age)
-                self._question = _last_question(message.text)
+                text = message.text
+                self._read_reply(text, age)
+                self._question = _last_question(text)
             case "tool" if self._steps and (result := message.result) is not None:
                 self._list(*self._steps.add_result(place, result, age), age)
             case _:
@@ -408,20 +410,23 @@ def _is_short_value(text: str) -> bool:
 def _pieces(paragraph: str) -> list[str]:
     """Return about the sentences of a paragraph."""
     for end in (". ", "! ", "? ", "。"):
-        paragraph = paragraph.replace(end, f"{end}\n")
+        paragraph = paragraph.replace(end, f"{end.rstrip()}\n")
     return paragraph.splitlines()
 
 
 def _shares_of_formulas(statements: Sequence[Statement]) -> list[float]:
     """Return the share of its weight that each statement keeps. Those that begin like many others say little."""
-    begins = [
-        "" if one.kind in ("goal", "rule") else " ".join(one.text.casefold().split(maxsplit=_FORMULA)[:_FORMULA])
-        for one in statements
-    ]
+    begins = ["" if one.kind in ("goal", "rule") else _beginning_of(one.text) for one in statements]
     times = Counter(begins)
     times[""] = 1
     usual = [_USUAL if one.kind in ("asked", "said") else 2 * _USUAL for one in statements]
     return [min(1.0, most / times[begin]) for most, begin in zip(usual, begins, strict=True)]
+
+
+@cached(4_096)  # Statements of a long history are held until heavier ones come.
+def _beginning_of(text: str) -> str:
+    """Return the first words of a text, by which formulas are found."""
+    return " ".join(text.casefold().split(maxsplit=_FORMULA)[:_FORMULA])
 
 
 def _heaviest(statements: Sequence[Statement], weights: Sequence[float], room: int) -> list[int]:

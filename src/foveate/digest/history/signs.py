@@ -7,6 +7,7 @@ from functools import reduce
 from itertools import repeat
 from operator import or_
 
+from ...core.caches import cached
 from .lexicon import PHRASES, SMALL_TALK, WIDE_SIGNS, WORDS, Sign
 
 __all__ = ["Sign", "possible_signs", "signs_of"]
@@ -97,6 +98,7 @@ def _has_phrase(plain: str, match: re.Match[str] | None) -> bool:
     return False
 
 
+@cached(256)  # A sentence may be looked at twice: in its paragraph, and as a statement.
 def possible_signs(sentence: str) -> int:
     """Return the signs that the words of a sentence allow: those of `signs_of` and more, at a fifth of the cost.
 

@@ -48,6 +48,7 @@ class Steps:
         self._used = self._count_uses()
         self._done: dict[str, dict[str, tuple[float, int]]] = {}
         self._named: set[str] = set()
+        self._newest: tuple[ToolCall, str] | None = None  # The newest call, with its target.
         self.errors: dict[str, float] = {}
         """Lines that report a failure, with their weights."""
         self.findings: dict[str, float] = {}
@@ -56,6 +57,7 @@ class Steps:
     def add_call(self, call: ToolCall, age: float) -> None:
         """Count a call."""
         targets, target = self._done.setdefault(call.name, {}), target_of(call)
+        self._newest = call, target
         weight, times = targets.get(target, (0.0, 0))
         targets[target] = (weight + 0.2 + age, times + 1)
 
@@ -65,15 +67,20 @@ class Steps:
         Returns what the call is about and the values with their keys that it reports; "" if it reports none.
         """
         call = self._calls.get(result.call_id)
-        about = cut_at_clause(f"{call.name} {target_of(call)}" if call else result.name, 80)
-        lines = error_lines(result.text, 1)  # Many tools print a failure without reporting one.
+        if call is None:
+            about = cut_at_clause(result.name, 80)
+        else:
+            target = self._newest[1] if self._newest and self._newest[0] is call else target_of(call)
+            about = cut_at_clause(f"{call.name} {target}", 80)
+        text = result.text
+        lines = error_lines(text, 1)  # Many tools print a failure without reporting one.
         weight = age
         if result.state == "error":
-            lines, weight = lines or [" ".join(result.text.split())], age + 1.0
+            lines, weight = lines or [" ".join(text.split())], age + 1.0
         for line in lines:
             self.errors[f"{about}: {cut_at_clause(line, _ERROR)}"] = weight
-        self.add_text(place, result.text, age)
-        return about, "" if lines else _pairs_of(result.text)
+        self.add_text(place, text, age)
+        return about, "" if lines else _pairs_of(text)
 
     def add_pasted(self, place: int, text: str, age: float) -> None:
         """Read output that a user pasted: a failure that it reports, and its lines with names."""
@@ -122,9 +129,8 @@ class Steps:
                     weights[name] += 2 * age
         for i, name in enumerate(known):
             weights[name] += _LEAST + 1e-6 / (i + 1)  # Names that are only known keep their order.
-        pairs = [pair for pair in weights.items() if pair[1] >= _LEAST]
-        if len(pairs) > _RANKED:
-            pairs = nlargest(_RANKED, pairs, key=lambda pair: (pair[1], pair[0]))
+        listed = (pair for pair in weights.items() if pair[1] >= _LEAST)
+        pairs = nlargest(_RANKED, listed, key=lambda pair: (pair[1], pair[0]))
         pairs.sort(key=lambda pair: (-pair[1] * worth_of(pair[0]), pair[0]))
         return [name for name, _ in pairs]
 

@@ -155,6 +155,7 @@ def _signs_and_share(text: str) -> tuple[int, float]:
     return signs, _share_of_specifics(text) if signs & Sign.SPECIFIC else _UNSPECIFIC
 
 
+@cached(256)
 def _share_of_specifics(text: str) -> float:
     """Return the part of its worth that a statement has with its numbers, names and quotations."""
     return _UNSPECIFIC + _SPECIFIC_EACH * sum(1 for _ in islice(_SPECIFIC.finditer(text, 1, _LONGEST), _SPECIFICS))
