@@ -189,6 +189,7 @@ _SHAPES = (
 )
 
 
+@cached(4_096)
 def shape_of_value(value: str) -> str:
     """Return the shape of a value: its kind, and for names and numbers a finer one such as `path` or `time`."""
     kind = kind_of_value(value)
