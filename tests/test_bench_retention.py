@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 
 from retention.conversations import Sample, length_of, samples, text_of
+from retention.dialogues import dialogues
 from retention.foreign import foreign_samples, parse_script
 from retention.report import BLIND, FOREIGN, HELD_OUT, SHAPES
 from retention.scoring import Score, Verdict, count_cut_lines, judge
@@ -181,6 +182,19 @@ def test_foreign_changes_are_resolved_by_their_last_statement():
         assert [v.fact for v in judge(changes, text) if not v.is_resolved] == []
         whole = "\n".join(map(text_of, sample.messages))
         assert [v.fact for v in judge(changes, whole) if not v.stale] == []
+
+
+def test_every_fact_of_a_dialogue_can_be_kept_and_every_change_resolved():
+    """By the texts that state the facts last. The whole dialogue keeps all facts, and shows each old one as current."""
+    assert len(list(dialogues())) == 12
+    for sample in dialogues():
+        whole = "\n".join(map(text_of, sample.messages))
+        assert all(fact.says[0] in whole for fact in sample.facts)
+        stated = "\n".join(fact.says[0] for fact in sample.facts)
+        for verdicts in (judge(sample.facts, whole), judge(sample.facts, stated)):
+            assert [v.fact for v in verdicts if not v.kept or (v.fact.other and not v.other_kept)] == []
+        assert [v.fact for v in judge(sample.facts, stated) if v.stale] == []
+        assert [v.fact for v in judge(sample.facts, whole) if v.fact.old and not v.stale] == []
 
 
 @pytest.mark.parametrize("line", ["x hello", "= wish keep", "hello"])

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from retention.conversations import Sample, samples
+from retention.dialogues import dialogues
 from retention.foreign import foreign_samples
 from retention.scoring import Verdict
 from retention.shapes import KINDS, Shape
@@ -98,6 +99,7 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="measure the shapes that no rule was written for")
     parser.add_argument("--blind", action="store_true", help="measure the shapes that other authors wrote")
     parser.add_argument("--foreign", action="store_true", help="measure whole conversations in other registers")
+    parser.add_argument("--dialogues", action="store_true", help="measure the dialogues of people with an agent")
     parser.add_argument("--ways", choices=("summarizer", "views", "all"), default="all")
     parser.add_argument("--rounds", type=int, nargs="+", default=ROUNDS)
     parser.add_argument("--budgets", type=float, nargs="+", default=BUDGETS)
@@ -118,6 +120,8 @@ def main() -> None:
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
 
     def draw(rounds: int = 1, characters: int = 0) -> list[Sample]:
+        if arguments.dialogues:
+            return list(dialogues())
         few = seeds[:1] if characters else seeds
         if arguments.foreign:
             return list(foreign_samples(FOREIGN, few, rounds=rounds, characters=characters))
@@ -125,7 +129,7 @@ def main() -> None:
 
     if not arguments.json:
         name = "held out" if arguments.held_out else "by other authors" if arguments.blind else "development"
-        part = f"{len(shapes)} shapes ({name})"
+        part = f"{len(list(dialogues()))} dialogues" if arguments.dialogues else f"{len(shapes)} shapes ({name})"
         print(
             f"{len(FOREIGN)} foreign conversations" if arguments.foreign else part, f"{arguments.seeds} seeds", sep=", "
         )

@@ -403,7 +403,7 @@ def test_the_goal_is_shown_in_a_small_room():
     assert digest_messages([user(goal), assistant("Fine."), *limits], 300).startswith(f"## Goal\n{goal}\n")
 
 
-def test_a_bare_value_is_shown_with_the_reply_that_says_of_what():
+def test_a_bare_value_gives_way_to_the_reply_that_says_of_what():
     history = [
         user("Upload the files in parts."),
         assistant("Parts of 8 MB allow files of 80 GB."),
@@ -411,8 +411,8 @@ def test_a_bare_value_is_shown_with_the_reply_that_says_of_what():
         assistant("Part size is 16 MB. All tests pass."),
     ]
     text = digest_messages(history, 600)
-    assert "16 then → Part size is 16 MB." in text
-    assert text.count("Part size is 16 MB.") == 1
+    assert "Parts of 8 MB allow files of 80 GB (later: Part size is 16 MB.)" in text
+    assert "16 then" not in text
 
 
 def test_a_later_version_of_a_part_of_the_goal_stays_with_the_goal():

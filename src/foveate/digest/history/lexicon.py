@@ -138,7 +138,8 @@ PHRASES: dict[int, str] = {
         sure: make sure
         from: from now on
         mind: keep in mind
-        before: before (?:you|we|any)
+        before: before (?:you|we|any|each|every)
+        after: after (?:each|every)
         ask: ask (?:me|us|first|before)
         away: stay away
         alone: leave \w.{0,40} alone

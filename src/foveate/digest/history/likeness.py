@@ -95,12 +95,12 @@ class Likeness:
     def is_sure(self, old: Claim, new: Claim) -> bool:
         """Return whether two sentences are so much alike that the newer one, if it corrects anything, corrects this."""
         later, earlier = self.statements[new.owner], self.statements[old.owner]
-        if earlier.kind == "goal" and later.is_authoritative and new.signs & Sign.CHANGE:
+        if earlier.kind == "goal" and later.is_authoritative and not later.confirms and new.signs & Sign.CHANGE:
             return True
         if later.speaker == earlier.speaker == "assistant" and not new.signs & Sign.CHANGE:
             return False
         is_of_model = not (later.is_authoritative and earlier.is_authoritative)
-        if is_of_model and earlier.is_authoritative and earlier.kind in ("rule", "goal"):
+        if (is_of_model or later.confirms) and earlier.is_authoritative and earlier.kind in ("rule", "goal"):
             return False  # A model corrects no rule of a user.
         return any(
             bool(difference.common & old.terms.topic)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ...core.caches import cached
 from ...core.messages import Message
+from .confirmations import confirm, is_agreement
 from .pasted import is_notice, split_pasted
 from .sections import BETWEEN, BULLET, COPIED, DONE, KIND_OF, LAST, NAMES, OF_MODEL, REFERRED, read_sections
 from .selection import Line
@@ -52,8 +53,6 @@ _EMPTY = re.compile(r"→ m\d+(?: empty\b|\Z)")
 """The line of a fold about a result without content."""
 _RESULT_SHARE = 0.2
 """The worth of a line about a result, as a part of that of its call."""
-_REPLIES, _REPLY = 2, 120
-"""Sentences of a reply, and their characters, that may complete a value."""
 _ASKS_FOR_VALUE = re.compile(
     r"\b(?:which|what|who|whom|whose|when|where|how (?:many|much|long|often|big|far)|or|welche\w*|was|wer|wann|wo|wohin"
     r"|wie ?viele?|wie (?:lange|oft)|oder|quel\w*|combien|qui|quand|où|cuál\w*|qué|quién|cuándo|dónde|cuánt\w*|qual"
@@ -80,8 +79,12 @@ class Reader:
         self._has_goal = False
         self._position = self._turn = self._length = 0
         self._question = ""
-        self._short: Statement | None = None
-        """The newest message of a user, if it is a value in a few words, which the model's reply may complete."""
+        self._own: list[Statement] = []
+        """The statements of the user's newest message, which the next reply may confirm."""
+        self._reply: list[Statement] = []
+        """Those of the newest reply, to which the user may agree."""
+        self._agreed: list[Statement] = []
+        """Those to which the user agreed."""
         self._listed: dict[str, Statement] = {}
         self._links: list[tuple[Statement, Statement]] = []
         """Pairs of an older and a later statement that may replace it."""
@@ -220,18 +223,13 @@ class Reader:
                     self._state(statement, speaker, age)
 
     def _read_reply(self, text: str, age: float) -> None:
-        """Read what the model says. A sentence that repeats a value alone (`16 then`) says what it is the value of."""
+        """Read what the model says, and what it confirms."""
         begun = len(self.statements)
         self._read_texts(text, "assistant", age)
-        short, self._short = self._short, None
-        if short is None or not short.text:
-            return
-        values = terms_of(short.text).values
-        for reply in self.statements[begun : begun + _REPLIES]:
-            if values <= terms_of(reply.text).values and len(reply.text) <= _REPLY and reply.kind != "open":
-                short.text = f"{short.text}{ANSWERED}{reply.text}"
-                reply.text = ""
-                return
+        if len(self.statements) > begun:
+            self._reply = self.statements[begun:]
+            if (self._own or self._agreed) and confirm(self._own, self._reply, self._agreed, age):
+                self._own, self._agreed = [], []
 
     def _read_input(self, place: int, text: str, age: float) -> None:
         own, pasted = split_pasted(text)
@@ -250,7 +248,8 @@ class Reader:
             self._state(f"{question}{ANSWERED}{plain}", "user", age)
         else:
             self._read_texts(text, "user", age)
-            self._short = self.statements[-1] if len(self.statements) == begun + 1 and _is_short_value(plain) else None
+        self._agreed = self._reply if is_agreement(plain) else []
+        self._own = self.statements[begun:]
         if self._has_goal or not may_be_goal:
             return
         left = min(_GOAL, int(self._room * 0.15))
@@ -268,7 +267,7 @@ class Reader:
 
     def _hold_heaviest(self) -> None:
         """Forget the lightest statements of a history that has many times more than a digest can show."""
-        self._short = None  # It may be forgotten, and then completes nothing.
+        self._own, self._reply, self._agreed = [], [], []  # They may be forgotten.
         statements = self._without_copies()
         shares = _shares_of_formulas(statements)
         # Of those that alone exceed the room, one may be shown in part.
@@ -397,14 +396,6 @@ def _is_answer(text: str) -> bool:
     if len(text) > _ANSWER or signs_of(text) & (Sign.SMALL_TALK | Sign.QUESTION | Sign.CHANGE):
         return False
     return len(text.split()) <= _ANSWER_WORDS and bool(terms_of(text).all)
-
-
-def _is_short_value(text: str) -> bool:
-    """Return whether a text is a value in a few words that do not say of what, such as `16 then`."""
-    if len(text) > _ANSWER or len(text.split()) > _ANSWER_WORDS or signs_of(text) & Sign.QUESTION:
-        return False
-    terms = terms_of(text)
-    return bool(terms.values) and terms.values == terms.all
 
 
 def _pieces(paragraph: str) -> list[str]:

@@ -19,6 +19,7 @@ __all__ = [
     "OF_MODEL",
     "ORDER",
     "REFERRED",
+    "RULES",
     "TITLE_OF",
     "VALUES",
     "read_sections",

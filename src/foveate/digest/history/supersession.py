@@ -68,6 +68,9 @@ _SAME_SCORE = 0.8
 _GOAL_SCORE = 0.25
 _DOCUMENT = 24
 """Statements of a message above which it is a pasted text or a report, which corrects nothing that was said."""
+_ALSO, _SURE_VERSION = 0.6, 1.4
+"""Part of the likelihood of the likeliest older version that others need, and the one from which it is replaced, if a
+model says in both what the user decided."""
 _SPOKEN = 4
 """Statements of a message that may correct itself."""
 
@@ -208,6 +211,8 @@ class _Search:
             return False  # The summary before has settled its own statements.
         if later.turn and self.sizes[later.turn] > _DOCUMENT:
             return False
+        if earlier.turn and later.confirms == earlier.turn:
+            return False  # The model says it again.
         is_spoken = bool(new.signs & Sign.CHANGE) and self.sizes[later.turn] <= _SPOKEN
         return (later.turn != earlier.turn or is_spoken) and self.likeness.may_be_about_one(old, new)
 
@@ -254,14 +259,20 @@ class _Search:
         `is_done`: whether it replaces another sentence, so that those about other things have no newer version.
         """
         others = [old for old in older if not old.is_gone]
-        if is_done:
+        if is_done and not self.statements[claim.owner].confirms:
             others = [old for old in others if not contrast(old.terms, claim.terms).is_apart]
         likely = [(self.versions.score(old, claim), old) for old in others]
         score, best = max(likely, key=lambda pair: pair[0], default=(0.0, None))
         if best is None or best.owner == claim.owner or score == 0.0:
             return
-        if best.owner not in self.followed or score >= self.followed[best.owner][2]:
-            self.followed[best.owner] = best, claim, score
+        confirms = self.statements[claim.owner].confirms
+        least = _ALSO * score if confirms else score
+        for likelihood, old in likely:
+            if likelihood < least or old.owner == claim.owner:
+                continue
+            if old.owner not in self.followed or likelihood >= self.followed[old.owner][2]:
+                self.followed[old.owner] = old, claim, likelihood
+                old.is_gone |= bool(confirms and self.statements[old.owner].confirms) and likelihood >= _SURE_VERSION
 
     def _replace_best(self, claim: Claim, older: Sequence[Claim]) -> bool:
         """Replace the older sentence that the newer one most likely corrects, if there is one."""
@@ -430,7 +441,8 @@ class _Search:
 
     def _outdate(self, claim: Claim, values: frozenset[str]) -> None:
         """Mark values of a sentence as replaced. A sentence without another value goes, and any of the model."""
-        if self.statements[claim.owner].is_authoritative and claim.terms.values - values:
+        statement = self.statements[claim.owner]
+        if statement.is_authoritative and not statement.confirms and claim.terms.values - values:
             claim.outdated |= frozenset(claim.terms.shown.get(value, value) for value in values)
         else:
             claim.is_gone = True

@@ -102,7 +102,8 @@ class Versions:
         else:
             is_value = is_value and difference.is_sited
             is_all = not difference.gone and kind_of_value(difference.old or "x") != "name"
-            is_likely = sameness >= (_ONE_TOPIC if is_all or is_purpose else _ONE)
+            is_confirmed = bool(self._statements[new.owner].confirms) and is_value
+            is_likely = sameness >= (_ONE_TOPIC if is_all or is_purpose or is_confirmed else _ONE)
             is_likely = is_likely and not _name_others(difference, a, b)
             is_likely = is_likely and (is_value or is_purpose or bool(new.signs & Sign.CHANGE))
         return sameness + _NAME * len(names) + is_value + is_same if is_likely else 0.0
@@ -140,7 +141,7 @@ class Versions:
 
     def _announces(self, new: Claim) -> bool:
         """Return whether a sentence, or another one of its short message, has a word of change."""
-        if new.signs & Sign.UPDATE:
+        if new.signs & Sign.UPDATE or bool(self._statements[new.owner].confirms):
             return True
         turn = self._statements[new.owner].turn
         return len(self._likeness.terms_of_turn(turn)) <= SHORT_MESSAGE and any(

@@ -43,6 +43,8 @@ class Statement(Struct, gc=False):
     """The signs in its words."""
     turn: int = 0
     """The number of its message, from 1; 0 for an earlier summary."""
+    confirms: int = 0
+    """The number of the user's message whose decision a model repeats in it; 0 for none."""
     earlier: str = ""
     """Older statements that this one may replace: a line shows them before it."""
 
@@ -98,6 +100,12 @@ _TASTE = re.compile(
     re.IGNORECASE,
 )
 """A sentence about the user's own taste is no rule."""
+_OWN_DUTY = re.compile(
+    r"\bi (?:(?:also|really|just|still|only|then|now) )?(?:(?:have|need|had|got) to"
+    r"|(?:always|never|don['’]?t|can['’]?t|cannot)(?! (?:want|need|accept|allow|approve|like)))\b",
+    re.IGNORECASE,
+)
+"""The words of a user about what they themselves must do, or never do: no rule for the reader."""
 _SPECIFICS = 4
 """Numbers, names and quotations of a statement that count."""
 _UNSPECIFIC, _SPECIFIC_EACH = 0.7, 0.15
@@ -183,6 +191,12 @@ def most_worth(signs: int, speaker: Speaker) -> float:
     )
 
 
+def _is_own_duty(text: str) -> bool:
+    """Return whether the words that bind are about the user alone: `i have to leave at 4`."""
+    others, count = _OWN_DUTY.subn(" ", text)
+    return bool(count) and not signs_of(others) & Sign.BINDING
+
+
 def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
     if speaker != "assistant" and signs & Sign.GOAL and _IS_GOAL.match(text):
         return "goal"
@@ -193,7 +207,7 @@ def _kind(text: str, signs: int, speaker: Speaker) -> Kind:
     is_question = bool(signs & Sign.QUESTION)
     if is_question:
         return "open" if signs & Sign.OPEN else "said" if speaker == "assistant" else "asked"
-    if speaker == "system" or (signs & Sign.BINDING and speaker != "assistant"):
+    if speaker == "system" or (signs & Sign.BINDING and speaker != "assistant" and not _is_own_duty(text)):
         return "rule"
     if signs & Sign.DECISION:
         return "decision"

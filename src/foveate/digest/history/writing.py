@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...core.messages import Message
 from .holding import Holding, holding_among
 from .reading import Reader
-from .sections import BULLET, DONE, ERRORS, FOUND, LAST, NAMES, ORDER, REFERRED, TITLE_OF, VALUES
+from .sections import BULLET, DONE, ERRORS, FOUND, LAST, NAMES, ORDER, REFERRED, RULES, TITLE_OF, VALUES
 from .selection import Line, Selection, take_fitting
 from .signs import Sign
 from .speakers import is_from_user, is_summary
@@ -29,6 +29,8 @@ names that later calls used as whole lines of the same size.
 """
 _MAIN_GOAL = 0.4
 """Share of the room up to which the first sentence of the goal is always shown."""
+_RULES = 0.4
+"""Share of the room up to which rules come before everything else that is vital."""
 _VITAL, _ASSISTANT = 0.8, 0.2
 """Shares of the room for what a user or a system message said that binds, and for what the model said."""
 _SHARES = {VALUES: 0.07, ERRORS: 0.07, DONE: 0.22, FOUND: 0.15}
@@ -101,7 +103,8 @@ class _Lines:
         goal = next((line for line, one in zip(lines, statements, strict=True) if one.kind == "goal"), None)
         if goal is not None and len(goal.text) <= room * _MAIN_GOAL:
             selection.add([goal], room)
-        selection.add(vital, int(room * _VITAL))
+        selection.add([line for line in vital if line.title == RULES], int(room * _RULES))
+        selection.add(vital, int(room * _VITAL) - (room - selection.left))
         for_lines = int(room * (1 - _NAMES))
         steps = self._step_lines()
         for title, share in _SHARES.items():

@@ -1,0 +1,123 @@
+"""Confirmations: sentences in which a model says what a user just decided.
+
+People answer in fragments (`do it`, `10:30 pls, and 0.5%`), and the model's reply says in a whole sentence what now
+holds: "The production release starts at 10:30, with a rollback above 0.5 % errors." Such a sentence is worth as much as
+if the user had said it. It takes the place of the user's words if it has all their values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from .signs import Sign
+from .terms import Terms, terms_of
+from .weights import Statement, weigh
+
+__all__ = ["confirm", "is_agreement"]
+
+_LONGEST = 260
+"""Characters of a confirmation."""
+_MOST = 3
+"""Sentences at the beginning of a reply that may confirm."""
+_TOPIC, _WHOLE_TOPIC = 2, 3
+"""Words of a confirmation, without values, and of one that needs no words of the user: `The 3rd works` says not what
+happens on that day.
+"""
+_RESTATED = 0.5
+"""Part that a rule is worth which the reply says again: both may be shown, and the user's words are binding."""
+_AGREEMENT = 48
+"""Characters of words that agree to what was proposed."""
+_AGREES = re.compile(
+    r"\W*(?:(?:oh|ah|hm+|well|and|then)\W+)*(?:yes|yep|yeah|ok(?:ay)?|fine|sure|good|great|nice|perfect|agreed|right|sounds"
+    r"|do (?:it|that|so|both)|go (?:ahead|on|for)|please do|works|take (?:it|that)|let's|lets|makes sense|deal|done"
+    r"|ja|gut|passt|mach|genau|klar|einverstanden|oui|d'accord|parfait|sí|si|vale|perfecto|hazlo|de acuerdo|sim|sì"
+    r"|va bene|да|хорошо|давай)\b|\W*(?:好|可以|行|同意|はい|了解|좋아)",
+    re.IGNORECASE,
+)
+_PROPOSES = re.compile(
+    r"\b(?:i(?:'d| would| propose| suggest| recommend)|let's|we could|we should|should i|shall i|how about|proposal"
+    r"|suggestion|recommend|propose|ich (?:würde|schlage)|vorschlag|wir könnten|je (?:propose|suggère)|propongo|sugiero"
+    r"|podríamos|sugiro|proponho|proporrei|предлагаю)\b",
+    re.IGNORECASE,
+)
+
+
+def is_agreement(text: str) -> bool:
+    """Return whether a user agrees in a few words."""
+    return len(text) <= _AGREEMENT and "?" not in text and _AGREES.match(text) is not None
+
+
+def confirm(own: Sequence[Statement], reply: Sequence[Statement], proposed: Sequence[Statement], age: float) -> bool:
+    """Give what a reply confirms, and what a user agreed to, the worth of a user's words. Return whether it confirms.
+
+    `own`: the statements of the user's message; `reply`: those of the reply; `proposed`: those of the reply before, if
+    the user agreed to it.
+    """
+    offers = [one for one in proposed if _PROPOSES.search(one.text) and _may_confirm(one)][-1:]
+    asked = [(one, terms_of(one.text)) for one in (*own, *offers) if one.text and one.kind != "goal"]
+    is_confirmed = False
+    for one in reply[:_MOST]:
+        if not _may_confirm(one):
+            continue
+        terms = terms_of(one.text)
+        is_rule = bool(one.signs & Sign.BINDING)
+        echoed = [(old, words) for old, words in asked if _is_echo(old, words, terms, is_rule=is_rule)]
+        if not echoed:
+            continue
+        one.confirms = own[0].turn if own else 0
+        if len(terms.topic) < _TOPIC:
+            continue
+        is_confirmed = True
+        _raise(one, age, may_bind=any(old.kind == "rule" for old, _ in echoed))
+        if one.signs & Sign.UPDATE or any(old.signs & (Sign.CHANGE | Sign.UPDATE) for old, _ in echoed):
+            one.signs |= Sign.CHANGE
+        for old, words in echoed:
+            if old in offers or old.signs & Sign.QUESTION or not _plain(words.values) <= _plain(terms.values):
+                continue
+            if old.kind == "rule":
+                old.weight *= _RESTATED
+            elif words.values and len(terms.topic) >= min(_WHOLE_TOPIC, len(words.topic)):
+                one.weight = max(one.weight, old.weight)
+                old.text = ""
+    if not is_confirmed:
+        for one in offers:
+            _raise(one, age, may_bind=False)
+    return is_confirmed
+
+
+def _may_confirm(statement: Statement) -> bool:
+    is_sentence = bool(statement.text) and len(statement.text) <= _LONGEST
+    return is_sentence and statement.speaker == "assistant" and not statement.signs & (Sign.QUESTION | Sign.SMALL_TALK)
+
+
+def _is_echo(statement: Statement, own: Terms, reply: Terms, *, is_rule: bool) -> bool:
+    """Return whether a sentence of a reply is about what the user said: it has a value of it, or two words.
+
+    A sentence that binds nobody says a rule again only if it has a number of it.
+    """
+    shared = _plain(own.values) & _plain(reply.values)
+    if statement.kind == "rule" and not (is_rule or statement.signs & Sign.QUESTION):
+        return any(map(_has_digit, shared))
+    return bool(shared) or len(own.all & reply.all) > 1
+
+
+def _plain(values: Iterable[str]) -> set[str]:
+    """Return values without signs of currencies, and the last parts of paths."""
+    return {value.strip("$€£").rpartition("/")[2] for value in values}
+
+
+def _has_digit(value: str) -> bool:
+    return any(map(str.isdigit, value))
+
+
+def _raise(statement: Statement, age: float, *, may_bind: bool) -> None:
+    """Give a sentence of the model the worth of a user's."""
+    of_user = weigh(statement.text, "user", statement.position, age)
+    kind = of_user.kind
+    if kind == "rule" and not may_bind:
+        kind = "decision"
+    elif kind not in ("value", "decision", "open", "rule"):
+        kind = "value"
+    of_user = weigh(statement.text, "user", statement.position, age, kind)
+    statement.kind, statement.weight, statement.speaker = kind, of_user.weight, "user"
