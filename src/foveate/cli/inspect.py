@@ -85,6 +85,8 @@ def inspect(
         raise BadSetting(f"--port must be a port, not {port}.")
     if window is not None and window < 1:
         raise BadSetting(f"--window must be a whole number above 0, not {window}.")
+    if export is not None and not sources:
+        raise BadSetting("--export needs a store or a recording: foveate inspect chats.db --export out")
     (chosen,) = policies_of(policy, None)
     settings = settings_of()
     owner = settings["tenant"] if tenant is None else tenant
@@ -107,8 +109,6 @@ def inspect(
     for source in found:
         source.list("", 0, 1)  # Raises what is wrong with it before the browser opens.
     if export is not None:
-        if not sources:
-            raise BadSetting("--export needs a store or a recording: foveate inspect chats.db --export out")
         return _export(found, export, name)
     if name is not None:
         raise BadSetting("--name names the conversation to export. Add --export FOLDER.")
