@@ -94,7 +94,7 @@ def _may_confirm(statement: Statement) -> bool:
 def _is_echo(statement: Statement, own: Terms, reply: Terms, *, is_rule: bool) -> bool:
     """Return whether a sentence of a reply is about what the user said: it has a value of it, or two words.
 
-    A sentence that binds nobody says a rule again only if it has a number of it.
+    A sentence that does not bind says a rule again only if it has a number of it.
     """
     shared = _plain(own.values) & _plain(reply.values)
     if statement.kind == "rule" and not (is_rule or statement.signs & Sign.QUESTION):
