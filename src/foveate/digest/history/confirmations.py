@@ -24,8 +24,8 @@ _TOPIC, _WHOLE_TOPIC = 2, 3
 """Words of a confirmation, without values, and of one that needs no words of the user: `The 3rd works` says not what
 happens on that day.
 """
-_RESTATED = 0.5
-"""Part that a rule is worth which the reply says again: both may be shown, and the user's words are binding."""
+_RESTATED = 0.7
+"""Part that a rule of the user is worth in the words of a reply: the user's own words bind."""
 _AGREEMENT = 48
 """Characters of words that agree to what was proposed."""
 _AGREES = re.compile(
@@ -75,9 +75,7 @@ def confirm(own: Sequence[Statement], reply: Sequence[Statement], proposed: Sequ
         for old, words in echoed:
             if old in offers or old.signs & Sign.QUESTION or not _plain(words.values) <= _plain(terms.values):
                 continue
-            if old.kind == "rule":
-                old.weight *= _RESTATED
-            elif words.values and len(terms.topic) >= min(_WHOLE_TOPIC, len(words.topic)):
+            if old.kind != "rule" and words.values and len(terms.topic) >= min(_WHOLE_TOPIC, len(words.topic)):
                 one.weight = max(one.weight, old.weight)
                 old.text = ""
     if not is_confirmed:
@@ -121,3 +119,5 @@ def _raise(statement: Statement, age: float, *, may_bind: bool) -> None:
         kind = "value"
     of_user = weigh(statement.text, "user", statement.position, age, kind)
     statement.kind, statement.weight, statement.speaker = kind, of_user.weight, "user"
+    if kind == "rule":
+        statement.weight *= _RESTATED

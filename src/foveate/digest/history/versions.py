@@ -33,6 +33,8 @@ _WITH_CUE = 0.32
 """The same for what a user says with a word of change after a sentence of a model."""
 _SPOKEN, _WRITTEN = 12, 24
 """Statements of a message that a person may have typed, and of one whose statements may have newer versions."""
+_PROHIBITED = 2
+"""Words that a prohibition and a confirmation share, if the second may be a newer version."""
 _TWICE = 2
 """Sentences that begin alike, and are no formula yet."""
 _BEGINNING = 4
@@ -56,6 +58,8 @@ class Versions:
             return 0.0
         common = old.terms.all & new.terms.all
         if not any(map(self._likeness.is_rare, common)) and not new.signs & (Sign.CHANGE | Sign.UPDATE):
+            return 0.0
+        if later.confirms and old.denies and len(common) < _PROHIBITED:
             return 0.0
         is_strong = bool(new.signs & Sign.CHANGE or old.signs & (Sign.HEDGE | Sign.OPEN | Sign.FAILURE))
         is_cue = is_strong or (later.is_authoritative and self._announces(new))
