@@ -199,14 +199,14 @@ def _messages(record: _Record, answered: set[str]) -> Iterator[Message]:
     calls = record.tool_calls or []
     if not any("thought" in part for part in parts):
         parts = [*_thoughts(record.thoughts), *parts]
-    named = {as_object(part.get("functionCall")).get("id") for part in parts}
+    named = [as_object(part.get("functionCall")).get("id") for part in parts]  # Not always texts.
     for call in calls:
         if call.get("id") not in named:
             fields = {"id": call.get("id"), "name": call.get("name"), "args": as_object(call.get("args"))}
             parts.append({"functionCall": fields})
     if parts:
         yield from Gemini().parse({"role": "model", "parts": parts})
-    results = [part for call in calls if call.get("id") not in answered for part in _result(call)]
+    results = [part for call in calls if call.get("id") not in [*answered] for part in _result(call)]
     if results:
         yield from Gemini().parse({"role": "user", "parts": results})
 
