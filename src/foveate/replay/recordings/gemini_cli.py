@@ -206,7 +206,8 @@ def _messages(record: _Record, answered: set[str]) -> Iterator[Message]:
             parts.append({"functionCall": fields})
     if parts:
         yield from Gemini().parse({"role": "model", "parts": parts})
-    results = [part for call in calls if call.get("id") not in [*answered] for part in _result(call)]
+    unanswered = [call for call in calls if not (isinstance(id := call.get("id"), str) and id in answered)]
+    results = [part for call in unanswered for part in _result(call)]
     if results:
         yield from Gemini().parse({"role": "user", "parts": results})
 
