@@ -28,7 +28,7 @@ _LOG = re.compile(
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d"
 )
 _CODE = re.compile(
-    r"\s*(?:(?:(?:export|async|pub|public|private|protected|static|abstract|final|default)\s+)*"
+    r"\s*+(?:(?:(?:export|async|pub|public|private|protected|static|abstract|final|default)\s+)*"
     r"(?:func|def|class|interface|struct|enum|impl|fn|import|from|package|return|if|for|else|elif|while|switch|case|const|let|var"
     r"|type|use|mod|#include|namespace|try|except|with|assert|raise|throw|await|match)\b|//|/\*|\*|[@}\])])"
 )
@@ -37,14 +37,14 @@ _ENDS_CODE = ("{", "}", ";", ")")
 _PROSE = re.compile(r"[^{}=<>|]{0,60}?(?<![A-Za-z'])" + r"[A-Za-z']++[,;:]?\s" * 4)
 """Four words. A word is tried from its first letter only: where that fails, the others fail too."""
 _DIFF = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+|--- [^\s-]")
-_PAGE = re.compile(r"\s*(?:<!doctype html|<html|<body|<head\b)", re.IGNORECASE)
+_PAGE = re.compile(r"\s*+(?:<!doctype html|<html|<body|<head\b)", re.IGNORECASE)
 _SNAPSHOT = re.compile(r"\s*-? ?(?:\w+ )?.{0,200}\[ref=\w+\]|\s*(?:uid=|\[\d+\])\w*")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9()%/_ -]*(?:\s{2,}[A-Z%][A-Z0-9()%/_ -]*){2,}\Z")
 _TITLE_CELL = re.compile(r"[A-Za-z%#_][A-Za-z%#_/() -]*\Z")
 """The name of a column."""
 _GAP = re.compile(r"\S {2,}\S")
 _DECLARES = re.compile(
-    r"\s*(?:(?:export|default|async|pub(?:\(\w+\))?|public|private|protected|internal|static|abstract|final|override"
+    r"\s*+(?:(?:export|default|async|pub(?:\(\w+\))?|public|private|protected|internal|static|abstract|final|override"
     r"|unsafe|extern)\s+)*"
     r"(func|function|def|class|interface|struct|enum|impl|fn|type|const|let|var|trait|module|namespace|package)"
     r"\b[ *]+(?:\([^)\n]{0,80}\) ?)?([A-Za-z_$][\w$]*)"
@@ -105,7 +105,7 @@ def _are_most(is_one: Callable[[str], object], sample: Sequence[str], share: flo
 
 
 _KEYWORD = re.compile(
-    r"\s*(?:(?:export|async|pub|public|private|protected|static|abstract|final|default) )*(?:func|function|def|class"
+    r"\s*+(?:(?:export|async|pub|public|private|protected|static|abstract|final|default) )*(?:func|function|def|class"
     r"|interface|struct|enum|impl|fn|import|package|return|const|let|var|type|use|#include|namespace|assert) "
 )
 _VALUES = 0.7
@@ -182,7 +182,7 @@ _COUNTED = 200_000
 _GIST = 80
 
 _DEFINITIONS = re.compile(
-    r"\n[ \d→\t|:]*(?:(?:export|default|async|pub|public|private|protected|static|abstract|final)[ ]+){0,4}"
+    r"\n[ \d→\t|:]*+(?:(?:export|default|async|pub|public|private|protected|static|abstract|final)[ ]+){0,4}"
     r"(?:func|function|def|class|interface|struct|enum|impl|fn|type|trait)[ ]+[\w(*]"
 )
 """It begins with a line break, so that the search skips all other characters."""

@@ -18,13 +18,13 @@ _MODIFIERS = (
     r"|override|open|sealed|data|partial|unsafe|extern|virtual|inline|readonly|suspend|fileprivate|mutating|inner"
     r"|synchronized|const|final)\s+)*"
 )
-_METHOD = rf"\s+{_MODIFIERS}(?:get |set |\*\s*)?#?[A-Za-z_$][\w$]*\s*(?:<[^<>()]*>)?\((?:[^;]*\{{|[^();]*)\s*\Z"
+_METHOD = rf"\s++{_MODIFIERS}(?:get |set |\*\s*)?#?[A-Za-z_$][\w$]*\s*(?:<[^<>()]*>)?\((?:[^;]*\{{|[^();]*)\s*\Z"
 _TYPED = (
-    r"\s*(?!return\b|else\b|throw\b|new\b|case\b|delete\b|using\b|typedef\b|await\b|yield\b|package\b|import\b|goto\b)"
+    r"\s*+(?!return\b|else\b|throw\b|new\b|case\b|delete\b|using\b|typedef\b|await\b|yield\b|package\b|import\b|goto\b)"
     r"(?:@\w+\s+)*(?:[A-Za-z_][\w:<>,\[\]?.]*[\s*&]+)+~?[A-Za-z_][\w:~]*\s*\([^;={]*(?:\)[^;=]*\{?|,)?\s*\Z"
 )
 _CONTROL = (
-    r"(?!\s*(?:\}\s*)?(?:if|for|while|switch|catch|return|else|do|try|await|throw|new|with|using|lock|foreach"
+    r"(?!\s*+(?:\}\s*)?(?:if|for|while|switch|catch|return|else|do|try|await|throw|new|with|using|lock|foreach"
     r"|assert|match"
     r"|super|this|function|elif|unless|yield|delete|typeof|void|expect|guard|defer|sizeof)\b)"
 )
@@ -78,12 +78,12 @@ def _language(
 LANGUAGES = (
     _language(
         "python",
-        r"\s*(?:async )?def \w+\(.*:\s*(?:#.*)?\Z|\s*class \w+.*:\s*\Z|from [\w.]+ import "
+        r"\s*+(?:async )?def \w+\(.*:\s*(?:#.*)?\Z|\s*+class \w+.*:\s*\Z|from [\w.]+ import "
         r"|import [\w.]+(?: as \w+)?\s*\Z"
-        r"|\s*(?:elif|except|with|for|if|while) .*:\s*\Z|\s*(?:else|try):\s*\Z"
-        r"|\s*@\w+",
-        r"\s*class\s+\w",
-        r"\s*(?:async\s+)?def\s+\w",
+        r"|\s*+(?:elif|except|with|for|if|while) .*:\s*\Z|\s*+(?:else|try):\s*\Z"
+        r"|\s*+@\w+",
+        r"\s*+class\s+\w",
+        r"\s*+(?:async\s+)?def\s+\w",
         r"[A-Z_][A-Z0-9_]+\s*(?::[^=]+)?=\s*\S",
         r"import\s+\w|from\s+\S+\s+import\b",
         marks=("self.", "None", "True", "False"),
@@ -91,7 +91,7 @@ LANGUAGES = (
     ),
     _language(
         "go",
-        r"package \w+\s*\Z|func[ (]|import \(|\s*(?:if|for) .*\{\s*\Z(?<!\) \{)|type \w+ (?:struct|interface)",
+        r"package \w+\s*\Z|func[ (]|import \(|\s*+(?:if|for) .*\{\s*\Z(?<!\) \{)|type \w+ (?:struct|interface)",
         r"type\s+\w+(?:\[.*?\])?\s+(?:struct|interface)\b|type\s+\w+",
         r"func\b",
         r"(?:const|var)\s+\w+.*=|\t[A-Z]\w*\s+[\w.]*\s*=\s*\S",
@@ -101,13 +101,13 @@ LANGUAGES = (
     ),
     _language(
         "typescript",
-        r"import .* from ['\"]|import [{*]|export |\s*(?:const|let) [\w${[].*=|\s*(?:async )?function\b"
-        r"|\s*(?:readonly |private |public )?\w+\??: [\w<>\[\]{}| ']+[;,]?\s*\Z|\}\);?\s*\Z",
-        rf"\s*{_MODIFIERS}(?:class|interface|enum|namespace|module)\s+\w|\s*{_MODIFIERS}type\s+\w+.*="
-        r"|\s*(?:describe|context|suite)(?:\.\w+)*\(\s*[\"'`]",
-        rf"\s*{_MODIFIERS}function\b|\s*{_MODIFIERS}(?:let"
+        r"import .* from ['\"]|import [{*]|export |\s*+(?:const|let) [\w${[].*=|\s*+(?:async )?function\b"
+        r"|\s*+(?:readonly |private |public )?\w+\??: [\w<>\[\]{}| ']+[;,]?\s*\Z|\}\);?\s*\Z",
+        rf"\s*+{_MODIFIERS}(?:class|interface|enum|namespace|module)\s+\w|\s*+{_MODIFIERS}type\s+\w+.*="
+        r"|\s*+(?:describe|context|suite)(?:\.\w+)*\(\s*[\"'`]",
+        rf"\s*+{_MODIFIERS}function\b|\s*+{_MODIFIERS}(?:let"
         rf"|var)?\s*[\w$]+(?:\s*:[^=]+)?\s*=\s*(?:async\s*)?(?:function\b"
-        rf"|\([^()]*\)\s*(?::[^=]+)?=>|\w+\s*=>|\(\s*\Z)|{_CONTROL}{_METHOD}|\s*(?:it|test)(?:\.\w+)*\(\s*[\"'`]",
+        rf"|\([^()]*\)\s*(?::[^=]+)?=>|\w+\s*=>|\(\s*\Z)|{_CONTROL}{_METHOD}|\s*+(?:it|test)(?:\.\w+)*\(\s*[\"'`]",
         r"(?:export\s+)?(?:const|let|var)\s+[\w$]+\s*(?::[^=]+)?=\s*\S",
         r"import\b|export\s+(?:\*|\{[^}]*\}|type\s*\{).*\bfrom\b|(?:const|let|var)\s+[\w${},\s]+=\s*require\(",
         marks=("=>", "===", ");"),
@@ -115,9 +115,9 @@ LANGUAGES = (
     ),
     _language(
         "rust",
-        r"\s*(?:pub(?:\([\w :]+\))? )?(?:fn|struct|enum|impl|trait|mod|use) |\s*let mut |#\[",
-        rf"\s*{_MODIFIERS}(?:struct|enum|trait|impl|mod|union)\b",
-        rf"\s*{_MODIFIERS}(?:fn|macro_rules!)\s*\w",
+        r"\s*+(?:pub(?:\([\w :]+\))? )?(?:fn|struct|enum|impl|trait|mod|use) |\s*+let mut |#\[",
+        rf"\s*+{_MODIFIERS}(?:struct|enum|trait|impl|mod|union)\b",
+        rf"\s*+{_MODIFIERS}(?:fn|macro_rules!)\s*\w",
         r"(?:pub(?:\([\w :]+\))?\s+)?(?:const|static)\s+\w+\s*:|(?:pub\s+)?type\s+\w+",
         r"(?:pub\s+)?use\s+\w|extern crate",
         marks=("self.", "::<", "->", "&mut "),
@@ -125,33 +125,33 @@ LANGUAGES = (
     ),
     _language(
         "java",
-        r"\s*(?:public|private|protected) (?:static |final |class |interface |abstract |void |[A-Z]\w*)|import [\w.]+;"
-        r"|package [\w.]+;|\s*@\w+|\s*(?:final )?[A-Z]\w*(?:<.*>)? \w+ = .*;",
-        rf"\s*{_MODIFIERS}(?:class|interface|enum|record|@interface)\s+\w",
+        r"\s*+(?:public|private|protected) (?:static |final |class |interface |abstract |void |[A-Z]\w*)|import [\w.]+;"
+        r"|package [\w.]+;|\s*+@\w+|\s*+(?:final )?[A-Z]\w*(?:<.*>)? \w+ = .*;",
+        rf"\s*+{_MODIFIERS}(?:class|interface|enum|record|@interface)\s+\w",
         rf"{_CONTROL}{_TYPED}|{_CONTROL}\s+(?:public|private|protected)\s+[A-Z]\w*\([^;]*\{{?\s*\Z",
-        r"\s*(?:public |private |protected )?static final\s+.*=",
+        r"\s*+(?:public |private |protected )?static final\s+.*=",
         r"import\s+(?:static\s+)?[\w.*]+;|package\s+[\w.]+;",
         marks=("new ",),
         inside=r"\bnew [A-Z]",
     ),
     _language(
         "csharp",
-        r"using [\w.]+;|namespace [\w.]+|\s*(?:public|private|protected|internal) (?:async |static "
+        r"using [\w.]+;|namespace [\w.]+|\s*+(?:public|private|protected|internal) (?:async |static "
         r"|override |class "
-        r"|readonly |void |string |int |bool |Task)|\s*\[\w+.*\]\s*\Z|\s*\{\s*\Z",
-        rf"\s*{_MODIFIERS}(?:class|interface|enum|record|struct|namespace)\s+\w",
+        r"|readonly |void |string |int |bool |Task)|\s*+\[\w+.*\]\s*\Z|\s*+\{\s*\Z",
+        rf"\s*+{_MODIFIERS}(?:class|interface|enum|record|struct|namespace)\s+\w",
         rf"{_CONTROL}{_TYPED}|\s+(?:public|private|protected|internal)\s+[A-Z]\w*\([^;]*\s*\Z",
-        r"\s*(?:public |private |protected |internal )?(?:const|static readonly)\s+.*=",
+        r"\s*+(?:public |private |protected |internal )?(?:const|static readonly)\s+.*=",
         r"using\s+[\w.= ]+;",
         marks=("{ get;", "var "),
         inside=r"\{ get;|\bvar \w+ = ",
     ),
     _language(
         "kotlin",
-        r"\s*(?:override |private |suspend |internal )*fun |\s*va[lr] \w+|import [\w.]+\s*\Z|package [\w.]+\s*\Z"
+        r"\s*+(?:override |private |suspend |internal )*fun |\s*+va[lr] \w+|import [\w.]+\s*\Z|package [\w.]+\s*\Z"
         r"|data class",
-        rf"\s*{_MODIFIERS}(?:class|interface|enum class|object|companion object|typealias)\b",
-        rf"\s*{_MODIFIERS}fun\s",
+        rf"\s*+{_MODIFIERS}(?:class|interface|enum class|object|companion object|typealias)\b",
+        rf"\s*+{_MODIFIERS}fun\s",
         rf"(?:{_MODIFIERS})(?:const )?va[lr]\s+\w+.*=",
         r"import\s+[\w.]+|package\s+[\w.]+",
         marks=("?.", "when"),
@@ -159,21 +159,21 @@ LANGUAGES = (
     ),
     _language(
         "swift",
-        r"import (?:Foundation|UIKit|SwiftUI|XCTest|\w+)\s*\Z|\s*(?:guard|if) let |\s*(?:public |private |static "
+        r"import (?:Foundation|UIKit|SwiftUI|XCTest|\w+)\s*\Z|\s*+(?:guard|if) let |\s*+(?:public |private |static "
         r"|override "
-        r"|mutating )*func \w+.*\{?\s*\Z|\s*(?:let|var) \w+(?:: [\w\[\]?<>.]+)?(?: =|\s*\Z| \{)|\s*(?:struct"
+        r"|mutating )*func \w+.*\{?\s*\Z|\s*+(?:let|var) \w+(?:: [\w\[\]?<>.]+)?(?: =|\s*+\Z| \{)|\s*+(?:struct"
         r"|extension|protocol) \w+",
-        rf"\s*{_MODIFIERS}(?:class|struct|enum|protocol|extension|actor)\s+\w",
-        rf"\s*{_MODIFIERS}(?:func\s|init[?]?\(|deinit\b|subscript\()",
+        rf"\s*+{_MODIFIERS}(?:class|struct|enum|protocol|extension|actor)\s+\w",
+        rf"\s*+{_MODIFIERS}(?:func\s|init[?]?\(|deinit\b|subscript\()",
         r"(?:public |private )?(?:let|var)\s+\w+.*=",
         r"import\s+\w+",
     ),
     _language(
         "c",
-        r"#\s*(?:include|define|ifdef|ifndef|endif|pragma)|\s*(?:int|char|void|struct|static"
+        r"#\s*(?:include|define|ifdef|ifndef|endif|pragma)|\s*+(?:int|char|void|struct|static"
         r"|unsigned|size_t"
         r"|double|float|bool|uint\d+_t|const) .*[;{(]|template ?<",
-        rf"\s*(?:typedef\s+)?{_MODIFIERS}(?:class|struct|enum|union|namespace)\b(?:\s+class)?\s+\w+[^;()]*\Z",
+        rf"\s*+(?:typedef\s+)?{_MODIFIERS}(?:class|struct|enum|union|namespace)\b(?:\s+class)?\s+\w+[^;()]*\Z",
         rf"{_CONTROL}{_TYPED}|{_CONTROL}\s*~?[A-Z]\w*(?:::~?\w+)?\([^;]*\)[^;]*\{{\s*\Z",
         r"#\s*define\s+\w+\s+\S|(?:static\s+)?(?:const|constexpr)\s+.*=",
         r"#\s*include\b|using\s+(?:namespace\s+)?[\w:]+;",
@@ -182,34 +182,34 @@ LANGUAGES = (
     ),
     _language(
         "ruby",
-        r"\s*def [\w.?!=]+(?:\(.*\))?\s*\Z|\s*end\s*\Z|require(?:_relative)? ['\"]"
-        r"|\s*(?:unless|elsif) "
-        r"|\s*@\w+ = |\s*attr_\w+ |\s*(?:class|module) [A-Z]\w*(?: < [\w:]+)?\s*\Z",
-        r"\s*(?:class|module)\s+[A-Z]|\s*(?:describe|context|RSpec\.describe)\b.*\bdo\b",
-        r"\s*def\s+\S|\s*(?:it|test|specify|scenario)\s+[\"'].*\bdo\b|\s*attr_\w+ ",
-        r"\s*[A-Z][A-Z0-9_]+\s*=\s*\S",
-        r"require(?:_relative)?\b|\s*(?:include|extend)\s+[A-Z]",
+        r"\s*+def [\w.?!=]+(?:\(.*\))?\s*\Z|\s*+end\s*\Z|require(?:_relative)? ['\"]"
+        r"|\s*+(?:unless|elsif) "
+        r"|\s*+@\w+ = |\s*+attr_\w+ |\s*+(?:class|module) [A-Z]\w*(?: < [\w:]+)?\s*\Z",
+        r"\s*+(?:class|module)\s+[A-Z]|\s*+(?:describe|context|RSpec\.describe)\b.*\bdo\b",
+        r"\s*+def\s+\S|\s*+(?:it|test|specify|scenario)\s+[\"'].*\bdo\b|\s*+attr_\w+ ",
+        r"\s*+[A-Z][A-Z0-9_]+\s*=\s*\S",
+        r"require(?:_relative)?\b|\s*+(?:include|extend)\s+[A-Z]",
         marks=("do", ".each", ".nil?", ".empty?"),
         inside=r"\bdo(?: \|.*\|)?\s*\Z|\.(?:each|nil\?|empty\?)",
     ),
     _language(
         "php",
-        r"<\?php|\s*\$\w+ = |use [\w\\]+;|namespace [\w\\]+;|\s*(?:public|private"
+        r"<\?php|\s*+\$\w+ = |use [\w\\]+;|namespace [\w\\]+;|\s*+(?:public|private"
         r"|protected) (?:static )?function ",
-        rf"\s*{_MODIFIERS}(?:class|interface|trait|enum)\s+\w",
-        rf"\s*{_MODIFIERS}function\s+&?\w",
-        r"\s*(?:public |private |protected )?const\s+\w+.*=|define\(",
+        rf"\s*+{_MODIFIERS}(?:class|interface|trait|enum)\s+\w",
+        rf"\s*+{_MODIFIERS}function\s+&?\w",
+        r"\s*+(?:public |private |protected )?const\s+\w+.*=|define\(",
         r"use\s+[\w\\]+|(?:require|include)(?:_once)?\b|namespace\s+[\w\\]+;",
         marks=("->",),
         inside=r"\$\w+->",
     ),
     _language(
         "shell",
-        r"#!.*\b(?:ba|z|)sh\b|\s*(?:fi|done|esac)\s*\Z|\s*(?:if|while) \[|\s*(?:echo|export"
+        r"#!.*\b(?:ba|z|)sh\b|\s*+(?:fi|done|esac)\s*\Z|\s*+(?:if|while) \[|\s*+(?:echo|export"
         r"|local|set) "
         r"|\w+\(\) ?\{",
         "",
-        r"\s*(?:function\s+[\w:.-]+|[\w:.-]+\s*\(\))\s*(?:\(\))?\s*\{?",
+        r"\s*+(?:function\s+[\w:.-]+|[\w:.-]+\s*\(\))\s*(?:\(\))?\s*\{?",
         r"(?:export |readonly |declare -r )?[A-Z][A-Z0-9_]+=",
         r"(?:source|\.)\s+\S",
         marks=("; then", "; do", "$"),
@@ -217,30 +217,30 @@ LANGUAGES = (
     ),
     _language(
         "sql",
-        r"(?i)\s*(?:create (?:or replace |temp|unique |table|index|view|type|function|trigger|schema)|alter table"
+        r"(?i)\s*+(?:create (?:or replace |temp|unique |table|index|view|type|function|trigger|schema)|alter table"
         r"|insert into|select |from "
         r"|where |drop |update \w+ set|(?:left |inner )?join |\w+ (?:text|integer|bigint|varchar|timestamp|boolean"
         r"|uuid)\b)",
-        r"(?i)\s*create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unlogged\s+|virtual\s+|materialized\s+)?(?:table"
+        r"(?i)\s*+create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unlogged\s+|virtual\s+|materialized\s+)?(?:table"
         r"|type|schema)\b",
-        r"(?i)\s*(?:create\s+(?:or\s+replace\s+)?(?:unique\s+|materialized\s+)?(?:view|index|function|procedure"
+        r"(?i)\s*+(?:create\s+(?:or\s+replace\s+)?(?:unique\s+|materialized\s+)?(?:view|index|function|procedure"
         r"|trigger|policy|extension)\b"
         r"|alter\s+table\b|drop\s+\w+|insert\s+into\b)",
     ),
     _language(
         "css",
-        r"[.#&@:]?[\w*:.#\[\]=\"'>~+(), -]+\{\s*\Z|\s+[a-z-]+:\s[^;{]+;\s*\Z|\s*--[\w-]+:|@(?:media|import"
+        r"[.#&@:]?[\w*:.#\[\]=\"'>~+(), -]+\{\s*\Z|\s+[a-z-]+:\s[^;{]+;\s*\Z|\s*+--[\w-]+:|@(?:media|import"
         r"|font-face|keyframes)",
-        r"\s*@(?:media|supports|layer|keyframes|font-face|container)\b",
-        r"\s*[.#&:*a-zA-Z\[][^;{}]*\{\s*\Z",
-        r"\s*--[\w-]+:|\$[\w-]+:",
+        r"\s*+@(?:media|supports|layer|keyframes|font-face|container)\b",
+        r"\s*+[.#&:*a-zA-Z\[][^;{}]*\{\s*\Z",
+        r"\s*+--[\w-]+:|\$[\w-]+:",
         r"@(?:import|use|tailwind)\b",
     ),
     _language(
         "lua",
-        r"\s*local (?:function )?\w+|\s*end[,)]?\s*\Z|\s*function [\w.:]+\(|--\[\[",
+        r"\s*+local (?:function )?\w+|\s*+end[,)]?\s*\Z|\s*+function [\w.:]+\(|--\[\[",
         "",
-        r"\s*(?:local\s+)?function\s+[\w.:]+|\s*(?:local\s+)?[\w.]+\s*=\s*function\b",
+        r"\s*+(?:local\s+)?function\s+[\w.:]+|\s*+(?:local\s+)?[\w.]+\s*=\s*function\b",
         r"(?:local\s+)?[A-Z][A-Z0-9_]+\s*=",
         r"(?:local\s+\w+\s*=\s*)?require\b",
         marks=("then", "~="),
