@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -12,22 +12,23 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 from together.mechanisms import MECHANISMS, summarizer
 
 from foveate import BadInput, Conversation, FoveateError, Message, Options, Text, open_conversation
-from foveate.core import packed_messages, saved_views
+from foveate.core import growing, packed_messages, saved_views
 from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Media, Reasoning, ToolCall
 from foveate.core.rules import Checker
 from foveate.core.view import Entry
+from foveate.policies import fold, prune_tool_outputs, shrink_to_digest, supersede, when_it_pays
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, calls, user
-from foveate.testing.strategies import edits, histories
+from foveate.testing.strategies import edits, histories, runs
 
 from .memory_state import differences, known, projected
 
@@ -67,13 +68,15 @@ class Counting:
         return rows
 
 
-def opened(store: Any, provider: str = "openai", policy: Any = "none", *, model: str | None = None) -> Conversation:
+def opened(
+    store: Any, provider: str = "openai", policy: Any = "none", *, model: str | None = None, window: int = 100_000
+) -> Conversation:
     return open_conversation(
         "c",
         store=store,
         format=provider,
         model=MODELS[provider] if model is None else model,
-        window=3_000 if policy == "all" else 100_000,
+        window=3_000 if policy == "all" else window,
         policy=tuple(MECHANISMS[name]() for name in MECHANISMS) if policy == "all" else policy,
         summarizer=summarizer,
         options=Options(background=False, clock=lambda: 1_000),
@@ -179,20 +182,87 @@ def decoded_forms(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return forms
 
 
-def test_first_request_decodes_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("policy", ["none", "balanced"])
+@pytest.mark.parametrize("has_tools", [True, False])
+def test_first_request_decodes_few_messages(policy: str, has_tools: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request with tools offers `expand`; the other one names handles in another form."""
+    tools = [{"type": "function", "function": {"name": "look"}}] if has_tools else []
     store = MemoryStore()
-    chat = opened(store)
+    chat = opened(store, policy=policy, window=10_000_000)
     talk(chat, 100)
+    chat.edit(*[Replace(Target(row.id), (Text("[done]"),)) for row in chat.history() if row.message.result])
     chat.append("And now?")
-    before = chat.body()
+    before = chat.body(tools=tools)
     chat._agent.save_snapshot()
     decoded = decoded_forms(monkeypatch)
-    again = opened(store)
-    assert again.body() == before
+    again = opened(store, policy=policy, window=10_000_000)
+    assert again.body(tools=tools) == before
     again.append("And then?")
-    again.body()
-    assert len(decoded) <= 50
+    again.body(tools=tools)
+    assert len(decoded) <= 75  # Of 302.
     assert [entry.message for entry in again.view] == [entry.message for entry in opened(Rowwise(store)).view]
+
+
+def soft_policies(least: int = 120) -> list[Any]:
+    """Return policies whose facts are saved, with numbers so small that they act in a short conversation."""
+    return [
+        supersede(grace=1),
+        fold(protect=60, stretch=40, min_share=0, by_worth=True),
+        shrink_to_digest(protect_said=60, least=least, by_worth=True),
+        shrink_to_digest(protect=60, protect_reads=90, least=least),
+        prune_tool_outputs(protect=60, minimum=0),
+        when_it_pays([supersede(), shrink_to_digest(protect_said=60, least=least, by_worth=True)], patience=0.1),
+    ]
+
+
+def wanted(chat: Conversation, policies: list[Any]) -> list[Any]:
+    """Return the edits that each of these policies wants for the view."""
+    view = chat.view
+    return [list(policy(view)) for policy in policies]
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep facts about short views."""
+    monkeypatch.setattr(growing, "STEP", 2)
+    growing._mark_places.cache_clear()
+    yield
+    growing._mark_places.cache_clear()
+
+
+@pytest.mark.usefixtures("small_steps")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    history=histories() | runs(max_size=20),
+    later=histories(max_size=4) | runs(max_size=3),
+    data=st.data(),
+)
+def test_policies_want_the_same_with_saved_facts(
+    history: list[Message], later: list[Message], data: st.DataObject
+) -> None:
+    """Also after more messages and edits."""
+    store = MemoryStore()
+    chat = opened(store)
+    for message in history:
+        with suppress(FoveateError):
+            chat.append(message)
+        if data.draw(st.integers(0, 3)) == 0:
+            wanted(chat, soft_policies())
+            chat.prepare() if chat.view.entries and not body(chat).startswith(b"There") else None
+    for edit in data.draw(edits([row.id for row in chat.history()], max_size=3)):
+        with suppress(FoveateError):
+            chat.edit(edit)
+    wanted(chat, soft_policies())
+    chat._agent.save_snapshot()
+    again = opened(store)
+    for step in range(4):
+        rowwise = opened(Rowwise(store))
+        assert wanted(again, soft_policies()) == wanted(rowwise, soft_policies())
+        with suppress(FoveateError):
+            if step == 0:
+                again.append(later)
+            else:
+                again.edit(data.draw(edits([row.id for row in again.history()], max_size=2)))
 
 
 def test_entry_whose_message_is_not_decoded_can_be_copied() -> None:
@@ -217,6 +287,23 @@ def test_entry_whose_message_is_not_decoded_prints_as_a_plain_one() -> None:
     entry, packed = opened(store).view.entries[3:5]
     assert repr(entry) == repr(chat.view.entries[3])
     assert repr(packed).startswith("Entry(")
+
+
+def test_facts_of_other_settings_are_not_used() -> None:
+    store = MemoryStore()
+    chat = opened(store)
+    chat.append("Look into it.")
+    for n in range(40):
+        chat.prepare()
+        chat.record(calls(f"a{n}", text=f"I look at {n}."))
+        chat.append(answer(f"a{n}", f"line {n}\n" * 200))
+    assert wanted(chat, soft_policies(10_000))[3] == []
+    chat._agent.save_snapshot()
+    for least in (10_000, 120):
+        again, rowwise = opened(store), opened(Rowwise(store))
+        edits = wanted(again, soft_policies(least))
+        assert edits == wanted(rowwise, soft_policies(least))
+        assert bool(edits[3]) is (least == 120)
 
 
 def test_edit_near_the_end_works_out_only_the_end_again() -> None:

@@ -23,14 +23,14 @@ def entry(number: int) -> Entry:
     return Entry(number, str(number), message, message, Stamp(1, 0, 1, "user"), tokens=number)
 
 
-def fact(added: list[int]) -> Growing[list[int]]:
+def fact(added: list[int], name: str = "") -> Growing[list[int]]:
     """Return the positions of all entries, as a fact that notes each entry that is added."""
 
     def add(state: list[int], one: Entry) -> None:
         added.append(one.position)
         state.append(one.position)
 
-    return Growing(list, add, list.copy)
+    return Growing(list, add, list.copy, name=name, kind=list[int])
 
 
 changes = st.tuples(st.sampled_from(["append", "append", "edit", "drop", "look back"]), st.integers(0, 60))
@@ -51,6 +51,55 @@ def test_a_fact_of_a_growing_view_equals_one_made_anew(steps: list[Any]):
         view = View(tuple(shown), 1, BUDGET, marks=marks)
         assert positions.of(view) == [one.position for one in shown]
         assert view.tokens == sum(one.tokens for one in shown)
+
+
+@given(st.lists(changes, max_size=30), st.integers(0, 30))
+def test_a_restored_fact_equals_one_made_anew(steps: list[Any], restored: int):
+    """The conversation is opened again at one of the steps, and grows on."""
+    positions, marks = fact([], "positions"), Marks()
+    entries: list[Entry] = []
+    for number, (change, at) in enumerate(steps):
+        if number == restored:
+            facts, marks = marks.saved(tuple(entries)), Marks()
+            marks.restore(facts, tuple(entries))
+        if change == "append":
+            entries += [entry(number * 100 + part) for part in range(at)]
+        elif change == "edit" and entries:
+            entries[-1 - at % len(entries)] = entry(number * 100 + 99)
+        elif change == "drop":
+            del entries[at : at + 3]
+        shown = tuple(entries[:at] if change == "look back" else entries)
+        assert positions.of(View(shown, 1, BUDGET, marks=marks)) == [one.position for one in shown]
+
+
+def test_a_restored_fact_adds_only_the_newest_entries():
+    added: list[int] = []
+    positions, marks = fact(added, "positions"), Marks()
+    unnamed = fact([])
+    entries = tuple(map(entry, range(1_000)))
+    for known in (positions, unnamed):
+        known.after(entries, marks)
+    facts = marks.saved(entries)
+    assert [*facts] == ["positions"]
+    added.clear()
+    again = Marks()
+    again.restore(facts, entries)
+    assert positions.after((*entries, entry(1_000)), again) == list(range(1_001))
+    assert 1 <= len(added) <= 2 * growing.STEP + 1
+    added.clear()
+    assert fact(added, "other positions").after(entries, again) == list(range(1_000))
+    assert len(added) == 1_000
+
+
+def test_a_restored_fact_of_another_shape_is_made_anew():
+    positions, marks, entries = fact([], "positions"), Marks(), tuple(map(entry, range(100)))
+    positions.after(entries, marks)
+    facts, again = marks.saved(entries), Marks()
+    again.restore(facts, entries)
+    texts = Growing[list[str]](
+        list, lambda state, one: state.append(one.id), list.copy, name="positions", kind=list[str]
+    )
+    assert texts.after(entries, again) == [one.id for one in entries]
 
 
 def test_only_what_follows_an_edit_is_added_again():

@@ -39,8 +39,12 @@ def view_of(story: Story, *, prices: Prices = CACHED, budget: Budget = PLENTY) -
     return replace(view, call=CallContext(prices=prices))
 
 
+def needed_ids(view: View) -> set[str]:
+    return {view.entries[index].id for index in needed_results(view)}
+
+
 def is_needed(story: Story, position: int = 3, **facts: object) -> bool:
-    return story.id(position) in needed_results(view_of(story, **facts))
+    return story.id(position) in needed_ids(view_of(story, **facts))
 
 
 def commands(count: int, start: int = 0) -> list[list[Message]]:
@@ -103,7 +107,7 @@ def test_an_old_small_result_outlives_a_large_one():
     """Fetching costs a request that reads the view, so a small result is not worth the trip."""
     large, small = read("l", "a.py", CODE * 8), read("s", "b.py", CODE[:1_800])
     story = story_of(edit("w"), large, small, *commands(10))
-    needed = needed_results(view_of(story))
+    needed = needed_ids(view_of(story))
     assert story.id(5) not in needed
     assert story.id(7) in needed
 
@@ -128,7 +132,7 @@ def test_a_fold_with_an_edit_ends_the_exploring():
     view = view_of(story)
     folded = make_plan(story.projection, story.frame(PLENTY), [fold(protect=0, stretch=1, min_share=0)], ())
     story.edit(*[each for each in folded.edits if each.span.first != story.id(2)])
-    assert story.id(3) not in needed_results(view)
+    assert story.id(3) not in needed_ids(view)
     assert not is_needed(story)
 
 
@@ -162,6 +166,6 @@ def test_an_expanded_message_stays_for_a_while():
     def is_needed_after(calls: int) -> bool:
         expanded = replace(view.entries[at], renewed=view.turn - calls)
         entries = (*view.entries[:at], expanded, *view.entries[at + 1 :])
-        return story.id(3) in needed_results(replace(view, entries=entries))
+        return story.id(3) in needed_ids(replace(view, entries=entries))
 
     assert [is_needed_after(calls) for calls in (1, EXPANDED - 1, EXPANDED)] == [True, True, False]

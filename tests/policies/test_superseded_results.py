@@ -19,8 +19,17 @@ from foveate.core.planner import Plan, Policy, make_plan
 from foveate.errors import BadSetting
 from foveate.policies import superseded_results
 from foveate.policies.pruning import prune_tool_outputs
-from foveate.policies.superseded_results import supersede
-from foveate.policies.tool_kinds import ASKS, LOOKS, READS, WRITES, CallKind, create_classifier, is_same_file
+from foveate.policies.superseded_results import ResultTracker, TrackedResult, supersede
+from foveate.policies.tool_kinds import (
+    ASKS,
+    LOOKS,
+    READS,
+    WRITES,
+    CallKind,
+    _question,
+    create_classifier,
+    is_same_file,
+)
 from foveate.replay.recordings import read_recording
 from foveate.testing import answer, call, calls, chat, say, text_of, user
 from foveate.testing.strategies import histories
@@ -282,9 +291,13 @@ def test_wrong_numbers_are_refused(wrong: dict[str, int]):
         ("exec_command", {"cmd": "cat /a.py", "workdir": "/w"}, CallKind("read", ("/a.py",))),
         ("exec_command", {"cmd": "nl -ba a.py | sed -n '5,9p'"}, CallKind("read", ("a.py",), (5, 9))),
         ("shell", {"command": ["bash", "-lc", "cd /w && cat a.py"]}, CallKind("read", ("/w/a.py",))),
-        ("shell", {"command": ["ls"]}, CallKind("ask", question='shell {"command":["ls"]}')),
-        ("bash", {"command": "cat *.py"}, CallKind("ask", question='bash {"command":"cat *.py"}')),
-        ("bash", {"command": "cat a.py > b.py"}, CallKind("ask", question='bash {"command":"cat a.py > b.py"}')),
+        ("shell", {"command": ["ls"]}, CallKind("ask", question=_question("shell", {"command": ["ls"]}))),
+        ("bash", {"command": "cat *.py"}, CallKind("ask", question=_question("bash", {"command": "cat *.py"}))),
+        (
+            "bash",
+            {"command": "cat a.py > b.py"},
+            CallKind("ask", question=_question("bash", {"command": "cat a.py > b.py"})),
+        ),
         ("bash", {"command": "apply_patch <<'E'\n*** Add File: b.py\n"}, CallKind("write", ("b.py",))),
         ("Write", {"file_path": "C:\\w\\a.py", "content": ""}, CallKind("write", ("C:/w/a.py",))),
         ("Read", {}, CallKind("other")),
@@ -397,21 +410,22 @@ def test_a_growing_view_copies_only_the_files_that_change(monkeypatch: pytest.Mo
 
 
 def test_copies_of_a_tracker_do_not_see_each_others_changes():
-    run = Run().read("/a.py").read("/b.py")
-    tracker, classify = superseded_results.ResultTracker(), create_classifier()
-    story = Story(*run.said)
-    read_a, read_b = (entry for entry in story.view(PLENTY) if entry.is_result)
+    tracker, classify = ResultTracker(), create_classifier()
     reads = [classify("read_file", json.dumps({"path": path})) for path in ("/a.py", "/b.py")]
     write = CallKind("write", ("/a.py",))
-    tracker.add(read_a, reads[0], is_error=False)
-    tracker.add(read_b, reads[1], is_error=False)
+
+    def add(one: ResultTracker, place: int, call: CallKind) -> None:
+        one.add(TrackedResult(place, 100, 1), call, is_error=False, has_image=False)
+
+    add(tracker, 2, reads[0])
+    add(tracker, 4, reads[1])
     twin = tracker.copy()
-    twin.add(read_b, write, is_error=False)
+    add(twin, 6, write)
     assert list(tracker.outdated_reads(99)) == []
-    assert [item.old for item in twin.outdated_reads(99)] == [read_a]
-    tracker.add(read_b, write, is_error=False)
-    twin.add(read_b, reads[0], is_error=False)
-    assert [item.old for item in tracker.outdated_reads(99)] == [read_a]
+    assert [item.old for item in twin.outdated_reads(99)] == [2]
+    add(tracker, 6, write)
+    add(twin, 8, reads[0])
+    assert [item.old for item in tracker.outdated_reads(99)] == [2]
     assert list(twin.outdated_reads(99)) == []
 
 

@@ -57,6 +57,7 @@ class SnapshotKeeper:
         self._saved = snapshot.position + snapshot.number
         if view and view.key:
             entries = projection.entries()
+            state.restore_facts(entries, view.facts, is_plain=view.is_plain)
             if view.rules:
                 state.checker.restore(view.rules, entries)
             if view.bodies.pieces and (memo := _memo(state)):
@@ -128,7 +129,14 @@ def _encoded_view(state: State, projection: Projection) -> list[bytes]:
     entries, memo = projection.entries(), _memo(state)
     bodies = memo.saved(entries, state.profile) if memo else SavedBodies()
     view = projection.saved_view(_view_key(state), bodies)
-    return encode_view(structs.replace(view, rules=state.checker.saved(entries)) if view.key else view)
+    if view.key:
+        view = structs.replace(
+            view,
+            rules=state.checker.saved(entries),
+            facts=state.marks.saved(entries),
+            is_plain=state.is_known_plain(entries),
+        )
+    return encode_view(view)
 
 
 def _memo(state: State) -> RenderedCache | None:

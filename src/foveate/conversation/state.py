@@ -13,7 +13,7 @@ from msgspec import structs
 from ..core import ids
 from ..core.caches import clear_caches
 from ..core.edits import Edit, Record, Restore, Summarize, Task
-from ..core.growing import Marks, shared_length
+from ..core.growing import Marks, SavedFact, shared_length
 from ..core.ids import redacted_record
 from ..core.messages import Message
 from ..core.plain_handles import plain_edits, plain_entries
@@ -372,6 +372,20 @@ class State:
             plain = plain[:same] + plain_entries(entries[same:], self.counter)
             self._plain = entries, plain, self.counter
         return plain
+
+    def is_known_plain(self, entries: tuple[Entry, ...]) -> bool:
+        """Return whether a request without the tool `expand` showed these entries as they are."""
+        before, plain, counter = self._plain
+        return before == entries == plain and counter is self.counter  # Entries compare by identity.
+
+    def restore_facts(self, entries: tuple[Entry, ...], facts: Mapping[str, SavedFact], *, is_plain: bool) -> None:
+        """Continue with what was saved about a view with these entries.
+
+        `is_plain`: a request without the tool `expand` shows them as they are.
+        """
+        self.marks.restore(facts, entries)
+        if is_plain:
+            self._plain = entries, entries, self.counter
 
     def shows_plain_handles(self) -> bool:
         """Return whether the coming request shows other texts because it does not offer `expand`."""

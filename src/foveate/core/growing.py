@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from .scalars import plain_scalar
 
 if TYPE_CHECKING:
     from .view import Entry, View
 
-__all__ = ["STEP", "Growing", "Marks", "Selected", "mark_places", "notes", "selecting", "shared_length"]
+__all__ = ["STEP", "Growing", "Marks", "SavedFact", "Selected", "mark_places", "notes", "selecting", "shared_length"]
 
 S = TypeVar("S")
 
@@ -24,6 +29,17 @@ _MARKED_MAX = 20_000
 """Entries of the longest view that has marks. Each mark takes memory in proportion to its place."""
 _FACTS_MAX = 32
 """Facts that are kept for a conversation."""
+
+_encode = msgspec.msgpack.Encoder(enc_hook=plain_scalar).encode
+
+
+class SavedFact(msgspec.Struct, frozen=True, array_like=True):
+    """A fact about the beginning of a saved view."""
+
+    size: int
+    """Number of entries of this beginning."""
+    state: msgspec.Raw
+    """The state after these entries."""
 
 
 class _Mark(NamedTuple):
@@ -58,7 +74,7 @@ class _Known:
 class Marks:
     """The facts that `Growing` keeps about the views of one conversation. All its views share them."""
 
-    __slots__ = ("_beginning", "_known", "_past", "entries", "places")
+    __slots__ = ("_beginning", "_known", "_past", "_saved", "entries", "places")
 
     def __init__(self) -> None:
         self.entries: tuple[Entry, ...] = ()
@@ -66,8 +82,27 @@ class Marks:
         self.places: Set[int] = frozenset()
         """The places of marks in it."""
         self._beginning: tuple[Entry, ...] | None = None
-        self._known: dict[object, _Known] = {}
+        self._known: dict[Growing[Any], _Known] = {}
+        self._saved: dict[str, SavedFact] = {}  # Facts about these entries that were not asked for yet.
         self._past: Marks | None = None
+
+    def saved(self, entries: tuple[Entry, ...]) -> dict[str, SavedFact]:
+        """Return the facts with a name about the beginning of a view, to be saved.
+
+        Each is the state at a mark some entries before the end, since edits mostly change newer entries.
+        """
+        facts = {}
+        size = shared_length(self.entries, entries) - STEP
+        for fact, known in self._known.items():
+            marks = [mark for mark in known.marks if mark.size <= size]
+            if fact.name and marks:
+                facts[fact.name] = SavedFact(marks[-1].size, msgspec.Raw(_encode(marks[-1].state)))
+        return facts
+
+    def restore(self, facts: Mapping[str, SavedFact], entries: tuple[Entry, ...]) -> None:
+        """Continue with the facts that were saved about the beginning of a view with these entries."""
+        self.show(entries)
+        self._saved = dict(facts)
 
     def past(self, size: int) -> Marks:
         """Return the facts about views of earlier calls, for a policy that looks back. They have other entries.
@@ -85,13 +120,17 @@ class Marks:
         if len(self.entries) > _MARKED_MAX:
             self._known, self._past = {}, None
 
-    def known(self, fact: object) -> _Known:
+    def known(self, fact: Growing[Any]) -> _Known:
         """Return what is known of a fact."""
         known = self._known.get(fact)
         if known is None:
             if len(self._known) >= _FACTS_MAX:
                 self._known.clear()
             known = self._known[fact] = _Known()
+            saved = self._saved.pop(fact.name, None)
+            if saved is not None:
+                with suppress(msgspec.MsgspecError):  # Otherwise another version wrote it.
+                    known.marks = [_Mark(saved.size, msgspec.msgpack.decode(saved.state, type=fact.kind))]
         return known
 
     def show(self, entries: tuple[Entry, ...]) -> bool:
@@ -111,6 +150,7 @@ class Marks:
             same = shared_length(before, entries)
             for known in self._known.values():
                 known.keep(same)
+            self._saved = {name: saved for name, saved in self._saved.items() if saved.size <= same}
         self.entries, self.places, self._beginning = entries, mark_places(len(entries)), None
         return True
 
@@ -122,10 +162,24 @@ class Growing(Generic[S]):
     those from a mark before it on.
     """
 
-    def __init__(self, begin: Callable[[], S], add: Callable[[S, Entry], None], copy: Callable[[S], S]) -> None:
+    def __init__(
+        self,
+        begin: Callable[[], S],
+        add: Callable[[S, Entry], None],
+        copy: Callable[[S], S],
+        *,
+        name: str = "",
+        kind: Any = None,
+    ) -> None:
         """`begin` returns the state before the first entry, `add` adds one entry to a state, and `copy` returns an
-        independent copy of a state."""
+        independent copy of a state.
+
+        With a `name`, a saved view keeps the state, so that a conversation that opens with it does not add all entries
+        again. The state must be of a type `kind` that `msgspec` decodes, and name entries by their indices. Change the
+        name whenever the same entries give another state.
+        """
         self._begin, self._add, self._copy = begin, add, copy
+        self.name, self.kind = name, kind
 
     def of(self, view: View) -> S:
         """Return the state after all entries of a view, until the next call. The caller must not change it."""
@@ -182,44 +236,40 @@ def notes() -> Growing[dict[Any, Any]]:
     return Growing(dict, lambda notes, entry: None, lambda notes: {})
 
 
-class Selected:
+class Selected(msgspec.Struct):
     """The entries of a view that fulfil a condition. The caller must not change it."""
 
-    __slots__ = ("_size", "entries")
+    indices: list[int] = []
+    """Their indices in the view, in order."""
+    size: int = 0
+    """Number of entries of the view."""
 
-    def __init__(self) -> None:
-        self._size = 0
-        self.entries: list[tuple[int, Entry]] = []
-        """Their indices in the view, and they, in order."""
-
-    def before(self, index: int) -> list[Entry]:
+    def before(self, index: int) -> list[int]:
         """Return those before this index in the view."""
-        return [entry for _, entry in self.up_to(index)]
-
-    def up_to(self, index: int) -> list[tuple[int, Entry]]:
-        """Return those before this index in the view, with their indices."""
-        return self.entries[: bisect_left(self.entries, index, key=_index)]
+        return self.indices[: bisect_left(self.indices, index)]
 
     def copy(self) -> Selected:
         """Return an independent copy."""
-        twin = Selected()
-        twin._size, twin.entries = self._size, self.entries.copy()
-        return twin
+        return Selected(self.indices.copy(), self.size)
 
-    def add(self, entry: Entry, *, is_selected: bool) -> None:
+    def add(self, *, is_selected: bool) -> None:
         """Add an entry of the view."""
         if is_selected:
-            self.entries.append((self._size, entry))
-        self._size += 1
+            self.indices.append(self.size)
+        self.size += 1
 
 
-def selecting(condition: Callable[[Entry], bool]) -> Growing[Selected]:
+def selecting(condition: Callable[[Entry], bool], name: str = "") -> Growing[Selected]:
     """Return the fact which entries of a view fulfil a condition.
 
     A policy then looks at these alone in each turn. The condition must depend on nothing but the entry: neither on the
-    turn nor on other entries.
+    turn nor on other entries. `name`: as for `Growing`.
     """
-    return Growing(Selected, lambda known, entry: known.add(entry, is_selected=condition(entry)), Selected.copy)
+
+    def add(known: Selected, entry: Entry) -> None:
+        known.add(is_selected=condition(entry))
+
+    return Growing(Selected, add, Selected.copy, name=name, kind=Selected)
 
 
 def mark_places(size: int) -> Set[int]:
@@ -239,10 +289,6 @@ def _mark_places(size: int) -> Set[int]:
         places |= {newest, newest - step}
         step *= _SPREAD
     return places
-
-
-def _index(selected: tuple[int, Entry]) -> int:
-    return selected[0]
 
 
 def _size(mark: _Mark) -> int:

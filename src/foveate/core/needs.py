@@ -48,7 +48,7 @@ prompt or tool list changes the prefix too. Source: Anthropic's page on preserve
 
 def needs_of(entries: tuple[Entry, ...], profile: Profile, marks: Marks) -> Needs:
     """Return the needs of a request with these entries. `marks`: those of their conversation."""
-    messages = [entry.message for _, entry in _SPECIAL.after(entries, marks).entries]
+    messages = [entries[index].message for index in _SPECIAL.after(entries, marks).indices]
     shown = (part for message in messages for part in message.parts)
     has_bound = profile.binds_reasoning and any(isinstance(part, Reasoning) for part in shown)
     needs = DROP_STALE_REASONING if has_bound else Needs()
@@ -65,7 +65,7 @@ def _is_special(entry: Entry) -> bool:
     return entry.kind != "note" and (message.extra is not None or Opaque in kinds or Reasoning in kinds)
 
 
-_SPECIAL = selecting(_is_special)
+_SPECIAL = selecting(_is_special, "special 1")
 
 
 def _betas_of(message: Message) -> Iterator[str]:

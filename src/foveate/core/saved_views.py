@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from .edits import Path, Span
+from .growing import SavedFact
 from .packed_messages import PackedMessage
 from .profiles import Profile
 from .saved_bodies import SavedBodies
@@ -150,6 +151,10 @@ class SavedView(msgspec.Struct, frozen=True, array_like=True):
     rules: SavedRules | None = None
     bodies: SavedBodies = SavedBodies()
     """The rendered messages at the beginning of the view."""
+    facts: dict[str, SavedFact] = {}
+    """Facts of policies about the beginning of the view, by their names."""
+    is_plain: bool = False
+    """Whether a request without the tool `expand` shows the same entries (`plain_handles.py`)."""
 
     def packed(self, form: bytes, piece: int) -> PackedMessage:
         """Return the message with this form, which refers to this piece of rendered messages."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from .growing import Growing
 from .server_tools import ServerBlock, follow_uses
 from .view import Entry, View
@@ -25,26 +27,20 @@ def cut_points(view: View | Sequence[Entry]) -> list[int]:
     return [*units.cuts, len(view)]
 
 
-class Units:
+class Units(Struct):
     """The units among entries that are added in order."""
 
-    __slots__ = ("_is_step", "_uses", "_waiting", "cuts", "size")
-
-    def __init__(self) -> None:
-        self.cuts: list[int] = []
-        """The indices at which units begin."""
-        self.size = 0
-        """Number of entries."""
-        self._waiting: set[str] = set()
-        self._uses: dict[str, ServerBlock] = {}
-        self._is_step = False
+    cuts: list[int] = []
+    """The indices at which units begin."""
+    size: int = 0
+    """Number of entries."""
+    _waiting: set[str] = set()
+    _uses: dict[str, ServerBlock] = {}
+    _is_step: bool = False
 
     def copy(self) -> Units:
         """Return an independent copy."""
-        twin = Units()
-        twin.cuts, twin.size, twin._is_step = self.cuts.copy(), self.size, self._is_step
-        twin._waiting, twin._uses = self._waiting.copy(), self._uses.copy()
-        return twin
+        return Units(self.cuts.copy(), self.size, self._waiting.copy(), self._uses.copy(), self._is_step)
 
     def add(self, entry: Entry) -> bool:
         """Add an entry; return whether a unit begins with it."""
@@ -73,4 +69,4 @@ def _add_to_units(units: Units, entry: Entry) -> None:
     units.add(entry)
 
 
-_UNITS = Growing[Units](Units, _add_to_units, Units.copy)
+_UNITS = Growing[Units](Units, _add_to_units, Units.copy, name="units 1", kind=Units)

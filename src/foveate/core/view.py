@@ -449,7 +449,7 @@ def _add_sizes(sizes: list[int], entry: Entry) -> None:
         sizes[3] = entry.position
 
 
-_SIZES = Growing[list[int]](lambda: [0, 0, 0, 0], _add_sizes, list.copy)
+_SIZES = Growing[list[int]](lambda: [0, 0, 0, 0], _add_sizes, list.copy, name="sizes 1", kind=list[int])
 """Tokens, bytes and images of all entries, and the position of the last input."""
 
 

@@ -85,7 +85,7 @@ class BlockRetention:
         self._overrides, self._template = overrides, template
 
     def __call__(self, view: View) -> Iterator[Edit]:
-        for entry in (*(entry for _, entry in _RETAINED.of(view).entries), *view.withheld):
+        for entry in (*[view.entries[index] for index in _RETAINED.of(view).indices], *view.withheld):
             source, retention = entry.outline, entry.stamp.retention
             if source and retention and entry.renewed < view.turn:
                 blocks = self._blocks(entry, source, retention, view)

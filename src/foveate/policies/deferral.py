@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..core.budget import measure_excess
@@ -228,23 +229,18 @@ def _measure(view: View, key: EditKey, edit: Edit | NeedsSummary) -> _WaitingEdi
     return _WaitingEdit(edit, max(0, _saved_tokens(edit, entries)), since, first, last)
 
 
-class _Sums:
+class _Sums(Struct):
     """Sums over the entries of a view, added in order."""
 
-    __slots__ = ("reasoning", "tokens", "turns")
-
-    def __init__(self) -> None:
-        self.tokens = [0]
-        """The tokens before each entry, and of all."""
-        self.reasoning = [0]
-        """The tokens of reasoning before each entry, and of all."""
-        self.turns: list[int] = []
-        """The newest turn of a stamp up to each entry."""
+    tokens: list[int] = field(default_factory=lambda: [0])
+    """The tokens before each entry, and of all."""
+    reasoning: list[int] = field(default_factory=lambda: [0])
+    """The tokens of reasoning before each entry, and of all."""
+    turns: list[int] = []
+    """The newest turn of a stamp up to each entry."""
 
     def copy(self) -> _Sums:
-        twin = _Sums()
-        twin.tokens, twin.reasoning, twin.turns = self.tokens.copy(), self.reasoning.copy(), self.turns.copy()
-        return twin
+        return _Sums(self.tokens.copy(), self.reasoning.copy(), self.turns.copy())
 
     def add(self, entry: Entry) -> None:
         turn = entry.stamp.turn
@@ -253,7 +249,7 @@ class _Sums:
         self.turns.append(max(turn, self.turns[-1]) if self.turns else turn)
 
 
-_SUMS = Growing[_Sums](_Sums, _Sums.add, _Sums.copy)
+_SUMS = Growing[_Sums](_Sums, _Sums.add, _Sums.copy, name="sums 1", kind=_Sums)
 
 
 class _PastEdits:

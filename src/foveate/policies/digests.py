@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Set
 from heapq import merge
-from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -97,8 +96,9 @@ def shrink_to_digest(
     def may_shrink(entry: Entry) -> bool:
         return shortener.may_shorten(entry) and not (entry.is_result and is_protected(entry.tool))
 
-    results = selecting(lambda entry: entry.is_result and may_shrink(entry))
-    others = selecting(lambda entry: not entry.is_result and may_shrink(entry))
+    settings = f"{least} {least_said} {sorted(protected_tools)}"
+    results = selecting(lambda entry: entry.is_result and may_shrink(entry), f"shrink results 1 {settings}")
+    others = selecting(lambda entry: not entry.is_result and may_shrink(entry), f"shrink others 1 {settings}")
 
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
         windows = _Windows(view, protect, protect_reads, protect_said)
@@ -107,11 +107,12 @@ def shrink_to_digest(
             reads = {entry.id for entry, _, call in classify_results(view, classifier) if call.kind == "read"}
         if by_worth:
             needed = needed_results(view)
-            old = [item for item in results.of(view).entries if item[1].id not in needed]
+            old = [index for index in results.of(view).indices if index not in needed]
         else:
-            old = results.of(view).up_to(windows.old)
+            old = results.of(view).before(windows.old)
         used = RecentlyUsed(view, stay_if_used)
-        for index, entry in merge(old, others.of(view).up_to(windows.old_said), key=itemgetter(0)):
+        for index in merge(old, others.of(view).before(windows.old_said)):
+            entry = view.entries[index]
             if entry.renewed >= view.turn or entry.id in taken:
                 continue
             if entry.is_result and by_worth:

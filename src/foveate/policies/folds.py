@@ -11,10 +11,11 @@ the same at every later call, and is folded once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..core.caches import known_form, newest_forms
 from ..core.edits import Edit, Span, Summarize
@@ -90,7 +91,7 @@ def fold(
             return
         named = _Names()
         at, newest = 0, _START
-        needed = needed_results(view) if by_worth else frozenset[str]()
+        needed = needed_results(view) if by_worth else frozenset[int]()
         for start, end in _closed_stretches(view, old, stretch, needed):
             between, entries = view.entries[at:start], view.entries[start:end]
             at = end
@@ -195,7 +196,7 @@ class _Memo:
         return None, 0
 
 
-class _Unit(Struct, frozen=True, gc=False):
+class _Unit(Struct, frozen=True, gc=False, array_like=True):
     """A unit of entries that may be folded, if none of them is needed or was expanded for the coming call."""
 
     start: int
@@ -204,49 +205,51 @@ class _Unit(Struct, frozen=True, gc=False):
     """Tokens, as appended."""
     renewed: int
     """Newest turn in which one of its entries was expanded."""
-    ids: tuple[str, ...]
 
 
-class _Units:
+class _Units(Struct):
     """The units among entries that are added in order."""
 
-    __slots__ = ("_begin", "_entries", "_units", "closed")
-
-    def __init__(self) -> None:
-        self.closed: list[_Unit] = []
-        """The closed units that may be folded."""
-        self._units = Units()
-        self._entries: list[Entry] = []  # Of the newest unit, which is still open.
-        self._begin = 0  # Where it begins.
+    closed: list[_Unit] = []
+    """The closed units that may be folded."""
+    _units: Units = field(default_factory=Units)
+    _begin: int = 0  # Where the newest unit begins, which is still open.
+    _end: int = 0
+    _tokens: int = 0
+    _renewed: int = 0
+    _last: int = 0  # Position of its newest entry; 0: it has none.
+    _may_fold: bool = True
 
     def copy(self) -> _Units:
-        twin = _Units()
-        twin.closed, twin._units = self.closed.copy(), self._units.copy()
-        twin._entries, twin._begin = self._entries.copy(), self._begin
-        return twin
+        return replace(self, closed=self.closed.copy(), _units=self._units.copy())
 
     def add(self, entry: Entry) -> None:
         if self._units.add(entry):
             self.closed += self.newest
-            self._entries, self._begin = [], self._units.size - 1
-        self._entries.append(entry)
+            self._begin, self._tokens, self._renewed = self._end, 0, 0
+            self._last, self._may_fold = 0, True
+        # If an answer of the unit is elsewhere in the history, a span would cover other messages too.
+        is_next = self._last in (0, entry.position - 1)
+        self._may_fold = self._may_fold and is_next and _may_fold(entry)
+        self._end, self._last, self._tokens = self._end + 1, entry.position, self._tokens + entry.stamp.tokens
+        self._renewed = max(self._renewed, entry.renewed)
 
     @property
     def newest(self) -> list[_Unit]:
         """The newest unit, as if it ended here; empty if it may not be folded."""
-        entries = self._entries
-        if not entries or not all(map(_may_fold, entries)) or _is_scattered(entries):
+        if not self._last or not self._may_fold:
             return []
-        tokens = sum([entry.stamp.tokens for entry in entries])
-        renewed, ids = max([entry.renewed for entry in entries]), tuple([entry.id for entry in entries])
-        return [_Unit(self._begin, self._begin + len(entries), tokens, renewed, ids)]
+        return [_Unit(self._begin, self._end, self._tokens, self._renewed)]
 
 
-_UNITS = Growing[_Units](_Units, _Units.add, _Units.copy)
+_UNITS = Growing[_Units](_Units, _Units.add, _Units.copy, name="fold units 1", kind=_Units)
 
 
-def _closed_stretches(view: View, old: int, least: int, needed: Set[str]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the closed stretches among the first `old` entries. `needed`: ids of results that stay."""
+def _closed_stretches(view: View, old: int, least: int, needed: Set[int]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the closed stretches among the first `old` entries.
+
+    `needed`: the indices of results that stay.
+    """
     units = _UNITS.of(view)
     begin, end, size = 0, 0, 0
     for unit in chain(units.closed, units.newest):
@@ -254,7 +257,7 @@ def _closed_stretches(view: View, old: int, least: int, needed: Set[str]) -> Ite
             if begin < end <= old:
                 yield begin, end
             begin, size = unit.start, 0
-        if unit.renewed >= view.turn or not needed.isdisjoint(unit.ids):
+        if unit.renewed >= view.turn or not needed.isdisjoint(range(unit.start, unit.end)):
             if begin < unit.start <= old:
                 yield begin, unit.start
             begin, end, size = unit.end, unit.end, 0
@@ -274,8 +277,3 @@ def _may_fold(entry: Entry) -> bool:
     if entry.kind != "message" or entry.outline is None or entry.is_pinned():
         return False
     return entry.message.role == "assistant" or entry.is_result or is_step_note(entry.message, entry.stamp)
-
-
-def _is_scattered(unit: Sequence[Entry]) -> bool:
-    """Return whether an answer of this unit is elsewhere in the history: a span would cover other messages too."""
-    return any(after.position != before.position + 1 for before, after in pairwise(unit))

@@ -95,9 +95,9 @@ class DefaultTerms:
 
     def _has_terms(self, view: View) -> bool:
         if self.follows == "leases":
-            return bool(_LEASED.of(view).entries)
-        return bool(_RETAINED.of(view).entries) or any(entry.stamp.retention for entry in view.withheld)
+            return bool(_LEASED.of(view).indices)
+        return bool(_RETAINED.of(view).indices) or any(entry.stamp.retention for entry in view.withheld)
 
 
-_LEASED = selecting(lambda entry: entry.stamp.lease is not None)
-_RETAINED = selecting(lambda entry: bool(entry.stamp.retention))
+_LEASED = selecting(lambda entry: entry.stamp.lease is not None, "leased 1")
+_RETAINED = selecting(lambda entry: bool(entry.stamp.retention), "retained 1")

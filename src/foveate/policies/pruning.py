@@ -102,7 +102,7 @@ class _Prune(Struct, frozen=True):
     def __call__(self, view: View) -> Iterator[Edit]:
         window = window_tokens(self.protect, view)
         candidates = self.candidates.of(view)
-        old = candidates.before(self._count_older(view, window))
+        old = [view.entries[index] for index in candidates.before(self._count_older(view, window))]
         if self.protect_current_turn:
             old = [entry for entry in old if entry.position < view.last_input]
         if self.protect_reads is not None and old:

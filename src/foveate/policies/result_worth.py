@@ -18,12 +18,22 @@ from itertools import chain
 from math import inf
 from posixpath import basename
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..core.caches import cached, cached_on_entry
 from ..core.view import Entry, View
 from .span_selection import count_older
-from .tool_kinds import READS, WRITES, ClassifiedResult, GrowingResults, create_classifier, is_same_file
+from .tool_kinds import (
+    ASKS,
+    LOOKS,
+    READS,
+    WRITES,
+    ClassifiedResult,
+    GrowingResults,
+    create_classifier,
+    is_same_file,
+    names_key,
+)
 
 __all__ = [
     "CHANCE",
@@ -70,8 +80,8 @@ _PATCH = re.compile(r"\*\*\* (?:Update|Add|Delete) File: ([^\s\\\"]+)")
 
 
 @cached(4)  # Several policies ask about one view.
-def needed_results(view: View) -> frozenset[str]:
-    """Return the ids of the results that are worth their place in the view, and of messages that the model expanded.
+def needed_results(view: View) -> frozenset[int]:
+    """Return the indices of the results that are worth their place, and of the messages that the model expanded.
 
     Results that no call has seen yet are among them, unless they are before the newest `WINDOW` of the usable tokens.
     The prices are those of the view: where the provider caches nothing, reading a result once more costs as much as
@@ -80,7 +90,7 @@ def needed_results(view: View) -> frozenset[str]:
     room = max(_ROOM_MIN * view.budget.usable, view.budget.usable - FIXED)
     older = count_older(view, int(WINDOW * room))
     known = _KNOWN.of(view)
-    needed = {entry.id for entry in known.renewed if view.turn - entry.renewed < EXPANDED}
+    needed = {place for place in known.renewed if view.turn - view.entries[place].renewed < EXPANDED}
     now, prices = view.turn, view.call.prices
     # Fetching costs a request that reads the view and writes the result, and `STAY` calls that read it.
     request, each = prices.read * view.tokens, prices.write + STAY * prices.read
@@ -89,14 +99,18 @@ def needed_results(view: View) -> frozenset[str]:
     for result in chain(known.others_since(now - age_max - 1, older), known.files_since(older, now)):
         age, tokens = (now - result.since) / result.slower, result.tokens
         if age <= 1 or (tokens >= LEAST and result.chance / age * (request + each * tokens) > prices.read * tokens):
-            needed.add(result.entry.id)
+            needed.add(result.place)
     return frozenset(needed)
 
 
-class _Aging(Struct, frozen=True, gc=False):
+_NONE: Mapping[str, int] = {}
+
+
+class _Aging(Struct, frozen=True, gc=False, array_like=True):
     """A result that the view shows whole, and how it ages until further files are changed."""
 
-    entry: Entry
+    place: int
+    """Its index in the view."""
     tokens: int
     since: int
     """The turn since which it ages."""
@@ -105,108 +119,33 @@ class _Aging(Struct, frozen=True, gc=False):
     chance: float
 
 
-class _ResultsSoFar:
-    """The results among entries that are added in order, and the changes of files."""
+class _Read(Struct, frozen=True, gc=False, array_like=True):
+    """A result that shows a file."""
 
-    __slots__ = (
-        "_aging",
-        "_aging_after",
-        "_changes",
-        "_file_places",
-        "_files",
-        "_newest",
-        "_other_places",
-        "_others",
-        "_size",
-        "renewed",
-    )
-
-    def __init__(self) -> None:
-        self.renewed: list[Entry] = []
-        """Messages that the model expanded."""
-        self._size = 0
-        self._others: list[_Aging] = []  # Results that show no file.
-        self._other_places: list[int] = []  # Their indices in the view.
-        self._newest: list[int] = []  # The newest turn up to each of them.
-        self._files: list[tuple[Entry, str]] = []  # Results that show a file, and that file.
-        self._file_places: list[int] = []
-        self._changes = _Changes()
-        self._aging: list[_Aging] = []  # Of the first files, after so many changes.
-        self._aging_after = 0
-
-    def copy(self) -> _ResultsSoFar:
-        twin = _ResultsSoFar()
-        twin._size, twin.renewed, twin._changes = self._size, self.renewed.copy(), self._changes.copy()
-        twin._others, twin._other_places = self._others.copy(), self._other_places.copy()
-        twin._newest, twin._files = self._newest.copy(), self._files.copy()
-        twin._file_places = self._file_places.copy()
-        return twin
-
-    def add(self, entry: Entry, result: ClassifiedResult | None) -> None:
-        file = ""
-        self._changes.read(entry)
-        if result is not None and result[1] != "error":
-            call = result[2]
-            if call.kind == "write":
-                self._changes.add(entry, call.files)
-            elif call.kind == "read":
-                file = call.files[0]
-        if entry.renewed:
-            self.renewed.append(entry)
-        if entry.is_result and not entry.shrunk:
-            if file:
-                self._files.append((entry, file))
-                self._file_places.append(self._size)
-            else:
-                turn = _came(entry)
-                self._others.append(_Aging(entry, entry.tokens, turn, 1, CHANCE))
-                self._other_places.append(self._size)
-                self._newest.append(max(turn, self._newest[-1]) if self._newest else turn)
-        self._size += 1
-
-    def others_since(self, turn: float, place: int) -> list[_Aging]:
-        """Return the results that show no file, from a place in the view and about a turn on."""
-        return self._others[max(bisect_left(self._newest, turn), bisect_left(self._other_places, place)) :]
-
-    def files_since(self, place: int, now: int) -> list[_Aging]:
-        """Return the results that show a file, from a place in the view on. `now`: the turn of the view."""
-        changes = self._changes
-        if changes.number != self._aging_after:
-            self._aging, self._aging_after = [], changes.number
-        first = bisect_left(self._file_places, place)
-        if changes.has_open_fold:
-            return [changes.aging(entry, file, now) for entry, file in self._files[first:]]
-        self._aging += [changes.aging(entry, file, now) for entry, file in self._files[len(self._aging) :]]
-        return self._aging[first:]
+    place: int
+    """Its index in the view."""
+    tokens: int
+    turn: int
+    """The turn of its call."""
+    came: int
+    """The turn since which it is in the view: that of its call, or of its expansion."""
+    file: str
 
 
-def _came(entry: Entry) -> int:
-    """Return the turn since which a result ages: that of its call, or of its expansion."""
-    return max(entry.stamp.turn, entry.renewed)
-
-
-_KNOWN = GrowingResults(_ResultsSoFar, create_classifier())
-
-
-class _Changes:
+class _Changes(Struct):
     """The changes of files among entries that are added in order, by turn."""
 
-    __slots__ = ("_files", "_folded", "_inputs", "_turns", "number")
-
-    def __init__(self) -> None:
-        self.number = 0
-        """Number of inputs and changes."""
-        self._inputs: list[int] = []
-        self._turns: list[int] = []  # Ascending.
-        self._files: dict[str, Mapping[str, int]] = {}  # Newest turn of each path, by the name of the file.
-        self._folded: list[str] = []  # Files that folds after the newest message changed; "" for an unknown one.
+    number: int = 0
+    """Number of inputs and changes."""
+    _inputs: list[int] = []
+    _turns: list[int] = []  # Ascending.
+    _files: dict[str, dict[str, int]] = {}  # Newest turn of each path, by the name of the file.
+    _folded: list[str] = []  # Files that folds after the newest message changed; "" for an unknown one.
 
     def copy(self) -> _Changes:
-        twin = _Changes()
-        twin._inputs, twin._turns, twin._folded = self._inputs.copy(), self._turns.copy(), self._folded.copy()
-        twin._files = self._files.copy()  # `_note` replaces the inner mappings, which are small.
-        twin.number = self.number
-        return twin
+        # `_note` replaces the inner mappings, which are small.
+        files, folded = self._files.copy(), self._folded.copy()
+        return _Changes(self.number, self._inputs.copy(), self._turns.copy(), files, folded)
 
     @property
     def has_open_fold(self) -> bool:
@@ -238,26 +177,96 @@ class _Changes:
             turns = self._files.get(name, _NONE)
             self._files[name] = {**turns, file: max(turn, turns.get(file, 0))}
 
-    def aging(self, entry: Entry, file: str, now: int) -> _Aging:
+    def aging(self, result: _Read, now: int) -> _Aging:
         """Return how a read ages: from the first change after exploring, or from the last change of its file, on.
 
         `now`: the turn of the view.
         """
-        read, turn, tokens = entry.stamp.turn, _came(entry), entry.tokens
+        place, tokens, read, turn, file = result.place, result.tokens, result.turn, result.came, result.file
         same = [changed for path, changed in self._files.get(basename(file), _NONE).items() if is_same_file(path, file)]
         if same and (changed := max(same)) >= read:
-            return _Aging(entry, tokens, max(turn, changed), 1, CHANCE_CHANGED)
+            return _Aging(place, tokens, max(turn, changed), 1, CHANCE_CHANGED)
         turns = [*self._turns, now] if self._folded else self._turns
         began = self._inputs[bisect_right(self._inputs, read) - 1] if self._inputs else 0
         following = bisect_right(turns, read)
         if following and turns[following - 1] > began:
-            return _Aging(entry, tokens, turn, 1, CHANCE_READ)
+            return _Aging(place, tokens, turn, 1, CHANCE_READ)
         if following == len(turns):  # The agent was exploring when it read the file, and still is.
-            return _Aging(entry, tokens, turn, EXPLORING, CHANCE_READ)
-        return _Aging(entry, tokens, max(turn, turns[following]), 1, CHANCE_READ)
+            return _Aging(place, tokens, turn, EXPLORING, CHANCE_READ)
+        return _Aging(place, tokens, max(turn, turns[following]), 1, CHANCE_READ)
 
 
-_NONE: Mapping[str, int] = {}
+class _ResultsSoFar(Struct):
+    """The results among entries that are added in order, and the changes of files."""
+
+    renewed: list[int] = []
+    """Indices of messages that the model expanded."""
+    _size: int = 0
+    _others: list[_Aging] = []  # Results that show no file.
+    _other_places: list[int] = []  # Their indices in the view.
+    _newest: list[int] = []  # The newest turn up to each of them.
+    _files: list[_Read] = []
+    _file_places: list[int] = []
+    _changes: _Changes = field(default_factory=_Changes)
+    _aging: list[_Aging] = []  # Of the first files, after so many changes.
+    _aging_after: int = 0
+
+    def copy(self) -> _ResultsSoFar:
+        return _ResultsSoFar(
+            self.renewed.copy(),
+            self._size,
+            self._others.copy(),
+            self._other_places.copy(),
+            self._newest.copy(),
+            self._files.copy(),
+            self._file_places.copy(),
+            self._changes.copy(),
+        )
+
+    def add(self, entry: Entry, result: ClassifiedResult | None) -> None:
+        file = ""
+        self._changes.read(entry)
+        if result is not None and result[1] != "error":
+            call = result[2]
+            if call.kind == "write":
+                self._changes.add(entry, call.files)
+            elif call.kind == "read":
+                file = call.files[0]
+        if entry.renewed:
+            self.renewed.append(self._size)
+        if entry.is_result and not entry.shrunk:
+            turn = max(entry.stamp.turn, entry.renewed)
+            if file:
+                self._files.append(_Read(self._size, entry.tokens, entry.stamp.turn, turn, file))
+                self._file_places.append(self._size)
+            else:
+                self._others.append(_Aging(self._size, entry.tokens, turn, 1, CHANCE))
+                self._other_places.append(self._size)
+                self._newest.append(max(turn, self._newest[-1]) if self._newest else turn)
+        self._size += 1
+
+    def others_since(self, turn: float, place: int) -> list[_Aging]:
+        """Return the results that show no file, from a place in the view and about a turn on."""
+        return self._others[max(bisect_left(self._newest, turn), bisect_left(self._other_places, place)) :]
+
+    def files_since(self, place: int, now: int) -> list[_Aging]:
+        """Return the results that show a file, from a place in the view on. `now`: the turn of the view."""
+        changes = self._changes
+        if changes.number != self._aging_after:
+            self._aging, self._aging_after = [], changes.number
+        first = bisect_left(self._file_places, place)
+        if changes.has_open_fold:
+            return [changes.aging(read, now) for read in self._files[first:]]
+        self._aging += [changes.aging(read, now) for read in self._files[len(self._aging) :]]
+        return self._aging[first:]
+
+
+_KNOWN = GrowingResults(
+    _ResultsSoFar,
+    create_classifier(),
+    name=f"worth 1 {CHANCE} {names_key(READS, WRITES, LOOKS, ASKS)}",
+    kind=_ResultsSoFar,
+)
 
 
 @cached_on_entry

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterator, Set
 from posixpath import basename
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from ..core.caches import cached_on_entry
 from ..core.edits import Edit
 from ..core.planner import CostlyPolicy, Policy
@@ -28,9 +30,10 @@ from .tool_kinds import (
     create_classifier,
     is_absolute,
     is_same_file,
+    names_key,
 )
 
-__all__ = ["GRACE", "SUPERSEDED", "ResultTracker", "Superseded", "supersede"]
+__all__ = ["GRACE", "SUPERSEDED", "ResultTracker", "Superseded", "TrackedResult", "supersede"]
 
 GRACE = 10
 """Turns that a read stays after its file was changed."""
@@ -70,15 +73,21 @@ def supersede(
         raise BadSetting(
             f"keep and grace of supersede are {keep!r} and {grace!r}. Set keep to 1 or more, and grace to 0 or more."
         )
-    results = GrowingResults(lambda: _SupersededSoFar(keep), create_classifier(reads, writes, looks, asks))
+    results = GrowingResults(
+        lambda: _SupersededSoFar(ResultTracker(keep)),
+        create_classifier(reads, writes, looks, asks),
+        name=f"supersede 1 {keep} {names_key(reads, writes, looks, asks)}",
+        kind=_SupersededSoFar,
+    )
 
     def edits(view: View, taken: Set[str]) -> Iterator[Edit]:
-        known = results.of(view)
+        known, entries = results.of(view), view.entries
         outdated = () if grace is None else known.tracker.outdated_reads(view.turn - grace)
-        superseded = [*known.replaceable, *outdated]
-        for old, newer, reason in sorted(superseded, key=lambda item: item.old.position):
+        superseded = [*known.tracker.superseded, *outdated]
+        for place, newer, reason in sorted(superseded, key=lambda item: entries[item.old].position):
+            old = entries[place]
             if old.id not in taken and old.renewed < view.turn:
-                edit = _edit(old, placeholder, newer.handle, reason)
+                edit = _edit(old, placeholder, entries[newer].handle, reason)
                 if edit is not None:
                     yield edit
 
@@ -96,126 +105,102 @@ def _is_replaceable(entry: Entry) -> bool:
     return is_whole(entry) and not entry.is_pinned()
 
 
-class _SupersededSoFar:
-    """The superseded results among entries that are added in order."""
-
-    __slots__ = ("replaceable", "tracker")
-
-    def __init__(self, keep: int) -> None:
-        self.tracker = ResultTracker(keep)
-        self.replaceable: list[Superseded] = []
-        """Those that may be replaced, in the order in which a later result replaced them."""
-
-    def copy(self) -> _SupersededSoFar:
-        twin = _SupersededSoFar(1)
-        twin.tracker, twin.replaceable = self.tracker.copy(), self.replaceable.copy()
-        return twin
-
-    def add(self, entry: Entry, result: ClassifiedResult | None) -> None:
-        if result is None or result[2].kind == "other":
-            return
-        superseded = self.tracker.superseded
-        self.tracker.add(entry, result[2], is_error=result[1] == "error")
-        self.replaceable += [item for item in superseded if _is_replaceable(item.old)]
-        superseded.clear()
-
-
 class Superseded(NamedTuple):
-    """A result that a later one made worthless."""
+    """A result that a later one made worthless, by their places."""
 
-    old: Entry
-    newer: Entry
+    old: int
+    newer: int
     reason: str
 
 
-class _File:
+class TrackedResult(Struct, frozen=True, gc=False, array_like=True):
+    """A finished result."""
+
+    place: int
+    """Its place among all messages."""
+    tokens: int
+    """Its size, as appended."""
+    turn: int
+    """The turn in which it came."""
+    may_go: bool = True
+    """Whether it may be superseded."""
+
+
+class _File(Struct):
     """The reads of one file: those since its last change, and those before."""
 
-    __slots__ = ("_outdated", "before_change", "change", "current")
-
-    def __init__(self) -> None:
-        self.current: dict[tuple[int, int], Entry] = {}
-        self.before_change: tuple[tuple[Entry, tuple[int, int]], ...] = ()
-        self.change: Entry | None = None
-        self._outdated: list[Superseded] | None = None
+    current: dict[tuple[int, int], TrackedResult] = {}
+    before_change: tuple[tuple[TrackedResult, tuple[int, int]], ...] = ()
+    change: TrackedResult | None = None
 
     def copy(self) -> _File:
-        twin = _File()
-        twin.current, twin.before_change, twin.change = self.current.copy(), self.before_change, self.change
-        return twin
-
-    def begin_change(self) -> None:
-        """Forget what is worked out from the reads, which are about to change."""
-        self._outdated = None
-
-    @property
-    def outdated(self) -> list[Superseded]:
-        """The reads before the change that may be replaced."""
-        if self._outdated is None:
-            change, reads = self.change, [read for read, _ in self.before_change if _is_replaceable(read)]
-            self._outdated = [Superseded(read, change, "the file was changed") for read in reads] if change else []
-        return self._outdated
+        return _File(self.current.copy(), self.before_change, self.change)
 
 
-class ResultTracker:
+class ResultTracker(Struct):
     """Finds the superseded ones among results that are added in order, oldest first."""
 
-    def __init__(self, keep: int = 1) -> None:
-        """Create a tracker. `keep`: looks at a page or a screen that stay, with an image and without."""
-        self.superseded: list[Superseded] = []
-        """The superseded results so far, in the order in which a later result replaced them."""
-        self._keep = keep
-        self._files: dict[str, _File] = {}  # By path.
-        self._own: set[str] = set()  # Paths of the files that no copy of this tracker shares.
-        self._changed: dict[str, None] = {}  # Paths of files with reads before their last change.
-        # Paths by file name, and whether they are absolute: one, or several. All copies share it, so it may have files
-        # of others.
-        self._namesakes: dict[tuple[str, bool], str | dict[str, None]] = {}
-        self._answers: dict[str, Entry] = {}
-        self._looks: dict[bool, list[Entry]] = {}  # With an image, and without.
+    keep: int = 1
+    """Looks at a page or a screen that stay, with an image and without."""
+    superseded: list[Superseded] = []
+    """The superseded results so far, in the order in which a later result replaced them."""
+    _files: dict[str, _File] = {}  # By path.
+    _own: set[str] = set()  # Paths of the files that no copy of this tracker shares.
+    _changed: dict[str, None] = {}  # Paths of files with reads before their last change.
+    # Paths by file name, and whether they are absolute: one, or several. All copies share it, so it may have files of
+    # others.
+    _namesakes: dict[tuple[str, bool], str | dict[str, None]] = {}
+    _answers: dict[bytes, TrackedResult] = {}
+    _looks: dict[bool, list[TrackedResult]] = {}  # With an image, and without.
 
-    def add(self, entry: Entry, call: CallKind, *, is_error: bool) -> None:
-        """Add the next finished result of a call of this kind."""
+    def add(self, result: TrackedResult, call: CallKind, *, is_error: bool, has_image: bool) -> None:
+        """Add the next finished result of a call of this kind. `has_image`: only asked for a `look`."""
         match call.kind:
             case "ask":
                 if (older := self._answers.get(call.question)) is not None:
-                    self._mark(older, entry, "asked again")
-                self._answers[call.question] = entry
+                    self._mark(older, result, "asked again")
+                self._answers[call.question] = result
             case "read" if not is_error:
-                self._add_read(entry, call.files[0], call.lines)
+                self._add_read(result, call.files[0], call.lines)
             case "write" if not is_error:
                 for path in call.files:
-                    self._add_change(entry, path)
+                    self._add_change(result, path)
             case "look" if not is_error:
-                self._add_look(entry)
+                self._add_look(result, has_image=has_image)
             case _:
                 pass
 
     def copy(self) -> ResultTracker:
         """Return an independent copy. The two share files until one of them changes a file."""
-        twin = ResultTracker(self._keep)
-        twin.superseded, twin._answers = self.superseded.copy(), self._answers.copy()
-        twin._files, twin._changed = self._files.copy(), self._changed.copy()
         self._own.clear()
-        twin._looks = {has_image: looks.copy() for has_image, looks in self._looks.items()}
-        twin._namesakes = self._namesakes
-        return twin
+        looks = {has_image: looks.copy() for has_image, looks in self._looks.items()}
+        return ResultTracker(
+            self.keep,
+            self.superseded.copy(),
+            self._files.copy(),
+            set(),
+            self._changed.copy(),
+            self._namesakes,
+            self._answers.copy(),
+            looks,
+        )
 
     def outdated_reads(self, turn: int) -> Iterator[Superseded]:
-        """Yield the reads of files whose last change was in this turn or earlier, if they may be replaced."""
+        """Yield the reads of files whose last change was in this turn or earlier."""
         for file in map(self._files.__getitem__, self._changed):
-            if file.change is not None and file.change.stamp.turn <= turn:
-                yield from file.outdated
+            if file.change is not None and file.change.turn <= turn:
+                for read, _ in file.before_change:
+                    if read.may_go:
+                        yield Superseded(read.place, file.change.place, "the file was changed")
 
     def _own_file(self, path: str) -> _File:
         """Return a file that may be changed."""
         if path not in self._own:
             self._files[path] = self._files[path].copy()
             self._own.add(path)
-        self._files[path].begin_change()
         return self._files[path]
 
-    def _add_read(self, entry: Entry, path: str, lines: tuple[int, int]) -> None:
+    def _add_read(self, result: TrackedResult, path: str, lines: tuple[int, int]) -> None:
         if path not in self._files:
             self._files[path] = _File()
             self._own.add(path)
@@ -226,19 +211,19 @@ class ResultTracker:
             kept = []
             for index, (old, shown) in enumerate(file.before_change):
                 if index < first_compared or (shown[0] <= lines[1] and lines[0] <= shown[1]):
-                    self._mark(old, entry, "read again after a change")
+                    self._mark(old, result, "read again after a change")
                 else:
                     kept.append((old, shown))
             file.before_change = tuple(kept)
             if not file.before_change:
                 del self._changed[path]
         older = file.current.get(lines)
-        if older is None or _replaces(entry, older):
-            file.current[lines] = entry
+        if older is None or _replaces(result, older):
+            file.current[lines] = result
             if older is not None:
-                self._mark(older, entry, "read again")
+                self._mark(older, result, "read again")
 
-    def _add_change(self, entry: Entry, path: str) -> None:
+    def _add_change(self, result: TrackedResult, path: str) -> None:
         """Record a change. A patch may name the file from another folder than the read, so similar paths count too."""
         name = basename(path)
         changed = [path] if path in self._files else []
@@ -250,7 +235,7 @@ class ResultTracker:
             file = self._own_file(known)
             file.before_change += tuple([(read, lines) for lines, read in file.current.items()])
             file.current = {}
-            file.change = entry
+            file.change = result
             if file.before_change:
                 self._changed[known] = None
 
@@ -268,18 +253,36 @@ class ResultTracker:
         known = self._namesakes.get((name, absolute))
         return [known] if isinstance(known, str) else [*(known or ())]
 
-    def _add_look(self, entry: Entry) -> None:
-        looks = self._looks.setdefault(entry.outline is not None and any(entry.outline.media()), [])
-        if looks and not _replaces(entry, looks[-1]):
+    def _add_look(self, result: TrackedResult, *, has_image: bool) -> None:
+        looks = self._looks.setdefault(has_image, [])
+        if looks and not _replaces(result, looks[-1]):
             return
-        looks.append(entry)
-        if len(looks) > self._keep:
-            self._mark(looks.pop(0), entry, "looked again")
+        looks.append(result)
+        if len(looks) > self.keep:
+            self._mark(looks.pop(0), result, "looked again")
 
-    def _mark(self, old: Entry, newer: Entry, reason: str) -> None:
-        self.superseded.append(Superseded(old, newer, reason))
+    def _mark(self, old: TrackedResult, newer: TrackedResult, reason: str) -> None:
+        if old.may_go:
+            self.superseded.append(Superseded(old.place, newer.place, reason))
 
 
-def _replaces(newer: Entry, older: Entry) -> bool:
+def _replaces(newer: TrackedResult, older: TrackedResult) -> bool:
     """Return whether a result is large enough to stand for an older one. Compares the appended sizes."""
-    return newer.stamp.tokens * _SIZE_RATIO >= older.stamp.tokens
+    return newer.tokens * _SIZE_RATIO >= older.tokens
+
+
+class _SupersededSoFar(Struct):
+    """The superseded results among entries that are added in order."""
+
+    tracker: ResultTracker
+    size: int = 0
+
+    def copy(self) -> _SupersededSoFar:
+        return _SupersededSoFar(self.tracker.copy(), self.size)
+
+    def add(self, entry: Entry, result: ClassifiedResult | None) -> None:
+        if result is not None and result[2].kind != "other":
+            tracked = TrackedResult(self.size, entry.stamp.tokens, entry.stamp.turn, _is_replaceable(entry))
+            has_image = result[2].kind == "look" and entry.outline is not None and any(entry.outline.media())
+            self.tracker.add(tracked, result[2], is_error=result[1] == "error", has_image=has_image)
+        self.size += 1

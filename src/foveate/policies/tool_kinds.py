@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
+from hashlib import blake2b
 from posixpath import normpath
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..core.caches import cached, cached_on_entry
 from ..core.growing import Growing
@@ -39,6 +40,7 @@ __all__ = [
     "create_name_filter",
     "is_absolute",
     "is_same_file",
+    "names_key",
 ]
 
 READS = (
@@ -90,7 +92,7 @@ _LAST_LINE = 10**9
 _ALL_LINES = (1, _LAST_LINE)
 
 
-class CallKind(Struct, frozen=True, gc=False):
+class CallKind(Struct, frozen=True, gc=False, array_like=True):
     """The effect of one call."""
 
     kind: Literal["read", "write", "look", "ask", "other"]
@@ -98,8 +100,8 @@ class CallKind(Struct, frozen=True, gc=False):
     """Files that the call reads or changes, as far as its arguments name them."""
     lines: tuple[int, int] = _ALL_LINES
     """For `read`: the first and the last line that the call asks for."""
-    question: str = ""
-    """For `ask`: equal texts are equal questions."""
+    question: bytes = b""
+    """For `ask`: a hash of what the call asks."""
 
 
 CallClassifier = Callable[[str, str], CallKind]
@@ -170,6 +172,12 @@ def _classifier(
     return classify
 
 
+def names_key(*lists: Collection[str]) -> str:
+    """Return a hash of lists of tools, for the name of a fact that depends on them."""
+    names = repr([sorted({*map(_plain_name, tools)}) for tools in lists])
+    return blake2b(names.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
+
+
 def classify_results(view: View, classifier: CallClassifier) -> Sequence[ClassifiedResult]:
     """Return each finished result of a view as it was appended, with the kind of its call, oldest first.
 
@@ -179,27 +187,21 @@ def classify_results(view: View, classifier: CallClassifier) -> Sequence[Classif
     return _all_results(classifier).of(view).results
 
 
-class ResultClassifier:
+class ResultClassifier(Struct):
     """Classifies the results among entries that are added in order, for policies that keep facts about them."""
 
-    __slots__ = ("_classifier", "_kinds")
-
-    def __init__(self, classifier: CallClassifier) -> None:
-        self._classifier = classifier
-        self._kinds: dict[str, CallKind] = {}  # By the id of the call.
+    _kinds: dict[str, CallKind] = {}  # By the id of the call.
 
     def copy(self) -> ResultClassifier:
         """Return an independent copy."""
-        twin = ResultClassifier(self._classifier)
-        twin._kinds = self._kinds.copy()
-        return twin
+        return ResultClassifier(self._kinds.copy())
 
-    def add(self, entry: Entry, native: Entry | None = None) -> ClassifiedResult | None:
+    def add(self, entry: Entry, classifier: CallClassifier, native: Entry | None = None) -> ClassifiedResult | None:
         """Add an entry; return it with the state of its result and the kind of its call, if it is a finished result.
 
         `native`: the same entry in the form of calls and results.
         """
-        match _result_or_calls(native or entry, self._classifier):
+        match _result_or_calls(native or entry, classifier):
             case _Finished(call_id, state):
                 kind = self._kinds.get(call_id)
                 return (entry, state, kind) if kind is not None else None
@@ -226,11 +228,22 @@ R = TypeVar("R", bound=ResultsSoFar)
 class GrowingResults(Generic[R]):
     """A fact about the results of a view (`Growing`). Its state learns the kind of the call of each result."""
 
-    def __init__(self, begin: Callable[[], R], classifier: CallClassifier) -> None:
-        """`begin` returns the state before the first entry."""
+    def __init__(self, begin: Callable[[], R], classifier: CallClassifier, *, name: str = "", kind: Any = None) -> None:
+        """`begin` returns the state before the first entry. `name`, `kind`: as for `Growing`."""
         self._begin, self._classifier = begin, classifier
+
+        def add(known: _ResultState[R], entry: Entry) -> None:
+            known.has_actions = known.has_actions or is_loose_result(entry)
+            if not known.has_actions:
+                known.state.add(entry, known.results.add(entry, classifier))
+
+        state: Any = _ResultState
         self._growing = Growing[_ResultState[R]](
-            lambda: _ResultState(begin(), ResultClassifier(classifier)), _ResultState.add, _ResultState.copy
+            lambda: _ResultState(begin()),
+            add,
+            _ResultState.copy,
+            name=name,
+            kind=state[kind] if name else None,
         )
 
     def of(self, view: View) -> R:
@@ -239,31 +252,22 @@ class GrowingResults(Generic[R]):
         if not known.has_actions:
             return known.state
         # Only what follows a step shows which results are its own.
-        state, results = self._begin(), ResultClassifier(self._classifier)
+        state, results = self._begin(), ResultClassifier()
         for entry, native in zip(view.entries, native_steps(view.entries), strict=True):
-            state.add(entry, results.add(entry, native))
+            state.add(entry, results.add(entry, self._classifier, native))
         return state
 
 
-class _ResultState(Generic[R]):
+class _ResultState(Struct, Generic[R]):
     """The state of a fact about results, as far as each belongs to a call."""
 
-    __slots__ = ("has_actions", "results", "state")
-
-    def __init__(self, state: R, results: ResultClassifier) -> None:
-        self.state, self.results = state, results
-        self.has_actions = False
-        """Whether some results belong to actions, not to calls."""
+    state: R
+    results: ResultClassifier = field(default_factory=ResultClassifier)
+    has_actions: bool = False
+    """Whether some results belong to actions, not to calls."""
 
     def copy(self) -> _ResultState[R]:
-        twin = _ResultState(self.state.copy(), self.results.copy())
-        twin.has_actions = self.has_actions
-        return twin
-
-    def add(self, entry: Entry) -> None:
-        self.has_actions = self.has_actions or is_loose_result(entry)
-        if not self.has_actions:
-            self.state.add(entry, self.results.add(entry))
+        return _ResultState(self.state.copy(), self.results.copy(), self.has_actions)
 
 
 class _AllResults:
@@ -369,9 +373,10 @@ def _line_range(values: Mapping[str, Any]) -> tuple[int, int]:
             return _ALL_LINES if first == 1 else (first, _LAST_LINE)
 
 
-def _question(tool: str, values: Mapping[str, Any]) -> str:
+def _question(tool: str, values: Mapping[str, Any]) -> bytes:
     asked = {key: value for key, value in sorted(values.items()) if key not in _IGNORED_ARGUMENTS}
-    return f"{tool} {msgspec.json.encode(asked).decode()}"
+    text = tool.encode("utf-8", "surrogatepass") + b" " + msgspec.json.encode(asked)
+    return blake2b(text, digest_size=16).digest()
 
 
 def _shell_read(values: Mapping[str, Any], folder: str) -> CallKind | None:

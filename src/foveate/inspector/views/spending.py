@@ -16,13 +16,13 @@ from msgspec import Struct
 
 from ...conversation import Conversation
 from ...core.context import Rates, rates_of
-from ...core.messages import Media, Message
+from ...core.messages import Message
 from ...core.sizes import estimate, tokens_of
 from ...core.snapshots import Row
 from ...core.stamps import Stamp
 from ...core.view import NO_WINDOW, Budget, Entry, Prices, View
 from ...formats import get_format
-from ...policies.superseded_results import ResultTracker, Superseded
+from ...policies.superseded_results import ResultTracker, Superseded, TrackedResult
 from ...policies.tool_kinds import CallKind, create_classifier
 from ...ports import CostOf, Rendered
 from ...replay.lookup import ContentKind, content_kind
@@ -56,8 +56,6 @@ _MAIN_ARGUMENTS = (
 _ARGUMENT_MAX = 120
 """Characters of a call's main argument."""
 _NO_BUDGET = Budget(NO_WINDOW, 0, 10**15, 10**9)
-_NOTHING = Message("tool", ())
-_IMAGE = Message("tool", (Media("image/png", "base64", ""),))
 """Stands for a result with an image when results are compared, so that none is held in memory."""
 
 
@@ -196,9 +194,9 @@ class Ledger:
         tool = stamp.tool or (result.name if result else "") or tool
         self._results[position] = _Account(position, tool, argument, stamp.tokens)
         if result and result.state != "interrupted" and kind.kind != "other":
-            light = _IMAGE if any(message.media()) else _NOTHING
-            entry = Entry(position, "", light, light, stamp)
-            self._tracker.add(entry, kind, is_error=result.state == "error")
+            tracked = TrackedResult(position, stamp.tokens, stamp.turn)
+            is_error = result.state == "error"
+            self._tracker.add(tracked, kind, is_error=is_error, has_image=any(message.media()))
             self._mark(self._tracker.superseded[self._marked :])
             self._marked = len(self._tracker.superseded)
 
@@ -249,9 +247,9 @@ class Ledger:
 
     def _mark(self, found: Iterable[Superseded]) -> None:
         for old, newer, reason in found:
-            account = self._results[old.position]
+            account = self._results[old]
             if not account.newer:
-                account.newer, account.reason = newer.position, reason
+                account.newer, account.reason = newer, reason
                 account.since = len(self._write_dollars)
 
     def _close(self, kept: int, now: int) -> None:
