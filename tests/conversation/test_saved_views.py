@@ -18,7 +18,7 @@ from msgspec import structs
 from together.mechanisms import MECHANISMS, summarizer
 
 from foveate import BadInput, Conversation, FoveateError, Message, Options, Text, open_conversation
-from foveate.core import growing, packed_messages, saved_views
+from foveate.core import growing, packed_messages, projection, saved_views
 from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Media, Reasoning, ToolCall
 from foveate.core.rules import Checker
@@ -287,6 +287,28 @@ def test_entry_whose_message_is_not_decoded_prints_as_a_plain_one() -> None:
     entry, packed = opened(store).view.entries[3:5]
     assert repr(entry) == repr(chat.view.entries[3])
     assert repr(packed).startswith("Entry(")
+
+
+def test_summaries_of_a_saved_view_are_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    chat = opened(store)
+    talk(chat, 40)
+    ids = [row.id for row in chat.history()]
+    for first in (1, 31, 61):
+        chat.edit(Summarize(Span(ids[first], ids[first + 17]), f"I looked from {first} on."))
+    chat.body()
+    chat._agent.save_snapshot()
+    counted: list[Message] = []
+    count = projection.tokens_of
+    monkeypatch.setattr(
+        projection, "tokens_of", lambda message, *rest: counted.append(message) or count(message, *rest)
+    )
+    again = opened(store)
+    assert counted == []
+    rowwise = opened(Rowwise(store))
+    assert len(counted) == 3
+    assert differences(known(again), known(rowwise)) == {}
+    assert [entry.kind for entry in again.view].count("summary") == 3
 
 
 def test_facts_of_other_settings_are_not_used() -> None:

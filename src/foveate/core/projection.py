@@ -38,7 +38,16 @@ from .originals import ReadOriginal
 from .profiles import Profile
 from .rendering import apply_edits
 from .saved_bodies import SavedBodies
-from .saved_slots import Order, Packer, restore_entries, restored_slots, saved_message, saved_order, slot_states
+from .saved_slots import (
+    Order,
+    Packer,
+    restore_entries,
+    restored_slots,
+    saved_message,
+    saved_order,
+    slot_states,
+    summary_sizes,
+)
 from .saved_views import SavedView
 from .sizes import tokens_of
 from .slot_list import order_of
@@ -231,10 +240,12 @@ class Projection(VisibleMessages):
         index = self._active_compaction() if cover.edit.policy == PROVIDER else None
         return index is not None and self._slots[index].position > cover.last
 
-    def _show_summary(self, cover: Cover) -> None:
+    def _show_summary(self, cover: Cover, sizes: tuple[int, int] | None = None) -> None:
+        """Show the summary of a cover, if it has one. `sizes`: its tokens and bytes, if they are known."""
         if not isinstance(cover.edit, Summarize):
             return
-        message, tokens, size = self._summary(cover.edit.text)
+        text = cover.edit.text
+        message, tokens, size = (Message("user", (Text(text),)), *sizes) if sizes else self._summary(text)
         stamp = Stamp(cover.turn, cover.time, tokens, "summary", cover.edit.policy)
         slot = Slot(cover.first, cover.edit.span.first, message, stamp, size, span=cover.edit.span, last=cover.last)
         slot.seen = cover.seen
@@ -412,8 +423,9 @@ class Projection(VisibleMessages):
         # A view with a compaction by the provider is saved without its entries.
         projection._slots.fill(slots, may_compact=view is None or not view.key)
         projection._hidden = HiddenRanges(snapshot.covers, snapshot.gone, snapshot.forgotten)
+        sizes = summary_sizes(view) if view and view.key else {}
         for cover in projection._hidden.topmost():
-            projection._show_summary(cover)
+            projection._show_summary(cover, sizes.get((cover.first, cover.last)))
         projection.facts, projection._edited = snapshot.facts, snapshot.edited
         projection.tasks = {task.policy: task for task in snapshot.tasks}
         projection._interrupted_at, projection._hidden_late = snapshot.interrupted, set(snapshot.hidden_late)

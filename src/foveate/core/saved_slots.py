@@ -15,7 +15,16 @@ from .slots import Slot
 from .snapshots import Row, SlotState, Snapshot
 from .view import Entry
 
-__all__ = ["Order", "Packer", "restore_entries", "restored_slots", "saved_message", "saved_order", "slot_states"]
+__all__ = [
+    "Order",
+    "Packer",
+    "restore_entries",
+    "restored_slots",
+    "saved_message",
+    "saved_order",
+    "slot_states",
+    "summary_sizes",
+]
 
 
 class Packer:
@@ -239,6 +248,12 @@ def saved_order(
     except KeyError:
         return None
     return Order(tuple(hidden), tuple(entries), saved)
+
+
+def summary_sizes(view: SavedView) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the tokens and bytes of the summaries that are shown as they are, by their first and last positions."""
+    shown = [entry for entry in view.entries if entry.kind == "summary" and entry.packed is None and not entry.form]
+    return {(entry.position, entry.last): (entry.tokens, entry.bytes) for entry in shown}
 
 
 def restore_entries(view: SavedView, slots: Sequence[Slot]) -> list[Entry]:
