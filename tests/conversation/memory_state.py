@@ -86,7 +86,7 @@ def fields_in_memory(chat: Conversation) -> tuple[str, ...]:
     """
     state, facts = chat._session.state, chat._session.state.projection.facts
     is_alone = state._turn > facts.turn or state._requested not in (None, facts.replied)
-    has_measured = state.limits.budget().scale != 1.0 and not facts.measured
+    has_measured = not state.limits.budget().unmeasured and not facts.measured
     called, measured = ("explained", "plan", "view"), ("budget", "context", "explained", "plan", "view")
     return (*(called if is_alone else ()), *(measured if has_measured else ()))
 

@@ -155,6 +155,22 @@ def test_late_usage_calibrates_later_estimates():
     assert chat.totals().by_model["gpt-5"].usage == Usage(2_000, 0, 0, 5)
 
 
+def test_late_usage_calibrates_every_open_conversation():
+    """The usage may be another writer's, and a program may commit it as an edit."""
+    store = MemoryStore()
+    chat, other = opened(store=store, model="gpt-5"), opened(store=store, model="gpt-5")
+    first = followed(chat, user("word " * 500))
+    chat.record(say("ok"))
+    other.refresh()
+    chat.bill(first, Usage(2_000, 0, 0, 5))
+    other.refresh()
+    assert opened(store=store, model="gpt-5").budget == chat.budget == other.budget
+    other.edit(Bill(first, Usage(3_000, 0, 0, 5), model="gpt-5", estimate=500))
+    chat.refresh()
+    assert opened(store=store, model="gpt-5").budget == chat.budget == other.budget
+    assert other.budget.scale == 4
+
+
 def test_meter_shows_late_usage():
     chat = opened()
     chat.append(user("hi"))

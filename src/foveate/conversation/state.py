@@ -141,7 +141,7 @@ class State:
         self.model = model
         self.projection.use(model.profile, model.counter)
         self.limits.set_window(model.window)
-        self.limits.measured(*self.projection.facts.calibration(model.name))
+        self._calibrate(self.projection)
 
     @property
     def opened_model(self) -> RequestModel:
@@ -202,7 +202,7 @@ class State:
 
     def measure(self) -> None:
         """Correct the estimates by the newest measured prompt, and forget the pending model call."""
-        self.limits.measured(*self.projection.facts.calibration(self.model.name))
+        self._calibrate(self.projection)
         self._branch, self._pending = self.head.branch, None
 
     def _caught_up(self, projection: Projection, seen: Head | None = None) -> Projection:
@@ -218,10 +218,20 @@ class State:
         projection.release_originals()
 
     def _note_replies(self, rows: Sequence[StoredMessage], projection: Projection) -> None:
-        """Forget the pending model call if one of these rows answers it."""
-        if any(row.stamp.origin == "assistant" for row in rows):
+        """Forget the pending model call if one of these rows answers it. `projection`: shows them."""
+        is_answered = any(row.stamp.origin == "assistant" for row in rows)
+        if is_answered:
             self._pending = None
-            self.limits.measured(*projection.facts.calibration(self.model.name))
+        if is_answered or self._has_new_bill(projection):
+            self._calibrate(projection)
+
+    def _has_new_bill(self, projection: Projection) -> bool:
+        """Return whether usage that was reported late changed what is known about measured prompts."""
+        return projection.facts.calibrations != self.projection.facts.calibrations
+
+    def _calibrate(self, projection: Projection) -> None:
+        """Correct the estimates by the newest measured prompt that a projection knows."""
+        self.limits.measured(*projection.facts.calibration(self.model.name))
 
     # -------------------------------------------------------------------------------------------- following others
 
@@ -432,6 +442,8 @@ class State:
         else:
             self.head = self.store.commit(self.head, record, record_id)
         self._release(draft)
+        if self._has_new_bill(draft):
+            self._calibrate(draft)
         self.projection = draft
         self._seen = structs.replace(self._seen, number=record.last, record=record_id)
         # Restored messages took reading; a snapshot saves that for the next process that opens this.
@@ -445,7 +457,6 @@ class State:
         self.commit([edit], author, view, view)
         if pending == (before.tip, before.number):
             self._pending = self.head.tip, self.head.number
-        self.limits.measured(*self.projection.facts.calibration(self.model.name))
 
     def marked(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
         """Return the edits as they are committed.
