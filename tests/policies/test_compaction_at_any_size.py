@@ -157,6 +157,27 @@ def test_a_single_message_gets_a_digest_without_a_frame():
     assert conversation.prepare().entries == view.entries
 
 
+def test_after_a_digest_the_journal_gets_no_further_edit():
+    """I2. The request, which stays, is alone larger than the policy allows."""
+    policy = compact_on_overflow(threshold=0.1)
+    conversation = opened(policy=(policy,), summarizer=ScriptedSummarizer(), window=6_000, reserve=0)
+    conversation.append([say(text_of(5_000)), user(text_of(1_200))])
+    view = conversation.prepare()
+    assert [entry.shrunk_by for entry in view] == [("compact",), ()]
+    number = conversation._agent.head.number
+    conversation.prepare()
+    assert conversation._agent.head.number == number
+
+
+def test_a_note_that_would_not_shrink_gets_no_digest():
+    """The model sees a result without a call as a note. Its first part stays, and used to count as freed."""
+    policy = compact_on_overflow(threshold=0.01, min_progress=0.01)
+    conversation = opened(policy=(policy,), summarizer=ScriptedSummarizer(), window=60_000, reserve=0)
+    conversation.append([answer("gone", "It failed."), call("open"), user(text_of(650))])
+    view = conversation.prepare()
+    assert (view.entries[0].kind, view.entries[0].shrunk) == ("note", ())
+
+
 @pytest.mark.parametrize("window", [2_000, 4_000, 8_000])
 def test_a_tiny_view_that_fits_is_left_alone(window: int):
     conversation = opened(policy="balanced", window=window, reserve=0)

@@ -249,7 +249,8 @@ class _Compact(Struct, frozen=True):
             return None
         room = min(4 * (self.summary_tokens or summary_tokens_max(view.budget.usable)), len(source.text) // 3)
         text = digest(source.text, max(1, room), handle_of(entry)).text
-        freed = entry.tokens - tokens_of(Message("user", (Text(text),)))
+        headline = entry.message.parts[:1] if entry.kind == "note" else ()  # It names the call, and stays.
+        freed = entry.tokens - tokens_of(Message("user", (*headline, Text(text))))
         is_enough = freed > 0 and freed >= self.min_progress * view.tokens
         return replacement(entry, text, _NAME, "it fills much of the window") if is_enough else None
 
@@ -432,7 +433,9 @@ def _last_attempt(view: View) -> Task | None:
 
 
 def _is_known_futile(view: View) -> bool:
-    """Return whether the journal says that nothing can be compacted, or that everything is compacted."""
+    """Return whether nothing can be compacted, as the journal says, or everything is compacted."""
+    if any(_NAME in entry.shrunk_by for entry in view):  # The only message that a summary could replace is a digest.
+        return True
     task = view.task_of(_NAME)
     return task is not None and (
         task.state == "skipped" or (task.state == "done" and task.seen >= _newest_position(view))
