@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 
-def write_session(path: Path, seed: int, *, back: int, steps: int = 20, lines: int = 40) -> Path:
-    """Write a session of an agent that reads one file a step.
+def write_session(path: Path, seed: int, *, back: int, steps: int = 20, lines: int = 40, at_once: int = 1) -> Path:
+    """Write a session of an agent that reads `at_once` files a step.
 
     Each step uses a name that only the result of `back` steps earlier showed; 0: no step uses a name of a result.
     """
@@ -19,12 +19,12 @@ def write_session(path: Path, seed: int, *, back: int, steps: int = 20, lines: i
             {
                 "role": "assistant",
                 "content": None,
-                "tool_calls": [{"id": f"c{step}", "type": "function", "function": asked}],
+                "tool_calls": [{"id": f"c{step}.{n}", "type": "function", "function": asked} for n in range(at_once)],
             }
         )
         words = "some plain words of a long text without names\n" * (lines // 2)
         text = f"{words}key_{seed}_{step}_value\n{words}"
-        messages.append({"role": "tool", "tool_call_id": f"c{step}", "content": text})
+        messages += [{"role": "tool", "tool_call_id": f"c{step}.{n}", "content": text} for n in range(at_once)]
     messages.append({"role": "assistant", "content": "Done."})
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(map(json.dumps, messages)))

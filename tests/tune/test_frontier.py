@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from foveate.core.sizes import tokens_of
 from foveate.core.view import Prices
 from foveate.replay.run import replay
-from foveate.testing import agent_run, answer, call, say, system, user
+from foveate.testing import agent_run, answer, call, calls, say, system, user
 from foveate.tune.frontier import clairvoyant_cost, non_dominated
 
 PRICES = Prices(read=0.1, write=1.25)
@@ -63,10 +63,22 @@ def test_a_conversation_without_a_call_costs_nothing():
     assert clairvoyant_cost([], PRICES) == 0
 
 
-@pytest.mark.parametrize("policy", ["none", "prune", "keep-last-2"])
+# The generated runs have three calls at once at most, so three results are the fewest that the model always sees whole.
+@pytest.mark.parametrize("policy", ["none", "prune", "keep-last-3"])
 @settings(max_examples=settings.default.max_examples // 5)
 @given(seed=st.integers(0, 1_000))
 def test_replays_that_miss_nothing_cost_more_than_the_limit(policy, seed):
     messages = agent_run(8, seed=seed)
     row = replay(messages, policy=policy, window=60_000, prices=PRICES).row
     assert row.cost_all_in * row.cost_unmanaged >= clairvoyant_cost(messages, PRICES)
+
+
+def test_a_policy_that_shortens_unseen_results_may_cost_less():
+    """Of three results at once, the model never sees the first one whole."""
+    results = [answer(f"c{n}", "plain words\n" * 400) for n in range(3)]
+    messages = [user("Read them."), calls("c0", "c1", "c2"), *results, say("Done.")]
+    costs = []
+    for policy in ("keep-last-2", "keep-last-3"):
+        row = replay(messages, policy=policy, window=60_000, prices=PRICES).row
+        costs.append(row.cost_all_in * row.cost_unmanaged)
+    assert costs[0] < clairvoyant_cost(messages, PRICES) <= costs[1]

@@ -61,6 +61,13 @@ def test_the_cheapest_settings_win_if_nothing_is_used_again(tmp_path):
     assert result.best.all_in == min(trial.all_in for trial in result.trials)
 
 
+def test_no_settings_cost_less_than_the_limit(tmp_path):
+    """The steps of these sessions read several files at once, so `keep = 1` shortens results before they are seen."""
+    files = [write_session(tmp_path / f"{n}.jsonl", n, back=0, steps=4, at_once=4) for n in range(4)]
+    result = tune(files, policy="keep-last-5", window=32_000, prices=NO_CACHE, jobs=1)
+    assert result.limit == min(trial.all_in for trial in result.trials)
+
+
 def test_settings_that_fit_one_half_alone_are_not_recommended(tmp_path):
     """The split puts the largest and the smallest session into one half. Each half wants what the other half must not
     have: all results gone at once, or ten of them whole.

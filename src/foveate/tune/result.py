@@ -76,7 +76,10 @@ class Tuned(Struct, frozen=True):
     held_out: HeldOut | None
     """The cross-check; None if the search ended before it."""
     limit: float
-    """The clairvoyant limit, relative to sending everything (`frontier.clairvoyant_cost`)."""
+    """The clairvoyant limit, relative to sending everything (`frontier.clairvoyant_cost`).
+
+    Settings that shorten results before their first request may cost less. The limit is then the cost of the cheapest.
+    """
     keep_readable: float
     """The share that had to stay readable."""
     parameters: int

@@ -170,6 +170,7 @@ class _Tuning:
         trials = {point: trial for point in points if (trial := self._trial(point)) is not None}
         preset = trials[self._space.start]
         whole = preset.row.cost_unmanaged
+        clairvoyant = sum([self._trials.limits[path] for path in self._paths]) / whole if whole else 1.0
         return Tuned(
             policy=policy,
             window=window,
@@ -181,7 +182,7 @@ class _Tuning:
             trials=tuple(trials.values()),
             frontier=tuple(non_dominated(list(trials.values()), lambda trial: (trial.all_in, trial.readable))),
             held_out=self._held_out(),
-            limit=sum([self._trials.limits[path] for path in self._paths]) / whole if whole else 1.0,
+            limit=min([clairvoyant, *(trial.all_in for trial in trials.values())]),
             keep_readable=self._least,
             parameters=len(self._space.parameters),
             rounds=self._rounds,
