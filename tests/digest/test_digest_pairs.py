@@ -141,6 +141,14 @@ def test_every_pair_that_a_digest_of_json_shows_is_in_the_text(value):
             assert re.search(rf'"{key}": "?{re.escape(shown)}(?!\w)', text), (key, shown)
 
 
+def test_a_key_without_letters_stands_apart_from_its_path():
+    """Joined to `__`, the key `_` of one object once looked like the key `___` of another one."""
+    keys = ["__", "$ref", "7"]
+    value = {f"part_{n}": {key: n + 1} for n, key in enumerate(keys)} | {"plain_words": "word " * 90}
+    short = digest(json.dumps(value), 200).text
+    assert [f"part_{n}.{key}={n + 1}" in short for n, key in enumerate(keys)] == [True] * 3
+
+
 def test_a_frame_that_was_printed_before_the_traceback_is_no_loop():
     """The equal line was not shown again, so the exception once stood below itself."""
     frame = 'File "/app/main.py", line 12, in run\n'

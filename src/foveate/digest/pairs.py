@@ -110,7 +110,9 @@ def lines_of_leaves(leaves: Sequence[Leaf], first: Sequence[Line] = ()) -> list[
             lines.append(_headline(path))
         elif path:
             # A key that is an identifier stands apart, so that a search for it finds it.
-            mark = f"{path}: " if is_name(group[0].key) else f"{path}." if group[0].key[:1].isalpha() else path
+            # Labels and lists follow their path directly.
+            key = group[0].key
+            mark = f"{path}: " if is_name(key) else path if key[:1] in ("", "{") else f"{path}."
         is_rare = group[0].item in facts.rare_items
         for position, leaf in enumerate(group):
             line = Line(0, leaf.text(), above=above, depth=int(above >= 0), item=True, mark=mark)
