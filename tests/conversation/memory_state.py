@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from foveate import BadInput, Conversation, FoveateError
+from foveate.core.plain_handles import plain_entries
 from foveate.core.projection import Projection
 from foveate.core.slots import Slot
 from foveate.core.view import Entry, View
@@ -81,14 +82,22 @@ def projected(projection: Projection) -> dict[str, Any]:
 def fields_in_memory(chat: Conversation) -> tuple[str, ...]:
     """Return the names of the values that another process cannot know.
 
-    These depend on a call that this process began, if it is not the newest answered one, and on a measured prompt after
-    the point to which the conversation departed.
+    These depend on a call that this process began, if it is not the newest answered one, on a measured prompt after the
+    point to which the conversation departed, and on a request that did not offer `expand` before a text named it.
     """
     state, facts = chat._session.state, chat._session.state.projection.facts
     is_alone = state._turn > facts.turn or state._requested not in (None, facts.replied)
     has_measured = not state.limits.budget().unmeasured and not facts.measured
+    entries = state.projection.entries()
+    is_plain = plain_entries(entries, state.counter) != entries
+    has_offered = is_plain and state.own_offer not in (None, state.projection.offers_expand)
     called, measured = ("explained", "plan", "view"), ("budget", "context", "explained", "plan", "view")
-    return (*(called if is_alone else ()), *(measured if has_measured else ()))
+    offered = ("shown", "context", "explained", "plan", "view")
+    return (
+        *(called if is_alone else ()),
+        *(measured if has_measured else ()),
+        *(offered if has_offered else ()),
+    )
 
 
 def differences(

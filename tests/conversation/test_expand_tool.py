@@ -14,11 +14,12 @@ from foveate.edits import Replace, Span, Summarize, Target
 from foveate.errors import BadSetting
 from foveate.expand import EXPAND_INSTRUCTION, expand_tool
 from foveate.open import grouped
+from foveate.stores.memory import MemoryStore
 from foveate.testing import StubAnthropic, answer, call, calls, say, thought, user
 from foveate.types import Prices
 
 from .expand_requests import LOG, ROWS, SHORT, TOOLS, asked, client_for, result_of, run
-from .shells import opened, refusals, shown, wire
+from .shells import opened, refusals, shown, texts, wire
 
 BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 EARLIER = [call("a", "look", at="log"), call("b", "look", at="rows"), call("c", "look", at="nothing")]
@@ -489,3 +490,17 @@ def test_summarized_run_returns_with_the_handles_of_its_messages():
     chat.edit(Summarize(Span(ids[0], ids[2]), "They counted."))
     chat.record(call("x", "expand", handle="m2-m4"))
     assert chat.history()[-1].message.text == "[m2, assistant]\none\n[m3, user]\ntwo\n[m4, assistant]\nthree"
+
+
+def test_the_form_of_handles_follows_the_requests_of_another_object():
+    """A reader without a request of its own once kept the form that it had when it was opened."""
+    store = MemoryStore()
+    chat, reader = opened(store=store, policy="keep-last-1"), opened(store=store, policy="keep-last-1")
+    chat.append(["Look around.", call("a", "look"), answer("a", LOG), call("b", "look"), answer("b", LOG)])
+    shown_texts = []
+    for tools in (TOOLS, None, TOOLS):
+        chat.prepare(tools=tools)
+        reader.refresh()
+        assert texts(reader.view) == texts(chat.view) == texts(opened(store=store).view)
+        shown_texts.append(texts(reader.view)[2])
+    assert ['expand("m3")' in text for text in shown_texts] == [True, False, True]

@@ -229,13 +229,13 @@ class Exchange:
     @contextmanager
     def _request(self, system: object, tools: Sequence[Mapping[str, Any]], choice: ModelChoice) -> Iterator[None]:
         """Plan in this block for a request that is not sent."""
-        offers_expand = self._state.offers_expand
+        own_offer = self._state.own_offer
         try:
             self.use_model(choice)
             self.weigh(system, tools)
             yield
         finally:
-            self._state.offers_expand = offers_expand
+            self._state.own_offer = own_offer
             self._state.use_model(*self._choice)
 
     def needs(self) -> Needs:
@@ -261,7 +261,7 @@ class Exchange:
     def weigh(self, system: object, tools: Sequence[Mapping[str, Any]]) -> None:
         """Note the size of system prompt and tools, and whether they offer `expand`."""
         system, tools = self._with_expand(_plain_text(system), validate.tools(tools))
-        self._state.offers_expand = offers_expand(tools)
+        self._state.own_offer = offers_expand(tools)
         self._state.limits.weigh(system, tools, self._state.counter)
 
     def tool_tokens(self) -> int:

@@ -126,7 +126,7 @@ class Session:
         self.expander = Expander(state, self.editor, expand, add=say, expand=show_again, has_floor=bool(planner.floor))
         self.exchange.expander = self.expander
         self.replies = self.exchange.replies = Replies(state, self.editor)
-        state.offers_expand = expand.offer is not False
+        state.may_offer_expand = expand.offer is not False
 
     @property
     def head(self) -> Head:

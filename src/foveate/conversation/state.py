@@ -77,8 +77,10 @@ class State:
         self.originals = OriginalReader(store)
         """Reads messages of which only the outline is held."""
         self.projection = Projection(model.profile, model.counter, self.originals)
-        self.offers_expand = True
-        """Whether the coming request offers the tool `expand`. Otherwise no text names it."""
+        self.may_offer_expand = True
+        """Whether requests may offer the tool `expand`, as the conversation was opened."""
+        self.own_offer: bool | None = None
+        """Whether the newest request of this object offers the tool `expand`; None before the first request."""
         self.list_places: Mapping[int, ListPlace] = {}
         """Places of messages in the list that the caller passed last, by position."""
         self.last_view: View | None = None
@@ -175,7 +177,6 @@ class State:
         """Resume from the newest snapshot, or from the beginning. Raises Damaged if rows are missing."""
         self.head = self.store.open(tenant, name, create=create)
         self._load()
-        self.offers_expand &= self.projection.offers_expand
 
     def _load(self) -> None:
         self._erased = self.head.erased
@@ -309,6 +310,17 @@ class State:
             raise rolled_back(self._seen, self.head)
 
     # ---------------------------------------------------------------------------------------------------- looking
+
+    @property
+    def offers_expand(self) -> bool:
+        """Whether the coming request offers the tool `expand`. Otherwise no text names it.
+
+        It does if the newest request of this object does; before its first request, if the newest one in the journal
+        does.
+        """
+        if self.own_offer is not None:
+            return self.own_offer
+        return self.may_offer_expand and self.projection.offers_expand
 
     def begun(self) -> int:
         """Return the number of model calls begun so far."""
