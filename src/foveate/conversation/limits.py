@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -47,7 +46,7 @@ class Limits:
         self._given, self._learned, self._reserve, self._doubt = window, _NO_LIMIT, reserve, doubt
         self._bytes, self._images = profile.max_bytes, profile.max_images
         self._overhead = (0, 0)  # tokens and bytes of system prompt and tools of the last prompt
-        self._weighed: tuple[bytes, TokenCounter] | None = None  # their hash, and the counter of these tokens
+        self._weighed: tuple[int, int, TokenCounter] | None = None  # their hash and length, and the counter
         self._estimate = 0  # of the last prompt, by the counter
         self._measured = (0, 0)  # tokens of a prompt by the provider, and by the counter
         self._refusals = 0
@@ -90,7 +89,7 @@ class Limits:
             self._overhead, self._weighed = (0, 0), None
             return
         body = _encoded([system, list(tools)])
-        weighed = blake2b(body, digest_size=16).digest(), count
+        weighed = hash(body), len(body), count
         if weighed != self._weighed:  # They are the same in most requests, and often as long as a file.
             self._overhead = (count(body.decode()) + _added_by(tools, count), len(body))
             self._weighed = weighed
