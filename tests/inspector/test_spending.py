@@ -12,7 +12,8 @@ from foveate.core.view import Prices
 from foveate.inspector.views.spending import Ledger, main_argument, spending_of_messages
 from foveate.open import Options, open_conversation
 from foveate.replay.measure import DEFAULT_PRICES, Meter, UnmanagedRequests
-from foveate.replay.run import ImmediateCall, replay
+from foveate.replay.run import replay
+from foveate.replay.summaries import ImmediateCall
 from foveate.testing import agent_run
 
 PRICES = Prices(read=0.1, write=1.25)

@@ -14,7 +14,8 @@ from foveate.formats import get_format
 from foveate.open import Options
 from foveate.replay.measure import DEFAULT_PRICES, Meter
 from foveate.replay.recordings import read_recording
-from foveate.replay.run import ImmediateCall, replay
+from foveate.replay.run import replay
+from foveate.replay.summaries import ImmediateCall
 from foveate.requests import WireRequest, api_of
 
 WINDOW = 200_000

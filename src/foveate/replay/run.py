@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from time import process_time
 from typing import Any
@@ -23,9 +23,7 @@ from ..core.messages import Message
 from ..core.planner import Policy
 from ..core.profiles import profile_for
 from ..core.receipts import Receipt
-from ..core.sizes import estimate, tokens_of
 from ..core.stamps import Usage
-from ..core.summaries import Summary, SummaryRequest
 from ..core.view import Prices, View
 from ..core.wire import encode_message
 from ..open import Options, cost_of, open_conversation, open_summarizer
@@ -37,12 +35,11 @@ from .measure import DEFAULT_PRICES, Meter, RecordedRequests, UnmanagedRequests,
 from .recordings.recording import RecordedMessage, Recording
 from .references import UsedReferences
 from .result import CallFigures, EditFigures, ReplayResult, Row
+from .summaries import BilledSummarizer, ImmediateCall
 from .views import ViewLog
 
 __all__ = [
-    "BilledSummarizer",
     "Check",
-    "ImmediateCall",
     "PolicyLike",
     "dollars",
     "edit_figures",
@@ -100,66 +97,6 @@ def dollars(model: str, requests: Iterable[tuple[int, int]]) -> float | None:
     if cost is None:
         return None
     return sum([cost(Usage(0, cached, tokens - cached, 0)) or 0.0 for tokens, cached in requests], 0.0)
-
-
-class BilledSummarizer:
-    """A summarizer that adds up what its calls would have cost.
-
-    A replay calls no model for summaries: by default it takes the first characters of each message. So it shows the
-    effect and the cost of a policy, not the quality of its summaries.
-    """
-
-    def __init__(self, summarizer: Summarizer, prices: Prices) -> None:
-        self._summarizer = summarizer
-        self._prices = prices
-        self._due = 0.0
-        self.name = getattr(summarizer, "name", "")
-        self.needs_no_model = getattr(summarizer, "needs_no_model", False)
-        self.calls = 0
-        """The number of summaries requested."""
-
-    def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
-        """Return the summary. Its input is billed as not cached, its output as output."""
-        self.calls += 1
-        read = sum(tokens_of(message) for message in request.messages) + estimate(request.previous)
-        self._due += self._prices.write * read
-        text = self._summarizer(request)
-        written = text.text if isinstance(text, Summary) else text
-        self._due += self._prices.output * estimate(written if isinstance(written, str) else "")
-        return text
-
-    def due(self) -> float:
-        """Return the cost since the last call of this method, in tokens of base input price."""
-        due, self._due = self._due, 0.0
-        return due
-
-
-class ImmediateCall:
-    """Runs a background summary at once, so that a replay is reproducible."""
-
-    def __init__(self, call: Callable[[], object]) -> None:
-        self._answer: object = None
-        self._error: Exception | None = None
-        try:
-            self._answer = call()
-        except Exception as error:
-            self._error = error
-
-    def done(self) -> bool:
-        """Return True: the call is complete."""
-        return True
-
-    def result(self) -> object:
-        """Return the result, or raise the error of the call."""
-        if self._error:
-            raise self._error
-        return self._answer
-
-    def wait(self) -> None:
-        """Do nothing: the call is complete."""
-
-    def cancel(self) -> None:
-        """Do nothing: the call is complete."""
 
 
 Check = Callable[[str, bytes], Sequence[object]]
