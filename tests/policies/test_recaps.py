@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate import Conversation, Message, Options, Policy, Text, assistant, open_conversation, user
+from foveate.core.checker import check
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import Opaque, Reasoning
-from foveate.core.rules import check
 from foveate.core.server_tools import server_blocks
 from foveate.core.view import Entry, View
 from foveate.errors import BadInput, BadSetting
 from foveate.policies import filter_tool_results, load_policies, recap_batches, recap_settings
-from foveate.policies.recaps import RecapSettings, format_ratio
+from foveate.policies.recap_environment import RecapSettings
+from foveate.policies.recaps import format_ratio
 from foveate.testing import answer, call, chat, say, system
 from foveate.testing.bodies import check_body
 from foveate.testing.strategies import histories

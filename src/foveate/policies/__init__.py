@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from .pins import pin_newest
     from .placeholders import placeholder, replacement
     from .pruning import prune_tool_outputs
-    from .recaps import RECAP_INSTRUCTION, recap_batches, recap_settings
+    from .recap_environment import recap_settings
+    from .recaps import RECAP_INSTRUCTION, recap_batches
     from .superseded_results import supersede
     from .tool_result_filter import filter_tool_results
 
@@ -105,7 +106,7 @@ _MODULES = {
     "placeholder": "placeholders",
     "prune_tool_outputs": "pruning",
     "recap_batches": "recaps",
-    "recap_settings": "recaps",
+    "recap_settings": "recap_environment",
     "replacement": "placeholders",
     "retain_blocks": "block_retention",
     "shrink_to_digest": "digests",

@@ -23,7 +23,7 @@ from ..policies.presets import BARE, Preset, load_presets
 from ..policies.presets.assembly import assemble, check_value, higher_levels, is_on, settled, switched_on
 from ..policies.presets.mechanisms import in_order
 from ..policies.presets.sources import DEFAULT, Layer, Level, Place, Source, Sourced, merge, shorten
-from ..policies.recaps import VARIABLES, recap_settings
+from ..policies.recap_environment import VARIABLES, recap_settings
 from ..stores import place_of, without_password
 from ..summarizers import check_name
 from .layers import FILE, GENERAL, Spoken, from_environment, from_file, from_keywords, load_ages
