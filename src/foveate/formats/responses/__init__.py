@@ -25,7 +25,8 @@ from ..memo import Memo
 from ..stops import responses_stop
 from ..tools import for_responses
 from ..ui_messages import is_ui_message, read_ui_message
-from .read import NAME, group, read, read_reply, start_keys
+from .items import group, start_keys
+from .read import NAME, read, read_reply
 from .write import cut, without_id, write, write_view
 
 __all__ = ["Responses"]

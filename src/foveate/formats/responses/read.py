@@ -10,7 +10,7 @@ Source: the reference of the Responses API and the types of the `openai` SDK 3.5
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
@@ -18,19 +18,16 @@ from ...core.stamps import Usage
 from ...errors import BadMessage
 from ..blocks import MARKS, as_dict, as_list, describe, get_string, make_extra, wrong_type
 from ..json import to_text
-from ..ui_messages import is_ui_message
+from .items import group, is_of_model, kind_of, own_id, runs_at_provider
 
 __all__ = [
     "CALLS",
     "CONTENT",
     "NAME",
-    "group",
-    "is_of_model",
     "output_type",
     "parts_of",
     "read",
     "read_reply",
-    "start_keys",
 ]
 
 NAME = "openai_responses"
@@ -49,97 +46,12 @@ CALLS: dict[str, str] = {
 }
 """The calls that a caller answers, and the field that holds their arguments."""
 
-_OF_MODEL = frozenset(
-    {"reasoning", "program", "program_output", "mcp_list_tools", "mcp_approval_request", "item_reference"}
-    | {"compaction", "compaction_summary", "context_compaction"}
-)
-"""Items of a response, next to messages of the assistant and calls."""
 _OF_DEVELOPER = frozenset({"additional_tools", "configuration_update"})
 _ITEM = MARKS | {"type"}
 _MESSAGE = MARKS | {"role", "content"}
 _PART = MARKS | {"type"}
 _TEXTS = ("input_text", "output_text", "text")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
-
-
-# --------------------------------------------------------------------------------------------------------------- groups
-
-
-def is_of_model(item: Mapping[str, Any]) -> bool:
-    """Return whether the model, or the provider for it, made this item."""
-    kind = _kind(item)
-    if kind == "message":
-        return item.get("role") == "assistant"
-    if not isinstance(kind, str):
-        return False
-    return kind in _OF_MODEL or kind.endswith("_call") or (kind == "tool_search_output" and _runs_at_provider(item))
-
-
-def _kind(item: Mapping[str, Any]) -> object:
-    """Return the type of an item. Messages and references may leave it out."""
-    return item.get("type") or ("item_reference" if "role" not in item and "id" in item else "message")
-
-
-def _runs_at_provider(item: Mapping[str, Any]) -> bool:
-    """Return whether the provider runs this call, or ran it, so that the caller does not answer it."""
-    match item.get("type"):
-        case "tool_search_call" | "tool_search_output":
-            return item.get("execution") == "server" or not item.get("call_id")
-        case "shell_call":
-            environment = item.get("environment")
-            return isinstance(environment, Mapping) and str(environment.get("type")).startswith("container")
-        case kind:
-            return not isinstance(item.get("call_id"), str) and kind != "function_call"
-
-
-def group(items: Iterable[object], starts: Set[str] = frozenset()) -> list[object]:
-    """Return a caller's list with the items of each response as one response object, `{"object": "response", ...}`.
-
-    A response ends before an item of another author, after a message of the phase `final_answer` or an incomplete item,
-    and before an item with a key in `starts` (`start_keys`). Other values stay as they are.
-    """
-    grouped: list[object] = []
-    open_items: list[dict[str, Any]] | None = None
-    answered_there: set[str | None] = set()
-    for value in items:
-        item = _as_item(value)
-        if item is not None and _id(item, "call_id") in answered_there and str(_kind(item)).endswith("_output"):
-            pass  # The provider ran this call, and its output is in the same response.
-        elif item is None or not is_of_model(item):
-            grouped.append(value)
-            open_items = None
-            continue
-        if open_items is None or not starts.isdisjoint(start_keys(item)):
-            open_items = []
-            grouped.append({"object": "response", "output": open_items})
-        open_items.append(item)
-        if item.get("type") == "shell_call" and _runs_at_provider(item):
-            answered_there.add(_id(item, "call_id"))
-        if item.get("phase") == "final_answer" or item.get("status") == "incomplete":
-            open_items = None
-    return grouped
-
-
-def start_keys(item: Mapping[str, Any]) -> list[str]:
-    """Return the values by which an item is recognised in a list: its own id, and others for clients that drop ids."""
-    keys = (_id(item, "id"), _id(item, "call_id"), _id(item, "encrypted_content"))
-    return [key for key in keys if key]
-
-
-def _id(item: Mapping[str, Any], key: str) -> str | None:
-    """Return an id of an item; None if it has none. Reading refuses one that is no string."""
-    value = item.get(key)
-    return value if isinstance(value, str) else None
-
-
-def _as_item(value: object) -> dict[str, Any] | None:
-    """Return an item as a dict; None for anything else, such as a string or a Message."""
-    if not isinstance(value, Mapping) and not hasattr(value, "model_dump"):
-        return None
-    if is_ui_message(value):
-        return None
-    item = as_dict(value, "item")
-    return item if "output" not in item or "type" in item else None
 
 
 # ------------------------------------------------------------------------------------------------------------- messages
@@ -154,7 +66,7 @@ def read(value: object) -> tuple[Message, ...]:
             raise BadMessage("The list of items is empty. Append it only if it holds items.")
         return tuple([message for each in group(value) for message in read(each)])
     item = as_dict(value, "item")
-    kind = _kind(item)
+    kind = kind_of(item)
     if "output" in item and "type" not in item:
         output = as_list(item["output"], "response.output")
         return (Message("assistant", parts_of([as_dict(each, f"output[{n}]") for n, each in enumerate(output)])),)
@@ -245,17 +157,17 @@ def _is_listed_text(item: Mapping[str, Any], parts: Sequence[Part]) -> bool:
 
 def parts_of(items: Sequence[dict[str, Any]]) -> tuple[Part, ...]:
     """Return the parts of the assistant message that these items form."""
-    answered = {_id(item, "call_id") for item in items if str(item.get("type")).endswith("_output")}
+    answered = {own_id(item, "call_id") for item in items if str(item.get("type")).endswith("_output")}
     parts: list[Part] = []
     for number, item in enumerate(items):
-        where, kind = f"output[{number}]", _kind(item)
+        where, kind = f"output[{number}]", kind_of(item)
         if not isinstance(kind, str):
             raise BadMessage(f"{where}.type is {describe(kind)}. Every item has a type, such as message.")
         if kind == "message":
             parts += _texts(item, where, follows_text=bool(parts) and isinstance(parts[-1], Text))
         elif kind == "reasoning":
             parts.append(_reasoning(item, where))
-        elif kind.endswith("_call") and not _runs_at_provider(item) and _id(item, "call_id") not in answered:
+        elif kind.endswith("_call") and not runs_at_provider(item) and own_id(item, "call_id") not in answered:
             parts.append(_call(item, kind, where))
         else:
             parts.append(_opaque(item, kind))

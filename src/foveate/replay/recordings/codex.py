@@ -20,7 +20,8 @@ from msgspec import Struct, structs
 from ...core.messages import Message, Part, Reasoning, Role, Text, ToolResult
 from ...core.stamps import Origin, Usage
 from ...errors import BadMessage
-from ...formats.responses.read import NAME, is_of_model, parts_of, read
+from ...formats.responses.items import is_of_model
+from ...formats.responses.read import NAME, parts_of, read
 from .recording import (
     Reader,
     RecordedMessage,
