@@ -13,7 +13,8 @@ from foveate.core import growing
 from foveate.core.growing import Growing, Marks
 from foveate.core.messages import Message, Text
 from foveate.core.stamps import Stamp
-from foveate.core.view import _INDEXES, Budget, Entry, View
+from foveate.core.view import Budget, Entry, View
+from foveate.core.view_facts import INDEXES
 
 BUDGET = Budget(1_000, 0, 10**6, 10)
 
@@ -238,4 +239,4 @@ def test_the_index_of_a_long_conversation_forgets_old_ids():
         view = View(tuple(entry(number + part) for part in range(10)), 1, BUDGET, marks=marks)
         assert view.index_of(str(number + 3)) == 3
         assert view.index_of(str(number - 7)) is None
-    assert len(_INDEXES.of(view).by_id) <= 1_200
+    assert len(INDEXES.of(view).by_id) <= 1_200

@@ -14,19 +14,18 @@ from msgspec.structs import force_setattr, replace
 
 from .edits import CALLER, Path, Span, Task, paths_overlap
 from .enrich import own_message
-from .growing import Growing, Marks
+from .growing import Marks
 from .messages import Message, ToolResult
 from .metadata import read_metadata, read_metadata_as
 from .originals import Original
 from .results import action_result, is_action_result
 from .stamps import Stamp
+from .view_facts import INDEXES, SIZES
 
 __all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "Kind", "ListPlace", "PinnedPart", "Prices", "View"]
 
 T = TypeVar("T")
 
-_STALE_MAX = 1_000
-"""Ids of earlier views that the index of a view may hold."""
 NO_WINDOW = 10**9
 """The window of a conversation without one is at least this."""
 
@@ -337,7 +336,7 @@ class View(Struct, frozen=True, eq=False):
         """Return the index of the entry that shows the message with this id, or of the summary that begins or ends with
         it; None if there is none.
         """
-        index = _INDEXES.of(self).by_id.get(id)
+        index = INDEXES.of(self).by_id.get(id)
         if index is None or index >= len(self.entries):
             return None
         entry = self.entries[index]
@@ -435,56 +434,7 @@ class View(Struct, frozen=True, eq=False):
         """Return tokens, bytes and images of all entries, and the position of the last input."""
         memo, entries = self._memo, self.entries
         if memo is None or memo[0] is not entries:
-            tokens, bytes, images, last = _SIZES.of(self)
+            tokens, bytes, images, last = SIZES.of(self)
             memo = entries, (tokens, bytes, images, last)
             force_setattr(self, "_memo", memo)  # The values do not change.
         return memo[1]
-
-
-def _add_sizes(sizes: list[int], entry: Entry) -> None:
-    sizes[0] += entry.tokens
-    sizes[1] += entry.bytes
-    sizes[2] += entry.images
-    if entry.is_input:
-        sizes[3] = entry.position
-
-
-_SIZES = Growing[list[int]](lambda: [0, 0, 0, 0], _add_sizes, list.copy, name="sizes 1", kind=list[int])
-"""Tokens, bytes and images of all entries, and the position of the last input."""
-
-
-class _Indexes:
-    """Indices of entries by id, for entries that are added in order.
-
-    Copies share one dictionary, since most of it stays right: a look-up compares the id. So it may hold ids of earlier
-    views, and is made again when these are the most.
-    """
-
-    __slots__ = ("_entries", "by_id")
-
-    def __init__(self) -> None:
-        self._entries: list[Entry] = []
-        self.by_id: dict[str, int] = {}
-
-    def copy(self) -> _Indexes:
-        twin = _Indexes()
-        twin._entries, twin.by_id = self._entries.copy(), self.by_id
-        return twin
-
-    def add(self, entry: Entry) -> None:
-        self._note(len(self._entries), entry)
-        self._entries.append(entry)
-        if len(self.by_id) > 4 * len(self._entries) + _STALE_MAX:
-            self.by_id = {}
-            for index, known in enumerate(self._entries):
-                self._note(index, known)
-
-    def _note(self, index: int, entry: Entry) -> None:
-        if entry.kind in ("stand-in", "continuation"):
-            return  # They have the id of the message before them.
-        self.by_id[entry.id] = index
-        if entry.span is not None:
-            self.by_id[entry.span.last] = index
-
-
-_INDEXES = Growing[_Indexes](_Indexes, _Indexes.add, _Indexes.copy)
