@@ -29,7 +29,7 @@ from databases import FigureRow
 from foveate import Conversation, open_conversation
 from foveate.conversation.plan import Planner
 from foveate.conversation.state import State
-from foveate.core.rules import Checker
+from foveate.core.checker import Checker
 from foveate.core.stamps import Usage
 
 _HUGE = 1_000_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .core.rules import Violation, check
+from .core.checker import Violation, check
 from .core.units import cut_points
 
 __all__ = ["Violation", "check", "cut_points"]

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import AgentBuilder, ChatAgent, Conversation
+from foveate.core.checker import check
 from foveate.core.edits import Summarize
 from foveate.core.messages import Message
-from foveate.core.rules import check
 from foveate.testing import ScriptedModel, call, calls
 from foveate.testing.stubs import ScriptedSummarizer
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import BadInput, Options, open_async_conversation, open_conversation
+from foveate.core.checker import check
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Reasoning, Text, ToolCall, assistant, system, tool_result, user
-from foveate.core.rules import check
 from foveate.errors import BadEdit, BadMessage, DoesNotFit, UnknownHandle
 from foveate.policies import shrink_to_digest
 from foveate.ports import Erasure

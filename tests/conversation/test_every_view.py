@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import Conversation, Message, Options, open_conversation
+from foveate.core.checker import check
 from foveate.core.edits import Edit
-from foveate.core.rules import check
 from foveate.errors import BadEdit, BadInput, BadMessage, DoesNotFit
 from foveate.policies import filter_tool_results, prune_tool_outputs, recap_batches
 from foveate.stores.memory import MemoryStore

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from foveate import ConflictError, Media, Options, StoreError, open_async_conversation, open_conversation
 from foveate.conversation.retention import RetentionCount, RetentionReport
+from foveate.core.checker import check
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.ids import ERASED
 from foveate.core.messages import Message, Text, ToolCall, assistant, system, tool_result, user
 from foveate.core.retention import Age
-from foveate.core.rules import check
 from foveate.core.runs import AgentRun
 from foveate.core.stamps import Usage
 from foveate.errors import NotExpandable

@@ -19,9 +19,9 @@ from together.mechanisms import MECHANISMS, summarizer
 
 from foveate import BadInput, Conversation, FoveateError, Message, Options, Text, open_conversation
 from foveate.core import growing, packed_messages, projection, saved_views
+from foveate.core.checker import Checker
 from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Media, Reasoning, ToolCall
-from foveate.core.rules import Checker
 from foveate.core.view import Entry
 from foveate.policies import fold, prune_tool_outputs, shrink_to_digest, supersede, when_it_pays
 from foveate.ports import Head

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate.core.budget import NEAR, TARGET, Excess, aim_at, default_reserve, measure_excess
+from foveate.core.checker import check
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, assistant
 from foveate.core.planner import Plan, Stage, make_plan
-from foveate.core.rules import check
 from foveate.core.sizes import IMAGE_TOKENS, estimate, images_of, tokens_of
 from foveate.core.summaries import NeedsSummary, SummaryRequest
 from foveate.core.view import Budget, View

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate import open_conversation
+from foveate.core.checker import check
 from foveate.core.edits import Hide, Replace, Target
 from foveate.core.messages import Message, Text, ToolCall
-from foveate.core.rules import check
 from foveate.core.units import cut_points
 from foveate.testing import answer, calls, user
 from foveate.testing.bodies import check_body

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foveate.core.checker import check
 from foveate.core.edits import Hide, Pin, Restore, Span, Summarize, Target
 from foveate.core.messages import Message, Opaque, Part, Text
-from foveate.core.rules import check
 from foveate.core.view import View
 from foveate.formats import get_format
 from foveate.testing import answer, call, say, system, user

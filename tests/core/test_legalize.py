@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate.agents.tools import Tool
+from foveate.core.checker import check
 from foveate.core.edits import Hide, Replace, Span, Target
 from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
 from foveate.core.rendering import NO_ERROR_TEXT
-from foveate.core.rules import check
 from foveate.core.sizes import images_of, tokens_of
 from foveate.core.system_messages import OPENING
 from foveate.core.tool_names import tool_name

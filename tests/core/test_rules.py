@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from foveate.core import checker as checkers
 from foveate.core import rules
+from foveate.core.checker import Checker, Violation, check
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
-from foveate.core.rules import RULES, Checker, Violation, check
+from foveate.core.rules import RULES
 from foveate.core.stamps import Stamp
 from foveate.core.units import cut_points
 from foveate.core.view import Budget, Entry, View
@@ -277,12 +279,12 @@ def test_an_edit_reads_at_most_twice_what_follows_it(monkeypatch: pytest.MonkeyP
             read.append(entry.position)
             return []
 
-    class CountingAlone(rules._Alone):
+    class CountingAlone(rules.Alone):
         def read(self, entry: Entry, profile: object) -> list[str]:
             read_alone.append(entry.position)
             return []
 
-    monkeypatch.setattr(rules, "RULES", (*RULES, Counting, CountingAlone))
+    monkeypatch.setattr(checkers, "RULES", (*RULES, Counting, CountingAlone))
     checker, view = Checker(ANTHROPIC), list(entries(*[GO] * 2_000))
     checker.check(view)
     for at in (1_990, 1_900, 1_700, 1_400, 1_100):

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import open_conversation
+from foveate.core.checker import check
 from foveate.core.edits import Hide, Replace, Span, Target
 from foveate.core.messages import Message, Opaque, Text, ToolCall
-from foveate.core.rules import check
 from foveate.core.server_tools import closing_result, server_block, server_blocks
 from foveate.core.units import cut_points
 from foveate.policies.span_selection import select_oldest_before

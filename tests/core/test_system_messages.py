@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from foveate.core.checker import check
 from foveate.core.edits import Hide, Restore, Span, Summarize, Target
 from foveate.core.growing import Marks
 from foveate.core.messages import Extra, Message, Opaque, Text
 from foveate.core.needs import needs_of
 from foveate.core.profiles import Profile, profile_for
-from foveate.core.rules import check
 from foveate.core.system_messages import NO_REPLY, OPENING, SYSTEM_NOTE
 from foveate.core.view import View
 from foveate.formats import get_format

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from foveate import Options, open_conversation
+from foveate.core.checker import check
 from foveate.core.edits import Hide, Replace, Target
 from foveate.core.messages import Text
-from foveate.core.rules import check
 from foveate.core.units import cut_points
 from foveate.testing.bodies import check_body
 

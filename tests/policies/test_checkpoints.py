@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate import Conversation, open_async_conversation, open_conversation
+from foveate.core.checker import check
 from foveate.core.edits import Span, Summarize, Task
 from foveate.core.messages import Message
 from foveate.core.plain_handles import plain_text
-from foveate.core.rules import check
 from foveate.core.summaries import SummaryRequest
 from foveate.core.view import Entry, View
 from foveate.errors import BadSetting, DoesNotFit

@@ -22,9 +22,9 @@ import foveate
 from foveate import DoesNotFit, StoreError, Usage
 from foveate.core import summaries
 from foveate.core.budget import occupied_tokens, overflows, usable_tokens
+from foveate.core.checker import check
 from foveate.core.edits import Pin, Span, Summarize
 from foveate.core.messages import Media, Message, Text
-from foveate.core.rules import check
 from foveate.core.sizes import tokens_of
 from foveate.core.summaries import Answer, NeedsSummary, SummaryRequest
 from foveate.core.view import Budget, View

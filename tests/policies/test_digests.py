@@ -10,10 +10,10 @@ from core.story import ANTHROPIC, Story
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foveate.core.checker import check
 from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Message, ToolCall, assistant
 from foveate.core.planner import make_plan
-from foveate.core.rules import check
 from foveate.core.view import Budget
 from foveate.digest import digest, distinct_names
 from foveate.errors import BadSetting

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate.core.budget import Excess, measure_excess
+from foveate.core.checker import check
 from foveate.core.edits import Edit, Pin, Restore, Span, Summarize, Target
 from foveate.core.handles import parse_handle
 from foveate.core.messages import Media, Message, Text, ToolCall, assistant
 from foveate.core.planner import make_plan
-from foveate.core.rules import check
 from foveate.core.view import Budget, View
 from foveate.digest import digest, room_for
 from foveate.errors import DoesNotFit

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from foveate import Options, open_conversation
 from foveate.core.caches import clear_caches
+from foveate.core.checker import check
 from foveate.core.edits import CALLER, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Message, Text, ToolCall
 from foveate.core.planner import Plan, Policy, make_plan
-from foveate.core.rules import check
 from foveate.digest import distinct_names, select_names, selection
 from foveate.errors import BadSetting
 from foveate.policies import fold_text

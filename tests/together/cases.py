@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from foveate import Conversation, Message, Options, Policy, open_conversation
-from foveate.core.rules import check
+from foveate.core.checker import check
 from foveate.errors import BadEdit, BadInput, CompactionFailed, DoesNotFit, FoveateError
 from foveate.stores.memory import MemoryStore
 from foveate.testing.bodies import check_body

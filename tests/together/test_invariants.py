@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import BadInput, Conversation, DoesNotFit, Entry, Message, View, open_conversation
-from foveate.core.rules import check
+from foveate.core.checker import check
 from foveate.core.wire import encode_message, encode_record
 from foveate.edits import Summarize, Task
 from foveate.stores.memory import MemoryStore

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from ..core import ids
 from ..core.caches import clear_caches
+from ..core.checker import Checker, Violation
 from ..core.edits import Edit, Record, Restore, Summarize, Task
 from ..core.growing import Marks, SavedFact, shared_length
 from ..core.ids import redacted_record
@@ -19,7 +20,6 @@ from ..core.messages import Message
 from ..core.plain_handles import plain_edits, plain_entries
 from ..core.profiles import Profile
 from ..core.projection import Projection
-from ..core.rules import Checker, Violation
 from ..core.snapshots import Row
 from ..core.view import CallContext, Entry, ListPlace, View
 from ..errors import NoSuchConversation, StoreError, StoreRolledBack

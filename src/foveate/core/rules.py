@@ -1,42 +1,25 @@
 """Rules that make a view legal: one small class a rule, with the provider that needs it.
 
-`legalize.py` makes views legal; this module checks them independently. A rule reads entries in order and keeps its own
-state, so `Checker` checks a view that only grew at the cost of its new entries.
+`legalize.py` makes views legal; `checker.py` checks them independently by these rules. A rule reads entries in order
+and keeps its own state, so a view that only grew is checked at the cost of its new entries.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import msgspec
 
 from .edits import CALLER, Path
-from .growing import STEP, mark_places, shared_length
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
 from .rendering import is_carried, is_directive
-from .saved_views import SavedRules
 from .server_tools import ServerBlock, pair_key, server_blocks
 from .system_messages import ends_in_server_result
-from .view import Entry, View
+from .view import Entry
 
-__all__ = ["RULES", "Checker", "Rule", "Violation", "check"]
-
-
-class Violation(msgspec.Struct, frozen=True):
-    """One broken rule."""
-
-    rule: str
-    """Name of the rule."""
-    position: int
-    """Position of the message that breaks it."""
-    problem: str
-    """The problem, as the rest of a sentence about the message."""
-
-    def __str__(self) -> str:
-        return f"message {self.position}: {self.problem} ({self.rule})"
+__all__ = ["RULES", "Alone", "Rule"]
 
 
 class Rule(Protocol):
@@ -67,7 +50,7 @@ class _Inside:
         yield from ()
 
 
-class _Alone(_Inside):
+class Alone(_Inside):
     """A rule about each entry alone, which keeps no state of the entries before it."""
 
 
@@ -120,7 +103,7 @@ class CallIdsAreOwn(_Inside):
             self._seen.add(call.call_id)
 
 
-class CallsAreLimited(_Alone):
+class CallsAreLimited(Alone):
     """No message makes more calls than the provider takes."""
 
     provider = "openai"
@@ -170,7 +153,7 @@ class ServerToolsArePaired:
             yield f"is the end of a view that leaves server tools without a result: {', '.join(unfinished)}"
 
 
-class NothingIsEmpty(_Alone):
+class NothingIsEmpty(Alone):
     """No message without content, no blank text, no error without content."""
 
     provider = "anthropic, gemini"
@@ -189,7 +172,7 @@ class NothingIsEmpty(_Alone):
             yield "is an error without content"
 
 
-class ArgumentsAreObjects(_Alone):
+class ArgumentsAreObjects(Alone):
     """The arguments of every call are a JSON object."""
 
     provider = "anthropic, gemini; most servers that speak OpenAI's protocol"
@@ -263,7 +246,7 @@ class SystemsHavePlaces(_Inside):
             yield "is a system message that follows neither a user's message nor the result of a server tool"
 
 
-class ReasoningIsWhole(_Alone):
+class ReasoningIsWhole(Alone):
     """Reasoning is from this provider, signed if required, and stays with the calls it led to."""
 
     provider = "anthropic; openai responses"
@@ -288,7 +271,7 @@ class ReasoningIsWhole(_Alone):
             yield "makes calls without all of the reasoning that led to them"
 
 
-class ForeignBlocksStayAway(_Alone):
+class ForeignBlocksStayAway(Alone):
     """A block that only another provider knows is not sent."""
 
     provider = "all"
@@ -364,107 +347,3 @@ RULES: tuple[Callable[[], Rule], ...] = (
     CompactionsComeFirst,
     PromptsAreIntact,
 )
-
-
-class _Mark(msgspec.Struct, frozen=True):
-    """The state of the rules after the first `read` entries."""
-
-    read: int
-    rules: list[Rule]
-    violations: list[Violation]
-
-
-class Checker:
-    """Check the views of one conversation, one after the other, at the cost of their new entries.
-
-    The checker keeps the state of the rules at a few marks along the last view. So after an edit it reads the entries
-    from a mark before the edited place on.
-    """
-
-    def __init__(self, profile: Profile) -> None:
-        self.profile = profile
-        """The profile that this checker was made for."""
-        self._read: tuple[Entry, ...] = ()
-        self._rules: list[Rule] = [rule() for rule in RULES]
-        self._violations: list[Violation] = []
-        self._marks: list[_Mark] = []
-
-    def check(self, entries: Sequence[Entry], newest_input: int = 0) -> list[Violation]:
-        """Return all violations in these entries, in order. `newest_input`: as for `Rule.end`."""
-        view = tuple(entries)
-        before, is_legal = self._read, not self._violations
-        known = self._return_to(view)
-        # After an edit, most entries after it were checked before. Alone they are as legal as they were.
-        legal = set(map(id, before)) if is_legal and known < len(before) else set()
-        placed = [rule for rule in self._rules if not isinstance(rule, _Alone)]
-        places = mark_places(len(view))
-        self._marks = [mark for mark in self._marks if mark.read in places]
-        marked = self._marks[-1].read if self._marks else 0
-        for index in range(known, len(view)):
-            if index > marked and index in places:
-                self._marks.append(_Mark(index, _copies(self._rules), list(self._violations)))
-            entry = view[index]
-            for rule in placed if id(entry) in legal else self._rules:
-                for problem in rule.read(entry, self.profile):
-                    self._violations.append(Violation(type(rule).__name__, entry.position, problem))
-        self._read = view
-        last = view[-1].position if view else 0
-        at_end = [
-            Violation(type(rule).__name__, last, problem) for rule in self._rules for problem in rule.end(newest_input)
-        ]
-        return self._violations + at_end
-
-    def saved(self, entries: tuple[Entry, ...]) -> SavedRules | None:
-        """Return the state of the rules at a mark in these entries, to be saved; None if they broke a rule before it.
-
-        The mark is some entries before the first one that was not checked, since edits mostly change newer entries.
-        """
-        known = shared_length(self._read, entries)
-        marks = [mark for mark in self._marks if mark.read <= known - STEP and not mark.violations]
-        if not marks:
-            return None
-        states = tuple(
-            {name: sorted(value) if isinstance(value, set) else value for name, value in vars(rule).items()}
-            for rule in marks[-1].rules
-        )
-        return SavedRules(marks[-1].read, states)
-
-    def restore(self, saved: SavedRules, entries: tuple[Entry, ...]) -> None:
-        """Continue with the state that was saved after the first of these entries."""
-        rules = [rule() for rule in RULES]
-        for rule, state in zip(rules, saved.states, strict=True):
-            for name, value in state.items():
-                setattr(rule, name, set(value) if isinstance(value, list) else value)
-        self._read, self._rules = entries[: saved.read], rules
-        self._violations, self._marks = [], []
-
-    def _return_to(self, view: tuple[Entry, ...]) -> int:
-        """Return to the newest mark before the first difference. Return the number of entries read there."""
-        known = len(self._read)
-        if view[:known] == self._read:  # Entries compare by identity: one pass over pointers.
-            return known
-        same = shared_length(self._read, view)
-        while self._marks and self._marks[-1].read > same:
-            self._marks.pop()
-        if not self._marks:
-            self._rules, self._violations = [rule() for rule in RULES], []
-            return 0
-        mark = self._marks[-1]
-        self._rules, self._violations = _copies(mark.rules), list(mark.violations)
-        return mark.read
-
-
-def _copies(rules: Sequence[Rule]) -> list[Rule]:
-    copies = [copy.copy(rule) for rule in rules]
-    for rule in copies:
-        for name, value in vars(rule).items():
-            if isinstance(value, set | dict):
-                setattr(rule, name, value.copy())
-    return copies
-
-
-def check(view: View | Sequence[Entry], profile: Profile) -> list[Violation]:
-    """Return all violations of the provider's rules in this view."""
-    if isinstance(view, View):
-        return Checker(profile).check(view.entries, view.newest_input)
-    return Checker(profile).check(view)
