@@ -203,6 +203,7 @@ def test_a_script_with_an_unknown_line_is_refused(line: str):
         parse_script(f"name\nu hello\n{line}")
 
 
+@pytest.mark.slow
 def test_no_conversation_without_its_facts_keeps_one(drawn: list[Sample]):
     """Small talk and results must not say by chance what a fact says."""
     for sample in drawn:

@@ -23,6 +23,7 @@ def recorded() -> list[dict[str, Any]]:
     return [json.loads(line) for line in RECORDING.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="the recording quotes messages of Python 3.11 to 3.13")
 def test_the_script_gives_the_same_bytes_again(tmp_path):
     """In another folder, with another locale and another hash seed."""

@@ -108,7 +108,11 @@ def test_a_summarizer_without_a_model_reads_all_messages():
 
 
 @pytest.mark.parametrize(
-    ("usable", "most"), [(1_800, 450), (3_600, 900), (7_200, 1_800), (28_800, 2_000), (180_000, 4_500), (10**6, 8_000)]
+    ("usable", "most"),
+    [
+        *[(1_800, 450), (3_600, 900), (7_200, 1_800), (28_800, 2_000), (180_000, 4_500)],
+        pytest.param(10**6, 8_000, marks=pytest.mark.slow),
+    ],
 )
 def test_the_length_of_a_summary_follows_the_window(usable: int, most: int):
     assert summary_tokens_max(usable) == most

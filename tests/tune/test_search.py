@@ -47,6 +47,7 @@ def found_on(paths, trials, space):
     return search.best
 
 
+@pytest.mark.slow
 def test_a_search_does_not_depend_on_what_another_one_tried(files):
     trials, space = new_trials()
     alone = found_on(files[::2], trials, space)

@@ -145,6 +145,7 @@ def test_ray_finds_the_same_as_one_process(tuned, corpus):
     assert not ray.is_initialized()  # The search had connected by itself.
 
 
+@pytest.mark.slow
 def test_another_seed_may_try_other_settings_but_agrees(tuned, corpus):
     again = tune(corpus, policy="keep-last-5", window=32_000, prices=NO_CACHE, keep_readable=1.0, jobs=1, seed=7)
     assert again.best.settings["filter"]["keep"] == tuned.best.settings["filter"]["keep"]
