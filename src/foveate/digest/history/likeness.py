@@ -153,10 +153,8 @@ class Likeness:
             return True
         speaker = self.statements[claim.owner].speaker
         before, colon, rest = claim.text.partition(": ")
-        if not colon or before.count(" ") < _LEAD_IN or speaker not in ("assistant", "summary"):
+        if not colon or before.count(" ") < _LEAD_IN or speaker != "assistant":
             return False
-        if speaker == "summary" and (before.count(" ") < _OPENING or rest.count(" ") <= _LABELLED) and ": " not in rest:
-            return False  # A value with its label, or a sentence of a user.
         is_opening = before.count(" ") <= _OPENING and bool(signs_of(before) & Sign.CHANGE)
         return not is_opening  # "I was wrong: ..."
 

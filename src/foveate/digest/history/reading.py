@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from ...core.caches import cached
 from ...core.messages import Message
@@ -153,7 +154,7 @@ class Reader:
             self._state(one, "summary", 0.5, "open" if one.endswith("?") else kind) for one in earlier.split(BETWEEN)
         ]
         newest = self._state(later, "summary", 0.5, kind)
-        self._links += [(one, newest) for one in older]
+        self._links += pairwise((*older, newest))
 
     def _copy(self, title: str, line: str, weight: float) -> None:
         self.copied.append(Line(title, line, weight, len(self.copied)))
@@ -333,19 +334,27 @@ class Reader:
                 new.kind = old.kind
             elif new.kind in ("asked", "said"):
                 new.kind = "value"
-        self._join([(statements[old], statements[new]) for old, new in found.followed.items()])
+        removed = {id(statements[old]): statements[new] for old, new in found.removed.items()}
+        self._join([(statements[old], statements[new]) for old, new in found.followed.items()], removed)
         self.statements = [one for one in self.statements if one.text]
         shown = " ".join(statement.shown for statement in self.statements).casefold()
         return frozenset(value for value in found.values if value not in shown)
 
-    def _join(self, followed: Sequence[tuple[Statement, Statement]]) -> None:
-        """Put older statements in front of the later ones that may replace them."""
+    def _join(self, followed: Sequence[tuple[Statement, Statement]], removed: Mapping[int, Statement]) -> None:
+        """Put older statements in front of the later ones that may replace them.
+
+        `removed`: the statements that replace others, by the identity of those.
+        """
         places = {id(one): place for place, one in enumerate(self.statements) if one.text}
-        later = {
-            id(old): new
-            for old, new in (*self._links, *followed)
-            if places.get(id(old), len(places)) < places.get(id(new), -1)
-        }
+        copies = {_key(one.text): one for one in self.statements}
+
+        later: dict[int, Statement] = {}
+        for old, new in (*self._links, *followed):
+            while not new.text and id(new) in removed:
+                new = removed[id(new)]
+            old, new = (one if id(one) in places else copies.get(_key(one.text), one) for one in (old, new))
+            if places.get(id(old), len(places)) < places.get(id(new), -1):
+                later[id(old)] = new
         for old in [one for one in self.statements if id(one) in later]:
             newest = later[id(old)]
             while id(newest) in later:
@@ -431,11 +440,16 @@ def _heaviest(statements: Sequence[Statement], weights: Sequence[float], room: i
     return kept
 
 
+def _key(text: str) -> str:
+    """Return what is the same in equal statements."""
+    return text.casefold().strip(" .!")
+
+
 def _without_copies(statements: Sequence[Statement]) -> list[Statement]:
     """Return the statements without repetitions: the newest of equal ones, with the largest weight."""
     newest: dict[str, Statement] = {}
     for statement in statements:
-        key = statement.text.casefold().strip(" .!")
+        key = _key(statement.text)
         if (before := newest.pop(key, None)) is not None:
             if before.kind == "goal" or before.weight > statement.weight:
                 statement.kind, statement.weight = before.kind, max(before.weight, statement.weight)

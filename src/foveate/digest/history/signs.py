@@ -12,7 +12,7 @@ from .lexicon import PHRASES, SMALL_TALK, WIDE_SIGNS, WORDS, Sign
 
 __all__ = ["Sign", "possible_signs", "signs_of"]
 
-_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+_WORD = re.compile(r"[^\W\d]+(?:['-][^\W\d]+)*")
 _PHRASES_WITH: dict[str, list[tuple[int, re.Pattern[str]]]] = {}
 """The phrases with each word, and their signs."""
 for _sign, _lines in PHRASES.items():
@@ -33,7 +33,7 @@ _POSSIBLE = {
 """The signs of each word and of the phrases with it."""
 _TYPESET = "—–…“”→"
 """Characters that often stand between English words."""
-_SPACES = bytes(32 if chr(code) in '\n\t0123456789!"#$%&()*+,./:;<=>?@[\\]^_`{|}~' else code for code in range(256))
+_SPACES = bytes(32 if chr(code) in '\n\t0123456789!"#$%&()*+,./:;<=>?@[\\]^`{|}~' else code for code in range(256))
 _WIDE_SIGN = {sign: re.compile(pattern) for sign, pattern in WIDE_SIGNS.items()}
 _VALUE = re.compile(
     r"(?:\b(?:is|are|was|to|at|by|in|of|equals|becomes|ist|sind|auf|est|sont|es|son|é|è|sono)\s+(?:now |the |a )?"
@@ -114,11 +114,14 @@ def possible_signs(sentence: str) -> int:
 
 
 def _words_of(plain: str) -> list[str]:
-    """Return the words of a text in small letters."""
+    """Return the words of a text in small letters. An identifier such as `max_depth` is one word."""
     if not plain.isascii():
         for mark in _TYPESET:
             plain = plain.replace(mark, " ")
-        if not plain.isascii():
-            return _WORD.findall(plain)
-    found = plain.replace("--", " ").encode().translate(_SPACES).decode().split()
+    if plain.isascii():
+        found = plain.replace("--", " ").encode().translate(_SPACES).decode().split()
+    else:
+        found = _WORD.findall(plain)
+    if "_" in plain:
+        found = [word.strip("_") if word[0] == "_" else word for word in found]  # "_never_"
     return [word.strip("'-") for word in found] if "'" in plain else found

@@ -90,6 +90,8 @@ class Superseded(Struct, frozen=True):
     """Corrections by index, and the statements whose place they take."""
     followed: Mapping[int, int]
     """Statements by index, and the later statements that may replace them."""
+    removed: Mapping[int, int]
+    """Statements by index that lost a sentence, and the later ones that replaced it."""
 
 
 def find_superseded(statements: Sequence[Statement]) -> Superseded:
@@ -104,6 +106,7 @@ def find_superseded(statements: Sequence[Statement]) -> Superseded:
         frozenset(search.items),
         search.heirs,
         search.followers(),
+        search.removed,
     )
 
 
@@ -122,6 +125,7 @@ class _Search:
         self.items: set[str] = set()
         self.followed: dict[int, tuple[Claim, Claim, float]] = {}
         """Statements by index: a sentence, the later one that may replace it, and how likely that is."""
+        self.removed: dict[int, int] = {}
         self.sizes = Counter(statement.turn for statement in statements)
         """How many statements each message has."""
         self.likeness = Likeness(statements, self.by_owner, self.posted)
@@ -272,7 +276,8 @@ class _Search:
                 continue
             if old.owner not in self.followed or likelihood >= self.followed[old.owner][2]:
                 self.followed[old.owner] = old, claim, likelihood
-                old.is_gone |= bool(confirms and self.statements[old.owner].confirms) and likelihood >= _SURE_VERSION
+                if confirms and self.statements[old.owner].confirms and likelihood >= _SURE_VERSION:
+                    self._remove(old, claim)
 
     def _replace_best(self, claim: Claim, older: Sequence[Claim]) -> bool:
         """Replace the older sentence that the newer one most likely corrects, if there is one."""
@@ -315,7 +320,7 @@ class _Search:
         updated = [item for item in items if sets_item(item, claim)]
         if len({self.statements[item.owner].text.partition(": ")[0] for item in updated}) == 1:
             for item in updated:
-                item.is_gone = True
+                self._remove(item, claim)
                 self.items.add(item.text)
             self.heirs.setdefault(claim.owner, updated[0].owner)
 
@@ -343,7 +348,7 @@ class _Search:
                 if not same:  # Only questions have the value, and a correction replaces none.
                     continue
                 for other in same:
-                    other.is_gone = True
+                    self._remove(other, claim)
                 best = max(same, key=lambda one: (self.statements[one.owner].is_authoritative, len(one.terms.all)))
                 self._complete(best, claim, main)
                 return True
@@ -365,7 +370,7 @@ class _Search:
         difference = contrast(old.terms, new)
         base = old.text.partition(REPLACED_BY)[0].rstrip(". ")
         text = f"{base}{REPLACED_BY}{claim.text})"
-        old.is_gone = True
+        self._remove(old, claim)
         if difference.old:
             self._forget(frozenset((difference.old,)), old.terms, claim, _BACK)
         if len(text) <= _LONGEST:
@@ -399,7 +404,7 @@ class _Search:
         speaks_of_it = bool(claim.signs & Sign.GOAL) and max(shares, default=0.0) >= _GOAL_SCORE
         if goals and (claim.owner in self.goals or speaks_of_it or is_new_goal(statement.text)):
             for goal in goals:
-                goal.is_gone = True
+                self._remove(goal, claim)
             self.goals.add(claim.owner)
 
     def _main_goal(self) -> int | None:
@@ -416,16 +421,16 @@ class _Search:
         if old.owner == self._main_goal():
             if self.statements[new.owner].is_authoritative:
                 self.goals.add(new.owner)
-            old.is_gone = True
+            self._remove(old, new)
             return
         if _PRONOUN.match(new.text) and self.statements[new.owner].is_authoritative:
             self._complete(old, new, b)
             return
         if len(values) > 1 and b.values and a.topic - b.all:
             values = frozenset((contrast(a, b).old or meant_value(a, b, values),))
-            self._outdate(old, values)
+            self._outdate(old, values, new)
         else:
-            old.is_gone = True
+            self._remove(old, new)
         self._forget(values, a, new, _POSTED)
 
     def _forget(self, values: frozenset[str], old: Terms, new: Claim, most: int) -> None:
@@ -437,12 +442,17 @@ class _Search:
                 topic = one.terms.topic
                 is_about = bool(topic) and 2 * len(topic & about) >= len(topic)
                 if not one.is_gone and is_about and self._may_replace(new, one) and not contrast(one.terms, old).old:
-                    self._outdate(one, values & one.terms.values)
+                    self._outdate(one, values & one.terms.values, new)
 
-    def _outdate(self, claim: Claim, values: frozenset[str]) -> None:
+    def _outdate(self, claim: Claim, values: frozenset[str], new: Claim) -> None:
         """Mark values of a sentence as replaced. A sentence without another value goes, and any of the model."""
         statement = self.statements[claim.owner]
         if statement.is_authoritative and not statement.confirms and claim.terms.values - values:
             claim.outdated |= frozenset(claim.terms.shown.get(value, value) for value in values)
         else:
-            claim.is_gone = True
+            self._remove(claim, new)
+
+    def _remove(self, old: Claim, new: Claim) -> None:
+        old.is_gone = True
+        if old.owner < new.owner:
+            self.removed[old.owner] = new.owner
