@@ -149,11 +149,13 @@ class Likeness:
 
     def _is_material(self, claim: Claim) -> bool:
         """Return whether a sentence is markup, a row of a table, or an item below a line of a model's report."""
+        speaker = self.statements[claim.owner].speaker
+        if speaker == "tool":
+            return False
         if (claim.text[0] in _MARKUP and not _FLAG.match(claim.text)) or _TAG.search(claim.text):
             return True
-        speaker = self.statements[claim.owner].speaker
-        before, colon, rest = claim.text.partition(": ")
-        if not colon or before.count(" ") < _LEAD_IN or speaker != "assistant":
+        before, _, rest = claim.text.partition(": ")
+        if speaker != "assistant" or before.count(" ") < _LEAD_IN or rest.count(" ") <= _LABELLED:
             return False
         is_opening = before.count(" ") <= _OPENING and bool(signs_of(before) & Sign.CHANGE)
         return not is_opening  # "I was wrong: ..."

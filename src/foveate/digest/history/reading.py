@@ -189,7 +189,10 @@ class Reader:
                 self._read_reply(text, age)
                 self._question = _last_question(text)
             case "tool" if self._steps and (result := message.result) is not None:
-                self._list(*self._steps.add_result(place, result, age), age)
+                about, pairs = self._steps.add_result(place, result, age)
+                self._list(about, pairs, age)
+                for line in self._steps.short_lines(place, result) if not pairs else ():
+                    self._state(line, "tool", age, "said")
             case _:
                 pass
 
@@ -336,7 +339,9 @@ class Reader:
                 new.kind = "value"
         removed = {id(statements[old]): statements[new] for old, new in found.removed.items()}
         self._join([(statements[old], statements[new]) for old, new in found.followed.items()], removed)
-        self.statements = [one for one in self.statements if one.text]
+        self.statements = [
+            one for one in self.statements if one.text and (one.speaker != "tool" or one.kind != "said")
+        ]
         shown = " ".join(statement.shown for statement in self.statements).casefold()
         return frozenset(value for value in found.values if value not in shown)
 
@@ -364,7 +369,7 @@ class Reader:
                 continue
             newest.earlier += f"{BETWEEN if newest.earlier else ''}{text}"
             newest.weight += old.weight
-            newest.speaker = old.speaker if old.is_authoritative else newest.speaker
+            newest.speaker = old.speaker if old.is_authoritative or newest.speaker == "tool" else newest.speaker
             if newest.kind in ("asked", "said") or old.kind in ("rule", "goal"):
                 newest.kind = old.kind
             self.gone.add(old.text)

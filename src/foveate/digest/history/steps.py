@@ -19,6 +19,8 @@ _STEP = 200
 """Characters of a line about steps."""
 _LINE = 160
 """Characters of a line from a result: a longer one is left out, and its names are listed."""
+_SHORT = 320
+"""Characters of a short result."""
 _TARGET = 120
 _ERROR = 240
 _LEAST = 1.0
@@ -37,8 +39,9 @@ _PAIR = re.compile(r"\w[\w .\-/\[\]%]{0,40}?(?:\s?=\s?|:\s)[^\s=:{(\[].{0,60}\Z"
 class Steps:
     """The calls of a history and their results, read oldest first."""
 
-    def __init__(self, messages: Sequence[Message], focus: Sequence[str]) -> None:
+    def __init__(self, messages: Sequence[Message], focus: Sequence[str], previous: str = "") -> None:
         self._focus = focus
+        self._known = frozenset(distinct_names(previous))
         self._calls = {call.call_id: call for message in messages for call in message.calls if call.call_id}
         self._names = [distinct_names(message.text) for message in messages]
         self._argument_names = [
@@ -81,6 +84,14 @@ class Steps:
             self.errors[f"{about}: {cut_at_clause(line, _ERROR)}"] = weight
         self.add_text(place, text, age)
         return about, "" if lines else _pairs_of(text)
+
+    def short_lines(self, place: int, result: ToolResult) -> list[str]:
+        """Return the lines of a short result that has a name in use: they may show that a statement is outdated."""
+        if len(result.text) > _SHORT or not any(
+            name in self._used or name in self._known for name in self._names[place]
+        ):
+            return []
+        return [line for line in map(" ".join, map(str.split, result.text.splitlines())) if line]
 
     def add_pasted(self, place: int, text: str, age: float) -> None:
         """Read output that a user pasted: a failure that it reports, and its lines with names."""

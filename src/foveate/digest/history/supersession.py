@@ -138,7 +138,7 @@ class _Search:
         for before, claim in pairwise(claims):
             if _PRONOUN.match(claim.text):
                 claim.terms = inherit(before.terms, claim.terms)
-        is_chatter = statement.speaker == "assistant" and statement.kind == "said"
+        is_chatter = statement.speaker in ("assistant", "tool") and statement.kind == "said"
         announced = Sign.NONE  # "Scratch that." is about the next sentence.
         for claim in claims:
             claim.signs |= announced
@@ -153,6 +153,8 @@ class _Search:
                 self._follow_likeliest(claim, older, is_done=False)
             elif statement.speaker != "tool":
                 self._revise(claim, older)
+        if statement.speaker == "tool" and statement.kind == "said":
+            return
         self.claims += claims
         for number, claim in enumerate(claims, begun):
             claim.number = number
@@ -210,8 +212,7 @@ class _Search:
     def _may_compare(self, new: Claim, old: Claim) -> bool:
         """Return whether a sentence may be a newer version of another one, by where both stand."""
         later, earlier = self.statements[new.owner], self.statements[old.owner]
-        is_asked = bool(old.signs & Sign.QUESTION) and earlier.kind != "open"
-        if is_asked or not (later.turn or earlier.turn):
+        if not (later.turn or earlier.turn):
             return False  # The summary before has settled its own statements.
         if later.turn and self.sizes[later.turn] > _DOCUMENT:
             return False
@@ -231,6 +232,8 @@ class _Search:
         """Replace what a sentence corrects: older values, what it names, prohibitions that it lifts."""
         is_strong = bool(claim.signs & Sign.CHANGE)
         is_done = False
+        candidates = older
+        older = [old for old in older if not old.signs & Sign.QUESTION or self.statements[old.owner].kind == "open"]
         for names in named_things(claim.text) if is_strong and older else ():
             for old in older:
                 is_meant = holds(old, claim, names) and not is_other(old, claim, names)
@@ -254,7 +257,7 @@ class _Search:
         if is_strong and not is_done and is_withdrawal(claim.text):
             self._withdraw(claim, older)
         if not adds:
-            self._follow_likeliest(claim, older, is_done)
+            self._follow_likeliest(claim, candidates, is_done)
         self._correct_goal(claim, older)
 
     def _follow_likeliest(self, claim: Claim, older: Sequence[Claim], is_done: bool) -> None:
@@ -271,8 +274,10 @@ class _Search:
             return
         confirms = self.statements[claim.owner].confirms
         least = _ALSO * score if confirms else score
+        outdated = contrast(best.terms, claim.terms).old
         for likelihood, old in likely:
-            if likelihood < least or old.owner == claim.owner:
+            is_echo = likelihood > 0.0 and outdated in old.terms.values
+            if (likelihood < least and not is_echo) or old.owner == claim.owner:
                 continue
             if old.owner not in self.followed or likelihood >= self.followed[old.owner][2]:
                 self.followed[old.owner] = old, claim, likelihood

@@ -29,6 +29,8 @@ _ONE, _ONE_TOPIC = 0.45, 0.3
 one is about."""
 _MODEL, _SUBJECT = 0.5, 0.5
 """The same for a sentence of a model, and the share of the smaller clause if both have one subject."""
+_RESULT = 0.5
+"""Share of the smaller clause, if the newer one is the line of a result."""
 _WITH_CUE = 0.32
 """The same for what a user says with a word of change after a sentence of a model."""
 _SPOKEN, _WRITTEN = 12, 24
@@ -56,10 +58,14 @@ class Versions:
         later, earlier = self._statements[new.owner], self._statements[old.owner]
         if later.turn == earlier.turn or (old.signs | new.signs) & Sign.SMALL_TALK:
             return 0.0
+        if later.speaker == "tool":
+            return self._of_result(old, new, earlier)
         common = old.terms.all & new.terms.all
         if not any(map(self._likeness.is_rare, common)) and not new.signs & (Sign.CHANGE | Sign.UPDATE):
             return 0.0
         if later.confirms and old.denies and len(common) < _PROHIBITED:
+            return 0.0
+        if len(common) == 1 and (self._is_usual(old) or self._is_usual(new)):
             return 0.0
         is_strong = bool(new.signs & Sign.CHANGE or old.signs & (Sign.HEDGE | Sign.OPEN | Sign.FAILURE))
         is_cue = is_strong or (later.is_authoritative and self._announces(new))
@@ -84,6 +90,8 @@ class Versions:
         is_purpose = bool(new.signs & (Sign.CHANGE | Sign.UPDATE) and common & b.qualifying & topics)
         if not (rare or is_purpose):
             return 0.0
+        if _name_things_outside(old.terms, a, new.terms, b):
+            return 0.0
         difference = contrast(a, b)
         if difference.is_twofold and not is_strong:
             return 0.0
@@ -101,6 +109,7 @@ class Versions:
         elif names and (is_strong or (is_cue and old.denies != new.denies)):
             is_likely = share >= (_EXACT if any(shape_of_value(term) != "name" for term in names) else _NAMED)
         elif len(common) > 1:
+            is_value = is_value and not _is_unsited_name(difference, a, b)
             is_other = is_value or is_strong or is_purpose or _may_give_other(a, b)
             is_likely = share >= (_OTHER if is_other or is_cue else _ALIKE) and (is_other or bool(names))
         else:
@@ -111,6 +120,23 @@ class Versions:
             is_likely = is_likely and not _name_others(difference, a, b)
             is_likely = is_likely and (is_value or is_purpose or bool(new.signs & Sign.CHANGE))
         return sameness + _NAME * len(names) + is_value + is_same if is_likely else 0.0
+
+    def _of_result(self, old: Claim, new: Claim, earlier: Statement) -> float:
+        """Return how likely the line of a result shows that something is no longer as an older sentence says.
+
+        No result changes what a user wants.
+        """
+        if earlier.is_authoritative and earlier.kind in ("goal", "rule"):
+            return 0.0
+        best = 0.0
+        for a in old.variants:
+            names = [one for one in _names_among(a.all, a, new.terms) if self._likeness.is_rare(one)]
+            if names and len(a.all & new.terms.all) > 1 and _gives_other(a, new.terms):
+                difference = contrast(a, new.terms)
+                is_likely = not difference.is_twofold or _label(a, difference.old) == _label(new.terms, difference.new)
+                if is_likely and self._likeness.containment(difference) >= _RESULT:
+                    best = max(best, self._likeness.sameness(difference) + _NAME * len(names))
+        return best
 
     def _of_one_subject(self, old: Claim, new: Claim) -> float:
         """Return how likely a sentence says something new about the same named thing."""
@@ -159,6 +185,10 @@ class Versions:
             not earlier.turn or len(sizes[earlier.turn]) <= _WRITTEN
         )
 
+    def _is_usual(self, claim: Claim) -> bool:
+        """Return whether a sentence begins like several others, without any change in between."""
+        return self._begins[_beginning(claim.text)] > _TWICE
+
     def _is_formula(self, old: Claim, new: Claim) -> bool:
         """Return whether two sentences begin alike without a change, or like a third one: they are no versions."""
         begin = _beginning(old.text)
@@ -188,12 +218,30 @@ def _gives_other(old: Terms, new: Terms) -> bool:
     return any(shape_of_value(one) in shapes for one in new.values - old.all)
 
 
+def _is_unsited_name(difference: Contrast, old: Terms, new: Terms) -> bool:
+    """Return whether two clauses differ in names that stand in different places, and in further values."""
+    if difference.is_sited or not difference.old or kind_of_value(difference.old) != "name":
+        return False
+    return not (difference.gone.isdisjoint(old.values) and difference.come.isdisjoint(new.values))
+
+
+def _label(terms: Terms, value: str) -> str:
+    """Return the word before a value."""
+    return terms.links[value][0] if value else ""
+
+
 def _may_give_other(old: Terms, new: Terms) -> bool:
     """Return whether one clause begins with a word that may be a name, and the other one has another name."""
     for one, other in ((old, new), (new, old)):
         if one.opening and one.opening not in other.all:
             return any(shape_of_value(value) == "name" for value in other.values - one.all)
     return False
+
+
+def _name_things_outside(old: Terms, a: Terms, new: Terms, b: Terms) -> bool:
+    """Return whether two sentences name different things outside of two of their clauses."""
+    one, other = ({term for term in whole.values - part.all if kind_of_value(term) == "name"} for whole, part in ((old, a), (new, b)))
+    return bool(one and other) and one.isdisjoint(new.all) and other.isdisjoint(old.all)
 
 
 def _name_others(difference: Contrast, old: Terms, new: Terms) -> bool:

@@ -50,7 +50,7 @@ def write_digest(messages: Sequence[Message], room: int, previous: str, required
     required = take_fitting(required, room // 4 - len(REFERRED))
     free = room - (len(REFERRED) + 2 + sum(len(name) + 2 for name in required) if required else 0)
     words = [word for word in re.findall(r"\w+", focus.casefold()) if len(word) > 3]
-    steps = Steps(messages, words)
+    steps = Steps(messages, words, previous)
     reader = Reader(messages, room, previous, steps)
     lines = _Lines(reader, steps, room, words)
     selection = lines.select(free)
