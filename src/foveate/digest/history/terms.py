@@ -102,10 +102,29 @@ _DAYS = words("""
     sexta lunedì martedì mercoledì giovedì venerdì sabato domenica понедельник вторник среда четверг пятница
     суббота воскресенье
 """)
+_SHORT_DAYS = {
+    short: day
+    for day, shorts in (
+        ("january", "jan"),
+        ("february", "feb"),
+        ("august", "aug"),
+        ("september", "sep sept"),
+        ("october", "oct"),
+        ("november", "nov"),
+        ("tuesday", "tue tues"),
+        ("wednesday", "wed"),
+        ("thursday", "thu thur thurs"),
+        ("friday", "fri"),
+    )
+    for short in words(shorts)
+}
+"""Abbreviations that are no words in another language."""
 _LABELLED = 4
 """Words after a colon, at most, that are the value of a label and no sentence."""
 _QUOTED = frozenset(('""', "``", "“”", "„“", "«»", "「」", "‘’"))
 """The characters around a quoted word."""
+_AMOUNT = re.compile(r"[$€£¥]?(\d{1,3}(?:,\d{3})+|\d+)(k)?[$€£¥]?")
+"""A whole number, with thousands as `,` or `k`: the same number is written in many ways."""
 _SHAPED = re.compile(r"[^\W\d_]{3,}-[^\W\d_]{4,}\Z|[^\W_]+[_./:@#\\]+[\w]|[a-zа-я][A-ZА-Я]|[A-Z]{2,}")
 _WIDE_STOP = re.compile(
     one_of("""
@@ -231,6 +250,9 @@ def terms_of(statement: str) -> Terms:
             begins = False
             continue
         plain = text.casefold().replace("’", "'").removesuffix("'s")
+        if (number := _AMOUNT.fullmatch(plain)) is not None:
+            plain = number[1].replace(",", "") + ("000" if number[2] else "")
+        plain = _SHORT_DAYS.get(plain, plain)
         if kind == "word":
             around = statement[match.start() - 1 : match.start()] + statement[match.end() : match.end() + 1]
             is_value = _is_value(text, plain, begins) or around in _QUOTED
